@@ -1,0 +1,9 @@
+#pragma once
+#include <cstdint>
+
+namespace learn {
+
+/// Carried by the tape, so no module has a flag that could be left in the wrong state.
+enum class ForwardMode : std::uint8_t { train, eval };
+
+}  // namespace learn

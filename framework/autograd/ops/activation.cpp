@@ -1,0 +1,40 @@
+#include "framework/autograd/ops/activation.h"
+
+#include "framework/autograd/tape.h"
+#include "framework/backend/activation.h"
+
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+struct ActivationNode final : Node {
+  Tensor x;
+  ActivationKind kind;
+  ActivationNode(Tensor x_in, const ActivationKind& k) : x(std::move(x_in)), kind(k) {}
+  std::string_view name() const override { return name_of(kind); }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::activation_backward(tape.context(), kind, x, dy, dx, mode);
+    });
+  }
+};
+
+}  // namespace
+
+Var activation(const Var& x, const ActivationKind& kind) {
+  if (kind.name == ActivationKind::Name::identity) return x;
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  backend::activation_forward(tape.context(), kind, x.value(), y);
+  return tape.record({x}, y, ActivationNode(x.value(), kind));
+}
+
+Var relu(const Var& x) { return activation(x, ActivationKind::relu()); }
+Var leaky_relu(const Var& x, float slope) {
+  return activation(x, ActivationKind::leaky_relu(slope));
+}
+Var gelu(const Var& x) { return activation(x, ActivationKind::gelu()); }
+Var silu(const Var& x) { return activation(x, ActivationKind::silu()); }
+
+}  // namespace learn::ops

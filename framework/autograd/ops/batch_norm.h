@@ -1,0 +1,36 @@
+#pragma once
+#include "framework/autograd/var.h"
+#include "framework/backend/activation_kind.h"
+
+namespace learn {
+
+/// Options of the batch normalisation family; the activation and the residual are fused into it.
+struct BatchNormOptions {
+  float eps = 1e-5F;
+  /// PyTorch's momentum: running = (1 - momentum) * running + momentum * batch, the variance
+  /// unbiased.
+  float momentum = 0.1F;
+  ActivationKind activation = ActivationKind::identity();
+  /// Where the residual is added, if there is one: act(bn(x) + r), or act(bn(x)) + r.
+  bool residual_before_activation = false;
+};
+
+}  // namespace learn
+
+namespace learn::ops {
+
+/// Batch normalisation over (N,H,W) of x (N,H,W,C), or over N of x (N,C), then activation and
+/// residual in one operation. `x` and `residual` share a floating dtype (f32, halves, or f64);
+/// `weight`, `bias` (C) and the running statistics (C) are f32 (f64 for f64 x). In training mode
+/// batch statistics are used and the running ones updated at once; in eval mode the running ones
+/// are used. A default-made `residual` means none. Throws Error in training mode if there is one
+/// value per channel only.
+[[nodiscard]] Var batch_norm(const Var& x,
+                             const Var& weight,
+                             const Var& bias,
+                             Tensor running_mean,
+                             Tensor running_var,
+                             const Var& residual,
+                             const BatchNormOptions& options);
+
+}  // namespace learn::ops

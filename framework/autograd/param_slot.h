@@ -1,0 +1,19 @@
+#pragma once
+#include "framework/tensor/tensor.h"
+
+#include <cstdint>
+#include <string>
+
+namespace learn {
+
+/// One parameter as the tape and the modules see it. The ParamStore owns it, keeps its address for
+/// life, and points `value` and `grad` into its flat buffers.
+struct ParamSlot {
+  std::string name;           ///< unique in its store: "layers.3.conv.weight"
+  Tensor value;               ///< what the model computes with (the working copy)
+  Tensor grad;                ///< where the gradient belongs; the dtype of `value`
+  bool trainable = true;      ///< false: no gradient is computed
+  bool grad_written = false;  ///< a backward pass of this step has written `grad`
+};
+
+}  // namespace learn

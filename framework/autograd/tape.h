@@ -1,0 +1,125 @@
+#pragma once
+#include "framework/autograd/forward_mode.h"
+#include "framework/autograd/node.h"
+#include "framework/autograd/param_slot.h"
+#include "framework/autograd/var.h"
+#include "framework/backend/context.h"
+#include "framework/backend/grad_mode.h"
+#include "framework/core/function_ref.h"
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace learn {
+
+namespace nn {
+class Module;
+}
+
+/// Hears what each module did in a forward pass: for `summary()`, hooks and profiles.
+class ForwardObserver {
+ public:
+  virtual ~ForwardObserver() = default;
+  virtual void forwarded(const nn::Module& module, const Var& in, const Var& out) = 0;
+};
+
+struct TapeOptions {
+  ForwardMode mode = ForwardMode::train;
+  /// False records nothing: values are freed as soon as no Var and no operation needs them.
+  bool grad = true;
+  /// Identifies the batch to the random numbers of this forward pass (dropout).
+  std::uint64_t batch = 0;
+};
+
+/// The operations of one step, in the order they ran. Reversed, that is the order of the backward
+/// pass, so no graph is walked or sorted. `reset` keeps capacity, and the arena repeats its
+/// addresses.
+///
+/// There is no double backward and no automatic fusion (ADR 0001).
+class Tape {
+ public:
+  explicit Tape(Context& ctx, const TapeOptions& options = {});
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// A value from outside. With `needs_grad`, `grad_of` returns its gradient after `backward`.
+  Var input(Tensor value, bool needs_grad = false);
+  /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
+  /// writer.
+  Var param(ParamSlot& slot);
+  /// Records `node`, which made `value` from `inputs`. Keeps the node only if an input needs a
+  /// gradient.
+  template <std::derived_from<Node> N>
+  Var record(std::vector<Var> inputs, Tensor value, N node) {
+    return record_node(
+        std::move(inputs), std::move(value), [&] { return std::make_unique<N>(std::move(node)); });
+  }
+
+  /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
+  /// one element of the loss's dtype or f32. Parameters' gradients go to their slots: the first
+  /// writer since `grad_written` was cleared overwrites, later ones add. Parameters used on this
+  /// tape that got no gradient are zeroed. Saved tensors and gradients are freed on the way. Throws
+  /// Error when called twice, for a loss that is not one element, or for one that depends on
+  /// nothing that needs a gradient.
+  void backward(const Var& loss, const Tensor& seed = {});
+
+  /// For `Node::backward`: calls `kernel(Tensor& destination, GradMode)` with the place where the
+  /// gradient of `v` belongs. Does nothing if no one needs it.
+  void accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel);
+
+  /// The gradient of an `input(..., true)`; undefined if nothing reached it. After `backward`.
+  [[nodiscard]] Tensor grad_of(const Var& v) const;
+
+  /// Forgets everything; every Var of this tape is dead. Options may change from step to step.
+  void reset(const TapeOptions& options);
+  void reset() { reset(options_); }
+
+  [[nodiscard]] Context& context() const noexcept { return ctx_; }
+  [[nodiscard]] ForwardMode mode() const noexcept { return options_.mode; }
+  [[nodiscard]] bool training() const noexcept { return options_.mode == ForwardMode::train; }
+  [[nodiscard]] bool grad() const noexcept { return options_.grad; }
+  [[nodiscard]] std::uint64_t batch() const noexcept { return options_.batch; }
+  /// A number of its own for each random operation of a forward pass, in the order they run.
+  [[nodiscard]] std::uint64_t next_random_stream() noexcept { return random_streams_++; }
+  /// Uninitialised memory of the step arena.
+  [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return ctx_.empty(shape, dtype); }
+
+  /// At most one observer; null removes it. It must outlive its use.
+  void observe(ForwardObserver* observer) noexcept { observer_ = observer; }
+  [[nodiscard]] ForwardObserver* observer() const noexcept { return observer_; }
+
+ private:
+  friend class Var;
+  struct Value {
+    Tensor data{};
+    Tensor grad{};
+    ParamSlot* param = nullptr;
+    bool needs_grad = false;
+    bool written = false;
+    bool leaf = false;
+  };
+  struct Record {
+    std::unique_ptr<Node> node;
+    std::uint32_t output;
+  };
+
+  Var push(Value value);
+  Var record_node(std::vector<Var> inputs, Tensor value, FunctionRef<std::unique_ptr<Node>()> make);
+  [[nodiscard]] const Value& at(const Var& v) const;
+  [[nodiscard]] Value& at(const Var& v);
+
+  Context& ctx_;
+  TapeOptions options_;
+  std::vector<Value> values_;
+  std::vector<Record> records_;
+  std::unordered_map<const ParamSlot*, std::uint32_t> leaves_;
+  std::uint64_t generation_ = 1;
+  std::uint64_t random_streams_ = 0;
+  bool backward_done_ = false;
+  ForwardObserver* observer_ = nullptr;
+};
+
+}  // namespace learn

@@ -1,0 +1,52 @@
+#include "framework/backend/activation.h"
+
+#include "framework/backend/cpu/activation.h"
+#include "framework/backend/cpu/reference/activation.h"
+#include "framework/backend/dispatch.h"
+
+namespace learn::backend {
+namespace {
+
+void check_same(const char* op, const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "{}: shapes differ: {} and {}", op, a.shape(), b.shape());
+  check<DTypeError>(
+      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
+}
+
+}  // namespace
+
+void activation_forward(Context& ctx, const ActivationKind& kind, const Tensor& x, Tensor& y) {
+  check_same(name_of(kind), x, y);
+  check_device(ctx, name_of(kind), x);
+  const Twin twin = choose(ctx, x.dtype());
+  if (twin == Twin::cuda) no_cuda_twin(name_of(kind));
+  for_floating(name_of(kind), x.dtype(), [&]<class T>() {
+    if (twin == Twin::reference)
+      cpu::reference::activation_forward(kind, x.data<T>(), y.data<T>(), x.elements());
+    else
+      cpu::activation_forward(ctx.threads(), kind, x.data<T>(), y.data<T>(), x.elements());
+  });
+}
+
+void activation_backward(Context& ctx,
+                         const ActivationKind& kind,
+                         const Tensor& x,
+                         const Tensor& dy,
+                         Tensor& dx,
+                         GradMode mode) {
+  check_same(name_of(kind), x, dy);
+  check_same(name_of(kind), x, dx);
+  check_device(ctx, name_of(kind), x);
+  const Twin twin = choose(ctx, x.dtype());
+  if (twin == Twin::cuda) no_cuda_twin(name_of(kind));
+  for_floating(name_of(kind), x.dtype(), [&]<class T>() {
+    if (twin == Twin::reference)
+      cpu::reference::activation_backward(
+          kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
+    else
+      cpu::activation_backward(
+          ctx.threads(), kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
+  });
+}
+
+}  // namespace learn::backend

@@ -1,0 +1,65 @@
+#include "framework/backend/cast.h"
+
+#include "framework/backend/dispatch.h"
+#include "framework/tensor/convert.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace learn::backend {
+namespace {
+
+constexpr std::int64_t kGrain = 32768;
+
+}  // namespace
+
+void cast(Context& ctx, const Tensor& x, Tensor& y, GradMode mode) {
+  check(x.shape() == y.shape(), "cast: shapes differ: {} and {}", x.shape(), y.shape());
+  check_device(ctx, "cast", x);
+  if (ctx.device().is_cuda()) no_cuda_twin("cast");
+  if (x.dtype() == y.dtype() && mode == GradMode::overwrite) return copy(ctx, x, y);
+  for_floating("cast", x.dtype(), [&]<class From>() {
+    for_floating("cast", y.dtype(), [&]<class To>() {
+      const From* from = x.data<From>();
+      To* to = y.data<To>();
+      ctx.threads().parallel_for(x.elements(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const double before = mode == GradMode::accumulate ? as_double(to[i]) : 0;
+          to[i] = from_double<To>(before + as_double(from[i]));
+        }
+      });
+    });
+  });
+}
+
+void copy(Context& ctx, const Tensor& x, Tensor& y) {
+  check(x.shape() == y.shape(), "copy: shapes differ: {} and {}", x.shape(), y.shape());
+  check<DTypeError>(x.dtype() == y.dtype(), "copy: dtypes differ: {} and {}", x.dtype(), y.dtype());
+  check_device(ctx, "copy", x);
+  if (ctx.device().is_cuda()) no_cuda_twin("copy");
+  if (x.same_memory(y)) return;
+  const auto bytes = static_cast<std::int64_t>(x.bytes());
+  ctx.threads().parallel_for(bytes, 4 * kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(y.raw() + begin, x.raw() + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
+Tensor to_device(Context& ctx, Arena& arena, const Tensor& host) {
+  Tensor out(arena, host.shape(), host.dtype());
+  copy(ctx, host, out);
+  return out;
+}
+
+Tensor to_host(Context& ctx, const Tensor& device) {
+  const std::size_t bytes = device.bytes();
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) fail<OutOfMemoryError>("cannot reserve {} bytes of host memory", bytes);
+  Tensor out(Storage(memory, bytes, Device::cpu(), [memory] { std::free(memory); }),
+             0,
+             device.shape(),
+             device.dtype());
+  copy(ctx, device, out);
+  return out;
+}
+
+}  // namespace learn::backend

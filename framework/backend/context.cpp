@@ -1,0 +1,47 @@
+#include "framework/backend/context.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace learn {
+
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    const std::string file =
+        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list";
+    std::string siblings;
+    std::ifstream(file) >> siblings;
+    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
+  }
+  return std::max<int>(1, static_cast<int>(cores.size()));
+}
+
+Context::Context(const ContextOptions& options) : options_(options) {
+  if (options.threads < 0)
+    fail<UsageError>("threads must be 0 (all cores) or more, not {}", options.threads);
+  threads_ =
+      std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
+  if (options.device.is_cuda())
+    fail<DeviceError>("device {} was asked for, but this program has no CUDA backend",
+                      options.device);
+  persistent_ = std::make_unique<Arena>("persistent", cpu_pages(), options.arena);
+  step_ = std::make_unique<Arena>("step", cpu_pages(), options.arena);
+}
+
+Context::~Context() = default;
+
+backend::cuda::Runtime& Context::cuda() {
+  check<DeviceError>(cuda_ != nullptr, "this context runs on {}", options_.device);
+  return *cuda_;
+}
+
+}  // namespace learn

@@ -1,0 +1,74 @@
+#pragma once
+#include "framework/core/device.h"
+#include "framework/core/thread_pool.h"
+#include "framework/tensor/tensor.h"
+
+#include <any>
+#include <cstdint>
+#include <memory>
+#include <typeindex>
+#include <unordered_map>
+
+namespace learn {
+
+struct ContextOptions {
+  Device device = Device::cpu();
+  /// Worker threads on the CPU, the caller included; 0 = physical cores.
+  int threads = 0;
+  std::uint64_t seed = 42;
+  /// Run the plain reference twins instead of the fast ones: slow, for tests and for finding
+  /// faults.
+  bool reference = false;
+  ArenaOptions arena;
+};
+
+namespace backend::cuda {
+class Runtime;  // streams, handles and properties of one CUDA device
+}
+
+/// Owns everything a computation needs beside its operands: device, threads or streams, arenas,
+/// seed, library handles and plan caches. Nothing of this is global. One Context is used by one
+/// thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
+class Context {
+ public:
+  /// Throws DeviceError if the device is not there, UsageError for a bad thread count.
+  explicit Context(const ContextOptions& options = {});
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] Device device() const noexcept { return options_.device; }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
+  [[nodiscard]] bool reference() const noexcept { return options_.reference; }
+  [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
+  /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
+  [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }
+  /// Activations, their gradients and workspaces of one step.
+  [[nodiscard]] Arena& step() noexcept { return *step_; }
+  /// Uninitialised memory of the step arena.
+  [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {*step_, shape, dtype}; }
+  /// The CUDA side. Throws DeviceError on a CPU context.
+  [[nodiscard]] backend::cuda::Runtime& cuda();
+
+  /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,
+  /// each known only to the family that owns it.
+  template <class T>
+  [[nodiscard]] T& cache() {
+    std::any& slot = caches_[std::type_index(typeid(T))];
+    if (!slot.has_value()) slot = std::make_shared<T>();
+    return **std::any_cast<std::shared_ptr<T>>(&slot);
+  }
+
+ private:
+  ContextOptions options_;
+  std::unique_ptr<ThreadPool> threads_;
+  std::shared_ptr<backend::cuda::Runtime> cuda_;
+  std::unique_ptr<Arena> persistent_;
+  std::unique_ptr<Arena> step_;
+  std::unordered_map<std::type_index, std::any> caches_;
+};
+
+/// Physical cores this process may use, at least 1.
+[[nodiscard]] int physical_cores();
+
+}  // namespace learn

@@ -1,0 +1,28 @@
+#pragma once
+#include "framework/backend/context.h"
+
+#include <cstdint>
+#include <string_view>
+
+/// Helpers of the choosers: every family's .cpp picks one twin here, and nowhere else.
+namespace learn::backend {
+
+enum class Twin : std::uint8_t { reference, fast, cuda };
+
+/// f64 and reference contexts run the reference twin, CUDA contexts the CUDA twin.
+[[nodiscard]] Twin choose(const Context& ctx, DType dtype);
+
+/// Calls `f.operator()<T>()` for a floating dtype; throws DTypeError that names the operation
+/// otherwise.
+template <class F>
+void for_floating(std::string_view op, DType dtype, F&& f) {
+  check<DTypeError>(visit_floating(dtype, f), "{}: needs a floating type, got {}", op, dtype);
+}
+
+/// For an operation whose CUDA twin does not exist yet. Throws DeviceError.
+[[noreturn]] void no_cuda_twin(std::string_view op);
+
+/// Throws DeviceError unless the tensor lives on the context's device.
+void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
+
+}  // namespace learn::backend

@@ -1,0 +1,28 @@
+# Warnings and sanitizers are set per target, so that nothing leaks into other people's headers.
+function(learn_settings target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(
+    ${target}
+    PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall
+            -Wextra
+            -Wpedantic
+            -Wconversion
+            -Wshadow
+            -Wnon-virtual-dtor
+            -Woverloaded-virtual
+            -Wsuggest-override
+            -Werror>)
+  if(LEARN_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
+                                             -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+    target_link_options(${target} PUBLIC -fsanitize=${LEARN_SANITIZE})
+  endif()
+endfunction()
+
+# learn_library(name SOURCES a.cpp ... DEPENDS other ...): one static library per folder.
+function(learn_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  learn_settings(${name})
+  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+endfunction()

@@ -1,0 +1,27 @@
+#include "framework/core/error.h"
+
+#include <string_view>
+
+namespace learn {
+
+std::string detail::located(SourceLocation at, fmt::string_view text, fmt::format_args args) {
+  std::string_view file(at.file);
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
+    file.remove_prefix(slash + 1);
+  return fmt::format("{}:{}: {}", file, at.line, fmt::vformat(text, args));
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (const std::int64_t d : shape) {
+    if (text.size() > 1) text += ',';
+    text += std::to_string(d);
+  }
+  return text + ")";
+}
+
+std::string to_string(Device device) {
+  return device.is_cpu() ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+
+}  // namespace learn

@@ -1,0 +1,69 @@
+#include "framework/core/log.h"
+
+#include "framework/core/error.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace learn::log {
+namespace {
+
+spdlog::level::level_enum translate(Level level) {
+  switch (level) {
+    case Level::trace:
+      return spdlog::level::trace;
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warn:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
+    case Level::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+/// spdlog keeps its loggers in a registry of its own; this is the one place that touches it.
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    auto made = std::make_shared<spdlog::logger>(
+        "learn", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    made->set_pattern("%^%l%$ %v");
+    made->flush_on(spdlog::level::warn);
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_level(Level level) { logger().set_level(translate(level)); }
+
+void set_file(const std::string& path) {
+  auto& sinks = logger().sinks();
+  if (sinks.size() > 1) sinks.pop_back();
+  if (path.empty()) return;
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    sinks.push_back(std::move(sink));
+  } catch (const spdlog::spdlog_ex& e) {
+    fail<IoError>("cannot open the log file '{}': {}", path, e.what());
+  }
+}
+
+void flush() { logger().flush(); }
+
+void message(Level level, std::string_view text) {
+  logger().log(translate(level), spdlog::string_view_t(text.data(), text.size()));
+}
+
+bool enabled(Level level) { return logger().should_log(translate(level)); }
+
+}  // namespace learn::log

@@ -1,0 +1,45 @@
+#pragma once
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// Logging. Messages begin with a subsystem tag, "[data] ...". Nothing is logged inside a step.
+/// `warn` means that the user should act. Only log.cpp knows the library behind it.
+namespace learn::log {
+
+enum class Level { trace, debug, info, warn, error, off };
+
+/// Messages below `level` are dropped. Default: info.
+void set_level(Level level);
+/// Also writes every message, with time stamps, to `path`, until called again; empty: to no file.
+/// Throws IoError if the file cannot be opened.
+void set_file(const std::string& path);
+/// Writes everything buffered so far.
+void flush();
+void message(Level level, std::string_view text);
+[[nodiscard]] bool enabled(Level level);
+
+template <class... Args>
+void debug(fmt::format_string<Args...> text, Args&&... args) {
+  if (enabled(Level::debug))
+    message(Level::debug, fmt::vformat(text, fmt::make_format_args(args...)));
+}
+template <class... Args>
+void info(fmt::format_string<Args...> text, Args&&... args) {
+  if (enabled(Level::info))
+    message(Level::info, fmt::vformat(text, fmt::make_format_args(args...)));
+}
+template <class... Args>
+void warn(fmt::format_string<Args...> text, Args&&... args) {
+  if (enabled(Level::warn))
+    message(Level::warn, fmt::vformat(text, fmt::make_format_args(args...)));
+}
+template <class... Args>
+void error(fmt::format_string<Args...> text, Args&&... args) {
+  if (enabled(Level::error))
+    message(Level::error, fmt::vformat(text, fmt::make_format_args(args...)));
+}
+
+}  // namespace learn::log

@@ -1,0 +1,164 @@
+#include "framework/core/thread_pool.h"
+
+#include "framework/core/error.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace learn {
+namespace {
+
+// A training step hands over hundreds of loops; a worker that sleeps after each would pay a wake-up
+// of some 50 microseconds every time, so it watches for new work for about that long first.
+constexpr int kSpins = 4000;
+
+thread_local bool inside_task = false;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+struct ThreadPool::Impl {
+  struct Job {
+    FunctionRef<void(std::int64_t)> task;
+    std::int64_t n;
+    std::atomic<std::int64_t> next{0};
+    std::atomic<std::int64_t> done{0};
+    std::mutex error_mutex{};
+    std::exception_ptr error{};
+  };
+
+  explicit Impl(int threads) {
+    for (int i = 1; i < threads; ++i) workers.emplace_back([this] { work(); });
+  }
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+      generation.fetch_add(1);
+    }
+    wake.notify_all();
+    for (std::thread& t : workers) t.join();
+  }
+
+  static void take_part(Job& job) {
+    inside_task = true;
+    for (;;) {
+      const std::int64_t i = job.next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= job.n) break;
+      try {
+        job.task(i);
+      } catch (...) {
+        const std::lock_guard lock(job.error_mutex);
+        if (!job.error) job.error = std::current_exception();
+      }
+      job.done.fetch_add(1, std::memory_order_acq_rel);
+    }
+    inside_task = false;
+  }
+
+  void work() {
+    std::uint64_t seen = 0;
+    for (;;) {
+      for (int spin = 0; spin < kSpins && generation.load(std::memory_order_acquire) == seen;
+           ++spin)
+        relax();
+      Job* job = nullptr;
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return generation.load() != seen; });
+        seen = generation.load();
+        if (stopping) return;
+        job = current;
+        if (job != nullptr) ++active;
+      }
+      if (job == nullptr) continue;
+      take_part(*job);
+      active.fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+
+  void run(std::int64_t n, FunctionRef<void(std::int64_t)> task) {
+    const std::lock_guard one_caller(callers);
+    Job job{task, n};
+    {
+      const std::lock_guard lock(mutex);
+      current = &job;
+      generation.fetch_add(1, std::memory_order_acq_rel);
+    }
+    wake.notify_all();
+    take_part(job);
+    {
+      // No worker may take the job from here on: it lives on this stack.
+      const std::lock_guard lock(mutex);
+      current = nullptr;
+    }
+    for (int spin = 0;
+         job.done.load(std::memory_order_acquire) < n || active.load(std::memory_order_acquire) > 0;
+         ++spin) {
+      if (spin < kSpins)
+        relax();
+      else
+        std::this_thread::yield();
+    }
+    if (job.error) std::rethrow_exception(job.error);
+  }
+
+  std::mutex callers;
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<int> active{0};
+  Job* current = nullptr;
+  bool stopping = false;
+  std::vector<std::thread> workers;
+};
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1) fail<UsageError>("a thread pool needs at least one thread, not {}", threads);
+  impl_ = std::make_unique<Impl>(threads);
+}
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::threads() const noexcept { return static_cast<int>(impl_->workers.size()) + 1; }
+
+void ThreadPool::run(std::int64_t n, FunctionRef<void(std::int64_t)> task) {
+  if (n <= 0) return;
+  if (n == 1 || impl_->workers.empty() || inside_task) {
+    for (std::int64_t i = 0; i < n; ++i) task(i);
+    return;
+  }
+  impl_->run(n, task);
+}
+
+std::int64_t ThreadPool::chunk_count(std::int64_t n, std::int64_t grain) noexcept {
+  if (n <= 0) return 0;
+  return std::min(kMaxChunks, (n + grain - 1) / grain);
+}
+
+void ThreadPool::for_chunks(std::int64_t n,
+                            std::int64_t grain,
+                            FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> body) {
+  const std::int64_t chunks = chunk_count(n, grain);
+  run(chunks, [&](std::int64_t c) { body(c, n * c / chunks, n * (c + 1) / chunks); });
+}
+
+void ThreadPool::parallel_for(std::int64_t n,
+                              std::int64_t grain,
+                              FunctionRef<void(std::int64_t, std::int64_t)> body) {
+  for_chunks(
+      n, grain, [&](std::int64_t, std::int64_t begin, std::int64_t end) { body(begin, end); });
+}
+
+}  // namespace learn

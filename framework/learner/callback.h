@@ -1,0 +1,92 @@
+#pragma once
+#include "framework/learner/event.h"
+#include "framework/tensor/state_visitor.h"
+
+#include <array>
+#include <bitset>
+#include <concepts>
+#include <exception>
+#include <string_view>
+#include <type_traits>
+
+namespace learn {
+
+class Learner;
+
+/// Where a callback runs among its peers on one event: lower first, ties in order of addition.
+namespace order {
+inline constexpr int kMixedPrecision = -50;
+inline constexpr int kDefault = 0;
+inline constexpr int kGradientAccumulation = 10;
+inline constexpr int kGradientClip = 20;
+inline constexpr int kParamScheduler = 40;
+inline constexpr int kRecorder = 50;  ///< reads what the others have settled
+inline constexpr int kReport = 60;    ///< progress, tables, files
+inline constexpr int kTracker = 70;   ///< early stopping, checkpoints: decide on what was recorded
+}  // namespace order
+
+/// One tweak of the training loop. Override the events it needs; the rest cost nothing.
+///
+/// A handler may read and replace the learner's x, y, pred, loss or gradient seed, and may end a
+/// scope with `learn.cancel(scope)`. It may throw only to report an error.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  /// As the registry and `--callbacks` know it: "gradient_clip".
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual int order() const { return order::kDefault; }
+  /// True if its handlers inside a batch only enqueue work on the device, so that one run of them
+  /// can be captured in a graph and replayed; false if the host must run them at each step.
+  [[nodiscard]] virtual bool capturable() const { return false; }
+  /// What of it belongs into a checkpoint.
+  virtual void visit_state(StateVisitor&) {}
+
+  virtual void train_begin(Learner&) {}
+  virtual void epoch_begin(Learner&) {}
+  virtual void batch_begin(Learner&) {}
+  virtual void loss_begin(Learner&) {}
+  virtual void backward_begin(Learner&) {}
+  virtual void backward_end(Learner&) {}
+  virtual void step_begin(Learner&) {}
+  virtual void step_end(Learner&) {}
+  virtual void batch_end(Learner&) {}
+  virtual void validate_begin(Learner&) {}
+  virtual void validate_end(Learner&) {}
+  virtual void epoch_end(Learner&) {}
+  virtual void train_end(Learner&) {}
+  /// `scope` was cancelled and is about to close; its end event follows.
+  virtual void cancelled(Learner&, Scope) {}
+  /// Something threw. Must not throw; nothing else of the loop runs after it.
+  virtual void error(Learner&, const std::exception&) {}
+};
+
+using EventSet = std::bitset<kEventCount>;
+
+/// The events that `C` overrides, found at compile time from the types of its members: `&C::f` is a
+/// member of `Callback` exactly when no class between declares `f`.
+template <std::derived_from<Callback> C>
+[[nodiscard]] EventSet handled_by() {
+  constexpr auto overridden = []<class Owner, class... Args>(void (Owner::*)(Args...)) {
+    return !std::is_same_v<Owner, Callback>;
+  };
+  const std::array<bool, kEventCount> found{overridden(&C::train_begin),
+                                            overridden(&C::epoch_begin),
+                                            overridden(&C::batch_begin),
+                                            overridden(&C::loss_begin),
+                                            overridden(&C::backward_begin),
+                                            overridden(&C::backward_end),
+                                            overridden(&C::step_begin),
+                                            overridden(&C::step_end),
+                                            overridden(&C::batch_end),
+                                            overridden(&C::validate_begin),
+                                            overridden(&C::validate_end),
+                                            overridden(&C::epoch_end),
+                                            overridden(&C::train_end),
+                                            overridden(&C::cancelled),
+                                            overridden(&C::error)};
+  EventSet set;
+  for (std::size_t i = 0; i < kEventCount; ++i) set[i] = found[i];
+  return set;
+}
+
+}  // namespace learn

@@ -1,0 +1,199 @@
+#pragma once
+#include "framework/autograd/param_slot.h"
+#include "framework/backend/context.h"
+#include "framework/tensor/state_visitor.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace learn::nn {
+
+/// What a parameter is for. Decides weight decay and which parameters stay f32 in a half model.
+enum class ParamRole : std::uint8_t {
+  weight,       ///< decayed; cast under mixed precision
+  bias,         ///< not decayed by default; cast under mixed precision
+  norm_weight,  ///< not decayed by default; always f32 in the model
+  norm_bias,    ///< the same
+};
+
+/// Fills a parameter's values, given as f32 on the host. `seed` and `stream` identify it to
+/// `random4(seed, RandomPurpose::init, stream, element)`.
+using Init = std::function<void(Tensor& values, std::uint64_t seed, std::uint64_t stream)>;
+
+struct ParamInfo {
+  std::string name;
+  Shape shape;
+  ParamRole role = ParamRole::weight;
+  int layer_group = 0;
+};
+
+/// A piece of the flat buffers that belongs to one parameter group, in elements.
+struct Segment {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// A handle to a parameter of a store: cheap to copy, valid while the store lives.
+using Param = ParamSlot*;
+
+/// A handle to a buffer: state of the model that is not trained (running statistics), always f32.
+struct BufferSlot {
+  std::string name;
+  Tensor value;
+};
+using Buffer = BufferSlot*;
+
+/// Every parameter of a model, each kind of data in one flat buffer: working values, gradients, f32
+/// masters, optimizer state. A parameter that is f32 in the model *is* its own master, the same
+/// memory, so there is one source of truth for each weight whatever the precision (ADR 0002).
+///
+/// The flat order is: parameter group by parameter group; in a group first what is cast under mixed
+/// precision, then what stays f32; then declaration order. Every parameter begins on a multiple of
+/// `kAlign` elements; the gaps are zero everywhere and stay zero.
+///
+/// Parameter groups are `2 * layer_groups()`: group 2g holds layer group g's weights, 2g+1 its
+/// BatchNorm parameters and biases (fastai's split_bn_bias). Groups may be empty.
+class ParamStore {
+ public:
+  static constexpr std::int64_t kAlign =
+      16;  ///< 64 bytes of f32, 32 of halves: full vectors, no tails
+
+  ParamStore() = default;
+  ParamStore(const ParamStore&) = delete;
+  ParamStore& operator=(const ParamStore&) = delete;
+
+  // Declaration, by modules, before `materialize`.
+
+  /// Throws Error for a duplicate name or after `materialize`.
+  Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
+  Buffer declare_buffer(std::string name, const Shape& shape, double fill);
+  /// Remembers that module `path` begins here, so that `set_layer_groups` can be told by module
+  /// name.
+  void mark_module(std::string path);
+
+  // Memory.
+
+  /// Lays out and allocates everything in the context's persistent arena and runs the inits, keyed
+  /// by `ctx.seed()` and the parameter's name. `dtype` f64 is for gradient checks: masters are f64
+  /// then and no optimizer can be used.
+  void materialize(Context& ctx, DType dtype = DType::f32);
+  [[nodiscard]] bool materialized() const noexcept { return ctx_ != nullptr; }
+  [[nodiscard]] Context& context() const;
+
+  /// Splits the modules into layer groups: group 0 begins at the first module, and each name of
+  /// `boundaries` (module paths, in model order) begins the next group. Moves values, masters and
+  /// optimizer state along. Throws UsageError for a path that does not exist or is out of order.
+  void set_layer_groups(const std::vector<std::string>& boundaries);
+  [[nodiscard]] int layer_groups() const noexcept { return layer_groups_; }
+  [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
+
+  /// What the model computes with: f32, f16 or bf16. Casts from the masters; gradients are
+  /// undefined afterwards. BatchNorm parameters stay f32.
+  void set_working_dtype(DType dtype);
+  [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
+
+  // Access.
+
+  [[nodiscard]] std::int64_t size() const noexcept {
+    return static_cast<std::int64_t>(infos_.size());
+  }
+  [[nodiscard]] const ParamInfo& info(std::int64_t i) const {
+    return infos_[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] ParamSlot& slot(std::int64_t i) { return slots_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const ParamSlot& slot(std::int64_t i) const {
+    return slots_[static_cast<std::size_t>(i)];
+  }
+  /// Index of a parameter by name, or -1.
+  [[nodiscard]] std::int64_t find(std::string_view name) const;
+  /// Scalars in all parameters (without alignment gaps), and in those that are trained.
+  [[nodiscard]] std::int64_t parameter_count() const;
+  [[nodiscard]] std::int64_t trainable_count() const;
+  /// Views of one parameter in its own shape.
+  [[nodiscard]] Tensor master(std::int64_t i) const;
+  [[nodiscard]] Tensor master_grad(std::int64_t i) const;
+  /// Place in the flat buffers.
+  [[nodiscard]] std::int64_t offset(std::int64_t i) const {
+    return offsets_[static_cast<std::size_t>(i)];
+  }
+
+  // Flat buffers, all of one length.
+
+  [[nodiscard]] std::int64_t flat_size() const noexcept { return flat_size_; }
+  [[nodiscard]] Tensor& flat_master() { return master_; }
+  /// f32 gradients of the masters. Where a parameter is f32 in the model its gradient is written
+  /// here directly; elsewhere `gather_half_grads` brings it.
+  [[nodiscard]] Tensor& flat_grad() { return grad_; }
+  /// Half values and gradients in the flat order; undefined while the working dtype is f32.
+  [[nodiscard]] Tensor& flat_half() { return half_; }
+  [[nodiscard]] Tensor& flat_half_grad() { return half_grad_; }
+  /// Buffers as one f32 vector, and the copy a skipped step goes back to.
+  [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
+  [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
+  [[nodiscard]] std::int64_t buffer_count() const noexcept {
+    return static_cast<std::int64_t>(buffer_slots_.size());
+  }
+  [[nodiscard]] BufferSlot& buffer(std::int64_t i) {
+    return buffer_slots_[static_cast<std::size_t>(i)];
+  }
+
+  /// Maximal runs of trained parameters of a group; `per_parameter` gives one run per parameter
+  /// instead.
+  [[nodiscard]] std::vector<Segment> segments(int group, bool per_parameter = false) const;
+  /// The same, restricted to parameters that are half in the model now (empty if none).
+  [[nodiscard]] std::vector<Segment> half_segments(int group, bool per_parameter = false) const;
+  /// The same, restricted to those that are f32 in the model.
+  [[nodiscard]] std::vector<Segment> full_segments(int group, bool per_parameter = false) const;
+
+  /// A flat f32 buffer of optimizer state, filled with `fill`, made at the first call with this
+  /// name. It moves along with `set_layer_groups` and survives freezing. References stay valid.
+  [[nodiscard]] Tensor& state(const std::string& name, float fill = 0);
+  void drop_states() { states_.clear(); }
+  [[nodiscard]] std::map<std::string, Tensor>& states() noexcept { return states_; }
+
+  // Freezing. State of frozen parameters is kept.
+
+  /// Trains layer groups [first, layer_groups()) only; negative counts from the end. BatchNorm
+  /// parameters of frozen groups are trained too if `train_bn` (fastai's default).
+  void freeze_to(int first, bool train_bn = true);
+  void unfreeze() { freeze_to(0); }
+  void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }
+
+  // Step.
+
+  /// Forgets which gradients were written, so that the next backward pass overwrites them.
+  void begin_gradients();
+
+  /// Masters, buffers and states by name, for checkpoints.
+  void visit_state(StateVisitor& visitor);
+
+ private:
+  void lay_out();
+  void point_slots();
+
+  Context* ctx_ = nullptr;
+  DType dtype_ = DType::f32;
+  DType working_dtype_ = DType::f32;
+  int layer_groups_ = 1;
+  std::int64_t flat_size_ = 0;
+  std::vector<ParamInfo> infos_;
+  std::vector<Init> inits_;
+  std::deque<ParamSlot> slots_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::int64_t> order_;  // parameter indices in flat order
+  std::deque<BufferSlot> buffer_slots_;
+  std::vector<Shape> buffer_shapes_;
+  std::vector<double> buffer_fills_;
+  std::vector<std::pair<std::string, std::int64_t>>
+      modules_;  // path, parameters declared before it
+  Tensor master_, grad_, half_, half_grad_, buffers_, committed_buffers_;
+  std::map<std::string, Tensor> states_;
+};
+
+}  // namespace learn::nn

@@ -1,0 +1,98 @@
+#pragma once
+#include "framework/backend/step_control.h"
+#include "framework/nn/param_store.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace learn::optim {
+
+/// How weight decay acts.
+enum class WeightDecay : std::uint8_t {
+  decoupled,  ///< w -= lr * wd * w beside the update ("true" weight decay, AdamW)
+  coupled,    ///< g += wd * w before it (L2)
+};
+
+/// Options every optimizer shares; each adds its own.
+struct OptimizerOptions {
+  float lr = 1e-3F;
+  float weight_decay = 0;
+  WeightDecay decay = WeightDecay::decoupled;
+  /// Decay BatchNorm parameters and biases too (fastai's wd_bn_bias, default off).
+  bool decay_bn_bias = false;
+  /// One pass over each run of a group's flat buffer (true) or one per parameter (false). The
+  /// results are the same bits; a test holds it so.
+  bool flat = true;
+};
+
+/// Updates the f32 masters of a store from its f32 gradients, group by group. Everything that
+/// changes from step to step is read from device memory: hyper-parameters per group and the
+/// StepControl.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// Enqueues one update: nothing at all is changed if `control.found_inf`, else gradients times
+  /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
+  /// rounded copy in the model. Then `control.step` or `control.skipped` counts up.
+  void step();
+
+  /// Hyper-parameters of parameter group `g` of `store().groups()`; changes take effect at the next
+  /// step.
+  [[nodiscard]] const GroupHypers& hypers(int group) const {
+    return hypers_.at(static_cast<std::size_t>(group));
+  }
+  void set_hypers(int group, const GroupHypers& hypers);
+  /// Learning rate of layer group g, for both of its parameter groups; and of all.
+  void set_lr(int layer_group, float lr);
+  void set_lr(float lr);
+  /// One rate per layer group, as `spread_lrs` makes them. Throws UsageError if the count is wrong.
+  void set_lrs(const std::vector<float>& lrs);
+  [[nodiscard]] float lr(int layer_group) const { return hypers(2 * layer_group).lr; }
+  /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
+  void set_momentum(float momentum);
+  void set_weight_decay(float weight_decay);
+  /// To be called after the store's layer groups changed: each new group takes the last one's
+  /// values.
+  void groups_changed();
+
+  [[nodiscard]] nn::ParamStore& store() const noexcept { return store_; }
+  [[nodiscard]] const OptimizerOptions& options() const noexcept { return options_; }
+  /// The device-resident control block of the step: one u8 tensor holding a StepControl.
+  [[nodiscard]] Tensor& control() noexcept { return control_; }
+  /// Reads the control block on the host; waits for the device.
+  [[nodiscard]] StepControl read_control() const;
+  void write_control(const StepControl& control);
+
+  /// Hyper-parameters and counters; moments live in the store's states.
+  virtual void visit_state(StateVisitor& visitor);
+
+ protected:
+  Optimizer(nn::ParamStore& store, const OptimizerOptions& options, const GroupHypers& defaults);
+  /// Updates one run of the flat buffers: elements [segment.begin, +count), with the group's
+  /// hyper-parameters in device memory.
+  virtual void update(const nn::Segment& segment, const Tensor& hypers) = 0;
+
+ private:
+  nn::ParamStore& store_;
+  OptimizerOptions options_;
+  std::vector<GroupHypers> hypers_;
+  Tensor device_hypers_;
+  Tensor control_;
+};
+
+/// Discriminative learning rates for `groups` layer groups: one value for all; a pair is a
+/// geometric range from first to last; a list of exactly `groups` is taken as it is. Throws
+/// UsageError.
+[[nodiscard]] std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups);
+
+/// Makes an optimizer for a store; what a Learner is given.
+using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(nn::ParamStore&)>;
+
+}  // namespace learn::optim

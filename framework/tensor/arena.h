@@ -1,0 +1,71 @@
+#pragma once
+#include "framework/core/device.h"
+#include "framework/tensor/storage.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace learn {
+
+/// Where an arena gets its large slabs from: the one thing that differs between devices.
+class PageSource {
+ public:
+  virtual ~PageSource() = default;
+  /// `bytes` of memory aligned to at least `Arena::kAlignment`. Throws OutOfMemoryError.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* slab, std::size_t bytes) noexcept = 0;
+  [[nodiscard]] virtual Device device() const noexcept = 0;
+  /// Fills device memory with a byte, in stream order. Used by the poison mode.
+  virtual void fill(void* data, int byte, std::size_t bytes) = 0;
+};
+
+/// Host memory in large aligned pages.
+[[nodiscard]] std::unique_ptr<PageSource> cpu_pages();
+
+/// Checks an arena can make, for tests and debugging.
+struct ArenaOptions {
+  /// Adds guard bytes on both sides of each block, checked when it is freed (CPU only).
+  bool guard = false;
+  /// Fills each new block, and each freed one, with 0xFF bytes: NaN for every floating type (CPU
+  /// only).
+  bool poison = false;
+};
+
+/// Hands out blocks of memory best-fit from slabs it keeps. The same sequence of requests yields
+/// the same addresses each time, which is what captured graphs and cached plans need. Thread-safe.
+class Arena {
+ public:
+  static constexpr std::size_t kAlignment = 256;  ///< cuDNN and full cache lines both want it
+
+  struct Stats {
+    std::size_t reserved = 0;  ///< bytes of all slabs
+    std::size_t used = 0;      ///< bytes handed out now
+    std::size_t peak = 0;      ///< largest `used` so far
+    std::size_t blocks = 0;    ///< blocks handed out now
+  };
+
+  Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions options = {});
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// A block of at least `bytes` (0 is allowed). Throws OutOfMemoryError when the device has no
+  /// more, and Error when the arena is frozen and would have to grow. Blocks may outlive the Arena
+  /// object.
+  [[nodiscard]] Storage allocate(std::size_t bytes);
+
+  /// From now on growth is an error: the warm-up must have seen every size.
+  void freeze() noexcept;
+  void thaw() noexcept;
+  [[nodiscard]] bool frozen() const noexcept;
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] Device device() const noexcept;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace learn

@@ -1,0 +1,36 @@
+#pragma once
+#include "framework/tensor/state_visitor.h"
+#include "framework/tensor/tensor.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+/// One mini-batch on the learner's device.
+struct Batch {
+  Tensor x;  ///< inputs: images (N,H,W,C), f32 unless the source was asked for halves
+  Tensor y;  ///< targets: classes (N) i64, or soft targets (N,classes) f32
+  std::vector<std::int64_t> index;  ///< which samples of the data set these are; may be empty
+  [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
+};
+
+/// Where the loop gets its batches from. Implementations live in data/; the loop sees only this.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// Batches per pass and samples per pass (fewer than the set has if the last short batch is
+  /// dropped).
+  [[nodiscard]] virtual std::int64_t batches() const = 0;
+  [[nodiscard]] virtual std::int64_t samples() const = 0;
+  /// Starts pass number `epoch`: the order and the augmentation depend on it, the seed, and nothing
+  /// else.
+  virtual void begin(std::int64_t epoch) = 0;
+  /// Fills `batch` and returns true, or returns false at the end of the pass. The tensors stay
+  /// valid until the next call.
+  [[nodiscard]] virtual bool next(Batch& batch) = 0;
+  /// Position in the pass, so that a run can go on in the middle of an epoch.
+  virtual void visit_state(StateVisitor&) {}
+};
+
+}  // namespace learn

@@ -1,0 +1,32 @@
+#pragma once
+#include "framework/core/device.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace learn {
+
+/// A reference-counted block of device memory. The last copy gives it back to where it came from.
+/// Copies share the block; a default-made Storage is empty.
+class Storage {
+ public:
+  /// Takes over `data`; `release` is called once, with no argument, when the last copy goes.
+  template <class Release>
+  Storage(void* data, std::size_t bytes, Device device, Release release)
+      : block_(data, [release = std::move(release)](void*) { release(); }),
+        bytes_(bytes),
+        device_(device) {}
+  Storage() = default;
+
+  [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(block_.get()); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] bool empty() const noexcept { return block_ == nullptr; }
+
+ private:
+  std::shared_ptr<void> block_;
+  std::size_t bytes_ = 0;
+  Device device_;
+};
+
+}  // namespace learn

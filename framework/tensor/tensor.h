@@ -1,0 +1,82 @@
+#pragma once
+#include "framework/core/device.h"
+#include "framework/core/dtype.h"
+#include "framework/core/error.h"
+#include "framework/core/shape.h"
+#include "framework/tensor/arena.h"
+#include "framework/tensor/storage.h"
+
+#include <cstdint>
+#include <span>
+
+namespace learn {
+
+/// A dense array: shape, dtype, device, storage. Always contiguous, innermost dimension last. It
+/// knows nothing of gradients. Copies are handles to the same memory; `const Tensor&` promises not
+/// to write through it.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Uninitialised memory from `arena`.
+  Tensor(Arena& arena, const Shape& shape, DType dtype);
+  /// A view of the block beginning `offset` bytes into `storage`, which must be large enough.
+  Tensor(Storage storage, std::size_t offset, const Shape& shape, DType dtype);
+
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  [[nodiscard]] Device device() const noexcept { return storage_.device(); }
+  [[nodiscard]] std::int64_t elements() const noexcept { return shape_.elements(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(elements()) * size_of(dtype_);
+  }
+  /// False for a default-made Tensor.
+  [[nodiscard]] bool defined() const noexcept { return !storage_.empty(); }
+  /// True if both are views of one block beginning at the same byte.
+  [[nodiscard]] bool same_memory(const Tensor& other) const noexcept {
+    return raw() == other.raw();
+  }
+
+  /// Elements as `T`. Throws DTypeError unless `T` is the C++ type of `dtype()`. A device pointer
+  /// for a CUDA tensor.
+  template <class T>
+  [[nodiscard]] T* data() {
+    check_type(kDType<T>);
+    return reinterpret_cast<T*>(raw());
+  }
+  template <class T>
+  [[nodiscard]] const T* data() const {
+    check_type(kDType<T>);
+    return reinterpret_cast<const T*>(raw());
+  }
+  /// The elements of a CPU tensor. Throws DeviceError otherwise.
+  template <class T>
+  [[nodiscard]] std::span<T> span() {
+    check_host();
+    return {data<T>(), static_cast<std::size_t>(elements())};
+  }
+  template <class T>
+  [[nodiscard]] std::span<const T> span() const {
+    check_host();
+    return {data<T>(), static_cast<std::size_t>(elements())};
+  }
+  [[nodiscard]] std::byte* raw() noexcept { return storage_.data() + offset_; }
+  [[nodiscard]] const std::byte* raw() const noexcept { return storage_.data() + offset_; }
+
+  /// The same memory under another shape of as many elements. Throws ShapeError.
+  [[nodiscard]] Tensor view(const Shape& shape) const;
+  /// Rows [begin, begin + count) of the outermost dimension, same memory. Throws ShapeError.
+  [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t count) const;
+  /// `count` elements from element `begin` on, as shape (count). Throws ShapeError.
+  [[nodiscard]] Tensor range(std::int64_t begin, std::int64_t count) const;
+
+ private:
+  void check_type(DType wanted) const;
+  void check_host() const;
+
+  Storage storage_;
+  std::size_t offset_ = 0;
+  Shape shape_;
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace learn

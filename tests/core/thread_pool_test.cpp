@@ -1,0 +1,67 @@
+#include "framework/core/thread_pool.h"
+
+#include "framework/core/error.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+using namespace learn;
+
+TEST_CASE("every index runs exactly once, for any number of threads") {
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    for (const std::int64_t n : {0, 1, 2, 63, 1000}) {
+      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
+      pool.run(n, [&](std::int64_t i) { ++seen[static_cast<std::size_t>(i)]; });
+      for (const auto& s : seen) CHECK(s == 1);
+    }
+  }
+}
+
+TEST_CASE("chunks cover the range in order and do not depend on the number of threads") {
+  for (const std::int64_t n : {1, 10, 64, 65, 1000, 100000}) {
+    std::vector<std::int64_t> borders[2];
+    for (const int t : {0, 1}) {
+      ThreadPool pool(t == 0 ? 1 : 3);
+      borders[t].assign(static_cast<std::size_t>(ThreadPool::chunk_count(n, 16)) + 1, -1);
+      borders[t].back() = n;
+      pool.for_chunks(n, 16, [&](std::int64_t c, std::int64_t begin, std::int64_t) {
+        borders[t][static_cast<std::size_t>(c)] = begin;
+      });
+    }
+    CHECK(borders[0] == borders[1]);
+    CHECK(borders[0].front() == 0);
+  }
+}
+
+TEST_CASE("an exception of a task reaches the caller and the pool stays usable") {
+  ThreadPool pool(2);
+  CHECK_THROWS_AS(pool.run(10,
+                           [](std::int64_t i) {
+                             if (i == 3) throw std::runtime_error("three");
+                           }),
+                  std::runtime_error);
+  std::atomic<int> count{0};
+  pool.run(10, [&](std::int64_t) { ++count; });
+  CHECK(count == 10);
+}
+
+TEST_CASE("a nested run is serial and does not deadlock") {
+  ThreadPool pool(2);
+  std::atomic<int> count{0};
+  pool.run(4, [&](std::int64_t) { pool.run(4, [&](std::int64_t) { ++count; }); });
+  CHECK(count == 16);
+}
+
+TEST_CASE("many short runs in a row") {
+  ThreadPool pool(3);
+  std::atomic<std::int64_t> sum{0};
+  for (int i = 0; i < 5000; ++i) pool.run(3, [&](std::int64_t k) { sum += k; });
+  CHECK(sum == 15000);
+}
+
+TEST_CASE("no threads at all is refused") { CHECK_THROWS_AS(ThreadPool(0), UsageError); }
