@@ -11,6 +11,7 @@ function(learn_settings target)
             -Wnon-virtual-dtor
             -Woverloaded-virtual
             -Wsuggest-override
+            -Wno-missing-field-initializers # designated initialisers with defaults are our style
             -Werror>)
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}

@@ -1,5 +1,7 @@
 #include "framework/core/error.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 namespace learn {
@@ -25,3 +27,18 @@ std::string to_string(Device device) {
 }
 
 }  // namespace learn
+
+auto fmt::formatter<learn::Shape>::format(const learn::Shape& shape, format_context& ctx) const
+    -> format_context::iterator {
+  return fmt::format_to(ctx.out(), "{}", learn::to_string(shape));
+}
+
+auto fmt::formatter<learn::DType>::format(const learn::DType& dtype, format_context& ctx) const
+    -> format_context::iterator {
+  return fmt::format_to(ctx.out(), "{}", learn::name_of(dtype));
+}
+
+auto fmt::formatter<learn::Device>::format(const learn::Device& device, format_context& ctx) const
+    -> format_context::iterator {
+  return fmt::format_to(ctx.out(), "{}", learn::to_string(device));
+}

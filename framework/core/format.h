@@ -16,26 +16,14 @@ namespace learn {
 
 }  // namespace learn
 
-template <>
-struct fmt::formatter<learn::Shape> : fmt::formatter<fmt::string_view> {
-  template <class Context>
-  auto format(const learn::Shape& shape, Context& ctx) const {
-    const std::string text = learn::to_string(shape);
-    return fmt::formatter<fmt::string_view>::format(text, ctx);
+/// Defined out of line, so that headers need `fmt/core.h` only, which is five times lighter.
+#define LEARN_FORMATTER(Type)                                                              \
+  template <>                                                                              \
+  struct fmt::formatter<Type> {                                                            \
+    constexpr auto parse(format_parse_context& ctx) { return ctx.begin(); }                \
+    auto format(const Type& value, format_context& ctx) const -> format_context::iterator; \
   }
-};
-template <>
-struct fmt::formatter<learn::DType> : fmt::formatter<fmt::string_view> {
-  template <class Context>
-  auto format(learn::DType dtype, Context& ctx) const {
-    return fmt::formatter<fmt::string_view>::format(learn::name_of(dtype), ctx);
-  }
-};
-template <>
-struct fmt::formatter<learn::Device> : fmt::formatter<fmt::string_view> {
-  template <class Context>
-  auto format(learn::Device device, Context& ctx) const {
-    const std::string text = learn::to_string(device);
-    return fmt::formatter<fmt::string_view>::format(text, ctx);
-  }
-};
+LEARN_FORMATTER(learn::Shape);
+LEARN_FORMATTER(learn::DType);
+LEARN_FORMATTER(learn::Device);
+#undef LEARN_FORMATTER

@@ -23,7 +23,7 @@ TEST_CASE("philox4x32-10 gives the published answers") {
              0x24126ea1));
 }
 
-TEST_CASE("uniform01 stays in [0,1) and uniform_below in range") {
+TEST_CASE("uniform01 stays below one and uniform_below in range") {
   CHECK(uniform01(0) == 0.0F);
   CHECK(uniform01(~0U) < 1.0F);
   CHECK(uniform_below(~0U, 7) == 6);
