@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# From nothing to a trained network: installs what is missing, builds, trains, leaves a run directory.
+# Further words go to `learn train`: apps/quickstart.sh --epochs 3 --data cifar10
+set -euo pipefail
+here=$PWD
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+"$root/framework/cmake/install_packages.sh"
+echo "building (some minutes the first time)"
+"$root/framework/cmake/build.sh" release learn
+cd "$here"
+exec "$root/build/release/bin/learn" train --preset quick "$@"

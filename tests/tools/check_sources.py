@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""What clang-format cannot see: file sizes, the fixed top level, promises left open, machine paths."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parents[2]
+TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbacks", "models", "data", "apps", "tests"}
+MAX_LINES = 500
+OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
+
+
+def files():
+    if not (ROOT / ".git").exists():  # an unpacked archive: everything in it is the project
+        return [str(f.relative_to(ROOT)) for f in ROOT.rglob("*")
+                if f.is_file() and f.relative_to(ROOT).parts[0] not in ("build", "runs")]
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if (ROOT / line).is_file()]
+
+
+def complaints(name, text):
+    lines = text.splitlines()
+    if name.endswith((".h", ".cpp", ".cu", ".cuh", ".py", ".sh")) and len(lines) > MAX_LINES \
+            and not name.startswith("tests/golden/"):
+        yield f"{name}: {len(lines)} lines; split it, {MAX_LINES} is the limit"
+    if name == "tests/tools/check_sources.py":
+        return
+    for number, line in enumerate(lines, 1):
+        if OPEN_PROMISE.search(line):
+            yield f"{name}:{number}: an open promise: finish it or file an issue"
+        if MACHINE_PATH.search(line):
+            yield f"{name}:{number}: a path of one machine"
+
+
+def main():
+    assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x"))
+    bad = []
+    names = files()
+    for name in names:
+        top = name.split("/")[0]
+        if top not in TOP and not top.startswith("."):
+            bad.append(f"{name}: nothing else belongs at the top level")
+        try:
+            text = (ROOT / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        bad += complaints(name, text)
+    print("\n".join(bad) or f"sources: {len(names)} files are in order")
+    sys.exit(1 if bad else 0)
+
+
+main()

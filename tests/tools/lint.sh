@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Format of C++ and shell, layering, sizes: everything about the text that takes seconds.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+mapfile -t sources < <(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | grep -v '^tests/golden/')
+format=$(command -v clang-format-14 || command -v clang-format)
+case $("$format" --version) in
+  *"version 14."*) "$format" --dry-run -Werror "${sources[@]}" ;;
+  *) echo "note: $("$format" --version) is not version 14; the format was not checked" ;;
+esac
+mapfile -t scripts < <(git ls-files '*.sh'; echo .ci/run)
+shellcheck "${scripts[@]}"
+python3 tests/tools/check_layers.py
+python3 tests/tools/check_sources.py
