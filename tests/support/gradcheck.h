@@ -1,0 +1,28 @@
+#pragma once
+#include "framework/tensor/compare.h"
+#include "tests/support/op_case.h"
+
+namespace learn::test {
+
+/// The gradients of the reference twin in double against central differences of its forward pass,
+/// for at most 150 elements of each leaf. Runs twice: overwriting gradients that hold NaN, and
+/// adding to gradients that do not start at zero. `text` names leaf, element and both values.
+[[nodiscard]] Comparison check_gradients(const OpCase& op, std::uint64_t seed = test_seed());
+
+/// Output, states and gradients (overwritten and accumulated) in f32, f16 and bf16, by the fast and
+/// by the reference twin, against the reference in double from the same rounded inputs.
+///
+/// Allowed per element: `op.units` * (eps + eps_f32 * sqrt(op.reduction)) * max(|expected|, rms of
+/// the tensor): the result is rounded once to its dtype (eps), its terms are summed in f32, whose
+/// roundings grow like the square root of their number and with the terms rather than with a sum in
+/// which they cancel; the rms stands for the terms. Half of f16's smallest number is added.
+[[nodiscard]] Comparison check_parity(const OpCase& op, std::uint64_t seed = test_seed());
+
+/// The same bits of output, states and gradients for a second run and for 1, 2 and 3 threads, in
+/// f32, f16 and bf16.
+[[nodiscard]] Comparison check_determinism(const OpCase& op, std::uint64_t seed = test_seed());
+
+/// All three as doctest checks, with the case's name and the seed.
+void test_op(const OpCase& op);
+
+}  // namespace learn::test

@@ -1,0 +1,145 @@
+#include "tests/support/op_case.h"
+
+#include "framework/core/random.h"
+#include "framework/tensor/factory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <deque>
+#include <numeric>
+#include <utility>
+
+namespace learn::test {
+namespace {
+
+constexpr std::uint64_t kCotangentStream = 1000;
+constexpr std::uint64_t kStartStream = 1001;
+
+double draw(std::uint64_t seed, std::uint64_t stream, std::size_t i) {
+  return static_cast<double>(uniform01(random4(seed, RandomPurpose::test, stream, i).v[0]));
+}
+
+double away_from_kinks(const OpInput& input, double value) {
+  const double margin = (input.high - input.low) / 100;
+  for (const double kink : input.kinks)
+    if (std::abs(value - kink) < margin) value = kink + (value < kink ? -margin : margin);
+  return value;
+}
+
+std::vector<double> draw_input(const OpInput& input, std::uint64_t seed, std::uint64_t stream) {
+  const auto n = static_cast<std::size_t>(input.shape.elements());
+  std::vector<double> out(n);
+  for (std::size_t i = 0; i < n; ++i) out[i] = draw(seed, stream, i);
+  if (input.distinct) {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(
+        order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return out[a] < out[b]; });
+    for (std::size_t rank = 0; rank < n; ++rank)
+      out[order[rank]] = (static_cast<double>(rank) + 0.5) / static_cast<double>(n);
+  }
+  for (double& v : out) v = away_from_kinks(input, input.low + (input.high - input.low) * v);
+  return out;
+}
+
+/// sum(cotangent * y) as the loss, independent of the operations under test.
+struct DotNode final : Node {
+  std::uint64_t seed;
+  explicit DotNode(std::uint64_t s) : seed(s) {}
+  std::string_view name() const override { return "test_dot"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      for (std::int64_t i = 0; i < dx.elements(); ++i)
+        set(dx,
+            i,
+            (mode == GradMode::accumulate ? get(dx, i) : 0) +
+                cotangent_value(seed, i) * get(dy, 0));
+    });
+  }
+};
+
+ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accumulate) {
+  ParamSlot slot{.name = input.name, .value = std::move(value)};
+  slot.grad = full(ctx.step(), slot.value.shape(), slot.value.dtype(), NAN);
+  slot.grad_written = accumulate;
+  if (accumulate)
+    for (std::int64_t i = 0; i < slot.grad.elements(); ++i) set(slot.grad, i, start_value(i));
+  return slot;
+}
+
+}  // namespace
+
+DType dtype_of(const OpInput& input, DType dtype) {
+  if (input.dtype.has_value()) return *input.dtype;
+  return input.full_precision && is_half(dtype) ? DType::f32 : dtype;
+}
+
+OpValues draw_values(const OpCase& op, std::uint64_t seed) {
+  OpValues out;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const OpInput& input = op.inputs[i];
+    out.push_back(input.values.empty() ? draw_input(input, seed, i) : input.values);
+  }
+  return out;
+}
+
+OpValues round_values(const OpCase& op, OpValues values, DType dtype) {
+  Arena arena("rounding", cpu_pages());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const OpInput& input = op.inputs[i];
+    const Tensor rounded = from_values(arena, input.shape, values[i], dtype_of(input, dtype));
+    for (std::size_t j = 0; j < values[i].size(); ++j)
+      values[i][j] = get(rounded, static_cast<std::int64_t>(j));
+  }
+  return values;
+}
+
+OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRunOptions& options) {
+  Tape tape(ctx, {.mode = op.mode, .grad = options.backward, .batch = 3});
+  std::deque<ParamSlot> slots;  // the tape keeps their addresses
+  std::vector<ParamSlot*> slot_of(op.inputs.size(), nullptr);
+  std::vector<Var> inputs;
+  OpRun run;
+  run.grads.resize(op.inputs.size());
+  run.states.resize(op.inputs.size());
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const OpInput& input = op.inputs[i];
+    Tensor value = from_values(ctx.step(), input.shape, values[i], dtype_of(input, options.dtype));
+    if (input.role == OpInput::Role::state) run.states[i] = value;
+    if (input.role == OpInput::Role::gradient) {
+      slot_of[i] = &slots.emplace_back(make_slot(ctx, input, value, options.accumulate));
+      inputs.push_back(tape.param(*slot_of[i]));
+    } else {
+      inputs.push_back(tape.input(value));
+    }
+  }
+  const Var y = op.call(tape, inputs);
+  run.output = y.value();
+  if (!options.backward) return run;
+  Tensor loss = full(ctx.step(), {}, y.dtype() == DType::f64 ? DType::f64 : DType::f32, 0);
+  tape.backward(tape.record({y}, loss, DotNode(options.seed)));
+  for (std::size_t i = 0; i < op.inputs.size(); ++i)
+    if (slot_of[i] != nullptr) run.grads[i] = slot_of[i]->grad;
+  return run;
+}
+
+double cotangent_value(std::uint64_t seed, std::int64_t i) {
+  const double u = draw(seed, kCotangentStream, static_cast<std::size_t>(i));
+  return std::round(128 * u - 64) / 64;
+}
+
+double start_value(std::int64_t i) {
+  return std::round(128 * draw(1, kStartStream, static_cast<std::size_t>(i)) - 64) / 64;
+}
+
+ContextOptions guarded(int threads, bool reference) {
+  return {.threads = threads, .reference = reference, .arena = {.guard = true, .poison = true}};
+}
+
+std::uint64_t test_seed() {
+  const char* text = std::getenv("LEARN_TEST_SEED");
+  return text == nullptr ? 20240 : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace learn::test
