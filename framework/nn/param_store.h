@@ -22,6 +22,11 @@ enum class ParamRole : std::uint8_t {
   norm_bias,    ///< the same
 };
 
+/// True for BatchNorm parameters, which stay f32 whatever the model computes in.
+[[nodiscard]] constexpr bool is_norm(ParamRole role) noexcept {
+  return role == ParamRole::norm_weight || role == ParamRole::norm_bias;
+}
+
 /// Fills a parameter's values, given as f32 on the host. `seed` and `stream` identify it to
 /// `random4(seed, RandomPurpose::init, stream, element)`.
 using Init = std::function<void(Tensor& values, std::uint64_t seed, std::uint64_t stream)>;
@@ -33,7 +38,13 @@ struct ParamInfo {
   int layer_group = 0;
 };
 
-/// A piece of the flat buffers that belongs to one parameter group, in elements.
+/// The parameter group of a parameter: weights in the even ones, the rest in the odd ones.
+[[nodiscard]] constexpr int group_of(const ParamInfo& info) noexcept {
+  return 2 * info.layer_group + (info.role == ParamRole::weight ? 0 : 1);
+}
+
+/// A piece of the flat buffers that belongs to one parameter group, in elements: both numbers are
+/// multiples of `ParamStore::kAlign`, gaps included.
 struct Segment {
   std::int64_t begin = 0;
   std::int64_t count = 0;
@@ -94,9 +105,13 @@ class ParamStore {
   [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
 
   /// What the model computes with: f32, f16 or bf16. Casts from the masters; gradients are
-  /// undefined afterwards. BatchNorm parameters stay f32.
+  /// undefined afterwards. BatchNorm parameters stay f32. Throws DTypeError for another dtype, or
+  /// if the masters are f64.
   void set_working_dtype(DType dtype);
   [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
+  /// Casts the masters to the half copies again: to be called after masters were written by others
+  /// than an optimizer. Does nothing where the model is f32.
+  void refresh_working();
 
   // Access.
 
@@ -136,6 +151,9 @@ class ParamStore {
   /// Buffers as one f32 vector, and the copy a skipped step goes back to.
   [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
   [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
+  /// Makes the present buffers the ones a skipped step goes back to. The step itself uses
+  /// `backend::commit_or_restore`, which obeys the step's found_inf.
+  void commit_buffers();
   [[nodiscard]] std::int64_t buffer_count() const noexcept {
     return static_cast<std::int64_t>(buffer_slots_.size());
   }
@@ -160,7 +178,8 @@ class ParamStore {
   // Freezing. State of frozen parameters is kept.
 
   /// Trains layer groups [first, layer_groups()) only; negative counts from the end. BatchNorm
-  /// parameters of frozen groups are trained too if `train_bn` (fastai's default).
+  /// parameters of frozen groups are trained too if `train_bn` (fastai's default). Throws
+  /// UsageError if there is no such group.
   void freeze_to(int first, bool train_bn = true);
   void unfreeze() { freeze_to(0); }
   void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }
@@ -170,12 +189,21 @@ class ParamStore {
   /// Forgets which gradients were written, so that the next backward pass overwrites them.
   void begin_gradients();
 
-  /// Masters, buffers and states by name, for checkpoints.
+  /// Masters ("params.<name>"), buffers ("buffers.<name>") and states ("<state>.<name>"), each
+  /// parameter by itself, so that files do not depend on layer groups or precision. Loading
+  /// refreshes the working copies and commits the buffers.
   void visit_state(StateVisitor& visitor);
 
  private:
+  [[nodiscard]] Tensor view(const Tensor& flat, std::int64_t i) const;
+  [[nodiscard]] bool half_in_model(std::int64_t i) const;
+  template <class Wanted>
+  [[nodiscard]] std::vector<Segment> runs(int group, bool per_parameter, Wanted wanted) const;
   void lay_out();
   void point_slots();
+  void initialise_values();
+  void make_buffers();
+  void move_flat_buffers();
 
   Context* ctx_ = nullptr;
   DType dtype_ = DType::f32;
@@ -183,6 +211,7 @@ class ParamStore {
   int layer_groups_ = 1;
   std::int64_t flat_size_ = 0;
   std::vector<ParamInfo> infos_;
+  std::map<std::string, std::int64_t, std::less<>> index_;  // by name
   std::vector<Init> inits_;
   std::deque<ParamSlot> slots_;
   std::vector<std::int64_t> offsets_;

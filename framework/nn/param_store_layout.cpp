@@ -1,0 +1,212 @@
+#include "framework/backend/cast.h"
+#include "framework/backend/fill.h"
+#include "framework/nn/param_store.h"
+#include "framework/tensor/factory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+/// Where everything lies in the flat buffers, and how it gets there.
+namespace learn::nn {
+namespace {
+
+std::int64_t aligned(std::int64_t elements) {
+  return (elements + ParamStore::kAlign - 1) / ParamStore::kAlign * ParamStore::kAlign;
+}
+
+/// FNV-1a, folded to the 48 bits that `random4` takes.
+std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : name) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001B3U;
+  }
+  return (hash ^ (hash >> 48U)) & 0xFFFFFFFFFFFFU;
+}
+
+Tensor zero_filled(Context& ctx, std::int64_t elements, DType dtype) {
+  Tensor tensor(ctx.persistent(), {elements}, dtype);
+  backend::fill(ctx, tensor, 0);
+  return tensor;
+}
+
+}  // namespace
+
+void ParamStore::lay_out() {
+  order_.resize(infos_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  const auto place = [this](std::int64_t i) {
+    return std::pair(group_of(info(i)), is_norm(info(i).role));
+  };
+  std::stable_sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
+    return place(a) < place(b);
+  });
+  offsets_.resize(infos_.size());
+  flat_size_ = 0;
+  for (const std::int64_t i : order_) {
+    offsets_[static_cast<std::size_t>(i)] = flat_size_;
+    flat_size_ += aligned(info(i).shape.elements());
+  }
+}
+
+bool ParamStore::half_in_model(std::int64_t i) const {
+  return is_half(working_dtype_) && !is_norm(info(i).role);
+}
+
+void ParamStore::point_slots() {
+  for (std::int64_t i = 0; i < size(); ++i) {
+    slot(i).value = view(half_in_model(i) ? half_ : master_, i);
+    slot(i).grad = view(half_in_model(i) ? half_grad_ : grad_, i);
+    slot(i).grad_written = false;
+  }
+}
+
+void ParamStore::materialize(Context& ctx, DType dtype) {
+  check<Error>(!materialized(), "ParamStore::materialize was already called");
+  check<DTypeError>(dtype == DType::f32 || dtype == DType::f64,
+                    "masters are f32 (f64 for gradient checks), not {}: halves come with "
+                    "set_working_dtype",
+                    dtype);
+  ctx_ = &ctx;
+  dtype_ = working_dtype_ = dtype;
+  lay_out();
+  master_ = zero_filled(ctx, flat_size_, dtype);
+  grad_ = zero_filled(ctx, flat_size_, dtype);
+  point_slots();
+  initialise_values();
+  make_buffers();
+}
+
+void ParamStore::initialise_values() {
+  Arena host("init", cpu_pages());
+  for (std::int64_t i = 0; i < size(); ++i) {
+    Tensor values = full(host, info(i).shape, DType::f32, 0);
+    inits_[static_cast<std::size_t>(i)](values, ctx_->seed(), name_hash(info(i).name));
+    Tensor destination = master(i);
+    backend::cast(*ctx_, backend::to_device(*ctx_, ctx_->step(), values), destination);
+  }
+}
+
+void ParamStore::make_buffers() {
+  std::int64_t elements = 0;
+  for (const Shape& shape : buffer_shapes_) elements += aligned(shape.elements());
+  buffers_ = zero_filled(*ctx_, elements, DType::f32);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < buffer_slots_.size(); ++i) {
+    const Shape& shape = buffer_shapes_[i];
+    buffer_slots_[i].value = buffers_.range(begin, shape.elements()).view(shape);
+    backend::fill(*ctx_, buffer_slots_[i].value, buffer_fills_[i]);
+    begin += aligned(shape.elements());
+  }
+  committed_buffers_ = Tensor(ctx_->persistent(), {elements}, DType::f32);
+  commit_buffers();
+}
+
+void ParamStore::commit_buffers() { backend::copy(context(), buffers_, committed_buffers_); }
+
+void ParamStore::set_layer_groups(const std::vector<std::string>& boundaries) {
+  std::vector<std::int64_t> starts;
+  auto after = modules_.begin();
+  for (const std::string& path : boundaries) {
+    const auto is_path = [&](const auto& module) { return module.first == path; };
+    const auto found = std::find_if(after, modules_.end(), is_path);
+    if (found == modules_.end() && std::any_of(modules_.begin(), after, is_path))
+      fail<UsageError>(
+          "layer group boundary '{}' is out of order: give each module once, in model order", path);
+    if (found == modules_.end())
+      fail<UsageError>("layer group boundary '{}' is no module of this model", path);
+    starts.push_back(found->second);
+    after = std::next(found);
+  }
+  for (std::int64_t i = 0; i < size(); ++i)
+    infos_[static_cast<std::size_t>(i)].layer_group = static_cast<int>(
+        std::count_if(starts.begin(), starts.end(), [i](std::int64_t s) { return s <= i; }));
+  layer_groups_ = static_cast<int>(boundaries.size()) + 1;
+  if (materialized()) move_flat_buffers();
+}
+
+void ParamStore::move_flat_buffers() {
+  const std::vector<std::int64_t> before = offsets_;
+  lay_out();
+  const auto move = [&](Tensor& flat) {
+    if (!flat.defined()) return;
+    Tensor old(ctx_->step(), flat.shape(), flat.dtype());
+    backend::copy(*ctx_, flat, old);
+    backend::fill(*ctx_, flat, 0);  // the gaps lie elsewhere now
+    for (std::int64_t i = 0; i < size(); ++i) {
+      const std::int64_t count = info(i).shape.elements();
+      Tensor destination = flat.range(offset(i), count);
+      backend::copy(*ctx_, old.range(before[static_cast<std::size_t>(i)], count), destination);
+    }
+  };
+  for (Tensor* flat : {&master_, &grad_, &half_, &half_grad_}) move(*flat);
+  for (auto& [name, state] : states_) move(state);
+  point_slots();
+}
+
+void ParamStore::set_working_dtype(DType dtype) {
+  Context& ctx = context();
+  check<DTypeError>(dtype_ == DType::f32 && (dtype == DType::f32 || is_half(dtype)),
+                    "a store with {} masters cannot work in {}: f32 masters work in f32, f16, bf16",
+                    dtype_,
+                    dtype);
+  if (dtype == working_dtype_) return;
+  working_dtype_ = dtype;
+  half_ = half_grad_ = Tensor();
+  if (is_half(dtype)) {
+    half_ = zero_filled(ctx, flat_size_, dtype);
+    half_grad_ = zero_filled(ctx, flat_size_, dtype);
+  }
+  point_slots();
+  refresh_working();
+}
+
+void ParamStore::refresh_working() {
+  for (std::int64_t i = 0; i < size(); ++i)
+    if (half_in_model(i)) backend::cast(*ctx_, master(i), slot(i).value);
+}
+
+template <class Wanted>
+std::vector<Segment> ParamStore::runs(int group, bool per_parameter, Wanted wanted) const {
+  check<Error>(group >= 0 && group < groups(),
+               "parameter group {} does not exist: there are {}",
+               group,
+               groups());
+  std::vector<Segment> found;
+  for (const std::int64_t i : order_) {
+    if (group_of(info(i)) != group || !slot(i).trainable || !wanted(i)) continue;
+    const Segment next{.begin = offset(i), .count = aligned(info(i).shape.elements())};
+    if (!per_parameter && !found.empty() && found.back().begin + found.back().count == next.begin)
+      found.back().count += next.count;
+    else
+      found.push_back(next);
+  }
+  return found;
+}
+
+std::vector<Segment> ParamStore::segments(int group, bool per_parameter) const {
+  return runs(group, per_parameter, [](std::int64_t) { return true; });
+}
+
+std::vector<Segment> ParamStore::half_segments(int group, bool per_parameter) const {
+  return runs(group, per_parameter, [this](std::int64_t i) { return half_in_model(i); });
+}
+
+std::vector<Segment> ParamStore::full_segments(int group, bool per_parameter) const {
+  return runs(group, per_parameter, [this](std::int64_t i) { return !half_in_model(i); });
+}
+
+Tensor& ParamStore::state(const std::string& name, float fill) {
+  Context& ctx = context();
+  const auto [at, fresh] = states_.try_emplace(name);
+  if (!fresh) return at->second;
+  at->second = zero_filled(ctx, flat_size_, DType::f32);
+  for (std::int64_t i = 0; fill != 0 && i < size(); ++i) {
+    Tensor part = view(at->second, i);
+    backend::fill(ctx, part, fill);
+  }
+  return at->second;
+}
+
+}  // namespace learn::nn
