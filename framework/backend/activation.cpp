@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/activation.h"
 #include "framework/backend/cpu/reference/activation.h"
+#include "framework/backend/cuda/activation.h"
 #include "framework/backend/dispatch.h"
 
 namespace learn::backend {
@@ -19,7 +20,14 @@ void activation_forward(Context& ctx, const ActivationKind& kind, const Tensor& 
   check_same(name_of(kind), x, y);
   check_device(ctx, name_of(kind), x);
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(name_of(kind));
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(name_of(kind), x.dtype(), [&]<class T>() {
+        cuda::activation_forward(
+            ctx.cuda().compute(), kind, x.data<T>(), y.data<T>(), x.elements());
+      });
+    return;
+  }
   for_floating(name_of(kind), x.dtype(), [&]<class T>() {
     if (twin == Twin::reference)
       cpu::reference::activation_forward(kind, x.data<T>(), y.data<T>(), x.elements());
@@ -38,7 +46,19 @@ void activation_backward(Context& ctx,
   check_same(name_of(kind), x, dx);
   check_device(ctx, name_of(kind), x);
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(name_of(kind));
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(name_of(kind), x.dtype(), [&]<class T>() {
+        cuda::activation_backward(ctx.cuda().compute(),
+                                  kind,
+                                  x.data<T>(),
+                                  dy.data<T>(),
+                                  dx.data<T>(),
+                                  mode,
+                                  x.elements());
+      });
+    return;
+  }
   for_floating(name_of(kind), x.dtype(), [&]<class T>() {
     if (twin == Twin::reference)
       cpu::reference::activation_backward(

@@ -1,5 +1,6 @@
 #include "framework/backend/cast.h"
 
+#include "framework/backend/cuda/cast.h"
 #include "framework/backend/dispatch.h"
 #include "framework/tensor/convert.h"
 
@@ -16,8 +17,16 @@ constexpr std::int64_t kGrain = 32768;
 void cast(Context& ctx, const Tensor& x, Tensor& y, GradMode mode) {
   check(x.shape() == y.shape(), "cast: shapes differ: {} and {}", x.shape(), y.shape());
   check_device(ctx, "cast", x);
-  if (ctx.device().is_cuda()) no_cuda_twin("cast");
   if (x.dtype() == y.dtype() && mode == GradMode::overwrite) return copy(ctx, x, y);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("cast", x.dtype(), [&]<class From>() {
+        for_cuda_floating("cast", y.dtype(), [&]<class To>() {
+          cuda::cast(ctx.cuda().compute(), x.data<From>(), y.data<To>(), mode, x.elements());
+        });
+      });
+    return;
+  }
   for_floating("cast", x.dtype(), [&]<class From>() {
     for_floating("cast", y.dtype(), [&]<class To>() {
       const From* from = x.data<From>();
@@ -36,8 +45,11 @@ void copy(Context& ctx, const Tensor& x, Tensor& y) {
   check(x.shape() == y.shape(), "copy: shapes differ: {} and {}", x.shape(), y.shape());
   check<DTypeError>(x.dtype() == y.dtype(), "copy: dtypes differ: {} and {}", x.dtype(), y.dtype());
   check_device(ctx, "copy", x);
-  if (ctx.device().is_cuda()) no_cuda_twin("copy");
   if (x.same_memory(y)) return;
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda) ctx.cuda().copy_on_device(y.raw(), x.raw(), x.bytes());
+    return;
+  }
   const auto bytes = static_cast<std::int64_t>(x.bytes());
   ctx.threads().parallel_for(bytes, 4 * kGrain, [&](std::int64_t begin, std::int64_t end) {
     std::memcpy(y.raw() + begin, x.raw() + begin, static_cast<std::size_t>(end - begin));
@@ -45,8 +57,15 @@ void copy(Context& ctx, const Tensor& x, Tensor& y) {
 }
 
 Tensor to_device(Context& ctx, Arena& arena, const Tensor& host) {
+  check<DeviceError>(
+      host.device().is_cpu(), "to_device: the source is on {} already", host.device());
   Tensor out(arena, host.shape(), host.dtype());
-  copy(ctx, host, out);
+  if (ctx.device().is_cpu()) {
+    copy(ctx, host, out);
+  } else if constexpr (kHaveCuda) {
+    ctx.cuda().upload(out.raw(), host.raw(), host.bytes());
+    ctx.cuda().synchronize();
+  }
   return out;
 }
 
@@ -58,7 +77,12 @@ Tensor to_host(Context& ctx, const Tensor& device) {
              0,
              device.shape(),
              device.dtype());
-  copy(ctx, device, out);
+  if (ctx.device().is_cpu()) {
+    copy(ctx, device, out);
+  } else if constexpr (kHaveCuda) {
+    ctx.cuda().download(out.raw(), device.raw(), device.bytes());
+    ctx.cuda().synchronize();
+  }
   return out;
 }
 

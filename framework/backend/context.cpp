@@ -1,5 +1,9 @@
 #include "framework/backend/context.h"
 
+#include "framework/backend/cuda/runtime.h"
+#include "framework/backend/device_choice.h"
+#include "framework/core/build.h"
+
 #include <sched.h>
 
 #include <algorithm>
@@ -25,16 +29,27 @@ int physical_cores() {
   return std::max<int>(1, static_cast<int>(cores.size()));
 }
 
+namespace {
+
+std::unique_ptr<PageSource> pages_for(Device device) {
+  if constexpr (kHaveCuda)
+    if (device.is_cuda()) return backend::cuda::cuda_pages(device.index);
+  return cpu_pages();
+}
+
+}  // namespace
+
 Context::Context(const ContextOptions& options) : options_(options) {
   if (options.threads < 0)
     fail<UsageError>("threads must be 0 (all cores) or more, not {}", options.threads);
   threads_ =
       std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
-  if (options.device.is_cuda())
-    fail<DeviceError>("device {} was asked for, but this program has no CUDA backend",
-                      options.device);
-  persistent_ = std::make_unique<Arena>("persistent", cpu_pages(), options.arena);
-  step_ = std::make_unique<Arena>("step", cpu_pages(), options.arena);
+  if (options.device.is_cuda()) {
+    (void)choose_device(to_string(options.device));
+    if constexpr (kHaveCuda) cuda_ = std::make_shared<backend::cuda::Runtime>(options.device.index);
+  }
+  persistent_ = std::make_unique<Arena>("persistent", pages_for(options.device), options.arena);
+  step_ = std::make_unique<Arena>("step", pages_for(options.device), options.arena);
 }
 
 Context::~Context() = default;

@@ -1,8 +1,11 @@
 #pragma once
 #include "framework/backend/context.h"
+#include "framework/backend/cuda/runtime.h"
+#include "framework/core/build.h"
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 /// Helpers of the choosers: every family's .cpp picks one twin here, and nowhere else.
 namespace learn::backend {
@@ -17,6 +20,16 @@ enum class Twin : std::uint8_t { reference, fast, cuda };
 template <class F>
 void for_floating(std::string_view op, DType dtype, F&& f) {
   check<DTypeError>(visit_floating(dtype, f), "{}: needs a floating type, got {}", op, dtype);
+}
+
+/// The same for the types CUDA kernels know: f32, f16, bf16. f64 lives on the CPU only.
+template <class F>
+void for_cuda_floating(std::string_view op, DType dtype, F&& f) {
+  check<DTypeError>(
+      dtype != DType::f64, "{}: f64 lives on the CPU only; use f32 on a CUDA device", op);
+  for_floating(op, dtype, [&]<class T>() {
+    if constexpr (!std::is_same_v<T, double>) f.template operator()<T>();
+  });
 }
 
 /// For an operation whose CUDA twin does not exist yet. Throws DeviceError.

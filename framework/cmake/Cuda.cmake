@@ -1,1 +1,56 @@
-# The CUDA backend arrives with its first kernels.
+# The CUDA backend is compiled whenever nvcc >= 12 is found (no GPU needed) and chosen at run time.
+set(LEARN_HAVE_CUDA 0)
+if(NOT LEARN_CUDA STREQUAL "OFF")
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc) # often not on PATH
+  endif()
+  # Set before enable_language, or CMake caches nvcc's default.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;86-real;89-real;90-real;100-real;100-virtual" CACHE STRING "")
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0)
+      set(LEARN_HAVE_CUDA 1)
+    else()
+      message(STATUS "CUDA backend off: nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20, 12.0 is needed")
+    endif()
+  endif()
+endif()
+
+if(LEARN_HAVE_CUDA)
+  # CMake 3.25 does not know that nvcc 13 speaks C++20. A raw -std flag would lose against CMake's own.
+  if(NOT "cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
+    set(CMAKE_CUDA20_COMPILE_FEATURES cuda_std_20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # Shared everywhere: executables would otherwise link the static runtime as well, and a test runtime
+  # could not take its place.
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+  find_package(CUDAToolkit REQUIRED)
+elseif(LEARN_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "LEARN_CUDA=ON, but no nvcc >= 12 was found; set CUDACXX or CMAKE_CUDA_COMPILER")
+endif()
+message(STATUS "CUDA backend: ${LEARN_HAVE_CUDA} (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, "
+               "architectures ${CMAKE_CUDA_ARCHITECTURES})")
+
+# Kernels: warnings are errors, double arithmetic, local memory and spills included. -Wpedantic and
+# -Wold-style-cast cannot be used: nvcc's own preprocessing breaks them thousands of times.
+function(learn_cuda_settings target)
+  set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION OFF CUDA_EXTENSIONS OFF)
+  target_compile_options(
+    ${target}
+    PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings
+            -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion,-Werror
+            -Xptxas=-warn-double-usage,-warn-lmem-usage,-warn-spills,-Werror
+            --expt-relaxed-constexpr
+            --compress-mode=none
+            -lineinfo>)
+  target_link_libraries(${target} PUBLIC CUDA::cudart)
+endfunction()

@@ -1,6 +1,7 @@
 # Warnings and sanitizers are set per target, so that nothing leaks into other people's headers.
 function(learn_settings target)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${target} PRIVATE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
   target_compile_options(
     ${target}
     PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall

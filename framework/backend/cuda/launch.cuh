@@ -1,0 +1,36 @@
+#pragma once
+#include "framework/backend/cuda/stream.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace learn::backend::cuda {
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Launches `kernel` and reports a bad launch at once, by the kernel's name. An empty grid is no
+/// launch.
+template <class... Params, class... Args>
+void launch(const char* name,
+            void (*kernel)(Params...),
+            std::int64_t blocks,
+            int threads,
+            Stream stream,
+            Args&&... args) {
+  static_assert(sizeof...(Params) == sizeof...(Args),
+                "a kernel takes as many arguments as it declares");
+  if (blocks == 0) return;
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(
+      static_cast<std::remove_reference_t<Params>>(args)...);
+  const cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess)
+    throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(code));
+}
+
+}  // namespace learn::backend::cuda

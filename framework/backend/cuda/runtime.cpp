@@ -1,0 +1,99 @@
+#include "framework/backend/cuda/runtime.h"
+
+#include "framework/backend/cuda/api_error.h"
+#include "framework/core/log.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/core.h>
+
+namespace learn::backend::cuda {
+
+void check_api(cudaError_t code, SourceLocation where) {
+  if (code == cudaSuccess) [[likely]]
+    return;
+  throw DeviceError(fmt::format(
+      "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code)));
+}
+
+CudaStatus status() {
+  int devices = 0;  // an error leaves it untouched
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  if (code == cudaSuccess && devices > 0) return {true, devices, ""};
+  (void)cudaGetLastError();  // the sticky copy must not surprise the next call
+  if (code == cudaErrorInsufficientDriver)
+    return {true, 0, "there is no NVIDIA driver, or it is older than the CUDA runtime"};
+  if (code == cudaErrorNoDevice || code == cudaSuccess) return {true, 0, "there is no CUDA device"};
+  return {true, 0, fmt::format("{}: {}", cudaGetErrorName(code), cudaGetErrorString(code))};
+}
+
+namespace {
+
+class CudaPages final : public PageSource {
+ public:
+  explicit CudaPages(int device) : device_(device) {}
+
+  void* allocate(std::size_t bytes) override {
+    check_api(cudaSetDevice(device_));
+    void* slab = nullptr;
+    const cudaError_t code = cudaMalloc(&slab, bytes);
+    if (code == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      std::size_t available = 0;
+      std::size_t total = 0;
+      check_api(cudaMemGetInfo(&available, &total));
+      fail<OutOfMemoryError>("cannot reserve {} MiB on cuda:{}: {} of {} MiB are free",
+                             bytes >> 20U,
+                             device_,
+                             available >> 20U,
+                             total >> 20U);
+    }
+    check_api(code);
+    return slab;
+  }
+  void release(void* slab, std::size_t) noexcept override {
+    const cudaError_t code = cudaFree(slab);
+    if (code != cudaSuccess && code != cudaErrorCudartUnloading)
+      log::error("[cuda] cudaFree: {}", cudaGetErrorString(code));
+  }
+  Device device() const noexcept override { return Device::cuda(device_); }
+  void fill(void* data, int byte, std::size_t bytes) override {
+    check_api(cudaMemset(data, byte, bytes));
+  }
+
+ private:
+  int device_;
+};
+
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check_api(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+}  // namespace
+
+std::unique_ptr<PageSource> cuda_pages(int device) { return std::make_unique<CudaPages>(device); }
+
+Runtime::Runtime(int device) : device_(device) {
+  check_api(cudaSetDevice(device));
+  compute_ = make_stream();
+  copy_ = make_stream();
+}
+
+Runtime::~Runtime() {
+  for (Stream stream : {compute_, copy_})
+    if (stream != nullptr) (void)cudaStreamDestroy(stream);
+}
+
+void Runtime::upload(void* device, const void* host, std::size_t bytes) {
+  check_api(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, compute_));
+}
+void Runtime::download(void* host, const void* device, std::size_t bytes) {
+  check_api(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, compute_));
+}
+void Runtime::copy_on_device(void* to, const void* from, std::size_t bytes) {
+  check_api(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_));
+}
+void Runtime::synchronize() { check_api(cudaStreamSynchronize(compute_)); }
+
+}  // namespace learn::backend::cuda

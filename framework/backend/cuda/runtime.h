@@ -1,0 +1,42 @@
+#pragma once
+#include "framework/backend/cuda/stream.h"
+#include "framework/backend/device_choice.h"
+#include "framework/tensor/arena.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace learn::backend::cuda {
+
+/// Codes 35 (no driver) and 100 (no device) of cudaGetDeviceCount both mean "no GPU".
+[[nodiscard]] CudaStatus status();
+
+/// Device memory by plain allocations. Throws OutOfMemoryError with the API's text.
+[[nodiscard]] std::unique_ptr<PageSource> cuda_pages(int device);
+
+/// One CUDA device: its compute and copy streams. The default stream is never used.
+class Runtime {
+ public:
+  /// Throws DeviceError with the API's text.
+  explicit Runtime(int device);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  [[nodiscard]] int device() const noexcept { return device_; }
+  [[nodiscard]] Stream compute() const noexcept { return compute_; }
+  [[nodiscard]] Stream copy() const noexcept { return copy_; }
+  /// Enqueued on the compute stream; host memory must stay valid until `synchronize`.
+  void upload(void* device, const void* host, std::size_t bytes);
+  void download(void* host, const void* device, std::size_t bytes);
+  void copy_on_device(void* to, const void* from, std::size_t bytes);
+  /// Waits for the compute stream; throws DeviceError if anything on it failed.
+  void synchronize();
+
+ private:
+  int device_;
+  Stream compute_ = nullptr;
+  Stream copy_ = nullptr;
+};
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,82 @@
+#include "framework/backend/activation.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/fill.h"
+#include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace learn;
+
+namespace {
+
+// Odd sizes leave a tail behind the packs; the last spans several blocks.
+constexpr std::int64_t kSizes[] = {0, 1, 7, 8, 129, 100003};
+
+/// One unit in the last place of the type, and half of one for a second rounding.
+double tolerance(DType dtype) {
+  return dtype == DType::f32 ? 1e-6 : dtype == DType::f16 ? 1e-3 : 8e-3;
+}
+
+}  // namespace
+
+TEST_CASE("activations on the device agree with the reference") {
+  Context cuda({.device = Device::cuda()});
+  Context oracle({.reference = true});
+  for (const std::int64_t n : kSizes)
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const auto& kind : {ActivationKind::relu(),
+                               ActivationKind::leaky_relu(0.1F),
+                               ActivationKind::gelu(),
+                               ActivationKind::silu()})
+        for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+          CAPTURE(n);
+          CAPTURE(name_of(dtype));
+          CAPTURE(name_of(kind));
+          const Tensor x = uniform(oracle.persistent(), {n}, dtype, -4, 4, 1);
+          const Tensor dy = uniform(oracle.persistent(), {n}, dtype, -1, 1, 2);
+          Tensor y(oracle.persistent(), {n}, dtype);
+          Tensor dx = uniform(oracle.persistent(), {n}, dtype, -1, 1, 3);
+          Tensor device_x = backend::to_device(cuda, cuda.step(), x);
+          Tensor device_dy = backend::to_device(cuda, cuda.step(), dy);
+          Tensor device_y = cuda.empty({n}, dtype);
+          Tensor device_dx = backend::to_device(cuda, cuda.step(), dx);
+          backend::activation_forward(oracle, kind, x, y);
+          backend::activation_backward(oracle, kind, x, dy, dx, mode);
+          backend::activation_forward(cuda, kind, device_x, device_y);
+          backend::activation_backward(cuda, kind, device_x, device_dy, device_dx, mode);
+          const Comparison forward =
+              all_close(backend::to_host(cuda, device_y), y, tolerance(dtype), 1e-6);
+          CHECK_MESSAGE(forward, forward.text);
+          const Comparison backward = all_close(
+              backend::to_host(cuda, device_dx), dx, 2 * tolerance(dtype), tolerance(dtype));
+          CHECK_MESSAGE(backward, backward.text);
+        }
+}
+
+TEST_CASE("casts on the device are the host's, bit for bit") {
+  Context cuda({.device = Device::cuda()});
+  Context host;
+  for (const DType from : {DType::f32, DType::f16, DType::bf16})
+    for (const DType to : {DType::f32, DType::f16, DType::bf16}) {
+      const Tensor x = uniform(host.persistent(), {1001}, from, -70000, 70000, 4);
+      Tensor expected(host.persistent(), {1001}, to);
+      backend::cast(host, x, expected);
+      Tensor y = cuda.empty({1001}, to);
+      backend::cast(cuda, backend::to_device(cuda, cuda.step(), x), y);
+      const Comparison same = same_bits(backend::to_host(cuda, y), expected);
+      CHECK_MESSAGE(same, same.text);
+    }
+}
+
+TEST_CASE("fill reaches every element of every type") {
+  Context cuda({.device = Device::cuda()});
+  for (const DType dtype : {DType::f32, DType::f16, DType::i64, DType::u8}) {
+    Tensor x = cuda.empty({1001}, dtype);
+    backend::fill(cuda, x, 3);
+    const Tensor read = backend::to_host(cuda, x);
+    for (const std::int64_t i : {0, 500, 1000}) CHECK(get(read, i) == 3);
+  }
+}
