@@ -4,6 +4,7 @@
 #include "framework/learner/metric.h"
 #include "framework/learner/train_state.h"
 #include "framework/nn/loss.h"
+#include "framework/nn/model.h"
 #include "framework/nn/module.h"
 #include "framework/nn/param_store.h"
 #include "framework/optim/optimizer.h"
@@ -19,14 +20,7 @@
 
 namespace learn {
 
-/// A model with the store that owns its parameters. `make_model` of a model family returns one.
-struct Model {
-  std::string name;
-  std::unique_ptr<nn::ParamStore> params;
-  std::unique_ptr<nn::Module> module;
-  Shape input;  ///< one sample, (H,W,C)
-  int classes = 0;
-};
+using nn::Model;
 
 struct LearnerOptions {
   nn::Loss loss = nn::cross_entropy();

@@ -26,6 +26,9 @@ class Module {
   /// Marks in the store that this module's parameters begin here.
   explicit Module(const Scope& scope);
   [[nodiscard]] virtual Var forward(const Var& x) = 0;
+  /// Tells the tape's observer, if there is one, that this module made `y` from `x`; returns `y`.
+  /// For call operators of more than one argument.
+  Var observed(const Var& x, const Var& y) const;
 
  private:
   std::string path_;

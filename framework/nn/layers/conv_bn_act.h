@@ -1,0 +1,45 @@
+#pragma once
+#include "framework/nn/layers/batch_norm.h"
+#include "framework/nn/layers/conv2d.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace learn::nn {
+
+struct ConvBnActOptions {
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::optional<std::int64_t> pad{};  ///< unless given, kernel / 2
+  std::int64_t groups = 1;
+  ActivationKind activation = ActivationKind::relu();
+  /// With a residual: act(bn(conv(x)) + r), or else act(bn(conv(x))) + r.
+  bool residual_before_activation = false;
+  Init conv_init = init::default_weight();
+  Init norm_init = init::ones();
+  std::string conv_name = "conv";
+  std::string norm_name = "bn";
+};
+
+/// A convolution without bias, then batch normalisation with activation and residual in one
+/// operation. Children: "conv" and "bn", or as the options name them.
+class ConvBnAct final : public Module {
+ public:
+  ConvBnAct(const Scope& scope,
+            std::int64_t in,
+            std::int64_t out,
+            const ConvBnActOptions& options = {});
+  using Module::operator();
+  Var operator()(const Var& x, const Var& residual);
+  [[nodiscard]] std::string describe() const override;
+
+ protected:
+  Var forward(const Var& x) override;
+
+ private:
+  Conv2d conv_;
+  BatchNorm2d norm_;
+};
+
+}  // namespace learn::nn

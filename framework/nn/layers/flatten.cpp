@@ -1,0 +1,9 @@
+#include "framework/nn/layers/flatten.h"
+
+#include "framework/autograd/ops/elementwise.h"
+
+namespace learn::nn {
+
+Var Flatten::forward(const Var& x) { return ops::flatten(x); }
+
+}  // namespace learn::nn

@@ -1,0 +1,34 @@
+#include "framework/nn/layers/linear.h"
+
+#include "framework/autograd/ops/conv.h"
+#include "framework/autograd/tape.h"
+
+#include <fmt/format.h>
+
+namespace learn::nn {
+
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const LinearOptions& options)
+    : Module(scope), in_(in), out_(out) {
+  check<UsageError>(
+      in >= 1 && out >= 1, "Linear '{}': features {} -> {} must be at least 1", path(), in, out);
+  weight_ = scope.param("weight", {out, in}, ParamRole::weight, options.init);
+  if (options.bias) bias_ = scope.param("bias", {out}, ParamRole::bias, init::default_bias(in));
+}
+
+Var Linear::forward(const Var& x) {
+  check(
+      x.shape().rank() == 2 && x.shape()[1] == in_,
+      "Linear '{}' expects (N,{}), got {}: flatten pictures first, and make the model for the size "
+      "of the pictures it is given",
+      path(),
+      in_,
+      x.shape());
+  Tape& tape = x.tape();
+  return ops::linear(x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var());
+}
+
+std::string Linear::describe() const {
+  return fmt::format("Linear({} -> {}{})", in_, out_, bias_ != nullptr ? "" : ", no bias");
+}
+
+}  // namespace learn::nn

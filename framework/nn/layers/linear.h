@@ -1,0 +1,30 @@
+#pragma once
+#include "framework/nn/init.h"
+#include "framework/nn/module.h"
+
+#include <cstdint>
+
+namespace learn::nn {
+
+struct LinearOptions {
+  bool bias = true;
+  Init init = init::default_weight();
+};
+
+/// A fully connected layer, (N,in) to (N,out). Parameters: weight (out,in), bias (out).
+class Linear final : public Module {
+ public:
+  /// Throws UsageError for a feature count below 1.
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+  [[nodiscard]] std::string describe() const override;
+
+ protected:
+  Var forward(const Var& x) override;
+
+ private:
+  std::int64_t in_, out_;
+  Param weight_ = nullptr;
+  Param bias_ = nullptr;
+};
+
+}  // namespace learn::nn

@@ -1,0 +1,35 @@
+#include "framework/nn/layers/residual.h"
+
+#include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/nn/layers/activation.h"
+
+#include <fmt/format.h>
+
+namespace learn::nn {
+
+Residual::Residual(const Scope& scope, const ActivationKind& activation)
+    : Module(scope), scope_(scope), activation_(activation), body_(scope / "body") {}
+
+Sequential& Residual::shortcut() {
+  if (!shortcut_) shortcut_.emplace(scope_ / "shortcut");
+  return *shortcut_;
+}
+
+Var Residual::forward(const Var& x) {
+  const Var y = body_(x);
+  const Var skip = shortcut_ ? (*shortcut_)(x) : x;
+  check(y.shape() == skip.shape(),
+        "Residual '{}': the body gives {}, the shortcut {}; they must agree to be added",
+        path(),
+        y.shape(),
+        skip.shape());
+  return ops::activation(ops::add(y, skip), activation_);
+}
+
+std::string Residual::describe() const {
+  if (activation_.name == ActivationKind::Name::identity) return "Residual";
+  return fmt::format("Residual({})", text_of(activation_));
+}
+
+}  // namespace learn::nn
