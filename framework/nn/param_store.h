@@ -53,7 +53,8 @@ struct Segment {
 /// A handle to a parameter of a store: cheap to copy, valid while the store lives.
 using Param = ParamSlot*;
 
-/// A handle to a buffer: state of the model that is not trained (running statistics), always f32.
+/// A handle to a buffer: state of the model that is not trained (running statistics). It has the
+/// masters' dtype: f32, whatever the model computes in, or f64 in an f64 store.
 struct BufferSlot {
   std::string name;
   Tensor value;
@@ -148,7 +149,7 @@ class ParamStore {
   /// Half values and gradients in the flat order; undefined while the working dtype is f32.
   [[nodiscard]] Tensor& flat_half() { return half_; }
   [[nodiscard]] Tensor& flat_half_grad() { return half_grad_; }
-  /// Buffers as one f32 vector, and the copy a skipped step goes back to.
+  /// Buffers as one vector, and the copy a skipped step goes back to.
   [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
   [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
   /// Makes the present buffers the ones a skipped step goes back to. The step itself uses

@@ -91,7 +91,7 @@ void ParamStore::initialise_values() {
 void ParamStore::make_buffers() {
   std::int64_t elements = 0;
   for (const Shape& shape : buffer_shapes_) elements += aligned(shape.elements());
-  buffers_ = zero_filled(*ctx_, elements, DType::f32);
+  buffers_ = zero_filled(*ctx_, elements, dtype_);
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < buffer_slots_.size(); ++i) {
     const Shape& shape = buffer_shapes_[i];
@@ -99,7 +99,7 @@ void ParamStore::make_buffers() {
     backend::fill(*ctx_, buffer_slots_[i].value, buffer_fills_[i]);
     begin += aligned(shape.elements());
   }
-  committed_buffers_ = Tensor(ctx_->persistent(), {elements}, DType::f32);
+  committed_buffers_ = Tensor(ctx_->persistent(), {elements}, dtype_);
   commit_buffers();
 }
 

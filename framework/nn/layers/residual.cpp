@@ -8,12 +8,17 @@
 
 namespace learn::nn {
 
-Residual::Residual(const Scope& scope, const ActivationKind& activation)
-    : Module(scope), scope_(scope), activation_(activation), body_(scope / "body") {}
+Residual::Residual(const Scope& scope,
+                   FunctionRef<void(Sequential&)> body,
+                   const ActivationKind& activation)
+    : Module(scope), activation_(activation), body_(scope / "body", body) {}
 
-Sequential& Residual::shortcut() {
-  if (!shortcut_) shortcut_.emplace(scope_ / "shortcut");
-  return *shortcut_;
+Residual::Residual(const Scope& scope,
+                   FunctionRef<void(Sequential&)> body,
+                   FunctionRef<void(Sequential&)> shortcut,
+                   const ActivationKind& activation)
+    : Residual(scope, body, activation) {
+  shortcut_.emplace(scope / "shortcut", shortcut);
 }
 
 Var Residual::forward(const Var& x) {

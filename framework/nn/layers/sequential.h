@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/function_ref.h"
 #include "framework/nn/module.h"
 
 #include <concepts>
@@ -13,6 +14,10 @@ namespace learn::nn {
 class Sequential final : public Module {
  public:
   explicit Sequential(const Scope& scope) : Module(scope), scope_(scope) {}
+  /// Filled at once by `fill(*this)`, for members of a model: each must be whole before the next.
+  Sequential(const Scope& scope, FunctionRef<void(Sequential&)> fill) : Sequential(scope) {
+    fill(*this);
+  }
 
   /// Constructs an `M` as `M(scope, args...)` at the end, and returns it. Finish one module before
   /// the next is added: parameters are laid out in the order of their declaration.

@@ -1,0 +1,42 @@
+#include "models/mlp.h"
+
+#include "framework/nn/layers.h"
+
+#include <fmt/format.h>
+
+namespace learn::models {
+
+Mlp::Mlp(const nn::Scope& scope, const Shape& input, const MlpOptions& options)
+    : Module(scope), input_(input), options_(options), layers_(scope / "layers") {
+  check<UsageError>(options.hidden_layers >= 0 && options.width >= 1 && options.classes >= 1,
+                    "Mlp: {} hidden layers of width {} and {} classes are not possible",
+                    options.hidden_layers,
+                    options.width,
+                    options.classes);
+  layers_.emplace<nn::Flatten>();
+  std::int64_t in = input.elements();
+  for (std::int64_t i = 0; i < options.hidden_layers; ++i) {
+    layers_.emplace<nn::Linear>(in, options.width);
+    layers_.emplace<nn::Activation>(ActivationKind::relu());
+    if (options.dropout > 0) layers_.emplace<nn::Dropout>(options.dropout);
+    in = options.width;
+  }
+  layers_.emplace<nn::Linear>(in, options.classes);
+}
+
+Var Mlp::forward(const Var& x) {
+  const bool fits = x.shape().rank() == input_.rank() + 1 &&
+                    x.shape().elements() == x.shape()[0] * input_.elements();
+  check(fits,
+        "this model was made for samples of shape {}, it was given a batch of shape {}",
+        input_,
+        x.shape());
+  return layers_(x);
+}
+
+std::string Mlp::describe() const {
+  if (options_.hidden_layers == 0) return "Linear model";
+  return fmt::format("Mlp({} hidden layers of {})", options_.hidden_layers, options_.width);
+}
+
+}  // namespace learn::models
