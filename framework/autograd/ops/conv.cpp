@@ -1,0 +1,82 @@
+#include "framework/autograd/ops/conv.h"
+
+#include "framework/autograd/tape.h"
+#include "framework/backend/conv.h"
+
+#include <utility>
+#include <vector>
+
+namespace learn::ops {
+namespace {
+
+/// Inputs are x, w and, if there is one, the bias.
+std::vector<Var> inputs_of(const Var& x, const Var& w, const Var& bias) {
+  std::vector<Var> inputs{x, w};
+  if (bias.defined()) inputs.push_back(bias);
+  return inputs;
+}
+
+Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); }
+
+struct Conv2dNode final : Node {
+  Tensor x, w;
+  bool has_bias;
+  Conv2dOptions options;
+  Conv2dNode(Tensor x_in, Tensor w_in, bool bias, const Conv2dOptions& o)
+      : x(std::move(x_in)), w(std::move(w_in)), has_bias(bias), options(o) {}
+  std::string_view name() const override { return "conv2d"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    Context& ctx = tape.context();
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::conv2d_backward_data(ctx, dy, w, dx, options, mode);
+    });
+    tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
+      backend::conv2d_backward_weight(ctx, x, dy, dw, options, mode);
+    });
+    if (!has_bias) return;
+    tape.accumulate(input(2),
+                    [&](Tensor& db, GradMode mode) { backend::bias_backward(ctx, dy, db, mode); });
+  }
+};
+
+struct LinearNode final : Node {
+  Tensor x, w;
+  bool has_bias;
+  LinearNode(Tensor x_in, Tensor w_in, bool bias)
+      : x(std::move(x_in)), w(std::move(w_in)), has_bias(bias) {}
+  std::string_view name() const override { return "linear"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    Context& ctx = tape.context();
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::linear_backward_data(ctx, dy, w, dx, mode);
+    });
+    tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
+      backend::linear_backward_weight(ctx, x, dy, dw, mode);
+    });
+    if (!has_bias) return;
+    tape.accumulate(input(2),
+                    [&](Tensor& db, GradMode mode) { backend::bias_backward(ctx, dy, db, mode); });
+  }
+};
+
+}  // namespace
+
+Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& options) {
+  Tape& tape = x.tape();
+  const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options);
+  Tensor y = tape.empty({g.n, g.p, g.q, g.k}, x.dtype());
+  backend::conv2d_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y, options);
+  return tape.record(
+      inputs_of(x, w, bias), y, Conv2dNode(x.value(), w.value(), bias.defined(), options));
+}
+
+Var linear(const Var& x, const Var& w, const Var& bias) {
+  Tape& tape = x.tape();
+  check(x.shape().rank() == 2, "linear: the input must be (N,C), it has shape {}", x.shape());
+  check(w.shape().rank() == 2, "linear: the weight must be (K,C), it has shape {}", w.shape());
+  Tensor y = tape.empty({x.shape()[0], w.shape()[0]}, x.dtype());
+  backend::linear_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y);
+  return tape.record(inputs_of(x, w, bias), y, LinearNode(x.value(), w.value(), bias.defined()));
+}
+
+}  // namespace learn::ops

@@ -1,0 +1,52 @@
+#pragma once
+#include "framework/backend/context.h"
+#include "framework/backend/conv_geometry.h"
+#include "framework/backend/grad_mode.h"
+
+namespace learn::backend {
+
+/// The sizes of x (N,H,W,C) * w (K,R,S,C/groups). Throws ShapeError, with both values, where they
+/// do not fit, for options that make no sense, and for a window larger than the padded picture.
+[[nodiscard]] ConvGeometry conv2d_geometry(const Shape& x,
+                                           const Shape& w,
+                                           const Conv2dOptions& options);
+
+/// y (N,P,Q,K) = x (N,H,W,C) * w (K,R,S,C/groups) [+ bias (K)], without flipping the window, as
+/// PyTorch. An undefined `bias` means none. All of one floating dtype; halves are multiplied and
+/// summed in f32. Throws ShapeError, DTypeError, DeviceError; so do the others.
+void conv2d_forward(Context& ctx,
+                    const Tensor& x,
+                    const Tensor& w,
+                    const Tensor& bias,
+                    Tensor& y,
+                    const Conv2dOptions& options);
+
+/// dx (N,H,W,C) (+)= the gradient of x for dy (N,P,Q,K).
+void conv2d_backward_data(Context& ctx,
+                          const Tensor& dy,
+                          const Tensor& w,
+                          Tensor& dx,
+                          const Conv2dOptions& options,
+                          GradMode mode);
+
+/// dw (K,R,S,C/groups) (+)= the gradient of w for dy (N,P,Q,K).
+void conv2d_backward_weight(Context& ctx,
+                            const Tensor& x,
+                            const Tensor& dy,
+                            Tensor& dw,
+                            const Conv2dOptions& options,
+                            GradMode mode);
+
+/// y (N,K) = x (N,C) * w (K,C)^T [+ bias (K)].
+void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y);
+/// dx (N,C) (+)= dy (N,K) * w (K,C).
+void linear_backward_data(
+    Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode);
+/// dw (K,C) (+)= dy (N,K)^T * x (N,C).
+void linear_backward_weight(
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode);
+
+/// db (K) (+)= dy (...,K) summed over all other dimensions.
+void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode);
+
+}  // namespace learn::backend

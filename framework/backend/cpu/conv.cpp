@@ -1,0 +1,132 @@
+#include "framework/backend/cpu/conv.h"
+
+#include "framework/backend/cpu/task_buffers.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <concepts>
+#include <optional>
+
+namespace learn::backend::cpu {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;
+
+/// An operand as f32: itself, or a converted copy in workspace.
+template <class T>
+class AsFloat {
+ public:
+  AsFloat(const ConvResources& on, const T* from, std::int64_t n) {
+    if (from == nullptr) return;
+    if constexpr (std::same_as<T, float>) {
+      data_ = from;
+    } else {
+      copy_.emplace(on.workspace, n);
+      float* to = copy_->data();
+      on.threads.parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) to[i] = as_float(from[i]);
+      });
+      data_ = to;
+    }
+  }
+  [[nodiscard]] const float* data() const { return data_; }
+
+ private:
+  std::optional<FloatWorkspace> copy_;
+  const float* data_ = nullptr;
+};
+
+/// Calls `compute(f32 destination, mode)` and stores what it yields into `to`.
+template <class T, class Compute>
+void store_result(
+    const ConvResources& on, T* to, std::int64_t n, GradMode mode, Compute&& compute) {
+  if constexpr (std::same_as<T, float>) {
+    compute(to, mode);
+  } else {
+    const FloatWorkspace sums(on.workspace, n);
+    float* from = sums.data();
+    compute(from, GradMode::overwrite);
+    on.threads.parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      if (mode == GradMode::overwrite)
+        for (std::int64_t i = begin; i < end; ++i) to[i] = from_float<T>(from[i]);
+      else
+        for (std::int64_t i = begin; i < end; ++i) to[i] = from_float<T>(as_float(to[i]) + from[i]);
+    });
+  }
+}
+
+}  // namespace
+
+template <class T>
+void conv2d_forward(const ConvResources& on,
+                    const ConvGeometry& g,
+                    const T* x,
+                    const T* weight,
+                    const T* bias,
+                    T* y) {
+  const AsFloat<T> xf(on, x, g.x_elements());
+  const AsFloat<T> wf(on, weight, g.weight_elements());
+  const AsFloat<T> bf(on, bias, g.k);
+  store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
+    direct_forward(on, g, xf.data(), wf.data(), bf.data(), to);
+  });
+}
+
+template <class T>
+void conv2d_backward_data(const ConvResources& on,
+                          const ConvGeometry& g,
+                          const T* dy,
+                          const T* weight,
+                          T* dx,
+                          GradMode mode) {
+  const AsFloat<T> dyf(on, dy, g.y_elements());
+  const AsFloat<T> wf(on, weight, g.weight_elements());
+  store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
+    direct_backward_data(on, g, dyf.data(), wf.data(), to, m);
+  });
+}
+
+template <class T>
+void conv2d_backward_weight(
+    const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+  const AsFloat<T> xf(on, x, g.x_elements());
+  const AsFloat<T> dyf(on, dy, g.y_elements());
+  store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
+    direct_backward_weight(on, g, xf.data(), dyf.data(), to, m);
+  });
+}
+
+template <class T>
+void bias_backward(
+    const ConvResources& on, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(k, 1));
+  const std::int64_t chunks = ThreadPool::chunk_count(rows, grain);
+  const FloatWorkspace partials(on.workspace, chunks * k);
+  on.threads.for_chunks(rows, grain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+    float* sums = partials.data() + chunk * k;
+    std::fill_n(sums, k, 0.0F);
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t j = 0; j < k; ++j) sums[j] += as_float(dy[i * k + j]);
+  });
+  for (std::int64_t j = 0; j < k; ++j) {
+    float sum = mode == GradMode::accumulate ? as_float(db[j]) : 0;
+    for (std::int64_t c = 0; c < chunks; ++c) sum += partials.data()[c * k + j];
+    db[j] = from_float<T>(sum);
+  }
+}
+
+#define LEARN_INSTANTIATE(T)                                                        \
+  template void conv2d_forward(                                                     \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, const T*, T*); \
+  template void conv2d_backward_data(                                               \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void conv2d_backward_weight(                                             \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void bias_backward(                                                      \
+      const ConvResources&, const T*, std::int64_t, std::int64_t, T*, GradMode);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::backend::cpu

@@ -1,0 +1,82 @@
+// The matrix kernels, included by each instruction set's file inside its anonymous namespace, after
+// it has set
+//   kLanes    floats per vector register,
+//   kVectors  vector registers per row of a tile,
+//   kMaxRows  rows of a tile: kMaxRows * kVectors sums stay in registers.
+
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+typedef float UnalignedVector
+    __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
+
+inline Vector load(const float* from) { return *reinterpret_cast<const UnalignedVector*>(from); }
+inline void store(float* to, Vector v) { *reinterpret_cast<UnalignedVector*>(to) = v; }
+
+constexpr std::int64_t kTileColumns = kLanes * kVectors;
+
+/// One tile: kRows rows by kTileColumns columns, all sums in registers.
+template <int kRows, bool kTransposed>
+void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
+  Vector sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sum[i][j] = Vector{};
+
+  const std::int64_t stride = g.a_stride;
+  const float* const first = g.a + (kTransposed ? row : row * stride);
+  for (const Run* run = g.runs; run != g.runs + g.run_count; ++run) {
+    const float* a = first + run->a;
+    const float* panel = b + run->b;
+    for (std::int64_t k = run->depth; k > 0; --k) {
+      Vector right[kVectors];
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) right[j] = load(panel + j * kLanes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) {
+        const float left = kTransposed ? a[i] : a[i * stride];
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; ++j) sum[i][j] += left * right[j];
+      }
+      a += kTransposed ? stride : 1;
+      panel += kPanel;
+    }
+  }
+
+  const std::int64_t width = g.columns - column;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    float* c = g.c[row + i] + g.c_offset + column;
+    if (width >= kTileColumns) {
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j)
+        store(c + j * kLanes, g.accumulate ? sum[i][j] + load(c + j * kLanes) : sum[i][j]);
+    } else {
+      for (std::int64_t x = 0; x < width; ++x) {
+        const float value = sum[i][x / kLanes][x % kLanes];
+        c[x] = g.accumulate ? c[x] + value : value;
+      }
+    }
+  }
+}
+
+template <bool kTransposed, int kRows>
+void tile_of(int rows, const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
+  if constexpr (kRows > 0) {
+    if (rows == kRows) return tile<kRows, kTransposed>(g, row, b, column);
+    tile_of<kTransposed, kRows - 1>(rows, g, row, b, column);
+  }
+}
+
+/// Rows are dealt out evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12.
+template <bool kTransposed>
+void multiply_block(const GemmBlock& g) {
+  const std::int64_t tiles = (g.rows + kMaxRows - 1) / kMaxRows;
+  for (std::int64_t column = 0; column < g.columns; column += kTileColumns) {
+    const float* b = g.b + column / kPanel * g.b_stride + column % kPanel;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t begin = g.rows * t / tiles;
+      const std::int64_t end = g.rows * (t + 1) / tiles;
+      tile_of<kTransposed, kMaxRows>(static_cast<int>(end - begin), g, begin, b, column);
+    }
+  }
+}

@@ -1,0 +1,23 @@
+#include "framework/backend/cpu/simd/kernels.h"
+
+namespace learn::backend::cpu::simd {
+namespace {
+
+constexpr int kLanes = 16;
+constexpr int kVectors = 2;
+constexpr int kMaxRows = 14;
+
+#include "framework/backend/cpu/simd/gemm.inl"
+
+}  // namespace
+
+const Kernels& avx512_kernels() {
+  static constexpr Kernels kKernels{
+      .name = "avx512",
+      .multiply = multiply_block<false>,
+      .multiply_transposed = multiply_block<true>,
+  };
+  return kKernels;
+}
+
+}  // namespace learn::backend::cpu::simd

@@ -1,0 +1,23 @@
+#include "framework/backend/cpu/simd/kernels.h"
+
+namespace learn::backend::cpu::simd {
+namespace {
+
+constexpr int kLanes = 4;
+constexpr int kVectors = 2;
+constexpr int kMaxRows = 6;
+
+#include "framework/backend/cpu/simd/gemm.inl"
+
+}  // namespace
+
+const Kernels& generic_kernels() {
+  static constexpr Kernels kKernels{
+      .name = "generic",
+      .multiply = multiply_block<false>,
+      .multiply_transposed = multiply_block<true>,
+  };
+  return kKernels;
+}
+
+}  // namespace learn::backend::cpu::simd

@@ -1,0 +1,179 @@
+#include "framework/autograd/ops/conv.h"
+
+#include "framework/backend/conv.h"
+#include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/gradcheck.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+using namespace learn;
+using learn::test::OpCase;
+
+namespace {
+
+struct ConvCase {
+  Shape x, w;
+  Conv2dOptions options;
+  bool bias = false;
+};
+
+OpCase conv_case(const ConvCase& c) {
+  const ConvGeometry g = backend::conv2d_geometry(c.x, c.w, c.options);
+  const Conv2dOptions options = c.options;
+  OpCase op{
+      .name =
+          fmt::format("conv2d {}x{}x{}x{} * {}x{}x{}x{} stride {},{} pad {},{},{},{} groups {}{}",
+                      g.n,
+                      g.h,
+                      g.w,
+                      g.c,
+                      g.k,
+                      g.r,
+                      g.s,
+                      g.group_c(),
+                      options.stride_h,
+                      options.stride_w,
+                      options.pad_top,
+                      options.pad_bottom,
+                      options.pad_left,
+                      options.pad_right,
+                      options.groups,
+                      c.bias ? " bias" : ""),
+      .inputs = {{.name = "x", .shape = c.x}, {.name = "w", .shape = c.w}},
+      .call =
+          [options](Tape&, std::span<const Var> in) {
+            return ops::conv2d(in[0], in[1], in.size() > 2 ? in[2] : Var(), options);
+          },
+      // The longest sum: taps and channels, forward or backward, or the pixels of a weight.
+      .reduction = std::max({g.r * g.s * g.group_c(), g.r * g.s * g.group_k(), g.n * g.p * g.q}),
+      // Each product is rounded or fused, and each sum: three roundings where one is counted.
+      .units = 4};
+  if (c.bias) op.inputs.push_back({.name = "bias", .shape = {g.k}});
+  return op;
+}
+
+constexpr Conv2dOptions square(std::int64_t stride, std::int64_t pad, std::int64_t groups = 1) {
+  return Conv2dOptions::symmetric(stride, pad, groups);
+}
+
+}  // namespace
+
+TEST_CASE("conv2d: small windows and odd channels") {
+  test::test_op(conv_case({{2, 5, 6, 3}, {4, 3, 3, 3}, square(1, 1)}));
+  test::test_op(conv_case({{2, 4, 4, 5}, {7, 1, 1, 5}, square(1, 0)}));
+  test::test_op(conv_case({{1, 7, 6, 2}, {3, 5, 5, 2}, square(1, 2)}));
+  test::test_op(conv_case({{3, 6, 5, 3}, {33, 2, 3, 3}, square(1, 0), true}));
+}
+
+TEST_CASE("conv2d: strides, with pixels that no window reads") {
+  test::test_op(conv_case({{2, 8, 8, 4}, {6, 3, 3, 4}, square(2, 1)}));
+  test::test_op(conv_case({{2, 7, 9, 4}, {5, 3, 3, 4}, square(3, 0)}));
+  test::test_op(conv_case({{2, 6, 6, 3}, {5, 1, 1, 3}, square(2, 0), true}));
+  test::test_op(conv_case({{1, 9, 7, 2}, {3, 3, 2, 2}, {2, 3, 1, 0, 0, 1, 1}}));
+}
+
+TEST_CASE("conv2d: padding that differs on all sides, or exceeds the window") {
+  test::test_op(conv_case({{2, 5, 4, 3}, {4, 3, 3, 3}, {1, 1, 0, 2, 1, 0, 1}, true}));
+  test::test_op(conv_case({{1, 3, 3, 2}, {3, 2, 2, 2}, {1, 2, 3, 1, 2, 4, 1}}));
+}
+
+TEST_CASE("conv2d: maps of one and two pixels") {
+  test::test_op(conv_case({{5, 1, 1, 8}, {9, 3, 3, 8}, square(1, 1)}));
+  test::test_op(conv_case({{5, 2, 2, 8}, {9, 3, 3, 8}, square(1, 1)}));
+}
+
+TEST_CASE("conv2d: groups and depthwise") {
+  test::test_op(conv_case({{2, 5, 5, 6}, {4, 3, 3, 3}, square(1, 1, 2), true}));
+  test::test_op(conv_case({{2, 6, 6, 5}, {5, 3, 3, 1}, square(2, 1, 5)}));
+  test::test_op(conv_case({{2, 4, 4, 3}, {6, 3, 3, 1}, square(1, 1, 3)}));
+}
+
+TEST_CASE("conv2d: sizes that fill whole blocks and panels") {
+  // Parity and determinism only: the central differences of so many elements take too long.
+  for (const OpCase& op : {conv_case({{4, 8, 8, 32}, {64, 3, 3, 32}, square(1, 1)}),
+                           conv_case({{3, 4, 4, 80}, {48, 3, 3, 80}, square(2, 1)}),
+                           conv_case({{17, 2, 2, 64}, {96, 3, 3, 64}, square(1, 1), true}),
+                           conv_case({{1, 32, 32, 3}, {16, 3, 3, 3}, square(1, 1)}),
+                           conv_case({{2, 16, 16, 300}, {20, 1, 1, 300}, square(1, 0)})}) {
+    INFO(op.name);
+    const Comparison parity = test::check_parity(op);
+    CHECK_MESSAGE(parity.equal, parity.text);
+    const Comparison determinism = test::check_determinism(op);
+    CHECK_MESSAGE(determinism.equal, determinism.text);
+  }
+}
+
+TEST_CASE("linear: gradients, parity and determinism") {
+  for (const auto& [n, c, k] : {std::array{1, 1, 1}, {3, 7, 5}, {20, 70, 10}, {2, 33, 65}}) {
+    for (const bool bias : {false, true}) {
+      OpCase op{.name = fmt::format("linear {}x{} -> {}{}", n, c, k, bias ? " bias" : ""),
+                .inputs = {{.name = "x", .shape = {n, c}}, {.name = "w", .shape = {k, c}}},
+                .call =
+                    [](Tape&, std::span<const Var> in) {
+                      return ops::linear(in[0], in[1], in.size() > 2 ? in[2] : Var());
+                    },
+                .reduction = std::max({n, c, k}),
+                .units = 4};
+      if (bias) op.inputs.push_back({.name = "bias", .shape = {k}});
+      test::test_op(op);
+    }
+  }
+}
+
+TEST_CASE("conv2d and linear: an empty batch has an empty result and zero weight gradients") {
+  for (const bool reference : {false, true}) {
+    Context ctx(test::guarded(2, reference));
+    const Tensor x(ctx.step(), {0, 4, 4, 3}, DType::f32);
+    const Tensor dy(ctx.step(), {0, 4, 4, 2}, DType::f32);
+    Tensor y = dy;
+    Tensor w = uniform(ctx.step(), {2, 3, 3, 3}, DType::f32, -1, 1, 7);
+    backend::conv2d_forward(ctx, x, w, {}, y, square(1, 1));
+    Tensor dw = uniform(ctx.step(), w.shape(), DType::f32, -1, 1, 8);
+    const Tensor before = full(ctx.step(), {2}, DType::f32, 3);
+    Tensor db = before;
+    backend::conv2d_backward_weight(ctx, x, dy, dw, square(1, 1), GradMode::overwrite);
+    CHECK(all_close(dw, zeros(ctx.step(), w.shape(), DType::f32), 0, 0).equal);
+    backend::bias_backward(ctx, dy, db, GradMode::accumulate);
+    CHECK(get(db, 1) == 3);
+    backend::bias_backward(ctx, dy, db, GradMode::overwrite);
+    CHECK(get(db, 1) == 0);
+  }
+}
+
+TEST_CASE("conv2d and linear: errors name both values") {
+  Context ctx(test::guarded());
+  Tape tape(ctx);
+  const auto var = [&](const Shape& shape, DType dtype = DType::f32) {
+    return tape.input(zeros(ctx.step(), shape, dtype), true);
+  };
+  const Var x = var({2, 4, 4, 3});
+  const Var w = var({8, 3, 3, 64});
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, w, {}, square(1, 1)),
+                       doctest::Contains("conv2d: input has 3 channels, weight expects 64"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, var({8, 7, 7, 3}), {}, square(1, 1)),
+                       doctest::Contains("a 7x7 window does not fit a 4x4 input"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, var({8, 3, 3, 3}), var({9}), square(1, 1)),
+                       doctest::Contains("bias has shape (9), must have (8)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, var({8, 3, 3, 3}, DType::f16), {}, square(1, 1)),
+                       doctest::Contains("dtypes differ: f32 and f16"),
+                       DTypeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, var({8, 3, 3, 1}), {}, square(1, 1, 2)),
+                       doctest::Contains("2 groups"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(x, var({8, 3, 3, 3}), {}, square(0, 1)),
+                       doctest::Contains("strides must be at least 1"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::conv2d(var({2, 3}), w, {}, square(1, 1)), doctest::Contains("(2,3)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::linear(var({2, 3}), var({5, 4}), {}),
+                       doctest::Contains("linear: input has 3 features, weight expects 4"),
+                       ShapeError);
+}
