@@ -2,6 +2,7 @@
 #include "framework/core/dtype.h"
 
 #include <concepts>
+#include <type_traits>
 
 /// One element of any dtype to and from f32 and double. Halves are rounded from f32 (f64 values are
 /// rounded to f32 first: halves never hold more than an f32 computation gave).
@@ -41,6 +42,14 @@ template <class T>
     return to_bfloat16(value);
   else
     return static_cast<T>(value);
+}
+
+/// The type sums, statistics and losses of `T` values are kept in: f64 for f64, f32 for the rest.
+template <class T>
+using WideType = std::conditional_t<std::same_as<T, double>, double, float>;
+
+[[nodiscard]] constexpr DType wide_dtype(DType dtype) noexcept {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
 }
 
 }  // namespace learn

@@ -1,0 +1,70 @@
+#include "framework/autograd/ops/batch_norm.h"
+
+#include "framework/autograd/tape.h"
+#include "framework/backend/batch_norm.h"
+#include "framework/tensor/convert.h"
+
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+using backend::BatchNormGradient;
+using backend::BatchNormPass;
+
+struct BatchNormNode final : Node {
+  BatchNormPass pass;
+  backend::BatchNormOperands in;
+  backend::BatchNormStatistics statistics;
+  BatchNormOptions options;
+
+  BatchNormNode(BatchNormPass pass_in,
+                backend::BatchNormOperands operands,
+                backend::BatchNormStatistics used,
+                const BatchNormOptions& opts)
+      : pass(pass_in), in(std::move(operands)), statistics(std::move(used)), options(opts) {}
+  std::string_view name() const override { return "batch_norm"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    // One kernel writes all gradients, so the destinations are asked for first and filled together.
+    const auto destination = [&](std::size_t i) {
+      BatchNormGradient gradient;
+      tape.accumulate(input(i), [&](Tensor& tensor, GradMode mode) { gradient = {tensor, mode}; });
+      return gradient;
+    };
+    backend::BatchNormGradients out{destination(0), destination(1), destination(2), {}};
+    if (in.residual.defined()) out.residual = destination(3);
+    backend::batch_norm_backward(tape.context(), pass, in, statistics, options, dy, out);
+  }
+};
+
+}  // namespace
+
+Var batch_norm(const Var& x,
+               const Var& weight,
+               const Var& bias,
+               Tensor running_mean,
+               Tensor running_var,
+               const Var& residual,
+               const BatchNormOptions& options) {
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  const Shape channels{x.shape()[-1]};
+  backend::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),
+                                          tape.empty(channels, wide_dtype(x.dtype()))};
+  backend::BatchNormOperands in{x.value(), weight.value(), bias.value(), {}};
+  std::vector<Var> inputs{x, weight, bias};
+  if (residual.defined()) {
+    in.residual = residual.value();
+    inputs.push_back(residual);
+  }
+  if (tape.training())
+    backend::batch_norm_train(
+        tape.context(), in, running_mean, running_var, options, y, statistics);
+  else
+    backend::batch_norm_eval(tape.context(), in, running_mean, running_var, options, y, statistics);
+  const BatchNormPass pass = tape.training() ? BatchNormPass::train : BatchNormPass::eval;
+  return tape.record(
+      std::move(inputs), y, BatchNormNode(pass, std::move(in), std::move(statistics), options));
+}
+
+}  // namespace learn::ops

@@ -1,0 +1,219 @@
+#include "framework/backend/batch_norm.h"
+
+#include "framework/backend/cpu/batch_norm.h"
+#include "framework/backend/cpu/reference/batch_norm.h"
+#include "framework/backend/dispatch.h"
+#include "framework/tensor/convert.h"
+
+#include <cmath>
+
+namespace learn::backend {
+namespace {
+
+constexpr std::string_view kOp = "batch_norm";
+
+void check_like(const Tensor& x, std::string_view what, const Tensor& other) {
+  check(other.shape() == x.shape(),
+        "batch_norm: {} has shape {}, x has {}",
+        what,
+        other.shape(),
+        x.shape());
+  check<DTypeError>(
+      other.dtype() == x.dtype(), "batch_norm: {} is {}, x is {}", what, other.dtype(), x.dtype());
+}
+
+void check_channels(const Tensor& x, std::string_view what, const Tensor& vector) {
+  check(vector.shape() == Shape{x.shape()[-1]},
+        "batch_norm: {} has shape {}, x {} has {} channels",
+        what,
+        vector.shape(),
+        x.shape(),
+        x.shape()[-1]);
+  check<DTypeError>(vector.dtype() == wide_dtype(x.dtype()),
+                    "batch_norm: {} must be {} for {} x, it is {}",
+                    what,
+                    wide_dtype(x.dtype()),
+                    x.dtype(),
+                    vector.dtype());
+}
+
+void check_operands(const Context& ctx, const BatchNormOperands& in) {
+  check(in.x.shape().rank() >= 2 && in.x.shape()[-1] > 0,
+        "batch_norm: x must be (N,...,C) with at least one channel, it is {}",
+        in.x.shape());
+  check_device(ctx, kOp, in.x);
+  check_channels(in.x, "weight", in.weight);
+  check_channels(in.x, "bias", in.bias);
+  if (in.residual.defined()) check_like(in.x, "the residual", in.residual);
+}
+
+[[nodiscard]] std::int64_t channels_of(const Tensor& x) { return x.shape()[-1]; }
+[[nodiscard]] std::int64_t rows_of(const Tensor& x) { return x.elements() / channels_of(x); }
+
+[[nodiscard]] Tensor workspace_for(Context& ctx, const Tensor& x) {
+  return ctx.empty({cpu::batch_norm_workspace(rows_of(x), channels_of(x))}, DType::f32);
+}
+
+/// Calls `f.operator()<T>(reference)` for the CPU twins.
+template <class F>
+void for_cpu_twins(const Context& ctx, const Tensor& x, F&& f) {
+  const Twin twin = choose(ctx, x.dtype());
+  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  for_floating(kOp, x.dtype(), [&]<class T>() { f.template operator()<T>(twin); });
+}
+
+template <class T>
+[[nodiscard]] T* optional_data(Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+template <class T>
+[[nodiscard]] const T* optional_data(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+void apply(Context& ctx,
+           const BatchNormOperands& in,
+           const BatchNormStatistics& statistics,
+           const BatchNormOptions& options,
+           Tensor& y) {
+  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+    using Wide = WideType<T>;
+    const cpu::BatchNormApplyArgs<T> args{
+        .rows = rows_of(in.x),
+        .channels = channels_of(in.x),
+        .activation = options.activation,
+        .residual_before_activation = options.residual_before_activation,
+        .x = in.x.data<T>(),
+        .residual = optional_data<T>(in.residual),
+        .weight = in.weight.data<Wide>(),
+        .bias = in.bias.data<Wide>(),
+        .mean = statistics.mean.data<Wide>(),
+        .rstd = statistics.rstd.data<Wide>(),
+        .y = y.data<T>()};
+    if constexpr (!std::same_as<T, double>) {
+      if (twin == Twin::fast) {
+        Tensor workspace = workspace_for(ctx, in.x);
+        return cpu::batch_norm_apply(ctx.threads(), args, workspace.data<float>());
+      }
+    }
+    cpu::reference::batch_norm_apply(args);
+  });
+}
+
+}  // namespace
+
+void batch_norm_train(Context& ctx,
+                      const BatchNormOperands& in,
+                      Tensor& running_mean,
+                      Tensor& running_var,
+                      const BatchNormOptions& options,
+                      Tensor& y,
+                      BatchNormStatistics& statistics) {
+  check_operands(ctx, in);
+  check_like(in.x, "y", y);
+  check_channels(in.x, "running_mean", running_mean);
+  check_channels(in.x, "running_var", running_var);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  check<Error>(rows_of(in.x) > 1,
+               "batch_norm: training needs more than one value per channel, x is {}: use a larger "
+               "batch or eval mode",
+               in.x.shape());
+  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+    using Wide = WideType<T>;
+    const cpu::BatchNormStatisticsArgs<T> args{.rows = rows_of(in.x),
+                                               .channels = channels_of(in.x),
+                                               .eps = options.eps,
+                                               .momentum = options.momentum,
+                                               .x = in.x.data<T>(),
+                                               .running_mean = running_mean.data<Wide>(),
+                                               .running_var = running_var.data<Wide>(),
+                                               .mean = statistics.mean.data<Wide>(),
+                                               .rstd = statistics.rstd.data<Wide>()};
+    if constexpr (!std::same_as<T, double>) {
+      if (twin == Twin::fast) {
+        Tensor workspace = workspace_for(ctx, in.x);
+        return cpu::batch_norm_statistics(ctx.threads(), args, workspace.data<float>());
+      }
+    }
+    cpu::reference::batch_norm_statistics(args);
+  });
+  apply(ctx, in, statistics, options, y);
+}
+
+void batch_norm_eval(Context& ctx,
+                     const BatchNormOperands& in,
+                     const Tensor& running_mean,
+                     const Tensor& running_var,
+                     const BatchNormOptions& options,
+                     Tensor& y,
+                     BatchNormStatistics& statistics) {
+  check_operands(ctx, in);
+  check_like(in.x, "y", y);
+  check_channels(in.x, "running_mean", running_mean);
+  check_channels(in.x, "running_var", running_var);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  for_cpu_twins(ctx, in.x, [&]<class T>(Twin) {
+    using Wide = WideType<T>;
+    for (std::int64_t c = 0; c < channels_of(in.x); ++c) {
+      statistics.mean.data<Wide>()[c] = running_mean.data<Wide>()[c];
+      statistics.rstd.data<Wide>()[c] = static_cast<Wide>(
+          1 / std::sqrt(as_double(running_var.data<Wide>()[c]) + static_cast<double>(options.eps)));
+    }
+  });
+  apply(ctx, in, statistics, options, y);
+}
+
+void batch_norm_backward(Context& ctx,
+                         BatchNormPass pass,
+                         const BatchNormOperands& in,
+                         const BatchNormStatistics& statistics,
+                         const BatchNormOptions& options,
+                         const Tensor& dy,
+                         BatchNormGradients& out) {
+  check_operands(ctx, in);
+  check_like(in.x, "dy", dy);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
+  if (out.residual.tensor.defined()) {
+    check(in.residual.defined(), "batch_norm: a gradient of the residual, but there is none");
+    check_like(in.x, "the residual's gradient", out.residual.tensor);
+  }
+  if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
+  if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
+  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+    using Wide = WideType<T>;
+    const cpu::BatchNormBackwardArgs<T> args{
+        .rows = rows_of(in.x),
+        .channels = channels_of(in.x),
+        .activation = options.activation,
+        .residual_before_activation = options.residual_before_activation,
+        .batch_statistics = pass == BatchNormPass::train,
+        .x = in.x.data<T>(),
+        .residual = optional_data<T>(in.residual),
+        .dy = dy.data<T>(),
+        .weight = in.weight.data<Wide>(),
+        .bias = in.bias.data<Wide>(),
+        .mean = statistics.mean.data<Wide>(),
+        .rstd = statistics.rstd.data<Wide>(),
+        .dx = optional_data<T>(out.x.tensor),
+        .dresidual = optional_data<T>(out.residual.tensor),
+        .dweight = optional_data<Wide>(out.weight.tensor),
+        .dbias = optional_data<Wide>(out.bias.tensor),
+        .dx_mode = out.x.mode,
+        .dresidual_mode = out.residual.mode,
+        .dweight_mode = out.weight.mode,
+        .dbias_mode = out.bias.mode};
+    if constexpr (!std::same_as<T, double>) {
+      if (twin == Twin::fast) {
+        Tensor workspace = workspace_for(ctx, in.x);
+        return cpu::batch_norm_backward(ctx.threads(), args, workspace.data<float>());
+      }
+    }
+    cpu::reference::batch_norm_backward(args);
+  });
+}
+
+}  // namespace learn::backend

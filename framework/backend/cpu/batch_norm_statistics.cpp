@@ -1,0 +1,151 @@
+#include "framework/backend/cpu/batch_norm.h"
+#include "framework/backend/cpu/channel_folding.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace learn::backend::cpu {
+namespace {
+
+/// Rows whose mean and squares are found in two passes over the first-level cache.
+constexpr std::int64_t kBlock = 32;
+
+/// Mean and sum of squared deviations of each lane. Values are taken relative to the channel's
+/// first one, so that a mean far larger than the deviation costs no digits.
+struct Moments {
+  float *mean, *squares;
+};
+
+template <class T>
+void block_moments(const T* __restrict x,
+                   const float* __restrict origin,
+                   std::int64_t rows,
+                   std::int64_t lanes,
+                   const Moments& out) {
+  float* __restrict mean = out.mean;
+  float* __restrict squares = out.squares;
+  std::fill_n(mean, lanes, 0.0F);
+  std::fill_n(squares, lanes, 0.0F);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t j = 0; j < lanes; ++j) mean[j] += as_float(x[row * lanes + j]) - origin[j];
+  const float part = 1.0F / static_cast<float>(rows);
+  for (std::int64_t j = 0; j < lanes; ++j) mean[j] *= part;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      const float off = (as_float(x[row * lanes + j]) - origin[j]) - mean[j];
+      squares[j] += off * off;
+    }
+}
+
+/// Adds the moments of `more` rows to those of `rows`: Chan, Golub and LeVeque 1979.
+void merge(const Moments& into,
+           std::int64_t rows,
+           const Moments& from,
+           std::int64_t more,
+           std::int64_t lanes) {
+  const auto share =
+      static_cast<float>(static_cast<double>(more) / static_cast<double>(rows + more));
+  const float spread = share * static_cast<float>(rows);
+  for (std::int64_t j = 0; j < lanes; ++j) {
+    const float step = from.mean[j] - into.mean[j];
+    into.mean[j] += step * share;
+    into.squares[j] += from.squares[j] + step * step * spread;
+  }
+}
+
+/// One chunk's lanes of the workspace: the result, and a block's moments while it is made.
+struct ChunkMoments {
+  Moments total, block;
+  ChunkMoments(float* workspace, std::int64_t width, std::int64_t chunk) {
+    float* lanes = workspace + 4 * width * chunk;
+    total = {lanes, lanes + width};
+    block = {lanes + 2 * width, lanes + 3 * width};
+  }
+};
+
+/// What the chunks found, made into one mean and sum of squares per channel.
+void combine(const ChannelFolding& folding,
+             float* workspace,
+             std::int64_t channel,
+             double& mean,
+             double& squares) {
+  const std::int64_t chunks = folding.chunks();
+  double count = 0;
+  mean = 0;
+  squares = 0;
+  const auto add = [&](std::int64_t rows, float part_mean, float part_squares) {
+    const auto n = static_cast<double>(rows);
+    count += n;
+    const double step = static_cast<double>(part_mean) - mean;
+    mean += step * n / count;
+    squares += static_cast<double>(part_squares) + step * step * n * (count - n) / count;
+  };
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const ChunkMoments part(workspace, folding.width, chunk);
+    const std::int64_t rows = folding.rows * (chunk + 1) / chunks - folding.rows * chunk / chunks;
+    for (std::int64_t lane = channel; lane < folding.width; lane += folding.channels)
+      add(rows, part.total.mean[lane], part.total.squares[lane]);
+  }
+  const ChunkMoments tail(workspace, folding.width, chunks);
+  for (std::int64_t lane = channel; lane < folding.tail; lane += folding.channels)
+    add(1, tail.total.mean[lane], 0);
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_statistics(ThreadPool& threads,
+                           const BatchNormStatisticsArgs<T>& args,
+                           float* workspace) {
+  const ChannelFolding folding(args.rows, args.channels);
+  const std::int64_t width = folding.width;
+  float* origin = workspace;
+  float* parts = workspace + width;
+  for (std::int64_t c = 0; c < args.channels; ++c) origin[c] = as_float(args.x[c]);
+  folding.repeat(origin);
+  threads.for_chunks(
+      folding.rows, folding.grain(), [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+        const ChunkMoments part(parts, width, chunk);
+        for (std::int64_t row = begin; row < end; row += kBlock) {
+          const std::int64_t rows = std::min(kBlock, end - row);
+          const Moments& out = row == begin ? part.total : part.block;
+          block_moments(args.x + row * width, origin, rows, width, out);
+          if (row > begin) merge(part.total, row - begin, part.block, rows, width);
+        }
+      });
+  const ChunkMoments tail(parts, width, folding.chunks());
+  for (std::int64_t j = 0; j < folding.tail; ++j)
+    tail.total.mean[j] = as_float(args.x[folding.rows * width + j]) - origin[j];
+
+  const auto count = static_cast<double>(args.rows);
+  const auto momentum = static_cast<double>(args.momentum);
+  const auto move = [momentum](float& running, double batch) {
+    running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * batch);
+  };
+  threads.parallel_for(args.channels, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      double mean = 0;
+      double squares = 0;
+      combine(folding, parts, c, mean, squares);
+      mean += static_cast<double>(origin[c]);
+      args.mean[c] = static_cast<float>(mean);
+      args.rstd[c] =
+          static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(args.eps)));
+      move(args.running_mean[c], mean);
+      move(args.running_var[c], squares / (count - 1));
+    }
+  });
+}
+
+template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<float>&, float*);
+template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<Half>&, float*);
+template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<BFloat16>&, float*);
+
+std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
+  const ChannelFolding folding(rows, channels);
+  constexpr std::int64_t kPerChunk = 4;  // the statistics need most: see ChunkMoments
+  constexpr std::int64_t kShared = 8;
+  return (kPerChunk * (folding.chunks() + 1) + kShared) * folding.width;
+}
+
+}  // namespace learn::backend::cpu
