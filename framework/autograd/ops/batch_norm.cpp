@@ -47,6 +47,7 @@ Var batch_norm(const Var& x,
                const Var& residual,
                const BatchNormOptions& options) {
   Tape& tape = x.tape();
+  check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
   Tensor y = tape.empty(x.shape(), x.dtype());
   const Shape channels{x.shape()[-1]};
   backend::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),
