@@ -1,0 +1,61 @@
+#pragma once
+#include "framework/core/function_ref.h"
+#include "framework/io/safetensors.h"
+#include "framework/tensor/state_visitor.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+namespace nn {
+class ParamStore;
+}
+
+/// Shows everything that belongs into a checkpoint: `[&](StateVisitor& v) { learner.visit_state(v);
+/// }`.
+using VisitState = FunctionRef<void(StateVisitor&)>;
+
+/// Writes all state: tensors as tensors, numbers and texts in the metadata under "state.NAME".
+/// Atomic; see write_safetensors for `previous` and the errors.
+void save_state(const std::filesystem::path& path,
+                VisitState visit,
+                Metadata metadata = {},
+                const std::filesystem::path& previous = {});
+/// Reads it back and returns the file's metadata. Names, shapes and dtypes must be those that
+/// `visit` asks for: a difference is a CheckpointError that lists up to ten of each kind. After an
+/// error the visited object may be partly loaded and is not to be used.
+Metadata load_state(const std::filesystem::path& path, VisitState visit);
+
+/// Writes the masters and buffers of a model as PyTorch would name and lay them out: convolution
+/// weights (K,R,S,C) as OIHW, all in f32, and a `num_batches_tracked` of 0 beside each running
+/// variance, so that `load_state_dict(load_file(path))` of the same model in PyTorch just works.
+void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata = {});
+
+/// What did not match between a file and a model: "fc.weight (2,512), here (10,512)".
+struct WeightsReport {
+  std::vector<std::string> missing;     ///< in the model, not in the file
+  std::vector<std::string> unexpected;  ///< in the file, not in the model
+  std::vector<std::string> mismatched;  ///< in both, with different shapes
+  std::int64_t loaded = 0;              ///< parameters and buffers that were read
+  [[nodiscard]] bool clean() const {
+    return missing.empty() && unexpected.empty() && mismatched.empty();
+  }
+  /// The lists in words, up to ten names of each.
+  [[nodiscard]] std::string describe() const;
+};
+
+enum class WeightsMatch : std::uint8_t {
+  strict,   ///< every name and shape must match
+  partial,  ///< what matches is loaded, the rest stays: fine-tuning with another head
+};
+
+/// Reads such a file (any floating dtype) into a model. Everything is compared before anything is
+/// written. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
+/// all matches.
+WeightsReport load_weights(const std::filesystem::path& path,
+                           nn::ParamStore& store,
+                           WeightsMatch match = WeightsMatch::strict);
+
+}  // namespace learn

@@ -1,0 +1,121 @@
+#include "framework/io/csv.h"
+
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace learn {
+namespace {
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+std::string print(const Cell& cell) {
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{:.6g}", *number);
+  if (const auto* text = std::get_if<std::string>(&cell)) return quoted(*text);
+  return {};
+}
+
+}  // namespace
+
+CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header)
+    : path_(path), columns_(header.size()) {
+  fd_ =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd_ < 0) fail<IoError>("cannot create '{}': {}", path.string(), std::strerror(errno));
+  row({header.begin(), header.end()});
+}
+
+CsvWriter::~CsvWriter() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void CsvWriter::row(const std::vector<Cell>& cells) {
+  check<UsageError>(cells.size() == columns_,
+                    "a row of {} cells for {} columns of '{}'",
+                    cells.size(),
+                    columns_,
+                    path_.string());
+  std::string line;
+  for (const Cell& cell : cells) {
+    if (&cell != &cells.front()) line += ',';
+    line += print(cell);
+  }
+  line += '\n';
+  write(line);
+}
+
+void CsvWriter::write(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(errno));
+    done += static_cast<std::size_t>(written);
+  }
+  if (::fsync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync
+    fail<IoError>("cannot sync '{}': {}", path_.string(), std::strerror(errno));
+}
+
+std::optional<std::size_t> CsvTable::column(std::string_view name) const {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (found == header.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - header.begin());
+}
+
+CsvTable read_csv(const std::filesystem::path& path) {
+  const std::string text = read_text_file(path, std::size_t{1} << 26U);
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> row;
+  std::string cell;
+  bool inside_quotes = false;
+  const auto end_cell = [&] { row.push_back(std::exchange(cell, {})); };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside_quotes) {
+      if (c != '"') {
+        cell += c;
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        cell += text[++i];
+      } else {
+        inside_quotes = false;
+      }
+    } else if (c == '"') {
+      inside_quotes = true;
+    } else if (c == ',') {
+      end_cell();
+    } else if (c == '\n') {
+      end_cell();
+      rows.push_back(std::exchange(row, {}));
+    } else if (c != '\r') {
+      cell += c;
+    }
+  }
+  if (inside_quotes) fail<DataError>("'{}': a quote is never closed", path.string());
+  if (!cell.empty() || !row.empty()) {
+    end_cell();
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) fail<DataError>("'{}' is empty", path.string());
+  CsvTable table{rows.front(), {rows.begin() + 1, rows.end()}};
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    if (table.rows[i].size() != table.header.size())
+      fail<DataError>("'{}': row {} has {} cells, the header has {}",
+                      path.string(),
+                      i + 1,
+                      table.rows[i].size(),
+                      table.header.size());
+  return table;
+}
+
+}  // namespace learn

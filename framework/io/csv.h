@@ -1,0 +1,44 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace learn {
+
+/// A cell of a table: nothing, a number ("%.6g", whatever the locale) or a text.
+using Cell = std::variant<std::monostate, double, std::string>;
+
+/// Writes comma-separated values, RFC 4180 quoting. Each row is on the disk when `row` returns, so
+/// that a killed run leaves whole rows.
+class CsvWriter {
+ public:
+  /// Creates or empties the file and writes the header. Throws IoError.
+  CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header);
+  ~CsvWriter();
+  CsvWriter(const CsvWriter&) = delete;
+  CsvWriter& operator=(const CsvWriter&) = delete;
+
+  /// Throws UsageError unless there are as many cells as columns, IoError if it cannot be written.
+  void row(const std::vector<Cell>& cells);
+
+ private:
+  void write(const std::string& line);
+
+  std::filesystem::path path_;
+  std::size_t columns_;
+  int fd_ = -1;
+};
+
+/// A file of comma-separated values: the header and the rows below it, as texts.
+struct CsvTable {
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  /// Column by name, or nothing.
+  [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
+};
+/// Throws IoError, DataError for a quote without end or a row of another width than the header.
+[[nodiscard]] CsvTable read_csv(const std::filesystem::path& path);
+
+}  // namespace learn

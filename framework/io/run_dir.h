@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// What is known about a run; `run.json` holds it.
+struct RunRecord {
+  std::string status = "running";  ///< running, finished, interrupted, crashed, diverged
+  int exit_code = 0;
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> versions;  ///< learn, compiler, libraries
+  std::uint64_t seed = 0;
+  std::string device;
+  int threads = 0;
+  std::string model;
+  std::int64_t parameters = 0;
+  std::string precision;
+  std::string dataset;
+  bool synthetic = false;   ///< made by a program: its accuracy says nothing about real pictures
+  std::string fingerprint;  ///< tells data sets of one name apart
+  std::int64_t train_samples = 0;
+  std::int64_t valid_samples = 0;
+  std::string started;  ///< UTC, ISO 8601
+  std::string ended;    ///< empty while it runs
+  std::int64_t epochs = 0;
+  std::int64_t epochs_done = 0;
+  struct Best {
+    std::string metric;
+    double value = 0;
+    std::int64_t epoch = 0;  ///< from 1
+  };
+  std::optional<Best> best;
+  std::map<std::string, double> results;  ///< of the last epoch
+  std::string error;                      ///< why it ended, if it did not finish
+};
+
+/// The folder of one run: everything it leaves behind.
+class RunDir {
+ public:
+  /// Makes `root/name`, or `root/name-2`, `root/name-3`, ... if that exists; creating the folder is
+  /// the lock, so two processes never share one. With `exist_ok` an existing `root/name` is used
+  /// again. Also makes `weights/` and points `root/latest` here. Throws UsageError for a name that
+  /// is no plain file name, IoError if the folder cannot be made.
+  [[nodiscard]] static RunDir create(const std::filesystem::path& root,
+                                     const std::string& name,
+                                     bool exist_ok = false);
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] std::filesystem::path weights(const std::string& name) const {
+    return path_ / "weights" / (name + ".safetensors");
+  }
+  /// Replaces `run.json` atomically. Throws IoError.
+  void write(const RunRecord& record) const;
+
+ private:
+  explicit RunDir(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+/// Now, as "2026-11-20T12:05:17Z".
+[[nodiscard]] std::string utc_now();
+
+}  // namespace learn

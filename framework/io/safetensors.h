@@ -1,0 +1,79 @@
+#pragma once
+#include "framework/core/dtype.h"
+#include "framework/core/shape.h"
+#include "framework/tensor/tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The safetensors format, https://github.com/huggingface/safetensors: eight bytes of header
+/// length, a JSON header that names each tensor with dtype, shape and place, then the tensors'
+/// bytes.
+namespace learn {
+
+using Metadata = std::map<std::string, std::string>;
+
+/// A host tensor under its name in the file.
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// Writes the tensors in the given order, each 8-byte aligned as the format's authors do it, with a
+/// SHA-256 of their bytes in the metadata under `kPayloadHash`. Atomic (see AtomicFile);
+/// `previous`, if given, keeps the old file. Throws IoError; UsageError for two tensors of one name
+/// or a name or metadata that is not UTF-8; DeviceError for a tensor that is not in host memory.
+void write_safetensors(const std::filesystem::path& path,
+                       std::span<const NamedTensor> tensors,
+                       Metadata metadata = {},
+                       const std::filesystem::path& previous = {});
+inline constexpr std::string_view kPayloadHash = "learn.payload_sha256";
+
+/// What the header says of one tensor. `begin` and `end` count from the first byte of data.
+struct TensorEntry {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// A file opened for reading. The constructor checks everything before it allocates much: sizes,
+/// UTF-8, JSON of exactly the specified form (no duplicate key, no deeper nesting, no trailing
+/// bytes), known dtypes, products without overflow, data that tiles the file without hole or
+/// overlap, and the hash if there is one. What is wrong is a CheckpointError that names file and
+/// tensor; a file that cannot be opened or read is an IoError.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
+  /// By name.
+  [[nodiscard]] const std::map<std::string, TensorEntry, std::less<>>& tensors() const noexcept {
+    return tensors_;
+  }
+  /// The bytes of one tensor into memory of exactly its size. Throws IoError, CheckpointError.
+  void read(const TensorEntry& entry, std::span<std::byte> into) const;
+
+ private:
+  void check_hash() const;
+
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::uint64_t data_begin_ = 0;
+  std::uint64_t data_size_ = 0;
+  Metadata metadata_;
+  std::map<std::string, TensorEntry, std::less<>> tensors_;
+};
+
+}  // namespace learn

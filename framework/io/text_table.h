@@ -1,0 +1,35 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// Rows of texts in aligned columns, two spaces between them, for the terminal.
+class TextTable {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::left;
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Missing cells are empty; more cells than columns are a UsageError.
+  void row(std::vector<std::string> cells);
+  /// The table with its header, each line ended by a newline and without trailing spaces.
+  [[nodiscard]] std::string to_string() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Columns a text takes in a terminal: UTF-8 code points (wide characters count as one).
+[[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
+/// `text` filled with spaces to `width` columns.
+[[nodiscard]] std::string padded(std::string_view text, std::size_t width, TextTable::Align align);
+/// "1 234 567".
+[[nodiscard]] std::string grouped(std::int64_t number);
+/// "0:07", "12:34", "1:02:03".
+[[nodiscard]] std::string clock_text(double seconds);
+
+}  // namespace learn

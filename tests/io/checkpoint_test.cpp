@@ -1,0 +1,184 @@
+#include "framework/io/checkpoint.h"
+
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+#include "framework/nn/param_store.h"
+#include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+
+using namespace learn;
+
+namespace {
+
+struct Parts {
+  Arena arena{"test", cpu_pages()};
+  Tensor momentum = zeros(arena, {3}, DType::f32);
+  std::int64_t step = 0;
+  double scale = 0;
+  bool warm = false;
+  std::string order;
+  bool more = false;  ///< asks for one more value
+
+  void visit_state(StateVisitor& visitor) {
+    const StateVisitor::Scope scope(visitor, "optimizer");
+    visitor.visit("momentum", momentum);
+    visitor.visit("step", step);
+    visitor.visit("scale", scale);
+    visitor.visit("warm", warm);
+    visitor.visit("order", order);
+    if (more) visitor.visit("more", step);
+  }
+};
+
+void count_up(Tensor& values, std::uint64_t, std::uint64_t) {
+  for (std::int64_t i = 0; i < values.elements(); ++i) set(values, i, static_cast<double>(i));
+}
+
+/// A store like a small network's: a convolution of 2 filters of 1x3 taps over 2 channels, a norm,
+/// a classifier.
+struct Net {
+  Context ctx{ContextOptions{.threads = 1}};
+  nn::ParamStore store;
+  explicit Net(std::int64_t classes = 2, const std::string& head = "fc") {
+    store.declare("conv.weight", {2, 1, 3, 2}, nn::ParamRole::weight, count_up);
+    store.declare("bn.weight", {2}, nn::ParamRole::norm_weight, count_up);
+    store.declare(head + ".weight", {classes, 2}, nn::ParamRole::weight, count_up);
+    store.declare_buffer("bn.running_mean", {2}, 0.5);
+    store.declare_buffer("bn.running_var", {2}, 1);
+    store.materialize(ctx);
+  }
+  [[nodiscard]] std::vector<double> values(const std::string& name) const {
+    const Tensor tensor = store.master(store.find(name));
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) out.push_back(get(tensor, i));
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("state comes back bit for bit") {
+  const TemporaryFolder folder;
+  Parts saved;
+  for (std::int64_t i = 0; i < 3; ++i) set(saved.momentum, i, 0.1 * static_cast<double>(i + 1));
+  saved.step = -123456789012345;
+  saved.scale = 0.1 + 0.2;  // has no short decimal form
+  saved.warm = true;
+  saved.order = "a=1\n\"b\"";
+  save_state(folder / "s", [&](StateVisitor& v) { saved.visit_state(v); }, {{"learn.epoch", "3"}});
+
+  Parts loaded;
+  const Metadata metadata =
+      load_state(folder / "s", [&](StateVisitor& v) { loaded.visit_state(v); });
+  CHECK(metadata.at("learn.epoch") == "3");
+  CHECK(metadata.at("learn.kind") == "train");
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(get(loaded.momentum, i) == get(saved.momentum, i));
+  CHECK(loaded.step == saved.step);
+  CHECK(loaded.scale == saved.scale);
+  CHECK(loaded.warm);
+  CHECK(loaded.order == saved.order);
+}
+
+TEST_CASE("numbers that are not finite survive too") {
+  const TemporaryFolder folder;
+  Parts saved;
+  Parts loaded;
+  for (const double value : {INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308}) {
+    saved.scale = value;
+    save_state(folder / "s", [&](StateVisitor& v) { saved.visit_state(v); });
+    load_state(folder / "s", [&](StateVisitor& v) { loaded.visit_state(v); });
+    CHECK(loaded.scale == value);
+  }
+}
+
+TEST_CASE("state of another shape, missing and left-over state are named") {
+  const TemporaryFolder folder;
+  Parts parts;
+  const auto visit = [&](StateVisitor& v) { parts.visit_state(v); };
+  save_state(folder / "s", visit);
+  parts.more = true;
+  CHECK_THROWS_WITH_AS(load_state(folder / "s", visit),
+                       doctest::Contains("missing in the file: 'optimizer.more'"),
+                       CheckpointError);
+  save_state(folder / "more", visit);
+  parts.more = false;
+  CHECK_THROWS_WITH_AS(load_state(folder / "more", visit),
+                       doctest::Contains("not asked for: 'optimizer.more'"),
+                       CheckpointError);
+  parts.momentum = zeros(parts.arena, {4});
+  CHECK_THROWS_WITH_AS(
+      load_state(folder / "s", visit),
+      doctest::Contains("'optimizer.momentum' is (3) f32 in the file, (4) f32 here"),
+      CheckpointError);
+}
+
+TEST_CASE("weights have PyTorch's names and layout") {
+  const TemporaryFolder folder;
+  Net net;
+  save_weights(folder / "w", net.store);
+  const SafetensorsFile file(folder / "w");
+  CHECK(file.metadata().at("format") == "pt");
+  const TensorEntry& entry = file.tensors().at("conv.weight");
+  CHECK(entry.shape == Shape{2, 2, 1, 3});  // OIHW
+  std::vector<float> values(12);
+  file.read(entry, std::as_writable_bytes(std::span(values)));
+  // Ours is (filter, row, tap, channel) counted up; by hand, channel before tap:
+  CHECK(values == std::vector<float>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
+  CHECK(file.tensors().at("bn.running_var").shape == Shape{2});
+  CHECK(file.tensors().at("bn.num_batches_tracked").dtype == DType::i64);
+}
+
+TEST_CASE("weights come back, in a half model too") {
+  const TemporaryFolder folder;
+  Net saved;
+  saved.store.buffer(0).value.span<float>()[1] = 9;
+  save_weights(folder / "w", saved.store);
+  Net loaded;
+  loaded.store.set_working_dtype(DType::f16);
+  for (std::int64_t i = 0; i < loaded.store.size(); ++i) {
+    Tensor master = loaded.store.master(i);
+    for (std::int64_t k = 0; k < master.elements(); ++k) set(master, k, -1);
+  }
+  const WeightsReport report = load_weights(folder / "w", loaded.store);
+  CHECK(report.clean());
+  CHECK(report.loaded == 5);
+  for (const char* const name : {"conv.weight", "bn.weight", "fc.weight"})
+    CHECK(loaded.values(name) == saved.values(name));
+  CHECK(get(loaded.store.buffer(0).value, 1) == 9);
+  CHECK(get(loaded.store.slot(0).value, 11) == 11);  // the working copy followed
+}
+
+TEST_CASE("weights of another model are refused with the differences, nothing is written") {
+  const TemporaryFolder folder;
+  Net ten(10);
+  save_weights(folder / "ten", ten.store);
+  Net two(2);
+  CHECK_THROWS_WITH_AS(load_weights(folder / "ten", two.store),
+                       doctest::Contains("fc.weight is f32 (10,2), here (2,2)"),
+                       CheckpointError);
+  Net renamed(2, "head");
+  CHECK_THROWS_WITH_AS(load_weights(folder / "ten", renamed.store),
+                       doctest::Contains("missing in the file (1): head.weight"),
+                       CheckpointError);
+
+  Tensor conv = two.store.master(0);
+  set(conv, 0, 77);
+  const WeightsReport report = load_weights(folder / "ten", two.store, WeightsMatch::partial);
+  CHECK(report.loaded == 4);
+  CHECK(report.mismatched.size() == 1);
+  CHECK(get(conv, 0) == 0);
+  CHECK(two.values("fc.weight") == std::vector<double>{0, 1, 2, 3});
+
+  Net other(2);
+  write_safetensors(folder / "alien",
+                    std::vector<NamedTensor>{{"x", zeros(other.ctx.persistent(), {1})}});
+  CHECK_THROWS_WITH_AS(load_weights(folder / "alien", other.store, WeightsMatch::partial),
+                       doctest::Contains("nothing in"),
+                       CheckpointError);
+}

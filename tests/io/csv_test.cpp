@@ -1,0 +1,52 @@
+#include "framework/io/csv.h"
+
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <clocale>
+#include <limits>
+
+using namespace learn;
+
+TEST_CASE("numbers have six digits, texts are quoted where needed, and rows are there at once") {
+  const TemporaryFolder folder;
+  CsvWriter csv(folder / "r.csv", {"epoch", "loss", "note"});
+  csv.row({1.0, 0.123456789, std::string("plain")});
+  csv.row({2.0, 1e-12, std::string("a,\"b\"\nc")});
+  csv.row({3.0, std::numeric_limits<double>::quiet_NaN(), {}});
+  CHECK(read_text_file(folder / "r.csv") ==
+        "epoch,loss,note\n1,0.123457,plain\n2,1e-12,\"a,\"\"b\"\"\nc\"\n3,nan,\n");
+
+  const CsvTable table = read_csv(folder / "r.csv");
+  CHECK(table.column("loss") == 1);
+  CHECK_FALSE(table.column("lose"));
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[1][2] == "a,\"b\"\nc");
+  CHECK(table.rows[2][2].empty());
+}
+
+TEST_CASE("a locale with a decimal comma changes nothing") {
+  const TemporaryFolder folder;
+  const char* const locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
+  CsvWriter(folder / "r.csv", {"x"}).row({1.5});
+  std::setlocale(LC_ALL, "C");
+  INFO("the locale is ", locale == nullptr ? "not installed" : locale);
+  CHECK(read_text_file(folder / "r.csv") == "x\n1.5\n");
+}
+
+TEST_CASE("misuse and damaged files are errors") {
+  const TemporaryFolder folder;
+  CsvWriter csv(folder / "r.csv", {"a", "b"});
+  CHECK_THROWS_AS(csv.row({1.0}), UsageError);
+  CHECK_THROWS_AS(CsvWriter(folder / "no" / "r.csv", {"a"}), IoError);
+  CHECK_THROWS_AS((void)read_csv(folder / "missing"), IoError);
+  write_file_atomically(folder / "bad", "a,b\n1\n");
+  CHECK_THROWS_WITH_AS((void)read_csv(folder / "bad"), doctest::Contains("row 1"), DataError);
+  write_file_atomically(folder / "open", "a\n\"x\n");
+  CHECK_THROWS_AS((void)read_csv(folder / "open"), DataError);
+  write_file_atomically(folder / "empty", "");
+  CHECK_THROWS_AS((void)read_csv(folder / "empty"), DataError);
+}
