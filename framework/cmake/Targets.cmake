@@ -13,6 +13,7 @@ function(learn_settings target)
             -Woverloaded-virtual
             -Wsuggest-override
             -Wno-missing-field-initializers # designated initialisers with defaults are our style
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> # g++ 12 sees overlaps in "text" + string: GCC bug 105651
             -Werror>)
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}

@@ -89,7 +89,8 @@ TEST_CASE("numbers that are not finite survive too") {
   const TemporaryFolder folder;
   Parts saved;
   Parts loaded;
-  for (const double value : {INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308}) {
+  for (const double value :
+       std::vector<double>{INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308}) {
     saved.scale = value;
     save_state(folder / "s", [&](StateVisitor& v) { saved.visit_state(v); });
     load_state(folder / "s", [&](StateVisitor& v) { loaded.visit_state(v); });
