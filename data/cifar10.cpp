@@ -1,0 +1,151 @@
+#include "data/cifar10.h"
+
+#include "data/digest.h"
+#include "data/synthetic10.h"
+#include "framework/core/error.h"
+
+#include <array>
+#include <fstream>
+#include <span>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSide = 32;
+constexpr std::int64_t kPlane = kSide * kSide;
+constexpr std::int64_t kPixels = 3 * kPlane;
+
+struct NamedFile {
+  const char* name;
+  std::int64_t records;
+  const char* md5;
+};
+
+// MD5 of the published files, from the table in github.com/rai-project/dldataset (vision/).
+constexpr std::array<NamedFile, 5> kTrain10{
+    {{"data_batch_1.bin", 10'000, "5dd7e06a14cb22eb9f671a540d1b7c25"},
+     {"data_batch_2.bin", 10'000, "5ea93a67294ea407fff1d09f752e9692"},
+     {"data_batch_3.bin", 10'000, "942cd6a4bcdd0dd3c604fbe906cb4421"},
+     {"data_batch_4.bin", 10'000, "ae636b3ba5c66a11e91e8cb52e771fcb"},
+     {"data_batch_5.bin", 10'000, "53f37980c15c3d472c316c40844f3f0d"}}};
+constexpr std::array<NamedFile, 1> kTest10{
+    {{"test_batch.bin", 10'000, "803d5f7f4d78ea53de84dbe85f74fb6d"}}};
+constexpr std::array<NamedFile, 1> kTrain100{
+    {{"train.bin", 50'000, "6172c7755cfe09b2fe270c85cebc1b15"}}};
+constexpr std::array<NamedFile, 1> kTest100{
+    {{"test.bin", 10'000, "4499cfba6c016c1be1438163640a0898"}}};
+
+std::vector<std::string> cifar_names() {
+  return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+}
+
+/// One class name per line; empty lines at the end do not count.
+std::vector<std::string> read_names(const fs::path& file, std::size_t wanted) {
+  std::vector<std::string> names;
+  std::ifstream in(file);
+  if (!in) fail<DataError>("cannot read the class names in '{}'", file.string());
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  if (names.size() != wanted)
+    fail<DataError>("'{}' has {} class names, expected {}", file.string(), names.size(), wanted);
+  return names;
+}
+
+std::vector<std::uint8_t> read_exactly(const fs::path& file, std::int64_t expected) {
+  std::error_code error;
+  if (!fs::exists(file, error))
+    fail<DataError>("'{}' is missing: unpack the whole archive there", file.string());
+  const auto actual = static_cast<std::int64_t>(fs::file_size(file, error));
+  if (error) fail<DataError>("cannot read '{}': {}", file.string(), error.message());
+  if (actual != expected)
+    fail<DataError>(
+        "'{}' has {} bytes, expected {}: unpack the archive anew", file.string(), actual, expected);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(expected));
+  std::ifstream in(file, std::ios::binary);
+  in.read(reinterpret_cast<char*>(bytes.data()), expected);
+  if (in.gcount() != expected)
+    fail<DataError>("'{}' could be read only up to byte {}", file.string(), in.gcount());
+  return bytes;
+}
+
+Dataset read(const fs::path& directory,
+             std::span<const NamedFile> files,
+             const CifarFormat& format,
+             bool verify) {
+  Dataset out;
+  out.height = out.width = kSide;
+  std::int64_t images = 0;
+  for (const NamedFile& file : files) images += file.records;
+  out.pixels.reserve(static_cast<std::size_t>(images * kPixels));
+  out.labels.reserve(static_cast<std::size_t>(images));
+  for (const NamedFile& file : files)
+    read_cifar_file(directory / file.name, format, file.records, verify ? file.md5 : "", out);
+  return out;
+}
+
+}  // namespace
+
+void read_cifar_file(const fs::path& file,
+                     const CifarFormat& format,
+                     std::int64_t records,
+                     const std::string& md5,
+                     Dataset& dataset) {
+  const std::int64_t record = format.label_bytes + kPixels;
+  const std::vector<std::uint8_t> bytes = read_exactly(file, records * record);
+  if (!md5.empty())
+    if (const std::string actual = md5_hex(bytes); actual != md5)
+      fail<DataError>(
+          "'{}' has MD5 {}, published is {}: the file is damaged or is not the original",
+          file.string(),
+          actual,
+          md5);
+  std::size_t to = dataset.pixels.size();
+  dataset.pixels.resize(to + static_cast<std::size_t>(records * kPixels));
+  for (std::int64_t r = 0; r < records; ++r) {
+    const std::int64_t offset = r * record + format.label_at;
+    const std::uint8_t label = bytes[static_cast<std::size_t>(offset)];
+    if (label >= format.classes)
+      fail<DataError>("'{}': record {} (byte {}) has label {}, expected 0 to {}",
+                      file.string(),
+                      r,
+                      offset,
+                      label,
+                      format.classes - 1);
+    dataset.labels.push_back(label);
+    const std::uint8_t* red = &bytes[static_cast<std::size_t>(r * record + format.label_bytes)];
+    for (std::int64_t p = 0; p < kPlane; ++p)
+      for (std::int64_t c = 0; c < 3; ++c) dataset.pixels[to++] = red[c * kPlane + p];
+  }
+}
+
+Dataset read_cifar10(const fs::path& directory, Split split, const CifarOptions& options) {
+  const std::span<const NamedFile> files =
+      split == Split::train ? std::span<const NamedFile>(kTrain10) : kTest10;
+  Dataset out =
+      read(directory, files, {.label_bytes = 1, .label_at = 0, .classes = 10}, options.verify);
+  out.split = split;
+  out.classes = read_names(directory / "batches.meta.txt", 10);
+  // Other data in the same layout must not pass for CIFAR-10 in anybody's table of results.
+  out.synthetic = out.classes == synthetic_classes();
+  out.name = out.synthetic                  ? "synthetic10-files"
+             : out.classes == cifar_names() ? "cifar10"
+                                            : "cifar10-layout";
+  return out;
+}
+
+Dataset read_cifar100(const fs::path& directory, Split split, const CifarOptions& options) {
+  const std::span<const NamedFile> files =
+      split == Split::train ? std::span<const NamedFile>(kTrain100) : kTest100;
+  Dataset out =
+      read(directory, files, {.label_bytes = 2, .label_at = 1, .classes = 100}, options.verify);
+  out.name = "cifar100";
+  out.split = split;
+  out.classes = read_names(directory / "fine_label_names.txt", 100);
+  return out;
+}
+
+}  // namespace learn::data

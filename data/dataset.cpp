@@ -1,0 +1,161 @@
+#include "data/dataset.h"
+
+#include "data/digest.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+namespace learn::data {
+namespace {
+
+/// Positions [0, n) in an order drawn from (seed, stream).
+std::vector<std::int64_t> drawn_order(std::int64_t n, std::uint64_t seed, std::uint64_t stream) {
+  std::vector<std::pair<std::uint32_t, std::int64_t>> keys(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto element = static_cast<std::uint64_t>(i);
+    keys[element] = {random4(seed, RandomPurpose::split, stream, element).v[0], i};
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<std::int64_t> order;
+  std::transform(keys.begin(), keys.end(), std::back_inserter(order), [](const auto& key) {
+    return key.second;
+  });
+  return order;
+}
+
+/// A data set of the same kind, with no images.
+Dataset empty_like(const Dataset& from) {
+  Dataset out;
+  out.name = from.name;
+  out.synthetic = from.synthetic;
+  out.split = from.split;
+  out.height = from.height;
+  out.width = from.width;
+  out.channels = from.channels;
+  out.classes = from.classes;
+  return out;
+}
+
+}  // namespace
+
+std::string Dataset::fingerprint() const {
+  Digest digest(Digest::Kind::sha256);
+  digest.update(fmt::format("{} {} {} {}\n", size(), height, width, channels));
+  for (const std::string& c : classes) digest.update(fmt::format("{}:{}\n", c.size(), c));
+  std::vector<std::uint8_t> bytes;  // little-endian 32-bit labels, whatever the machine
+  bytes.reserve(labels.size() * 4);
+  for (const std::int64_t label : labels)
+    for (unsigned shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(label) >> shift));
+  digest.update(bytes);
+  digest.update(pixels);
+  return digest.hex();
+}
+
+void Dataset::validate() const {
+  if (size() == 0) fail<DataError>("data set '{}' has no images", name);
+  if (height <= 0 || width <= 0 || channels <= 0)
+    fail<DataError>("data set '{}': image size {}x{}x{}", name, height, width, channels);
+  if (static_cast<std::int64_t>(pixels.size()) != size() * image_bytes())
+    fail<DataError>("data set '{}': {} labels need {} bytes of pixels, there are {}",
+                    name,
+                    size(),
+                    size() * image_bytes(),
+                    pixels.size());
+  const auto count = static_cast<std::int64_t>(classes.size());
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const std::int64_t label = labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= count)
+      fail<DataError>(
+          "data set '{}': image {} has label {}, there are {} classes", name, i, label, count);
+  }
+}
+
+Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
+  Dataset out = empty_like(from);
+  out.pixels.reserve(indices.size() * static_cast<std::size_t>(from.image_bytes()));
+  out.labels.reserve(indices.size());
+  for (const std::int64_t i : indices) {
+    if (i < 0 || i >= from.size())
+      fail<UsageError>("subset: image {} of {} ('{}')", i, from.size(), from.name);
+    const auto image = from.image(i);
+    out.pixels.insert(out.pixels.end(), image.begin(), image.end());
+    out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
+    if (!from.files.empty()) out.files.push_back(from.files[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+Dataset limited(Dataset from, std::int64_t count) {
+  if (count < 0) fail<UsageError>("the number of images must be 0 (all) or more, not {}", count);
+  if (count == 0 || count >= from.size()) return from;
+  constexpr std::uint64_t kFixedSeed = 0;
+  std::vector<std::int64_t> chosen = drawn_order(from.size(), kFixedSeed, 0);
+  chosen.resize(static_cast<std::size_t>(count));
+  std::sort(chosen.begin(), chosen.end());
+  return subset(from, chosen);
+}
+
+Dataset only_classes(const Dataset& from, const std::vector<std::string>& names) {
+  std::vector<std::int64_t> new_label(from.classes.size(), -1);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto at = std::find(from.classes.begin(), from.classes.end(), names[i]);
+    if (at == from.classes.end())
+      fail<UsageError>("data set '{}' has no class '{}'; it has: {}",
+                       from.name,
+                       names[i],
+                       fmt::join(from.classes, ", "));
+    std::int64_t& label = new_label[static_cast<std::size_t>(at - from.classes.begin())];
+    if (label >= 0) fail<UsageError>("class '{}' is named twice", names[i]);
+    label = static_cast<std::int64_t>(i);
+  }
+  std::vector<std::int64_t> kept;
+  for (std::int64_t i = 0; i < from.size(); ++i)
+    if (new_label[static_cast<std::size_t>(from.labels[static_cast<std::size_t>(i)])] >= 0)
+      kept.push_back(i);
+  Dataset out = subset(from, kept);
+  out.classes = names;
+  for (std::int64_t& label : out.labels) label = new_label[static_cast<std::size_t>(label)];
+  return out;
+}
+
+DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
+  if (!(fraction > 0 && fraction < 1))
+    fail<UsageError>("the share of validation images must lie between 0 and 1, not {}", fraction);
+  const std::vector<std::int64_t> counts = class_counts(from);
+  std::vector<std::int64_t> wanted(counts.size());
+  std::transform(counts.begin(), counts.end(), wanted.begin(), [&](std::int64_t n) {
+    return static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(n)));
+  });
+  std::vector<std::int64_t> train;
+  std::vector<std::int64_t> valid;
+  constexpr std::uint64_t kStream = 1;
+  for (const std::int64_t i : drawn_order(from.size(), seed, kStream)) {
+    std::int64_t& left = wanted[static_cast<std::size_t>(from.labels[static_cast<std::size_t>(i)])];
+    (left-- > 0 ? valid : train).push_back(i);
+  }
+  if (train.empty() || valid.empty())
+    fail<DataError>("splitting {} images of '{}' at {} leaves {} for training, {} for validation",
+                    from.size(),
+                    from.name,
+                    fraction,
+                    train.size(),
+                    valid.size());
+  std::sort(train.begin(), train.end());
+  std::sort(valid.begin(), valid.end());
+  return {subset(from, train), subset(from, valid)};
+}
+
+std::vector<std::int64_t> class_counts(const Dataset& dataset) {
+  std::vector<std::int64_t> counts(dataset.classes.size());
+  for (const std::int64_t label : dataset.labels) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
+}  // namespace learn::data

@@ -1,0 +1,69 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace learn::data {
+
+/// Which part of a data set.
+enum class Split : std::uint8_t { train, test };
+
+/// Told now and then how far a long piece of work is: (done, total). Never from two threads at
+/// once.
+using DataProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
+/// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers
+/// (cifar10.h, image_folder.h, synthetic10.h) or by name (registry.h).
+struct Dataset {
+  std::string name;        ///< "cifar10", "synthetic10", or the folder's name
+  bool synthetic = false;  ///< computed, not photographed: every report of a result must say so
+  Split split = Split::train;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 3;         ///< 3, in the order red, green, blue
+  std::vector<std::string> classes;  ///< class names; a label is a position in this list
+  std::vector<std::uint8_t> pixels;  ///< (N,H,W,C)
+  std::vector<std::int64_t> labels;  ///< N labels, each in [0, classes.size())
+  std::vector<std::string> files;    ///< where each image came from; empty if not from files
+
+  [[nodiscard]] std::int64_t size() const noexcept {
+    return static_cast<std::int64_t>(labels.size());
+  }
+  [[nodiscard]] std::int64_t image_bytes() const noexcept { return height * width * channels; }
+  /// Image `i` as (H,W,C).
+  [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
+    return std::span(pixels).subspan(static_cast<std::size_t>(i * image_bytes()),
+                                     static_cast<std::size_t>(image_bytes()));
+  }
+  /// SHA-256 (hex) over shape, class names, labels and pixels: equal for equal content, wherever it
+  /// came from. Computed at each call, about 0.1 s per 150 MB.
+  [[nodiscard]] std::string fingerprint() const;
+  /// Throws DataError unless sizes agree, labels are in range and there is at least one image.
+  void validate() const;
+};
+
+/// Training and validation data that belong together: same classes, same image size.
+struct DataPair {
+  Dataset train;
+  Dataset valid;
+};
+
+/// The images at `indices`, in that order.
+[[nodiscard]] Dataset subset(const Dataset& from, std::span<const std::int64_t> indices);
+/// `count` images drawn with a fixed key, in their original order, so that quick runs agree on
+/// them; everything if `count` is 0 or not below the size. Throws UsageError if it is negative.
+[[nodiscard]] Dataset limited(Dataset from, std::int64_t count);
+/// Only the named classes, relabelled by their position in `names`. Throws UsageError for a name
+/// that is unknown or comes twice.
+[[nodiscard]] Dataset only_classes(const Dataset& from, const std::vector<std::string>& names);
+/// Splits off about `fraction` (in (0,1)) of each class for validation; which images is a function
+/// of the seed and of their positions. Throws UsageError for a bad fraction, DataError if a part
+/// would be empty.
+[[nodiscard]] DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed);
+/// Images per class.
+[[nodiscard]] std::vector<std::int64_t> class_counts(const Dataset& dataset);
+
+}  // namespace learn::data

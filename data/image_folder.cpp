@@ -1,0 +1,318 @@
+#include "data/image_folder.h"
+
+#include "data/image_codec.h"
+#include "data/resize.h"
+#include "framework/backend/context.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <mutex>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kListed = 10;  // paths that an error text shows
+
+bool hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+bool has_image_name(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+std::vector<std::string> class_names(const fs::path& path) {
+  if (!is_folder(path)) fail<DataError>("there is no folder '{}'", path.string());
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path))
+    if (entry.is_directory() && !hidden(entry.path()))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  if (names.empty()) fail<DataError>("'{}' has no class folders", path.string());
+  return names;
+}
+
+/// Image files below a class folder, by path. Links to folders are not followed: they may loop.
+std::vector<fs::path> image_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
+       ++at) {
+    if (hidden(at->path())) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file() && has_image_name(at->path())) {
+      files.push_back(at->path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::uint8_t> read_file(const fs::path& path) {
+  constexpr std::uintmax_t kMaxBytes = 256U << 20U;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) fail<DataError>("{}", error.message());
+  if (size > kMaxBytes) fail<DataError>("{} bytes; at most {} are read", size, kMaxBytes);
+  std::vector<std::uint8_t> bytes(size);
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+    fail<DataError>("the file cannot be read");
+  return bytes;
+}
+
+/// What became of one file.
+struct Decoded {
+  Image image;
+  std::string error;
+};
+
+class FolderReader {
+ public:
+  FolderReader(const fs::path& path, Split split, const FolderOptions& options)
+      : path_(path), options_(options) {
+    out_.name = fs::absolute(path).lexically_normal().filename().string();
+    if (out_.name.empty()) out_.name = fs::absolute(path).parent_path().filename().string();
+    out_.split = split;
+  }
+
+  Dataset read() {
+    collect();
+    decode();
+    report_bad();
+    assemble();
+    return std::move(out_);
+  }
+
+ private:
+  void collect() {
+    const std::vector<std::string> present = class_names(path_);
+    out_.classes = options_.classes.empty() ? present : options_.classes;
+    for (std::size_t label = 0; label < out_.classes.size(); ++label) {
+      const std::string& name = out_.classes[label];
+      if (std::count(out_.classes.begin(), out_.classes.end(), name) > 1)
+        fail<UsageError>("class '{}' is named twice", name);
+      if (!std::binary_search(present.begin(), present.end(), name))
+        fail<DataError>("'{}' has no folder for class '{}'; it has: {}",
+                        path_.string(),
+                        name,
+                        fmt::join(present, ", "));
+      const std::vector<fs::path> files = image_files(path_ / name);
+      if (files.empty())
+        fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
+                        (path_ / name).string());
+      files_.insert(files_.end(), files.begin(), files.end());
+      labels_.resize(files_.size(), static_cast<std::int64_t>(label));
+    }
+  }
+
+  Decoded decode_one(const fs::path& file) const {
+    Decoded result;
+    try {
+      result.image = decode_image(read_file(file));
+      if (options_.size > 0)
+        result.image = resize_and_crop(result.image, options_.size, options_.size);
+    } catch (const DataError& error) {
+      result.error = error.what();
+    }
+    return result;
+  }
+
+  void decode() {
+    decoded_.resize(files_.size());
+    const auto total = static_cast<std::int64_t>(files_.size());
+    ThreadPool pool(options_.threads > 0 ? options_.threads : physical_cores());
+    std::mutex mutex;
+    std::int64_t done = 0;
+    constexpr std::int64_t kBlock = 64;
+    pool.run((total + kBlock - 1) / kBlock, [&](std::int64_t block) {
+      const std::int64_t end = std::min(total, (block + 1) * kBlock);
+      for (std::int64_t i = block * kBlock; i < end; ++i)
+        decoded_[static_cast<std::size_t>(i)] = decode_one(files_[static_cast<std::size_t>(i)]);
+      const std::lock_guard lock(mutex);
+      done += end - block * kBlock;
+      if (options_.progress) options_.progress(done, total);
+    });
+  }
+
+  void report_bad() const {
+    std::vector<std::string> bad;
+    for (std::size_t i = 0; i < files_.size(); ++i)
+      if (!decoded_[i].error.empty())
+        bad.push_back(fmt::format("\n  {}: {}", files_[i].string(), decoded_[i].error));
+    if (bad.empty()) return;
+    const std::size_t count = bad.size();
+    if (count > kListed) {
+      bad.resize(kListed);
+      bad.push_back(fmt::format("\n  and {} more", count - kListed));
+    }
+    const std::string list = fmt::format("{}", fmt::join(bad, ""));
+    const double share = static_cast<double>(count) / static_cast<double>(files_.size());
+    if (share > options_.max_bad)
+      fail<DataError>(
+          "{} of {} files in '{}' cannot be decoded (repair or remove them, or allow a share of "
+          "them to be skipped):{}",
+          count,
+          files_.size(),
+          path_.string(),
+          list);
+    log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",
+              count,
+              files_.size(),
+              path_.string(),
+              list);
+  }
+
+  void assemble() {
+    const Image* first = nullptr;
+    std::size_t first_at = 0;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      Image& image = decoded_[i].image;
+      if (!decoded_[i].error.empty()) continue;
+      if (first == nullptr) {
+        first = &image;
+        first_at = i;
+        out_.height = image.height;
+        out_.width = image.width;
+        out_.pixels.reserve(files_.size() * image.pixels.size());
+      }
+      if (image.height != out_.height || image.width != out_.width)
+        fail<DataError>(
+            "images have several sizes: '{}' is {}x{}, '{}' is {}x{}; give one size to "
+            "scale them to",
+            files_[first_at].string(),
+            out_.width,
+            out_.height,
+            files_[i].string(),
+            image.width,
+            image.height);
+      out_.pixels.insert(out_.pixels.end(), image.pixels.begin(), image.pixels.end());
+      out_.labels.push_back(labels_[i]);
+      out_.files.push_back(files_[i].string());
+      std::vector<std::uint8_t>().swap(image.pixels);  // the set is in memory once, not twice
+    }
+    const std::vector<std::int64_t> counts = class_counts(out_);
+    for (std::size_t label = 0; label < counts.size(); ++label)
+      if (counts[label] == 0)
+        fail<DataError>(
+            "no file of class '{}' in '{}' can be decoded", out_.classes[label], path_.string());
+  }
+
+  fs::path path_;
+  const FolderOptions& options_;
+  Dataset out_;
+  std::vector<fs::path> files_;
+  std::vector<std::int64_t> labels_;
+  std::vector<Decoded> decoded_;
+};
+
+constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
+
+fs::path find_valid(const fs::path& path, const FolderOptions& options) {
+  if (!options.valid.empty()) return path / options.valid;
+  for (const char* name : kValidNames)
+    if (is_folder(path / name)) return path / name;
+  fail<DataError>(
+      "'{}' has a folder '{}' but none of valid, val, test beside it: add one, or have "
+      "a share of the training images split off",
+      path.string(),
+      options.train);
+}
+
+DataPair read_train_and_valid(const fs::path& path, const FolderOptions& options) {
+  const fs::path train_path = path / options.train;
+  if (options.valid_fraction.has_value())
+    return split_off(read_class_folders(train_path, Split::train, options),
+                     *options.valid_fraction,
+                     options.seed);
+  const fs::path valid_path = find_valid(path, options);
+  if (fs::weakly_canonical(valid_path) == fs::weakly_canonical(train_path))
+    fail<UsageError>("'{}' cannot serve for training and for validation", valid_path.string());
+  DataPair pair{read_class_folders(train_path, Split::train, options), {}};
+  FolderOptions same_classes = options;
+  same_classes.classes = pair.train.classes;
+  if (options.classes.empty())
+    for (const std::string& name : class_names(valid_path))
+      if (std::find(pair.train.classes.begin(), pair.train.classes.end(), name) ==
+          pair.train.classes.end())
+        fail<DataError>("class '{}' is in '{}' but not in '{}'",
+                        name,
+                        valid_path.string(),
+                        train_path.string());
+  pair.valid = read_class_folders(valid_path, Split::test, same_classes);
+  if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
+    fail<DataError>(
+        "training images are {}x{}, validation images {}x{}: give one size to scale "
+        "them to",
+        pair.train.width,
+        pair.train.height,
+        pair.valid.width,
+        pair.valid.height);
+  return pair;
+}
+
+DataPair read_pair(const fs::path& path, const FolderOptions& options) {
+  if (options.valid_fraction.has_value() && !options.valid.empty())
+    fail<UsageError>(
+        "a validation folder ('{}') and a share to split off ({}) contradict each other",
+        options.valid,
+        *options.valid_fraction);
+  if (!is_folder(path)) fail<DataError>("there is no folder '{}'", path.string());
+  const std::string name = fs::absolute(path / ".").lexically_normal().parent_path().filename();
+  DataPair pair;
+  if (is_folder(path / options.train)) {
+    pair = read_train_and_valid(path, options);
+  } else {
+    if (!options.valid.empty())
+      fail<DataError>("'{}' has no folder '{}'", path.string(), options.train);
+    for (const char* split : kValidNames)
+      if (is_folder(path / split))
+        fail<DataError>("'{}' has a folder '{}' but no folder '{}': it is not taken for a class",
+                        path.string(),
+                        split,
+                        options.train);
+    pair = split_off(read_class_folders(path, Split::train, options),
+                     options.valid_fraction.value_or(0.2),
+                     options.seed);
+  }
+  pair.train.name = pair.valid.name = name;
+  return pair;
+}
+
+}  // namespace
+
+Dataset read_class_folders(const fs::path& path, Split split, const FolderOptions& options) {
+  if (options.size < 0)
+    fail<UsageError>("image size {}: 0 keeps the pictures as they are", options.size);
+  if (!(options.max_bad >= 0 && options.max_bad < 1))
+    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+  try {
+    return FolderReader(path, split, options).read();
+  } catch (const fs::filesystem_error& error) {
+    fail<DataError>("cannot read the folder '{}': {}", path.string(), error.what());
+  }
+}
+
+DataPair from_folder(const fs::path& path, const FolderOptions& options) {
+  try {
+    return read_pair(path, options);
+  } catch (const fs::filesystem_error& error) {
+    fail<DataError>("cannot read the folder '{}': {}", path.string(), error.what());
+  }
+}
+
+}  // namespace learn::data

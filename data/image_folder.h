@@ -1,0 +1,46 @@
+#pragma once
+#include "data/dataset.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn::data {
+
+struct FolderOptions {
+  /// Only these classes, labelled in this order; empty: all class folders, by name.
+  std::vector<std::string> classes;
+  std::string train = "train";  ///< folder of the training images
+  /// Folder of the validation images; empty: the first of valid, val, test that is there.
+  std::string valid;
+  /// Split this share of the training images off for validation. With a train folder, other
+  /// folders are then left alone; without one, 0.2 is taken if nothing is said.
+  std::optional<double> valid_fraction;
+  std::uint64_t seed = 42;  ///< of that split
+  /// Scale pictures to cover size x size and cut the middle out; 0: all must have one size.
+  std::int64_t size = 0;
+  /// Largest share of files that may be impossible to decode; they are skipped with a warning.
+  double max_bad = 0;
+  int threads = 0;  ///< that decode; 0: physical cores
+  DataProgress progress;
+};
+
+/// Reads PATH/train/CLASS/*.{jpg,jpeg,png} and PATH/valid/CLASS/... (or val, test), or
+/// PATH/CLASS/... with a split by `seed`. Class folders are searched in depth; names that begin
+/// with a dot and other files are ignored. Images come in the order of their paths.
+///
+/// Images of a validation or test folder never become training images: a train folder means that
+/// training images come from there alone, and a folder without one must not have a class called
+/// like a split. Throws UsageError for options that contradict each other, and DataError, with
+/// paths, for missing or empty folders, undecodable files, several image sizes.
+[[nodiscard]] DataPair from_folder(const std::filesystem::path& path,
+                                   const FolderOptions& options = {});
+
+/// One folder of class folders, without a split.
+[[nodiscard]] Dataset read_class_folders(const std::filesystem::path& path,
+                                         Split split,
+                                         const FolderOptions& options = {});
+
+}  // namespace learn::data

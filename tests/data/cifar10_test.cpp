@@ -1,0 +1,150 @@
+#include "data/cifar10.h"
+
+#include "data/digest.h"
+#include "framework/core/error.h"
+#include "tests/data/pictures.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace learn;
+using namespace learn::data;
+using test::text_of;
+
+namespace {
+
+constexpr std::string_view kAbc = "abc";
+
+std::vector<std::uint8_t> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+/// Three records written by hand: label, then plane after plane. Pixel (y,x) of record r is
+/// red = y, green = 100 + x, blue = 200 + r.
+std::vector<std::uint8_t> three_records(std::vector<std::uint8_t> labels,
+                                        bool coarse_first = false) {
+  std::vector<std::uint8_t> bytes;
+  for (std::uint8_t r = 0; r < 3; ++r) {
+    if (coarse_first) bytes.push_back(19);
+    bytes.push_back(labels[r]);
+    for (int y = 0; y < 32; ++y)
+      for (int x = 0; x < 32; ++x) bytes.push_back(static_cast<std::uint8_t>(y));
+    for (int y = 0; y < 32; ++y)
+      for (int x = 0; x < 32; ++x) bytes.push_back(static_cast<std::uint8_t>(100 + x));
+    for (int i = 0; i < 1024; ++i) bytes.push_back(static_cast<std::uint8_t>(200 + r));
+  }
+  return bytes;
+}
+
+void check_pixels(const Dataset& set) {
+  REQUIRE(set.pixels.size() == 3 * 3072);
+  for (int r = 0; r < 3; ++r)
+    for (int y = 0; y < 32; ++y)
+      for (int x = 0; x < 32; ++x) {
+        const std::size_t at = static_cast<std::size_t>(((r * 32 + y) * 32 + x) * 3);
+        REQUIRE(set.pixels[at] == y);
+        REQUIRE(set.pixels[at + 1] == 100 + x);
+        REQUIRE(set.pixels[at + 2] == 200 + r);
+      }
+}
+
+}  // namespace
+
+TEST_CASE("digests: RFC 1321 and FIPS 180 vectors") {
+  CHECK(md5_hex({}) == "d41d8cd98f00b204e9800998ecf8427e");
+  CHECK(md5_hex(bytes_of(kAbc)) == "900150983cd24fb0d6963f7d28e17f72");
+  CHECK(sha256_hex(bytes_of(kAbc)) ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_CASE("cifar: hand-made CIFAR-10 records, planes become pixels") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "batch.bin";
+  test::write_bytes(file, three_records({0, 9, 4}));
+  Dataset set;
+  read_cifar_file(file, {}, 3, "", set);
+  CHECK(set.labels == std::vector<std::int64_t>{0, 9, 4});
+  check_pixels(set);
+}
+
+TEST_CASE("cifar: hand-made CIFAR-100 records, the fine label counts") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "train.bin";
+  test::write_bytes(file, three_records({0, 99, 57}, true));
+  Dataset set;
+  read_cifar_file(file, {.label_bytes = 2, .label_at = 1, .classes = 100}, 3, "", set);
+  CHECK(set.labels == std::vector<std::int64_t>{0, 99, 57});
+  check_pixels(set);
+}
+
+TEST_CASE("cifar: wrong sizes, labels and checksums are data errors that say where") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "batch.bin";
+  const std::vector<std::uint8_t> good = three_records({0, 9, 4});
+  Dataset set;
+  const auto read = [&](const std::string& md5 = "") { read_cifar_file(file, {}, 3, md5, set); };
+
+  CHECK(text_of<DataError>(read).find("is missing") != std::string::npos);
+
+  auto longer = good;
+  longer.push_back(0);
+  test::write_bytes(file, longer);
+  CHECK(text_of<DataError>(read).find("has 9220 bytes, expected 9219") != std::string::npos);
+
+  auto shorter = good;
+  shorter.pop_back();
+  test::write_bytes(file, shorter);
+  CHECK(text_of<DataError>(read).find("has 9218 bytes, expected 9219") != std::string::npos);
+
+  test::write_bytes(file, three_records({0, 9, 10}));
+  const std::string label = text_of<DataError>(read);
+  CHECK(label.find("record 2 (byte 6146) has label 10, expected 0 to 9") != std::string::npos);
+  CHECK(label.find("batch.bin") != std::string::npos);
+
+  test::write_bytes(file, good);
+  CHECK_NOTHROW(read(md5_hex(good)));
+  CHECK(text_of<DataError>([&] { read("c32a1d4ab5d03f1284b67883e8d87530"); }).find("MD5") !=
+        std::string::npos);
+}
+
+TEST_CASE("cifar: a folder without the files names the first that is missing") {
+  const test::TemporaryFolder folder;
+  const std::string train =
+      text_of<DataError>([&] { static_cast<void>(read_cifar10(folder.path(), Split::train)); });
+  CHECK(train.find("data_batch_1.bin' is missing") != std::string::npos);
+  const std::string test =
+      text_of<DataError>([&] { static_cast<void>(read_cifar100(folder.path(), Split::test)); });
+  CHECK(test.find("test.bin' is missing") != std::string::npos);
+}
+
+TEST_CASE("cifar: whole files, class names, and --verify against data that is not the original") {
+  const test::TemporaryFolder folder;
+  std::vector<std::uint8_t> record(3073, 7);
+  std::vector<std::uint8_t> bytes;
+  for (int i = 0; i < 10'000; ++i) {
+    record[0] = static_cast<std::uint8_t>(i % 10);
+    bytes.insert(bytes.end(), record.begin(), record.end());
+  }
+  test::write_bytes(folder.path() / "test_batch.bin", bytes);
+  const auto read = [&](bool verify) {
+    return read_cifar10(folder.path(), Split::test, {.verify = verify});
+  };
+  CHECK(text_of<DataError>([&] { static_cast<void>(read(false)); }).find("batches.meta.txt") !=
+        std::string::npos);
+
+  test::write_bytes(
+      folder.path() / "batches.meta.txt",
+      bytes_of("airplane\nautomobile\nbird\ncat\ndeer\r\ndog\nfrog\nhorse\nship\ntruck\n\n"));
+  const Dataset set = read(false);
+  CHECK(set.name == "cifar10");
+  CHECK_FALSE(set.synthetic);
+  CHECK(set.split == Split::test);
+  CHECK(set.classes[4] == "deer");
+  CHECK(class_counts(set) == std::vector<std::int64_t>(10, 1000));
+  CHECK_THROWS_AS(static_cast<void>(read(true)), DataError);
+
+  test::write_bytes(folder.path() / "batches.meta.txt", bytes_of("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"));
+  CHECK(read(false).name == "cifar10-layout");
+  test::write_bytes(folder.path() / "batches.meta.txt", bytes_of("a\nb\n"));
+  CHECK_THROWS_AS(static_cast<void>(read(false)), DataError);
+}

@@ -1,0 +1,92 @@
+#include "data/dataset.h"
+
+#include "framework/core/error.h"
+#include "tests/data/pictures.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace learn;
+using namespace learn::data;
+
+TEST_CASE("dataset: the fingerprint changes with every part of the content") {
+  const Dataset set = test::small_set(6, 4, 4);
+  const std::string print = set.fingerprint();
+  CHECK(print.size() == 64);
+  CHECK(set.fingerprint() == print);
+  Dataset renamed = set;
+  renamed.name = "elsewhere";
+  CHECK(renamed.fingerprint() == print);
+  Dataset pixel = set;
+  pixel.pixels[5] ^= 1U;
+  CHECK(pixel.fingerprint() != print);
+  Dataset label = set;
+  label.labels[0] = 1;
+  CHECK(label.fingerprint() != print);
+  Dataset names = set;
+  names.classes[0] = "other";
+  CHECK(names.fingerprint() != print);
+  Dataset turned = set;
+  turned.height = 2;
+  turned.width = 8;
+  CHECK(turned.fingerprint() != print);
+}
+
+TEST_CASE("dataset: validate finds what does not fit") {
+  CHECK_NOTHROW(test::small_set(2, 3, 3).validate());
+  Dataset set = test::small_set(2, 3, 3);
+  set.labels[1] = 2;
+  CHECK_THROWS_AS(set.validate(), DataError);
+  set = test::small_set(2, 3, 3);
+  set.pixels.pop_back();
+  CHECK_THROWS_AS(set.validate(), DataError);
+  CHECK_THROWS_AS(Dataset{}.validate(), DataError);
+}
+
+TEST_CASE("dataset: limited takes the same images each time, in their order") {
+  const Dataset set = test::small_set(50, 2, 2, 5);
+  const Dataset quick = limited(set, 20);
+  REQUIRE(quick.size() == 20);
+  CHECK(quick.fingerprint() == limited(set, 20).fingerprint());
+  CHECK(limited(set, 0).fingerprint() == set.fingerprint());
+  CHECK(limited(set, 51).fingerprint() == set.fingerprint());
+  CHECK_THROWS_AS(static_cast<void>(limited(set, -1)), UsageError);
+  std::int64_t from = -1;  // each image is found behind the one before it
+  for (std::int64_t i = 0; i < quick.size(); ++i) {
+    do {
+      ++from;
+      REQUIRE(from < set.size());
+    } while (!std::ranges::equal(set.image(from), quick.image(i)));
+  }
+}
+
+TEST_CASE("dataset: only_classes relabels by the order of the names") {
+  const Dataset set = test::small_set(9, 2, 2, 3);  // labels 0 1 2 0 1 2 ...
+  const Dataset two = only_classes(set, {"class 2", "class 0"});
+  CHECK(two.labels == std::vector<std::int64_t>{1, 0, 1, 0, 1, 0});
+  CHECK(std::ranges::equal(two.image(1), set.image(2)));
+  CHECK(two.classes == std::vector<std::string>{"class 2", "class 0"});
+  CHECK_THROWS_AS(static_cast<void>(only_classes(set, {"class 3"})), UsageError);
+  CHECK_THROWS_AS(static_cast<void>(only_classes(set, {"class 0", "class 0"})), UsageError);
+}
+
+TEST_CASE("dataset: split_off is stratified, disjoint, complete and a function of the seed") {
+  const Dataset set = test::small_set(100, 4, 4, 4);
+  const DataPair pair = split_off(set, 0.2, 7);
+  CHECK(class_counts(pair.train) == std::vector<std::int64_t>(4, 20));
+  CHECK(class_counts(pair.valid) == std::vector<std::int64_t>(4, 5));
+  std::set<std::vector<std::uint8_t>> all;
+  for (const Dataset* part : {&pair.train, &pair.valid})
+    for (std::int64_t i = 0; i < part->size(); ++i) {
+      const auto image = part->image(i);
+      CHECK(all.insert({image.begin(), image.end()}).second);
+    }
+  CHECK(all.size() == 100);
+  CHECK(split_off(set, 0.2, 7).valid.fingerprint() == pair.valid.fingerprint());
+  CHECK(split_off(set, 0.2, 8).valid.fingerprint() != pair.valid.fingerprint());
+  for (const double bad : {0.0, 1.0, -0.5, 2.0})
+    CHECK_THROWS_AS(static_cast<void>(split_off(set, bad, 7)), UsageError);
+  CHECK_THROWS_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.2, 7)), DataError);
+}

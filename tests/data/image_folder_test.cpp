@@ -1,0 +1,240 @@
+#include "data/image_folder.h"
+
+#include "data/image_codec.h"
+#include "data/resize.h"
+#include "framework/core/error.h"
+#include "tests/data/pictures.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+using namespace learn;
+using namespace learn::data;
+using test::text_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::uint8_t> red_jpeg() { return test::jpeg(test::plain(8, 8, 250, 10, 10), 8, 8); }
+
+/// `count` PNGs in a class folder, each of its own colour.
+void fill_class(const fs::path& folder, int count, std::uint8_t tone) {
+  for (int i = 0; i < count; ++i)
+    test::write_bytes(folder / ("picture " + std::to_string(100 + i) + ".png"),
+                      test::png(test::plain(4, 4, tone, static_cast<std::uint8_t>(i), 200), 4, 4));
+}
+
+std::string error_of(const fs::path& path, const FolderOptions& options = {}) {
+  return text_of<DataError>([&] { static_cast<void>(from_folder(path, options)); });
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("codec: JPEG and PNG become RGB") {
+  const Image jpeg = decode_image(red_jpeg());
+  CHECK(jpeg.height == 8);
+  CHECK(jpeg.width == 8);
+  // Quality 100 still rounds DCT coefficients and colour conversion.
+  for (std::size_t i = 0; i < jpeg.pixels.size(); ++i)
+    CHECK(std::abs(int{jpeg.pixels[i]} - (i % 3 == 0 ? 250 : 10)) <= 2);
+
+  const std::vector<std::uint8_t> rgb{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const Image png = decode_image(test::png(rgb, 1, 4));
+  CHECK(png.height == 1);
+  CHECK(png.width == 4);
+  CHECK(png.pixels == rgb);
+}
+
+TEST_CASE("codec: grey is spread, alpha is dropped") {
+  CHECK(decode_image(test::png({7, 200}, 1, 2, 1)).pixels ==
+        std::vector<std::uint8_t>{7, 7, 7, 200, 200, 200});
+  CHECK(decode_image(test::png({1, 2, 3, 255, 4, 5, 6, 128}, 1, 2, 4)).pixels ==
+        std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("codec: damage of every kind is a data error") {
+  const auto bad = [](const std::vector<std::uint8_t>& bytes) {
+    return text_of<DataError>([&] { static_cast<void>(decode_image(bytes)); });
+  };
+  CHECK(bad({}) == "the file is empty");
+  const std::string html = "<html>404</html>";
+  CHECK(bad({html.begin(), html.end()}) == "neither a JPEG nor a PNG file");
+  for (auto file : {red_jpeg(), test::png(test::plain(8, 8, 1, 2, 3), 8, 8)}) {
+    for (std::size_t keep = 0; keep < file.size() - 1; ++keep) {
+      CAPTURE(keep);
+      CHECK_FALSE(bad({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(keep)}).empty());
+    }
+  }
+  const auto whole = test::png(test::plain(8, 8, 1, 2, 3), 8, 8);
+  for (std::size_t i = 8; i < whole.size(); ++i) {
+    CAPTURE(i);
+    auto flipped = whole;
+    flipped[i] ^= 0x10U;
+    CHECK(contains(bad(flipped), "damaged PNG"));
+  }
+}
+
+TEST_CASE("codec: a header that claims too many pixels reserves nothing") {
+  auto png = test::png(test::plain(4, 4, 1, 2, 3), 4, 4);
+  CHECK_THROWS_AS(static_cast<void>(decode_image(png, 15)), DataError);
+  CHECK_NOTHROW(static_cast<void>(decode_image(png, 16)));
+  CHECK_THROWS_AS(static_cast<void>(decode_image(red_jpeg(), 63)), DataError);
+}
+
+TEST_CASE("resize: equal sizes copy, plain colours stay, halves are averages") {
+  const Image plain{6, 10, test::plain(6, 10, 9, 80, 255)};
+  CHECK(resize_and_crop(plain, 6, 10).pixels == plain.pixels);
+  const Image other = resize_and_crop(plain, 7, 3);
+  CHECK(other.pixels == test::plain(7, 3, 9, 80, 255));
+
+  // 4 columns to 2: the triangle filter of reach 2 at centre 1 takes columns 0..2 with weights
+  // .75 .75 .25, over their sum 1.75 (PIL: the border is renormalised).
+  Image ramp{4, 4, {}};
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 4; ++x) ramp.pixels.insert(ramp.pixels.end(), 3, std::uint8_t(x * 60));
+  const Image half = resize_and_crop(ramp, 2, 2);
+  const double left = (0.75 * 0 + 0.75 * 60 + 0.25 * 120) / 1.75;
+  CHECK(half.pixels[0] == std::lround(left));
+  CHECK(half.pixels[3] == std::lround(180 - left));
+}
+
+TEST_CASE("resize: keeps proportions and cuts the middle out") {
+  Image wide{2, 6, {}};
+  for (int y = 0; y < 2; ++y)
+    for (int x = 0; x < 6; ++x) wide.pixels.insert(wide.pixels.end(), 3, std::uint8_t(x * 10));
+  CHECK(resize_and_crop(wide, 2, 2).pixels ==
+        std::vector<std::uint8_t>{20, 20, 20, 30, 30, 30, 20, 20, 20, 30, 30, 30});
+}
+
+TEST_CASE("folder: train and valid folders, classes by name, files by path") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "train" / "café noir", 3, 10);
+  fill_class(folder.path() / "train" / "Zebra", 2, 20);
+  fill_class(folder.path() / "valid" / "café noir", 1, 30);
+  fill_class(folder.path() / "valid" / "Zebra", 1, 40);
+  fill_class(folder.path() / "test" / "Zebra", 5, 50);
+  fill_class(folder.path() / "train" / ".hidden", 5, 60);
+  test::write_bytes(folder.path() / "train" / "Zebra" / "notes.txt", {1});
+  test::write_bytes(folder.path() / "train" / "Zebra" / "deep" / "one.JPG",
+                    test::jpeg(test::plain(4, 4, 7, 7, 7), 4, 4));
+  const DataPair pair = from_folder(folder.path());
+  CHECK(pair.train.classes == std::vector<std::string>{"Zebra", "café noir"});
+  CHECK(pair.valid.classes == pair.train.classes);
+  CHECK(pair.train.labels == std::vector<std::int64_t>{0, 0, 0, 1, 1, 1});
+  CHECK(pair.valid.size() == 2);
+  CHECK(pair.train.image(4)[1] == 1);  // the second picture of café noir
+  CHECK(contains(pair.train.files[0], "deep/one.JPG"));
+  CHECK(pair.train.name == folder.path().filename().string());
+  CHECK_FALSE(pair.train.synthetic);
+  CHECK_NOTHROW(pair.train.validate());
+
+  SUBCASE("chosen classes, in the order given") {
+    const DataPair one = from_folder(folder.path(), {.classes = {"café noir", "Zebra"}});
+    CHECK(one.train.labels == std::vector<std::int64_t>{0, 0, 0, 1, 1, 1});
+    CHECK(one.train.image(0)[0] == 10);
+    const DataPair single = from_folder(folder.path(), {.classes = {"café noir"}});
+    CHECK(single.train.size() == 3);
+    CHECK(contains(error_of(folder.path(), {.classes = {"lion"}}), "no folder for class 'lion'"));
+  }
+  SUBCASE("a folder named for validation is used") {
+    const DataPair tested = from_folder(folder.path(), {.classes = {"Zebra"}, .valid = "test"});
+    CHECK(tested.valid.size() == 5);
+    CHECK_THROWS_AS(
+        static_cast<void>(from_folder(folder.path(), {.valid = "test", .valid_fraction = 0.2})),
+        UsageError);
+    CHECK_THROWS_AS(static_cast<void>(from_folder(folder.path(), {.valid = "./train"})),
+                    UsageError);
+    CHECK(contains(error_of(folder.path(), {.valid = "nowhere"}), "no folder"));
+  }
+  SUBCASE("a split takes training images alone: the test folder is never mixed in") {
+    const DataPair split = from_folder(folder.path(), {.valid_fraction = 0.34});
+    CHECK(split.train.size() + split.valid.size() == 6);
+    for (const Dataset* part : {&split.train, &split.valid})
+      for (const std::string& file : part->files) CHECK(contains(file, "/train/"));
+  }
+  SUBCASE("a class that only the validation folder has") {
+    fill_class(folder.path() / "valid" / "yak", 1, 30);
+    CHECK(contains(error_of(folder.path()), "class 'yak'"));
+  }
+}
+
+TEST_CASE("folder: without a train folder the split is by seed, and split names are no classes") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 10, 10);
+  fill_class(folder.path() / "b", 10, 20);
+  const DataPair pair = from_folder(folder.path());
+  CHECK(pair.train.size() == 16);
+  CHECK(pair.valid.size() == 4);
+  std::set<std::string> files(pair.train.files.begin(), pair.train.files.end());
+  for (const std::string& file : pair.valid.files) CHECK(files.insert(file).second);
+  CHECK(files.size() == 20);
+  CHECK(from_folder(folder.path()).valid.files == pair.valid.files);
+  CHECK(from_folder(folder.path(), {.seed = 1}).valid.files != pair.valid.files);
+
+  fill_class(folder.path() / "test", 10, 30);
+  CHECK(contains(error_of(folder.path()), "is not taken for a class"));
+}
+
+TEST_CASE("folder: empty and missing folders") {
+  const test::TemporaryFolder folder;
+  CHECK(contains(error_of(folder.path() / "nothing"), "there is no folder"));
+  CHECK(contains(error_of(folder.path()), "has no class folders"));
+  fill_class(folder.path() / "train" / "a", 2, 10);
+  CHECK(contains(error_of(folder.path()), "none of valid, val, test"));
+  fill_class(folder.path() / "valid" / "a", 2, 20);
+  CHECK(error_of(folder.path()).empty());
+  fs::create_directories(folder.path() / "train" / "empty class");
+  const std::string text = error_of(folder.path());
+  CHECK(contains(text, "empty class"));
+  CHECK(contains(text, "has no .jpg"));
+}
+
+TEST_CASE("folder: undecodable files are listed, or skipped when a share is allowed") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 9, 10);
+  fill_class(folder.path() / "b", 10, 20);
+  auto broken = red_jpeg();
+  broken.resize(broken.size() / 2);
+  test::write_bytes(folder.path() / "a" / "half.jpg", broken);
+  const std::string text = error_of(folder.path());
+  CHECK(contains(text, "1 of 20 files"));
+  CHECK(contains(text, "a/half.jpg: damaged JPEG"));
+  CHECK(contains(error_of(folder.path(), {.max_bad = 0.01}), "1 of 20 files"));
+  const DataPair pair = from_folder(folder.path(), {.max_bad = 0.05});
+  CHECK(pair.train.size() + pair.valid.size() == 19);
+
+  test::write_bytes(folder.path() / "c" / "only.png", {1, 2, 3});
+  CHECK(contains(error_of(folder.path(), {.max_bad = 0.5}), "no file of class 'c'"));
+}
+
+TEST_CASE("folder: several sizes need a size to scale to") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 4, 10);
+  test::write_bytes(folder.path() / "b" / "large.png",
+                    test::png(test::plain(10, 20, 5, 6, 7), 10, 20));
+  test::write_bytes(folder.path() / "b" / "small.png", test::png(test::plain(3, 3, 5, 6, 7), 3, 3));
+  const std::string text = error_of(folder.path(), {.valid_fraction = 0.5});
+  CHECK(contains(text, "4x4"));
+  CHECK(contains(text, "20x10"));
+  const DataPair pair = from_folder(folder.path(), {.valid_fraction = 0.5, .size = 6});
+  CHECK(pair.train.height == 6);
+  CHECK(pair.train.width == 6);
+  CHECK(pair.train.size() + pair.valid.size() == 6);
+}
+
+TEST_CASE("folder: links that loop are not followed") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 5, 10);
+  fs::create_directory_symlink(folder.path() / "a", folder.path() / "a" / "again");
+  const DataPair pair = from_folder(folder.path());
+  CHECK(pair.train.size() + pair.valid.size() == 5);
+}

@@ -1,0 +1,99 @@
+#include "data/registry.h"
+
+#include "data/synthetic10.h"
+#include "framework/core/error.h"
+#include "tests/data/pictures.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace learn;
+using namespace learn::data;
+using test::text_of;
+
+namespace {
+
+std::vector<std::uint8_t> cifar_file(std::uint8_t first_label) {
+  std::vector<std::uint8_t> bytes(10'000 * 3073, 3);
+  for (std::size_t i = 0; i < 10'000; ++i)
+    bytes[i * 3073] = static_cast<std::uint8_t>((first_label + i) % 10);
+  return bytes;
+}
+
+/// A folder that reads as CIFAR-10.
+void write_fake_cifar(const std::filesystem::path& place) {
+  for (std::uint8_t i = 1; i <= 5; ++i)
+    test::write_bytes(place / ("data_batch_" + std::to_string(i) + ".bin"), cifar_file(i));
+  test::write_bytes(place / "test_batch.bin", cifar_file(0));
+  const std::string names =
+      "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n";
+  test::write_bytes(place / "batches.meta.txt", {names.begin(), names.end()});
+}
+
+}  // namespace
+
+TEST_CASE("registry: quick synthetic data by name") {
+  const DataPair pair = load("synthetic10", {.train_limit = 200, .valid_limit = 100});
+  CHECK(pair.train.size() == 200);
+  CHECK(pair.valid.size() == 100);
+  CHECK(pair.train.name == "synthetic10");
+  CHECK(pair.train.fingerprint() == synthetic10({.count = 200}).fingerprint());
+  CHECK(pair.valid.split == Split::test);
+  const DataPair hard = load("synthetic10-hard", {.train_limit = 20, .valid_limit = 20});
+  CHECK(hard.train.name == "synthetic10-hard");
+  CHECK(hard.train.fingerprint() != synthetic10({.count = 20}).fingerprint());
+}
+
+TEST_CASE("registry: auto falls back with synthetic data, a name never does") {
+  const test::TemporaryFolder folder;
+  const DataOptions options{.directory = folder.path(), .train_limit = 20, .valid_limit = 20};
+  const DataPair pair = load("auto", options);
+  CHECK(pair.train.synthetic);
+  const std::string text = text_of<DataError>([&] { static_cast<void>(load("cifar10", options)); });
+  CHECK(text.find("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz") != std::string::npos);
+  CHECK(text.find("c32a1d4ab5d03f1284b67883e8d87530") != std::string::npos);
+  CHECK(text.find("tar -xzf") != std::string::npos);
+  CHECK_THROWS_AS(static_cast<void>(load("cifar100", options)), DataError);
+}
+
+TEST_CASE("registry: auto takes CIFAR-10 where it is, and classes and limits apply") {
+  const test::TemporaryFolder folder;
+  write_fake_cifar(folder.path() / "cifar-10-batches-bin");
+  const DataOptions options{.directory = folder.path(),
+                            .classes = {"dog", "airplane"},
+                            .train_limit = 50,
+                            .valid_limit = 40};
+  const DataPair pair = load("auto", options);
+  CHECK(pair.train.name == "cifar10");
+  CHECK(pair.train.size() == 50);
+  CHECK(pair.valid.size() == 40);
+  CHECK(pair.valid.classes == std::vector<std::string>{"dog", "airplane"});
+  CHECK(load("cifar10", options).train.fingerprint() == pair.train.fingerprint());
+
+  const DataPair split =
+      load("cifar10",  // the folder itself may be given
+           {.directory = folder.path() / "cifar-10-batches-bin", .valid_fraction = 0.1});
+  CHECK(split.train.size() == 45'000);
+  CHECK(split.valid.size() == 5'000);
+  CHECK(split.valid.split == Split::train);  // the test part was not touched
+
+  DataOptions verified = options;
+  verified.verify = true;
+  CHECK(text_of<DataError>([&] { static_cast<void>(load("cifar10", verified)); }).find("MD5") !=
+        std::string::npos);
+}
+
+TEST_CASE("registry: a path is an image folder, other names are unknown") {
+  const test::TemporaryFolder folder;
+  for (const char* part : {"train", "valid"})
+    test::write_bytes(folder.path() / part / "a" / "1.png",
+                      test::png(test::plain(4, 4, 1, 2, 3), 4, 4));
+  CHECK(load(folder.path().string()).train.size() == 1);
+  CHECK(text_of<DataError>([] {
+          static_cast<void>(load("./nowhere at all"));
+        }).find("there is no folder") != std::string::npos);
+  const std::string text = text_of<UsageError>([] { static_cast<void>(load("cifar1000")); });
+  CHECK(text.find("unknown data set 'cifar1000'") != std::string::npos);
+  CHECK(text.find("synthetic10-hard") != std::string::npos);
+}
