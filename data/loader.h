@@ -1,0 +1,58 @@
+#pragma once
+#include "data/dataset.h"
+#include "data/transforms.h"
+#include "framework/backend/context.h"
+#include "framework/tensor/batch.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace learn::data {
+
+struct LoaderOptions {
+  std::int64_t batch_size = 64;
+  bool shuffle = false;          ///< a new order in each epoch
+  bool drop_last = false;        ///< leave out a last batch that is not full
+  std::int64_t max_batches = 0;  ///< end each pass after so many; 0: no limit
+  int workers = 1;               ///< threads that prepare batches; 0: `next` does it itself
+  int prefetch = 2;              ///< batches that are ready ahead; at least 1
+  std::uint64_t seed = 42;
+  DType dtype = DType::f32;  ///< of the images: f32, f16 or bf16
+  Normalization normalization;
+  std::vector<Transform> transforms;
+};
+
+/// Batches of a data set for the training loop: images (N,H,W,3), augmented and normalised, and
+/// classes (N) i64.
+///
+/// A pass is a function of (data, options, seed, epoch): the same for any number of workers. What a
+/// worker throws is thrown by `next`, and the pass is over. Used by one thread at a time.
+///
+/// A state that was saved in the middle of a pass and is loaded makes the next `begin` with that
+/// epoch go on where it was; any other `begin` starts afresh.
+class Loader final : public BatchSource {
+ public:
+  /// Borrows the data set and the context, which must outlive the loader. Throws UsageError for
+  /// bad options, DataError if a pass would have no batch.
+  Loader(Context& ctx, const Dataset& dataset, LoaderOptions options);
+  ~Loader() override;
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  [[nodiscard]] std::int64_t batches() const override;
+  [[nodiscard]] std::int64_t samples() const override;
+  void begin(std::int64_t epoch) override;
+  /// `batch.x` and `batch.y` are views of the loader's own memory, reused from batch to batch.
+  [[nodiscard]] bool next(Batch& batch) override;
+  void visit_state(StateVisitor& visitor) override;
+
+  [[nodiscard]] const Dataset& dataset() const noexcept;
+  [[nodiscard]] const LoaderOptions& options() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace learn::data
