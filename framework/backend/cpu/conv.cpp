@@ -1,5 +1,6 @@
 #include "framework/backend/cpu/conv.h"
 
+#include "framework/backend/cpu/conv_winograd.h"
 #include "framework/backend/cpu/task_buffers.h"
 #include "framework/tensor/convert.h"
 
@@ -55,6 +56,9 @@ void store_result(
   }
 }
 
+/// Where Winograd wins, as measured (ADR 0005): maps of at least 4x4.
+bool use_winograd(const ConvGeometry& g) { return winograd_applies(g) && g.p >= 4 && g.q >= 4; }
+
 }  // namespace
 
 template <class T>
@@ -68,7 +72,8 @@ void conv2d_forward(const ConvResources& on,
   const AsFloat<T> wf(on, weight, g.weight_elements());
   const AsFloat<T> bf(on, bias, g.k);
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
-    direct_forward(on, g, xf.data(), wf.data(), bf.data(), to);
+    (use_winograd(g) ? winograd_forward : direct_forward)(
+        on, g, xf.data(), wf.data(), bf.data(), to);
   });
 }
 
@@ -82,7 +87,8 @@ void conv2d_backward_data(const ConvResources& on,
   const AsFloat<T> dyf(on, dy, g.y_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
-    direct_backward_data(on, g, dyf.data(), wf.data(), to, m);
+    (use_winograd(g) ? winograd_backward_data : direct_backward_data)(
+        on, g, dyf.data(), wf.data(), to, m);
   });
 }
 
@@ -92,7 +98,8 @@ void conv2d_backward_weight(
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> dyf(on, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
-    direct_backward_weight(on, g, xf.data(), dyf.data(), to, m);
+    (use_winograd(g) ? winograd_backward_weight : direct_backward_weight)(
+        on, g, xf.data(), dyf.data(), to, m);
   });
 }
 

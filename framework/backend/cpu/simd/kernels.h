@@ -8,7 +8,7 @@
 namespace learn::backend::cpu::simd {
 
 /// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the
-/// columns [32 j, 32 j + 32), the last one filled up with anything finite.
+/// columns [32 j, 32 j + 32), the last one filled up with anything.
 inline constexpr std::int64_t kPanel = 32;
 
 /// A stretch of the summed dimension that is contiguous in both operands. Offsets in floats.
@@ -33,12 +33,53 @@ struct GemmBlock {
   bool accumulate;  ///< false: c is overwritten, true: added to
 };
 
+/// Winograd's F(4x4,3x3): 6x6 pixels are transformed, 36 matrix products replace the convolution,
+/// and each result is a tile of 4x4 pixels.
+inline constexpr std::int64_t kWinogradTile = 4;
+inline constexpr std::int64_t kWinogradInput = 6;
+inline constexpr std::int64_t kWinogradMatrices = 36;
+
+/// Element (tile, channel) of the transformed matrices: matrix m at
+/// data + m * matrix + channel / 32 * panel + channel % 32. Rows of one piece have panel == 32.
+struct WinogradMatrices {
+  float* data;
+  std::int64_t matrix;
+  std::int64_t panel;
+};
+
 struct Kernels {
   const char* name;
   /// a holds its rows one after the other: a(i, k) = a[i * a_stride + k].
   void (*multiply)(const GemmBlock& block);
   /// a is stored transposed: a(i, k) = a[k * a_stride + i].
   void (*multiply_transposed)(const GemmBlock& block);
+
+  // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
+  // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel
+  // 0.
+  /// B^T d B of one tile; `pixels` are the 6x6 that it reads.
+  void (*winograd_input)(const float* const* pixels,
+                         std::int64_t channels,
+                         const WinogradMatrices& to);
+  /// A^T m A; `pixels` are the 4x4 of the tile, null where it sticks out of the picture.
+  void (*winograd_output)(const WinogradMatrices& from,
+                          std::int64_t channels,
+                          float* const* pixels,
+                          bool accumulate);
+  /// A dy A^T; `pixels` are the 4x4 of the tile.
+  void (*winograd_output_gradient)(const float* const* pixels,
+                                   std::int64_t channels,
+                                   const WinogradMatrices& to);
+  /// G w G^T for rows of 32 columns: tap t of row i at taps + t * tap_stride + 32 i.
+  void (*winograd_weight)(const float* taps,
+                          std::int64_t tap_stride,
+                          std::int64_t rows,
+                          const WinogradMatrices& to);
+  /// G^T du G: tap t of the weight's gradient at dw + t * channels.
+  void (*winograd_weight_gradient)(const WinogradMatrices& from,
+                                   std::int64_t channels,
+                                   float* dw,
+                                   bool accumulate);
 };
 
 /// What every machine of the architecture runs.

@@ -8,6 +8,7 @@ constexpr int kVectors = 2;
 constexpr int kMaxRows = 6;
 
 #include "framework/backend/cpu/simd/gemm.inl"
+#include "framework/backend/cpu/simd/winograd.inl"
 
 }  // namespace
 
@@ -16,6 +17,11 @@ const Kernels& generic_kernels() {
       .name = "generic",
       .multiply = multiply_block<false>,
       .multiply_transposed = multiply_block<true>,
+      .winograd_input = winograd_input,
+      .winograd_output = winograd_output,
+      .winograd_output_gradient = winograd_output_gradient,
+      .winograd_weight = winograd_weight,
+      .winograd_weight_gradient = winograd_weight_gradient,
   };
   return kKernels;
 }

@@ -1,0 +1,128 @@
+// Times every distinct convolution of the three nets, batch 64, f32: milliseconds and GFLOP/s (of
+// the plain definition, so Winograd may pass the machine's peak) of the forward pass and both
+// gradients.
+//   bench_conv [threads] [batch] [net]
+#include "framework/backend/conv.h"
+#include "framework/tensor/factory.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+struct Layer {
+  const char* net;
+  const char* name;
+  std::int64_t c, map, k, window, stride;
+  int count;  // how often the net has it
+};
+
+const std::vector<Layer> kLayers = {
+    {"darknet", "stem", 3, 32, 16, 3, 1, 1},      {"darknet", "g0", 16, 32, 32, 3, 2, 1},
+    {"darknet", "g0.1x1", 32, 16, 16, 1, 1, 1},   {"darknet", "g0.3x3", 16, 16, 32, 3, 1, 1},
+    {"darknet", "g1", 32, 16, 64, 3, 1, 1},       {"darknet", "g1.1x1", 64, 16, 32, 1, 1, 2},
+    {"darknet", "g1.3x3", 32, 16, 64, 3, 1, 2},   {"darknet", "g2", 64, 16, 128, 3, 2, 1},
+    {"darknet", "g2.1x1", 128, 8, 64, 1, 1, 2},   {"darknet", "g2.3x3", 64, 8, 128, 3, 1, 2},
+    {"darknet", "g3", 128, 8, 256, 3, 2, 1},      {"darknet", "g3.1x1", 256, 4, 128, 1, 1, 2},
+    {"darknet", "g3.3x3", 128, 4, 256, 3, 1, 2},  {"darknet", "g4", 256, 4, 512, 3, 2, 1},
+    {"darknet", "g4.1x1", 512, 2, 256, 1, 1, 2},  {"darknet", "g4.3x3", 256, 2, 512, 3, 1, 2},
+    {"resnet9", "prep", 3, 32, 64, 3, 1, 1},      {"resnet9", "l1", 64, 32, 128, 3, 1, 1},
+    {"resnet9", "res1", 128, 16, 128, 3, 1, 2},   {"resnet9", "l2", 128, 16, 256, 3, 1, 1},
+    {"resnet9", "l3", 256, 8, 512, 3, 1, 1},      {"resnet9", "res3", 512, 4, 512, 3, 1, 2},
+    {"resnet18", "conv1", 3, 32, 64, 3, 1, 1},    {"resnet18", "l1", 64, 32, 64, 3, 1, 4},
+    {"resnet18", "l2.0.1", 64, 32, 128, 3, 2, 1}, {"resnet18", "l2.sc", 64, 32, 128, 1, 2, 1},
+    {"resnet18", "l2", 128, 16, 128, 3, 1, 3},    {"resnet18", "l3.0.1", 128, 16, 256, 3, 2, 1},
+    {"resnet18", "l3.sc", 128, 16, 256, 1, 2, 1}, {"resnet18", "l3", 256, 8, 256, 3, 1, 3},
+    {"resnet18", "l4.0.1", 256, 8, 512, 3, 2, 1}, {"resnet18", "l4.sc", 256, 8, 512, 1, 2, 1},
+    {"resnet18", "l4", 512, 4, 512, 3, 1, 3},
+};
+
+/// The median of several runs that last about a twentieth of a second in all.
+template <class F>
+double milliseconds(F&& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto once = [&] {
+    const auto start = Clock::now();
+    run();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  once();
+  const double first = once();
+  std::vector<double> times(
+      static_cast<std::size_t>(std::clamp(60 / std::max(first, 1e-3), 5.0, 200.0)));
+  for (double& t : times) t = once();
+  std::nth_element(
+      times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Context ctx({.threads = argc > 1 ? std::atoi(argv[1]) : 0});
+  const std::int64_t batch = argc > 2 ? std::atoll(argv[2]) : 64;
+  const std::string only = argc > 3 ? argv[3] : "";
+  std::map<std::string, double> totals;
+  fmt::print("{} threads, batch {}\n{:<9} {:<7} {:>4} {:>3} {:>4} k s   n {:>17} {:>17} {:>17}\n",
+             ctx.threads().threads(),
+             batch,
+             "net",
+             "layer",
+             "C",
+             "map",
+             "K",
+             "forward ms GF/s",
+             "data ms GF/s",
+             "weight ms GF/s");
+  for (const Layer& l : kLayers) {
+    if (!only.empty() && only != l.net) continue;
+    const Conv2dOptions options = Conv2dOptions::symmetric(l.stride, l.window / 2);
+    const Tensor x = uniform(ctx.persistent(), {batch, l.map, l.map, l.c}, DType::f32, -1, 1, 1);
+    const Tensor w =
+        uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, DType::f32, -1, 1, 2);
+    const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options);
+    Tensor y(ctx.persistent(), {batch, g.p, g.q, g.k}, DType::f32);
+    Tensor dx(ctx.persistent(), x.shape(), DType::f32);
+    Tensor dw(ctx.persistent(), w.shape(), DType::f32);
+    const double flops = 2.0 * static_cast<double>(g.y_elements() * g.r * g.s * g.c);
+    const double forward =
+        milliseconds([&] { backend::conv2d_forward(ctx, x, w, {}, y, options); });
+    const double data = l.c == 3 ? 0 : milliseconds([&] {
+      backend::conv2d_backward_data(ctx, y, w, dx, options, GradMode::overwrite);
+    });
+    const double weight = milliseconds(
+        [&] { backend::conv2d_backward_weight(ctx, x, y, dw, options, GradMode::overwrite); });
+    const auto rate = [&](double ms) { return ms == 0 ? 0 : flops / ms / 1e6; };
+    fmt::print(
+        "{:<9} {:<7} {:>4} {:>3} {:>4} {} {} x{:<2} {:>10.3f} {:>6.0f} {:>10.3f} {:>6.0f} "
+        "{:>10.3f} {:>6.0f}\n",
+        l.net,
+        l.name,
+        l.c,
+        l.map,
+        l.k,
+        l.window,
+        l.stride,
+        l.count,
+        forward,
+        rate(forward),
+        data,
+        rate(data),
+        weight,
+        rate(weight));
+    totals[l.net] += l.count * (forward + data + weight);
+  }
+  for (const auto& [net, ms] : totals)
+    fmt::print("{}: {:.1f} ms of convolution per step, {:.0f} images/s\n",
+               net,
+               ms,
+               static_cast<double>(batch) / ms * 1e3);
+}
