@@ -48,6 +48,7 @@ struct ParamInfo {
 struct Segment {
   std::int64_t begin = 0;
   std::int64_t count = 0;
+  std::int64_t first_param = 0;  ///< index of the parameter that begins here
 };
 
 /// A handle to a parameter of a store: cheap to copy, valid while the store lives.

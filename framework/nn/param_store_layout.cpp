@@ -176,7 +176,8 @@ std::vector<Segment> ParamStore::runs(int group, bool per_parameter, Wanted want
   std::vector<Segment> found;
   for (const std::int64_t i : order_) {
     if (group_of(info(i)) != group || !slot(i).trainable || !wanted(i)) continue;
-    const Segment next{.begin = offset(i), .count = aligned(info(i).shape.elements())};
+    const Segment next{
+        .begin = offset(i), .count = aligned(info(i).shape.elements()), .first_param = i};
     if (!per_parameter && !found.empty() && found.back().begin + found.back().count == next.begin)
       found.back().count += next.count;
     else

@@ -1,7 +1,9 @@
 #pragma once
+#include "framework/backend/optim.h"
 #include "framework/backend/step_control.h"
 #include "framework/nn/param_store.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,7 +17,8 @@ enum class WeightDecay : std::uint8_t {
   coupled,    ///< g += wd * w before it (L2)
 };
 
-/// Options every optimizer shares; each adds its own.
+/// Options every optimizer shares. Each has a struct of its own that repeats them under the same
+/// names, so that all of its options can be named in one initialiser.
 struct OptimizerOptions {
   float lr = 1e-3F;
   float weight_decay = 0;
@@ -26,6 +29,12 @@ struct OptimizerOptions {
   /// results are the same bits; a test holds it so.
   bool flat = true;
 };
+
+/// The shared options out of an optimizer's own.
+template <class Options>
+[[nodiscard]] OptimizerOptions common_options(const Options& o) {
+  return {o.lr, o.weight_decay, o.decay, o.decay_bn_bias, o.flat};
+}
 
 /// Updates the f32 masters of a store from its f32 gradients, group by group. Everything that
 /// changes from step to step is read from device memory: hyper-parameters per group and the
@@ -40,11 +49,13 @@ class Optimizer {
 
   /// Enqueues one update: nothing at all is changed if `control.found_inf`, else gradients times
   /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
-  /// rounded copy in the model. Then `control.step` or `control.skipped` counts up.
+  /// rounded copy in the model. Then `control.step` or `control.skipped` counts up. Frozen
+  /// parameters and their state are left alone.
   void step();
 
   /// Hyper-parameters of parameter group `g` of `store().groups()`; changes take effect at the next
-  /// step.
+  /// step. Throws UsageError for a value that is negative or not finite, or for eps 0, which would
+  /// make NaN of the gaps in the flat buffers.
   [[nodiscard]] const GroupHypers& hypers(int group) const {
     return hypers_.at(static_cast<std::size_t>(group));
   }
@@ -74,25 +85,37 @@ class Optimizer {
   virtual void visit_state(StateVisitor& visitor);
 
  protected:
-  Optimizer(nn::ParamStore& store, const OptimizerOptions& options, const GroupHypers& defaults);
-  /// Updates one run of the flat buffers: elements [segment.begin, +count), with the group's
-  /// hyper-parameters in device memory.
-  virtual void update(const nn::Segment& segment, const Tensor& hypers) = 0;
+  /// Throws DTypeError unless the store's masters are f32. `defaults.weight_decay` and `.lr` are
+  /// taken from `options`.
+  Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults);
+  /// Updates one run of a group's flat buffers: elements [segment.begin, +count).
+  virtual void update(int group, const nn::Segment& segment, const backend::OptimRun& run) = 0;
 
  private:
+  struct Run;
+  [[nodiscard]] std::vector<Run> runs(int group, bool half) const;
+  void note_freezing();
+  void upload_hypers();
+
   nn::ParamStore& store_;
   OptimizerOptions options_;
   std::vector<GroupHypers> hypers_;
+  bool hypers_changed_ = true;
+  // Per parameter: updates it missed while frozen, and the step at which it was frozen (-1: it is
+  // trained).
+  std::vector<std::int64_t> missed_steps_, frozen_at_;
   Tensor device_hypers_;
   Tensor control_;
 };
 
-/// Discriminative learning rates for `groups` layer groups: one value for all; a pair is a
-/// geometric range from first to last; a list of exactly `groups` is taken as it is. Throws
-/// UsageError.
-[[nodiscard]] std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups);
-
 /// Makes an optimizer for a store; what a Learner is given.
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(nn::ParamStore&)>;
+
+/// Discriminative learning rates for `groups` layer groups: one value for all; a pair is a
+/// geometric range from first to last (fastai's slice(a, b); one group takes the last); a list of
+/// exactly `groups` is taken as it is. Throws UsageError.
+[[nodiscard]] std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups);
+/// fastai's slice(lr): the last layer group learns at `lr`, all earlier ones at lr / 10.
+[[nodiscard]] std::vector<float> last_group_lrs(float lr, int groups);
 
 }  // namespace learn::optim

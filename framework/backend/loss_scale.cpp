@@ -1,0 +1,185 @@
+#include "framework/backend/loss_scale.h"
+
+#include "framework/backend/cast.h"
+#include "framework/backend/cpu/loss_scale.h"
+#include "framework/backend/cpu/reference/loss_scale.h"
+#include "framework/backend/dispatch.h"
+#include "framework/backend/step_rules.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace learn::backend {
+namespace {
+
+void check_control(Context& ctx, const char* op, const Tensor& control) {
+  check(control.bytes() == sizeof(StepControl),
+        "{}: the control block has {} bytes, expected {}",
+        op,
+        control.bytes(),
+        sizeof(StepControl));
+  check_device(ctx, op, control);
+  if (ctx.device().is_cuda()) no_cuda_twin(op);
+}
+
+StepControl read(const Tensor& control) {
+  StepControl block;
+  std::memcpy(&block, control.raw(), sizeof(block));
+  return block;
+}
+
+/// Reads the block, lets `rule` change it, writes it back.
+template <class Rule>
+void change(Context& ctx, const char* op, Tensor& control, Rule rule) {
+  check_control(ctx, op, control);
+  StepControl block = read(control);
+  rule(block);
+  std::memcpy(control.raw(), &block, sizeof(block));
+}
+
+void note_overflow(Tensor& control) {
+  StepControl block = read(control);
+  block.found_inf = 1;
+  std::memcpy(control.raw(), &block, sizeof(block));
+}
+
+void check_full(Context& ctx, const char* op, const Tensor& grads) {
+  check<DTypeError>(
+      grads.dtype() == DType::f32, "{}: master gradients are f32, got {}", op, grads.dtype());
+  check_device(ctx, op, grads);
+}
+
+/// Calls `f.operator()<T>()` for f32, f16 or bf16.
+template <class F>
+void for_gradient_type(const char* op, DType dtype, F f) {
+  check<DTypeError>(dtype != DType::f64, "{}: gradients are f32, f16 or bf16, got f64", op);
+  for_floating(op, dtype, [&]<class T>() {
+    if constexpr (!std::is_same_v<T, double>) f.template operator()<T>();
+  });
+}
+
+}  // namespace
+
+void set_loss_scale(Context& ctx, float scale, Tensor& control) {
+  if (!(scale > 0) || !std::isfinite(scale))
+    fail<UsageError>("the loss scale must be positive and finite, not {}", scale);
+  change(ctx, "set_loss_scale", control, [&](StepControl& c) { step_rules::set_scale(c, scale); });
+}
+
+void begin_step(Context& ctx, Tensor& control) {
+  change(ctx, "begin_step", control, step_rules::begin);
+}
+
+void end_step(Context& ctx, Tensor& control) { change(ctx, "end_step", control, step_rules::end); }
+
+void gather_half_grads(
+    Context& ctx, const Tensor& half, Tensor& grads, Tensor& control, GradMode mode) {
+  constexpr const char* kOp = "gather_half_grads";
+  check(half.shape() == grads.shape(),
+        "{}: shapes differ: {} and {}",
+        kOp,
+        half.shape(),
+        grads.shape());
+  check<DTypeError>(
+      is_half(half.dtype()), "{}: half gradients are f16 or bf16, got {}", kOp, half.dtype());
+  check_device(ctx, kOp, half);
+  check_full(ctx, kOp, grads);
+  check_control(ctx, kOp, control);
+  const float factor = read(control).inverse_scale;
+  for_gradient_type(kOp, half.dtype(), [&]<class T>() {
+    const T* from = half.data<T>();
+    float* to = grads.data<float>();
+    const std::int64_t n = half.elements();
+    const bool finite = ctx.reference()
+                            ? cpu::reference::scale_to_f32(from, factor, to, mode, n)
+                            : cpu::scale_to_f32(ctx.threads(), from, factor, to, mode, n);
+    if (!finite) note_overflow(control);
+  });
+}
+
+void unscale_grads(Context& ctx, Tensor& grads, Tensor& control) {
+  constexpr const char* kOp = "unscale_grads";
+  check_full(ctx, kOp, grads);
+  check_control(ctx, kOp, control);
+  const float factor = read(control).inverse_scale;
+  auto* g = grads.data<float>();
+  const std::int64_t n = grads.elements();
+  const bool finite = ctx.reference()
+                          ? cpu::reference::scale_to_f32(g, factor, g, GradMode::overwrite, n)
+                          : cpu::scale_to_f32(ctx.threads(), g, factor, g, GradMode::overwrite, n);
+  if (!finite) note_overflow(control);
+}
+
+void find_non_finite(Context& ctx, const Tensor& x, Tensor& control) {
+  constexpr const char* kOp = "find_non_finite";
+  check_device(ctx, kOp, x);
+  check_control(ctx, kOp, control);
+  for_gradient_type(kOp, x.dtype(), [&]<class T>() {
+    const bool finite = ctx.reference() ? cpu::reference::all_finite(x.data<T>(), x.elements())
+                                        : cpu::all_finite(ctx.threads(), x.data<T>(), x.elements());
+    if (!finite) note_overflow(control);
+  });
+}
+
+void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
+  constexpr const char* kOp = "l2_norm";
+  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
+  check_full(ctx, kOp, norm);
+  if (ctx.device().is_cuda()) no_cuda_twin(kOp);
+  double sum = 0;
+  for (const Tensor& part : parts) {
+    check_full(ctx, kOp, part);
+    const auto* x = part.data<float>();
+    sum += ctx.reference() ? cpu::reference::sum_of_squares(x, part.elements())
+                           : cpu::sum_of_squares(ctx.threads(), x, part.elements());
+  }
+  *norm.data<float>() = static_cast<float>(std::sqrt(sum));
+}
+
+void clip_by_norm(Context& ctx, const Tensor& norm, float max_norm, Tensor& control) {
+  constexpr const char* kOp = "clip_by_norm";
+  if (!(max_norm > 0))
+    fail<UsageError>("the largest gradient norm must be positive, not {}", max_norm);
+  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
+  check_full(ctx, kOp, norm);
+  change(ctx, kOp, control, [&](StepControl& c) {
+    step_rules::clip_by_norm(c, *norm.data<float>(), max_norm);
+  });
+}
+
+void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control) {
+  constexpr const char* kOp = "clip_by_value";
+  if (!(limit > 0)) fail<UsageError>("the gradient limit must be positive, not {}", limit);
+  check_full(ctx, kOp, grads);
+  check_control(ctx, kOp, control);
+  const float own = limit / read(control).grad_multiplier;
+  if (ctx.reference())
+    cpu::reference::clamp(grads.data<float>(), own, grads.elements());
+  else
+    cpu::clamp(ctx.threads(), grads.data<float>(), own, grads.elements());
+}
+
+void update_loss_scale(Context& ctx, const LossScaleOptions& options, Tensor& control) {
+  if (!(options.factor > 1) || !(options.floor > 0) || !(options.ceiling >= options.floor) ||
+      options.growth_interval < 1)
+    fail<UsageError>(
+        "loss scale: factor {} must be above 1, floor {} above 0, ceiling {} not below the floor, "
+        "growth interval {} at least 1",
+        options.factor,
+        options.floor,
+        options.ceiling,
+        options.growth_interval);
+  change(ctx, "update_loss_scale", control, [&](StepControl& c) {
+    step_rules::update_scale(c, options);
+  });
+}
+
+void commit_or_restore(Context& ctx, Tensor& live, Tensor& committed, const Tensor& control) {
+  check_control(ctx, "commit_or_restore", control);
+  if (read(control).found_inf != 0)
+    copy(ctx, committed, live);
+  else
+    copy(ctx, live, committed);
+}
+
+}  // namespace learn::backend

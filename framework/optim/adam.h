@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/optim/optimizer.h"
+
+namespace learn::optim {
+
+/// The defaults are fastai's: beta2 0.99 and eps 1e-5 (PyTorch: 0.999 and 1e-8).
+struct AdamOptions {
+  float lr = 1e-3F;
+  float beta1 = 0.9F;
+  float beta2 = 0.99F;
+  float eps = 1e-5F;
+  float weight_decay = 0;
+  WeightDecay decay = WeightDecay::decoupled;
+  bool decay_bn_bias = false;
+  bool flat = true;
+};
+
+/// Adam with coupled (L2) decay, AdamW with decoupled decay (see backend::adam_step).
+class Adam final : public Optimizer {
+ public:
+  Adam(nn::ParamStore& store, const AdamOptions& options);
+  [[nodiscard]] std::string_view name() const override {
+    return options().decay == WeightDecay::decoupled ? "adamw" : "adam";
+  }
+
+ protected:
+  void update(int group, const nn::Segment& segment, const backend::OptimRun& run) override;
+
+ private:
+  Tensor& mean_;
+  Tensor& square_;
+};
+
+/// Adam with L2 decay, whatever `options.decay` says.
+[[nodiscard]] OptimizerFactory adam(AdamOptions options = {});
+/// AdamW: decoupled decay, whatever `options.decay` says.
+[[nodiscard]] OptimizerFactory adamw(AdamOptions options = {});
+
+}  // namespace learn::optim

@@ -1,0 +1,57 @@
+#include "framework/optim/gradients.h"
+
+#include "framework/backend/loss_scale.h"
+
+#include <vector>
+
+namespace learn::optim {
+namespace {
+
+/// Views of the trained runs of all groups in a flat buffer.
+std::vector<Tensor> views(nn::ParamStore& store,
+                          const Tensor& flat,
+                          std::vector<nn::Segment> (nn::ParamStore::*segments)(int, bool) const) {
+  std::vector<Tensor> found;
+  for (int group = 0; group < store.groups(); ++group)
+    for (const nn::Segment& s : (store.*segments)(group, false))
+      found.push_back(flat.range(s.begin, s.count));
+  return found;
+}
+
+}  // namespace
+
+void gather_half_gradients(nn::ParamStore& store, Tensor& control, GradMode mode) {
+  const auto half = views(store, store.flat_half_grad(), &nn::ParamStore::half_segments);
+  auto full = views(store, store.flat_grad(), &nn::ParamStore::half_segments);
+  for (std::size_t i = 0; i < half.size(); ++i)
+    backend::gather_half_grads(store.context(), half[i], full[i], control, mode);
+}
+
+void unscale_full_gradients(nn::ParamStore& store, Tensor& control) {
+  for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
+    backend::unscale_grads(store.context(), grads, control);
+}
+
+void find_non_finite_gradients(nn::ParamStore& store, Tensor& control) {
+  for (const Tensor& g : views(store, store.flat_half_grad(), &nn::ParamStore::half_segments))
+    backend::find_non_finite(store.context(), g, control);
+  for (const Tensor& g : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
+    backend::find_non_finite(store.context(), g, control);
+}
+
+void gradient_norm(nn::ParamStore& store, Tensor& norm) {
+  backend::l2_norm(
+      store.context(), views(store, store.flat_grad(), &nn::ParamStore::segments), norm);
+}
+
+void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Tensor& control) {
+  gradient_norm(store, norm);
+  backend::clip_by_norm(store.context(), norm, max_norm, control);
+}
+
+void clip_gradient_value(nn::ParamStore& store, float limit, const Tensor& control) {
+  for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::segments))
+    backend::clip_by_value(store.context(), grads, limit, control);
+}
+
+}  // namespace learn::optim

@@ -1,0 +1,27 @@
+#pragma once
+#include "framework/backend/grad_mode.h"
+#include "framework/nn/param_store.h"
+
+/// What mixed precision and clipping do to all trained gradients of a store: the functions of
+/// backend/loss_scale.h over its runs.
+namespace learn::optim {
+
+/// Half gradients (+)= into the f32 master gradients, times `control.inverse_scale`; with the
+/// overflow look-up. Nothing where the model is f32.
+void gather_half_gradients(nn::ParamStore& store, Tensor& control, GradMode mode);
+/// Gradients of parameters that are f32 in the model times `control.inverse_scale`, in place; with
+/// the overflow look-up.
+void unscale_full_gradients(nn::ParamStore& store, Tensor& control);
+/// Sets `control.found_inf` if a gradient that the model wrote (half or f32, still scaled) is not
+/// finite.
+void find_non_finite_gradients(nn::ParamStore& store, Tensor& control);
+
+/// L2 norm of all trained f32 master gradients: one f32 element on the device, in `norm`.
+void gradient_norm(nn::ParamStore& store, Tensor& norm);
+/// Clips by the global norm: changes `control.grad_multiplier` only. `norm` receives the norm
+/// before clipping, without `grad_multiplier`.
+void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Tensor& control);
+/// Clamps each trained f32 master gradient to [-limit, limit].
+void clip_gradient_value(nn::ParamStore& store, float limit, const Tensor& control);
+
+}  // namespace learn::optim

@@ -1,0 +1,289 @@
+#include "framework/optim/optimizer.h"
+
+#include "framework/backend/cast.h"
+#include "framework/backend/fill.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/tensor/factory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace learn::optim {
+namespace {
+
+constexpr auto kHypersBytes = static_cast<std::int64_t>(sizeof(GroupHypers));
+constexpr auto kControlBytes = static_cast<std::int64_t>(sizeof(StepControl));
+
+/// Bytes of the host as a tensor that does not own them.
+Tensor bytes_of(const void* data, std::int64_t bytes) {
+  return {Storage(const_cast<void*>(data), static_cast<std::size_t>(bytes), Device::cpu(), [] {}),
+          0,
+          {bytes},
+          DType::u8};
+}
+
+/// Host bytes into device memory that is there already.
+void upload(Context& ctx, const void* data, Tensor& to) {
+  backend::copy(ctx, backend::to_device(ctx, ctx.step(), bytes_of(data, to.elements())), to);
+}
+
+void check_hypers(const GroupHypers& h) {
+  struct Named {
+    const char* name;
+    float value;
+  };
+  for (const Named& one : {Named{"learning rate", h.lr},
+                           {"momentum (beta1)", h.momentum},
+                           {"dampening", h.dampening},
+                           {"beta2 (alpha)", h.beta2},
+                           {"eps", h.eps},
+                           {"weight decay", h.weight_decay}})
+    if (!std::isfinite(one.value) || one.value < 0)
+      fail<UsageError>("{} must be finite and not negative, not {}", one.name, one.value);
+  if (h.momentum >= 1 || h.beta2 >= 1)
+    fail<UsageError>(
+        "momentum (beta1) {} and beta2 (alpha) {} must be below 1", h.momentum, h.beta2);
+  if (h.eps == 0) fail<UsageError>("eps must be positive, not 0");
+}
+
+/// Visits host integers as a device tensor, which is what visitors expect.
+void visit_integers(Context& ctx,
+                    StateVisitor& visitor,
+                    std::string_view name,
+                    std::vector<std::int64_t>& values) {
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(std::int64_t));
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  const Tensor host(Storage(values.data(), static_cast<std::size_t>(bytes), Device::cpu(), [] {}),
+                    0,
+                    shape,
+                    DType::i64);
+  Tensor device = backend::to_device(ctx, ctx.step(), host);
+  visitor.visit(name, device);
+  if (!visitor.loading()) return;
+  const Tensor loaded = backend::to_host(ctx, device);
+  std::memcpy(values.data(), loaded.raw(), static_cast<std::size_t>(bytes));
+}
+
+void visit_real(StateVisitor& visitor, std::string_view name, float& value) {
+  double wide = static_cast<double>(value);
+  visitor.visit(name, wide);
+  value = static_cast<float>(wide);
+}
+
+}  // namespace
+
+/// A segment whose parameters have missed the same number of steps.
+struct Optimizer::Run {
+  nn::Segment segment;
+  std::int64_t missed_steps;
+};
+
+Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults)
+    : store_(store), options_(options) {
+  Context& ctx = store.context();
+  check<DTypeError>(store.flat_master().dtype() == DType::f32,
+                    "optimizers update f32 masters, this store was materialized as {}",
+                    store.flat_master().dtype());
+  defaults.lr = options.lr;
+  defaults.weight_decay = options.weight_decay;
+  check_hypers(defaults);
+  hypers_.assign(2, defaults);
+  if (!options.decay_bn_bias) hypers_[1].weight_decay = 0;
+  const auto params = static_cast<std::size_t>(store.size());
+  missed_steps_.assign(params, 0);
+  frozen_at_.assign(params, -1);
+  control_ = Tensor(ctx.persistent(), {kControlBytes}, DType::u8);
+  write_control({});
+  groups_changed();
+}
+
+void Optimizer::groups_changed() {
+  const auto groups = static_cast<std::size_t>(store_.groups());
+  while (hypers_.size() > groups) hypers_.pop_back();
+  while (hypers_.size() < groups) {
+    const GroupHypers weights = hypers_[hypers_.size() - 2];
+    const GroupHypers rest = hypers_.back();
+    hypers_.push_back(weights);
+    hypers_.push_back(rest);
+  }
+  device_hypers_ = Tensor(
+      store_.context().persistent(), {static_cast<std::int64_t>(groups), kHypersBytes}, DType::u8);
+  hypers_changed_ = true;
+}
+
+void Optimizer::upload_hypers() {
+  if (!hypers_changed_) return;
+  Tensor flat = device_hypers_.view({device_hypers_.elements()});
+  upload(store_.context(), hypers_.data(), flat);
+  hypers_changed_ = false;
+}
+
+/// Counts the updates that frozen parameters miss. Reads the step number, which waits for the
+/// device, only when something was frozen or unfrozen.
+void Optimizer::note_freezing() {
+  std::int64_t step = -1;
+  for (std::int64_t i = 0; i < store_.size(); ++i) {
+    std::int64_t& frozen_at = frozen_at_[static_cast<std::size_t>(i)];
+    if (store_.slot(i).trainable == (frozen_at < 0)) continue;
+    if (step < 0) step = read_control().step;
+    if (frozen_at >= 0) missed_steps_[static_cast<std::size_t>(i)] += step - frozen_at;
+    frozen_at = frozen_at < 0 ? step : -1;
+  }
+}
+
+std::vector<Optimizer::Run> Optimizer::runs(int group, bool half) const {
+  const std::vector<nn::Segment> params =
+      half ? store_.half_segments(group, true) : store_.full_segments(group, true);
+  std::vector<Run> found;
+  for (const nn::Segment& next : params) {
+    const std::int64_t missed = missed_steps_[static_cast<std::size_t>(next.first_param)];
+    if (options_.flat && !found.empty() && found.back().missed_steps == missed &&
+        found.back().segment.begin + found.back().segment.count == next.begin)
+      found.back().segment.count += next.count;
+    else
+      found.push_back({next, missed});
+  }
+  return found;
+}
+
+void Optimizer::step() {
+  note_freezing();
+  upload_hypers();
+  for (int group = 0; group < store_.groups(); ++group)
+    for (const bool half : {false, true})
+      for (const Run& run : runs(group, half)) {
+        const auto [begin, count, param] = run.segment;
+        update(group,
+               run.segment,
+               {.weight = store_.flat_master().range(begin, count),
+                .grad = store_.flat_grad().range(begin, count),
+                .half = half ? store_.flat_half().range(begin, count) : Tensor(),
+                .hypers = device_hypers_.rows(group, 1).view({kHypersBytes}),
+                .control = control_,
+                .missed_steps = run.missed_steps,
+                .decoupled_decay = options_.decay == WeightDecay::decoupled});
+      }
+  backend::end_step(store_.context(), control_);
+}
+
+void Optimizer::set_hypers(int group, const GroupHypers& hypers) {
+  check_hypers(hypers);
+  hypers_.at(static_cast<std::size_t>(group)) = hypers;
+  hypers_changed_ = true;
+}
+
+void Optimizer::set_lr(int layer_group, float lr) {
+  for (const int group : {2 * layer_group, 2 * layer_group + 1}) {
+    GroupHypers changed = hypers(group);
+    changed.lr = lr;
+    set_hypers(group, changed);
+  }
+}
+
+void Optimizer::set_lr(float lr) {
+  for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, lr);
+}
+
+void Optimizer::set_lrs(const std::vector<float>& lrs) {
+  if (static_cast<int>(lrs.size()) != store_.layer_groups())
+    fail<UsageError>("{} learning rates were given for {} layer groups: spread_lrs makes them fit",
+                     lrs.size(),
+                     store_.layer_groups());
+  for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, lrs[static_cast<std::size_t>(g)]);
+}
+
+void Optimizer::set_momentum(float momentum) {
+  for (int group = 0; group < store_.groups(); ++group) {
+    GroupHypers changed = hypers(group);
+    changed.momentum = momentum;
+    set_hypers(group, changed);
+  }
+}
+
+void Optimizer::set_weight_decay(float weight_decay) {
+  for (int group = 0; group < store_.groups(); ++group) {
+    if (group % 2 == 1 && !options_.decay_bn_bias) continue;
+    GroupHypers changed = hypers(group);
+    changed.weight_decay = weight_decay;
+    set_hypers(group, changed);
+  }
+}
+
+StepControl Optimizer::read_control() const {
+  const Tensor host = backend::to_host(store_.context(), control_);
+  StepControl control;
+  std::memcpy(&control, host.raw(), sizeof(control));
+  return control;
+}
+
+void Optimizer::write_control(const StepControl& control) {
+  upload(store_.context(), &control, control_);
+}
+
+void Optimizer::visit_state(StateVisitor& visitor) {
+  std::int64_t groups = store_.groups();
+  visitor.visit("groups", groups);
+  if (groups != store_.groups())
+    fail<CheckpointError>(
+        "the optimizer was saved with {} layer groups, the model has {}: split it the same way "
+        "before loading",
+        groups / 2,
+        store_.layer_groups());
+  for (int group = 0; group < store_.groups(); ++group) {
+    const StateVisitor::Scope scope(visitor, "group" + std::to_string(group));
+    GroupHypers& h = hypers_[static_cast<std::size_t>(group)];
+    visit_real(visitor, "lr", h.lr);
+    visit_real(visitor, "momentum", h.momentum);
+    visit_real(visitor, "dampening", h.dampening);
+    visit_real(visitor, "beta2", h.beta2);
+    visit_real(visitor, "eps", h.eps);
+    visit_real(visitor, "weight_decay", h.weight_decay);
+  }
+  hypers_changed_ = true;
+  StepControl control = read_control();
+  visit_real(visitor, "loss_scale", control.loss_scale);
+  visit_real(visitor, "inverse_scale", control.inverse_scale);
+  visitor.visit("clean_steps", control.clean_steps);
+  visitor.visit("step", control.step);
+  visitor.visit("skipped", control.skipped);
+  if (visitor.loading()) write_control(control);
+  visit_integers(store_.context(), visitor, "missed_steps", missed_steps_);
+  visit_integers(store_.context(), visitor, "frozen_at", frozen_at_);
+}
+
+std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups) {
+  check<UsageError>(groups >= 1, "a model has at least one layer group, not {}", groups);
+  for (const float lr : lrs)
+    if (!std::isfinite(lr) || lr < 0)
+      fail<UsageError>("a learning rate must be finite and not negative, not {}", lr);
+  const auto n = static_cast<std::size_t>(groups);
+  if (lrs.size() == n) return lrs;
+  if (lrs.size() == 1) return std::vector<float>(n, lrs[0]);
+  if (lrs.size() != 2)
+    fail<UsageError>(
+        "{} learning rates for {} layer groups: give one, a pair (first and last), or {}",
+        lrs.size(),
+        groups,
+        groups);
+  if (n == 1) return {lrs[1]};
+  const double first = static_cast<double>(lrs[0]);
+  const double last = static_cast<double>(lrs[1]);
+  if (first <= 0 || last <= 0)
+    fail<UsageError>(
+        "a range of learning rates must be positive to be geometric, not {} to {}", first, last);
+  std::vector<float> spread;
+  for (std::size_t g = 0; g < n; ++g)
+    spread.push_back(static_cast<float>(
+        first * std::pow(last / first, static_cast<double>(g) / static_cast<double>(n - 1))));
+  return spread;
+}
+
+std::vector<float> last_group_lrs(float lr, int groups) {
+  check<UsageError>(groups >= 1, "a model has at least one layer group, not {}", groups);
+  std::vector<float> lrs(static_cast<std::size_t>(groups), lr / 10);
+  lrs.back() = lr;
+  return lrs;
+}
+
+}  // namespace learn::optim

@@ -1,0 +1,26 @@
+#include "framework/optim/rmsprop.h"
+
+namespace learn::optim {
+
+RmsProp::RmsProp(nn::ParamStore& store, const RmsPropOptions& options)
+    : Optimizer(store,
+                common_options(options),
+                {.momentum = options.momentum, .beta2 = options.alpha, .eps = options.eps}),
+      square_(store.state("mean_square")),
+      mean_(options.centered ? &store.state("mean") : nullptr),
+      buffer_(store.state("momentum_buffer")) {}
+
+void RmsProp::update(int group, const nn::Segment& segment, const backend::OptimRun& run) {
+  const auto part = [&](Tensor& flat) { return flat.range(segment.begin, segment.count); };
+  backend::RmsPropState state;
+  state.square = part(square_);
+  if (mean_ != nullptr) state.mean = part(*mean_);
+  if (hypers(group).momentum != 0) state.buffer = part(buffer_);
+  backend::rmsprop_step(store().context(), run, state);
+}
+
+OptimizerFactory rmsprop(const RmsPropOptions& options) {
+  return [options](nn::ParamStore& store) { return std::make_unique<RmsProp>(store, options); };
+}
+
+}  // namespace learn::optim

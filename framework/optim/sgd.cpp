@@ -1,0 +1,27 @@
+#include "framework/optim/sgd.h"
+
+namespace learn::optim {
+
+Sgd::Sgd(nn::ParamStore& store, const SgdOptions& options)
+    : Optimizer(store,
+                common_options(options),
+                {.momentum = options.momentum, .dampening = options.dampening}),
+      nesterov_(options.nesterov),
+      buffer_(store.state("momentum_buffer")) {
+  if (nesterov_ && (options.momentum <= 0 || options.dampening != 0))
+    fail<UsageError>("Nesterov momentum needs a momentum above 0 (not {}) and dampening 0 (not {})",
+                     options.momentum,
+                     options.dampening);
+}
+
+void Sgd::update(int group, const nn::Segment& segment, const backend::OptimRun& run) {
+  const bool with_momentum = hypers(group).momentum != 0;
+  Tensor buffer = with_momentum ? buffer_.range(segment.begin, segment.count) : Tensor();
+  backend::sgd_step(store().context(), run, buffer, nesterov_ && with_momentum);
+}
+
+OptimizerFactory sgd(const SgdOptions& options) {
+  return [options](nn::ParamStore& store) { return std::make_unique<Sgd>(store, options); };
+}
+
+}  // namespace learn::optim

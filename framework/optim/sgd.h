@@ -1,0 +1,35 @@
+#pragma once
+#include "framework/optim/optimizer.h"
+
+namespace learn::optim {
+
+struct SgdOptions {
+  float lr = 1e-3F;
+  float momentum = 0;
+  float dampening = 0;
+  bool nesterov = false;
+  float weight_decay = 0;
+  WeightDecay decay = WeightDecay::decoupled;
+  bool decay_bn_bias = false;
+  bool flat = true;
+};
+
+/// Stochastic gradient descent in PyTorch's form (see backend::sgd_step). While a group's momentum
+/// is 0 its buffer is neither read nor written.
+class Sgd final : public Optimizer {
+ public:
+  /// Throws UsageError for Nesterov's form with dampening or without momentum, as PyTorch.
+  Sgd(nn::ParamStore& store, const SgdOptions& options);
+  [[nodiscard]] std::string_view name() const override { return "sgd"; }
+
+ protected:
+  void update(int group, const nn::Segment& segment, const backend::OptimRun& run) override;
+
+ private:
+  bool nesterov_;
+  Tensor& buffer_;
+};
+
+[[nodiscard]] OptimizerFactory sgd(const SgdOptions& options = {});
+
+}  // namespace learn::optim

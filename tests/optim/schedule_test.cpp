@@ -1,0 +1,102 @@
+#include "framework/optim/schedule.h"
+
+#include "framework/core/error.h"
+#include "framework/optim/optimizer.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace learn;
+using namespace learn::optim::schedules;
+using doctest::Approx;
+
+TEST_CASE("plain schedules begin and end where they say") {
+  for (const auto& s : {linear(3, 1),
+                        cosine(3, 1),
+                        exponential(3, 1),
+                        polynomial(3, 1, 2),
+                        polynomial(3, 1, 0.5)}) {
+    CHECK(s(0) == Approx(3));
+    CHECK(s(1) == Approx(1));
+  }
+  CHECK(constant(2)(0.3) == 2);
+  CHECK(linear(3, 1)(0.25) == Approx(2.5));
+  CHECK(cosine(3, 1)(0.5) == Approx(2));
+  CHECK(exponential(4, 1)(0.5) == Approx(2));
+  CHECK(polynomial(3, 1, 2)(0.5) == Approx(1.5));
+}
+
+TEST_CASE("combined schedules rescale their parts and pass over empty ones") {
+  const auto s = combine({0.25, 0, 0.75}, {linear(0, 1), constant(99), linear(1, 4)});
+  CHECK(s(0) == 0);
+  CHECK(s(0.125) == Approx(0.5));
+  CHECK(s(0.25) == Approx(1));
+  CHECK(s(0.5) == Approx(2));
+  CHECK(s(1) == Approx(4));
+  CHECK(combine({1, 0}, {linear(0, 1), constant(9)})(1) == 1);
+  CHECK(combine({0, 1}, {constant(9), linear(0, 1)})(0) == 0);
+}
+
+TEST_CASE("schedules refuse what makes no sense") {
+  CHECK_THROWS_AS(exponential(0, 1), UsageError);
+  CHECK_THROWS_AS(polynomial(1, 0, 0), UsageError);
+  CHECK_THROWS_WITH_AS(
+      combine({0.5}, {constant(1), constant(2)}), doctest::Contains("1 shares"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      combine({0.5, 0.6}, {constant(1), constant(2)}), doctest::Contains("1.1"), UsageError);
+  CHECK_THROWS_AS(combine({-0.5, 1.5}, {constant(1), constant(2)}), UsageError);
+  CHECK_THROWS_AS(piecewise({0.5}, {1}), UsageError);
+  CHECK_THROWS_AS(piecewise({0.6, 0.5}, {1, 2, 3}), UsageError);
+  CHECK_THROWS_AS(piecewise({1.5}, {1, 2}), UsageError);
+  CHECK_THROWS_AS(one_cycle(0.1, {.pct_start = 1.5}), UsageError);
+  CHECK_THROWS_AS(one_cycle(0.1, {.div = 0}), UsageError);
+  CHECK_THROWS_AS(flat_cosine(0.1, 0.7, 0), UsageError);
+  CHECK_THROWS_AS((void)sgdr_epochs({.cycles = 0}), UsageError);
+  CHECK_THROWS_AS((void)kOneCycleV1.snapped(0), UsageError);
+}
+
+TEST_CASE("one-cycle of ten steps has fastai 1's factors") {
+  // Read off fastai 1.0.61 for lr_max 1 and ten batches.
+  const std::vector<double> factors{0.04, 0.28, 0.76, 1, 0.950, 0.812, 0.611, 0.389, 0.188, 0.0495};
+  const auto lr = one_cycle(1, kOneCycleV1.snapped(10)).lr;
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    CHECK(lr(static_cast<double>(i) / 10) == Approx(factors[i]).epsilon(1e-3));
+}
+
+TEST_CASE("warm restarts last as long as fastai says") {
+  CHECK(sgdr_epochs({.cycles = 3, .cycle_len = 2, .cycle_mult = 2}) == 14);
+  CHECK(sgdr_epochs({.cycles = 4, .cycle_len = 3, .cycle_mult = 1}) == 12);
+  const auto equal = sgdr(1, 0, {.cycles = 4, .cycle_len = 3, .cycle_mult = 1});
+  CHECK(equal(0.125) == Approx(0.5));
+  CHECK(equal(0.25) == Approx(1));
+  CHECK(equal(0.24999) == Approx(0).epsilon(1e-6));
+}
+
+TEST_CASE("warm-up rises to the schedule it precedes") {
+  const auto s = warm_up(0.2, 0.1, cosine(5, 0));
+  CHECK(s(0) == Approx(0.5));
+  CHECK(s(0.1) == Approx(2.75));
+  CHECK(s(0.2) == Approx(5));
+  CHECK(s(0.6) == Approx(2.5));
+  CHECK(s(1) == Approx(0));
+  CHECK(warm_up(0, 0.1, constant(3))(0) == 3);
+}
+
+TEST_CASE("learning rates spread over layer groups") {
+  using optim::spread_lrs;
+  CHECK(spread_lrs({0.1F}, 3) == std::vector<float>{0.1F, 0.1F, 0.1F});
+  CHECK(spread_lrs({0.1F, 0.2F, 0.3F}, 3) == std::vector<float>{0.1F, 0.2F, 0.3F});
+  const auto range = spread_lrs({1e-4F, 1e-2F}, 3);
+  CHECK(range[0] == 1e-4F);
+  CHECK(range[1] == Approx(1e-3).epsilon(1e-6));
+  CHECK(range[2] == Approx(1e-2).epsilon(1e-6));
+  CHECK(spread_lrs({1e-4F, 1e-2F}, 1) == std::vector<float>{1e-2F});
+  CHECK(spread_lrs({1e-4F, 1e-2F}, 2) == std::vector<float>{1e-4F, 1e-2F});
+  CHECK(optim::last_group_lrs(1, 3) == std::vector<float>{0.1F, 0.1F, 1});
+  CHECK_THROWS_WITH_AS(
+      (void)spread_lrs({1, 2, 3}, 4), doctest::Contains("4 layer groups"), UsageError);
+  CHECK_THROWS_AS((void)spread_lrs({}, 2), UsageError);
+  CHECK_THROWS_AS((void)spread_lrs({0, 1}, 3), UsageError);
+  CHECK_THROWS_AS((void)spread_lrs({-1}, 3), UsageError);
+}
