@@ -6,16 +6,6 @@
 #include "framework/backend/dispatch.h"
 
 namespace learn::backend {
-namespace {
-
-void check_same(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.shape() == b.shape(), "{}: shapes differ: {} and {}", op, a.shape(), b.shape());
-  check<DTypeError>(
-      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
-}
-
-}  // namespace
-
 void activation_forward(Context& ctx, const ActivationKind& kind, const Tensor& x, Tensor& y) {
   check_same(name_of(kind), x, y);
   check_device(ctx, name_of(kind), x);
@@ -29,10 +19,10 @@ void activation_forward(Context& ctx, const ActivationKind& kind, const Tensor& 
     return;
   }
   for_floating(name_of(kind), x.dtype(), [&]<class T>() {
-    if (twin == Twin::reference)
-      cpu::reference::activation_forward(kind, x.data<T>(), y.data<T>(), x.elements());
-    else
-      cpu::activation_forward(ctx.threads(), kind, x.data<T>(), y.data<T>(), x.elements());
+    if constexpr (kHasFastTwin<T>)
+      if (twin == Twin::fast)
+        return cpu::activation_forward(ctx.threads(), kind, x.data<T>(), y.data<T>(), x.elements());
+    cpu::reference::activation_forward(kind, x.data<T>(), y.data<T>(), x.elements());
   });
 }
 
@@ -60,12 +50,12 @@ void activation_backward(Context& ctx,
     return;
   }
   for_floating(name_of(kind), x.dtype(), [&]<class T>() {
-    if (twin == Twin::reference)
-      cpu::reference::activation_backward(
-          kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
-    else
-      cpu::activation_backward(
-          ctx.threads(), kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
+    if constexpr (kHasFastTwin<T>)
+      if (twin == Twin::fast)
+        return cpu::activation_backward(
+            ctx.threads(), kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
+    cpu::reference::activation_backward(
+        kind, x.data<T>(), dy.data<T>(), dx.data<T>(), mode, x.elements());
   });
 }
 

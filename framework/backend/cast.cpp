@@ -1,8 +1,9 @@
 #include "framework/backend/cast.h"
 
+#include "framework/backend/cpu/cast.h"
+#include "framework/backend/cpu/reference/cast.h"
 #include "framework/backend/cuda/cast.h"
 #include "framework/backend/dispatch.h"
-#include "framework/tensor/convert.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@ constexpr std::int64_t kGrain = 32768;
 void cast(Context& ctx, const Tensor& x, Tensor& y, GradMode mode) {
   check(x.shape() == y.shape(), "cast: shapes differ: {} and {}", x.shape(), y.shape());
   check_device(ctx, "cast", x);
+  check_device(ctx, "cast", y);
   if (x.dtype() == y.dtype() && mode == GradMode::overwrite) return copy(ctx, x, y);
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
@@ -31,12 +33,9 @@ void cast(Context& ctx, const Tensor& x, Tensor& y, GradMode mode) {
     for_floating("cast", y.dtype(), [&]<class To>() {
       const From* from = x.data<From>();
       To* to = y.data<To>();
-      ctx.threads().parallel_for(x.elements(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const double before = mode == GradMode::accumulate ? as_double(to[i]) : 0;
-          to[i] = from_double<To>(before + as_double(from[i]));
-        }
-      });
+      if constexpr (kHasFastTwin<From> && kHasFastTwin<To>)
+        if (!ctx.reference()) return cpu::cast(ctx.threads(), from, to, mode, x.elements());
+      cpu::reference::cast(from, to, mode, x.elements());
     });
   });
 }

@@ -19,4 +19,10 @@ void check_device(const Context& ctx, std::string_view op, const Tensor& tensor)
                      ctx.device());
 }
 
+void check_same(std::string_view op, const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "{}: shapes differ: {} and {}", op, a.shape(), b.shape());
+  check<DTypeError>(
+      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
+}
+
 }  // namespace learn::backend

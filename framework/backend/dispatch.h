@@ -15,6 +15,10 @@ enum class Twin : std::uint8_t { reference, fast, cuda };
 /// f64 and reference contexts run the reference twin, CUDA contexts the CUDA twin.
 [[nodiscard]] Twin choose(const Context& ctx, DType dtype);
 
+/// f64 lives in the reference twins only, so the fast ones are compiled for f32, f16 and bf16.
+template <class T>
+inline constexpr bool kHasFastTwin = !std::is_same_v<T, double>;
+
 /// Calls `f.operator()<T>()` for a floating dtype; throws DTypeError that names the operation
 /// otherwise.
 template <class F>
@@ -37,5 +41,8 @@ void for_cuda_floating(std::string_view op, DType dtype, F&& f) {
 
 /// Throws DeviceError unless the tensor lives on the context's device.
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
+
+/// Throws ShapeError or DTypeError unless both tensors have one shape and dtype.
+void check_same(std::string_view op, const Tensor& a, const Tensor& b);
 
 }  // namespace learn::backend

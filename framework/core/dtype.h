@@ -19,42 +19,35 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 };
 
+// The conversions select instead of branching, so that loops over them vectorise.
+
 [[nodiscard]] constexpr float to_float(Half h) noexcept {
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000U) << 16U;
-  const std::uint32_t exponent = (h.bits >> 10U) & 0x1FU;
-  std::uint32_t mantissa = h.bits & 0x3FFU;
-  if (exponent == 0x1FU) return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << 13U));
-  if (exponent != 0)
-    return std::bit_cast<float>(sign | ((exponent + 112U) << 23U) | (mantissa << 13U));
-  if (mantissa == 0) return std::bit_cast<float>(sign);
-  std::uint32_t shift = 0;  // a subnormal half is a normal float: move its leading one into place
-  while ((mantissa & 0x400U) == 0) {
-    mantissa <<= 1U;
-    ++shift;
-  }
-  return std::bit_cast<float>(sign | ((113U - shift) << 23U) | ((mantissa & 0x3FFU) << 13U));
+  const std::uint32_t shifted = static_cast<std::uint32_t>(h.bits & 0x7FFFU) << 13U;
+  const std::uint32_t exponent = shifted & 0x0F800000U;
+  const std::uint32_t normal = shifted + (112U << 23U);
+  const std::uint32_t special = shifted + (224U << 23U);  // infinity and NaN
+  // Exponent 0 stands for that of 1 without the leading one: take it as 1 and subtract the one.
+  const auto subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal + (1U << 23U)) - 0x1p-14F);
+  const std::uint32_t finite = exponent == 0 ? subnormal : normal;
+  return std::bit_cast<float>(sign | (exponent == 0x0F800000U ? special : finite));
 }
 
 [[nodiscard]] constexpr Half to_half(float value) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  const auto make = [sign](std::uint32_t low) {
-    return Half{static_cast<std::uint16_t>(sign | low)};
-  };
-  if (magnitude > 0x7F800000U) return make(0x7E00U | ((magnitude >> 13U) & 0x3FFU));
-  if (magnitude >= 0x47800000U) return make(0x7C00U);  // 2^16 and above, infinity included
-  if (magnitude >= 0x38800000U) {                      // normal halves, from 2^-14
-    const std::uint32_t rounded = magnitude + 0xFFFU + ((magnitude >> 13U) & 1U);
-    return make((rounded - (112U << 23U)) >> 13U);
-  }
-  if (magnitude < 0x33000000U) return make(0);  // below half of the smallest subnormal
-  const std::uint32_t shift = 126U - (magnitude >> 23U);
-  const std::uint32_t mantissa = (magnitude & 0x7FFFFFU) | 0x800000U;
-  const std::uint32_t kept = mantissa >> shift;
-  const std::uint32_t rest = mantissa & ((1U << shift) - 1U);
-  const std::uint32_t half = 1U << (shift - 1U);
-  return make(kept + ((rest > half || (rest == half && (kept & 1U) != 0)) ? 1U : 0U));
+  const std::uint32_t odd = (magnitude >> 13U) & 1U;
+  const std::uint32_t normal = (magnitude - (112U << 23U) + 0xFFFU + odd) >> 13U;
+  // Next to 0.5 floats are 2^-24 apart, like subnormal halves: the addition does the rounding.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000U;
+  const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;  // below 2^-14
+  const std::uint32_t nan = 0x7E00U | ((magnitude >> 13U) & 0x3FFU);
+  const std::uint32_t special = magnitude > 0x7F800000U ? nan : 0x7C00U;
+  // From 2^16 on everything is infinite; just below, rounding carries into infinity by itself.
+  return {static_cast<std::uint16_t>(sign | (magnitude >= 0x47800000U ? special : finite))};
 }
 
 [[nodiscard]] constexpr float to_float(BFloat16 b) noexcept {
@@ -62,10 +55,10 @@ struct BFloat16 {
 }
 
 [[nodiscard]] constexpr BFloat16 to_bfloat16(float value) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U)
-    return {static_cast<std::uint16_t>((bits >> 16U) | 0x40U)};
-  return {static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U)};
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t nan = (bits >> 16U) | 0x40U;
+  const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
+  return {static_cast<std::uint16_t>((bits & 0x7FFFFFFFU) > 0x7F800000U ? nan : rounded)};
 }
 
 template <class T>

@@ -1,15 +1,14 @@
 #pragma once
 #include "framework/backend/activation_kind.h"
-
-#include <cmath>
+#include "framework/backend/cpu/vector_math.h"
 
 namespace learn::backend::cpu {
 
-/// Calls `body(value, slope)` with the activation and its derivative as functions of one float,
-/// outside of the element loop, so that the loop is compiled for each and vectorises.
+/// Calls `body(value, slope)` with the kind's function and derivative, outside of the element loop
+/// so that each loop vectorises. Slopes multiply instead of masking, so a NaN or an infinity in dy
+/// is never hidden from the look-out for overflow.
 template <class Body>
 void with_activation(const ActivationKind& kind, Body&& body) {
-  constexpr float kSqrtHalf = 0.70710678F;
   constexpr float kInverseSqrt2Pi = 0.39894228F;
   using Name = ActivationKind::Name;
   const float slope = kind.slope;
@@ -23,16 +22,17 @@ void with_activation(const ActivationKind& kind, Body&& body) {
       return body([slope](float x) { return x > 0 ? x : x * slope; },
                   [slope](float x) { return x > 0 ? 1.0F : slope; });
     case Name::gelu:
-      return body([](float x) { return 0.5F * x * (1 + std::erf(x * kSqrtHalf)); },
-                  [](float x) {
-                    return 0.5F * (1 + std::erf(x * kSqrtHalf)) +
-                           x * kInverseSqrt2Pi * std::exp(-0.5F * x * x);
-                  });
+      return body(
+          [](float x) { return x * vnormal_cdf(x); },
+          [](float x) { return vnormal_cdf(x) + x * kInverseSqrt2Pi * vexp(-0.5F * x * x); });
     case Name::silu:
-      return body([](float x) { return x / (1 + std::exp(-x)); },
+      return body([](float x) { return x / (1 + vexp(-x)); },
                   [](float x) {
-                    const float s = 1 / (1 + std::exp(-x));
-                    return s * (1 + x * (1 - s));
+                    // 1 - sigmoid as e / (1 + e): the difference would cancel for large x.
+                    const float c = x < -80 ? -80 : x;  // e stays finite, the slope is 0 by then
+                    const float e = vexp(-c);
+                    const float s = 1 / (1 + e);
+                    return s * (1 + c * e * s);
                   });
   }
 }

@@ -1,0 +1,31 @@
+#include "framework/autograd/ops/activation.h"
+
+#include "tests/support/gradcheck.h"
+
+#include <doctest/doctest.h>
+
+using namespace learn;
+
+namespace {
+
+test::OpCase activation_case(const ActivationKind& kind, const Shape& shape) {
+  return {.name = name_of(kind),
+          .inputs = {{.name = "x", .shape = shape, .low = -4, .high = 4, .kinks = {0}}},
+          .call = [kind](Tape&, std::span<const Var> in) { return ops::activation(in[0], kind); }};
+}
+
+}  // namespace
+
+TEST_CASE("activations: gradients, parity, determinism") {
+  for (const ActivationKind& kind : {ActivationKind::relu(),
+                                     ActivationKind::leaky_relu(),
+                                     ActivationKind::leaky_relu(0.1F),
+                                     ActivationKind::gelu(),
+                                     ActivationKind::silu()}) {
+    test::test_op(activation_case(kind, {3, 5, 7}));
+    // Several chunks of work and a tail that fills no vector.
+    const test::OpCase large = activation_case(kind, {5, 8191});
+    CHECK_MESSAGE(test::check_parity(large), test::check_parity(large).text);
+    CHECK_MESSAGE(test::check_determinism(large), test::check_determinism(large).text);
+  }
+}
