@@ -6,8 +6,10 @@
 #include <bitset>
 #include <concepts>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace learn {
 
@@ -28,7 +30,9 @@ inline constexpr int kTracker = 70;   ///< early stopping, checkpoints: decide o
 /// One tweak of the training loop. Override the events it needs; the rest cost nothing.
 ///
 /// A handler may read and replace the learner's x, y, pred, loss or gradient seed, and may end a
-/// scope with `learn.cancel(scope)`. It may throw only to report an error.
+/// scope with `learn.cancel(scope)`. It may throw only to report an error. Who hears the event that
+/// opens a scope also hears the one that closes it, whatever is cancelled; after an error neither
+/// is promised, only `error`.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -38,6 +42,9 @@ class Callback {
   /// True if its handlers inside a batch only enqueue work on the device, so that one run of them
   /// can be captured in a graph and replayed; false if the host must run them at each step.
   [[nodiscard]] virtual bool capturable() const { return false; }
+  /// What only one callback of a learner may do, in words: "set the loss scale". Two callbacks with
+  /// a claim in common are refused when the second one is added.
+  [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }
   /// What of it belongs into a checkpoint.
   virtual void visit_state(StateVisitor&) {}
 
@@ -56,7 +63,8 @@ class Callback {
   virtual void train_end(Learner&) {}
   /// `scope` was cancelled and is about to close; its end event follows.
   virtual void cancelled(Learner&, Scope) {}
-  /// Something threw. Must not throw; nothing else of the loop runs after it.
+  /// Something threw. Must not throw; nothing else of the loop runs after it. It may come before
+  /// this callback has heard of the scopes that are open.
   virtual void error(Learner&, const std::exception&) {}
 };
 

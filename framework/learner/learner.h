@@ -1,7 +1,9 @@
 #pragma once
 #include "framework/autograd/tape.h"
 #include "framework/learner/callback.h"
+#include "framework/learner/loss_meter.h"
 #include "framework/learner/metric.h"
+#include "framework/learner/step_runner.h"
 #include "framework/learner/train_state.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
@@ -16,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace learn {
@@ -32,22 +35,20 @@ struct LearnerOptions {
 /// How `fit` is told learning rates: one; a pair (geometric range over the layer groups); a list.
 using LrSpec = std::vector<float>;
 
-struct OneCycleOptions {
-  double div = 25;          ///< first lr = lr_max / div
-  double div_final = 1e5;   ///< last lr = lr_max / div_final
-  double pct_start = 0.25;  ///< share of the rising phase
-  double mom_max = 0.95;
-  double mom_min = 0.85;
-};
+using OneCycleOptions = optim::schedules::OneCycleShape;
 
 struct Predictions {
   Tensor preds;     ///< (samples, classes) f32 on the host: the model's outputs, no softmax
-  Tensor targets;   ///< (samples) i64 or (samples, classes) f32
+  Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined if there are none
   double loss = 0;  ///< mean over samples
 };
 
 /// The training loop (see event.h), its state, and what it drives. Owns the model and the
 /// callbacks; context and data are borrowed and must outlive it.
+///
+/// Whatever throws in the loop leaves `fit`, `validate` and the rest after the `error` event; the
+/// learner can be used again. None of them, nor `add`, `insert` and `remove`, can be called from a
+/// handler: std::logic_error.
 class Learner {
  public:
   Learner(Context& ctx,
@@ -82,7 +83,12 @@ class Learner {
 
   // Training.
 
+  /// Trains for `epochs` passes, with a validation pass after each if there is a validation source.
+  /// `lrs` as `optim::spread_lrs` takes them; none: `options().lr`. Throws UsageError for a
+  /// negative count, bad rates, or a training source without batches.
   void fit(std::int64_t epochs, const LrSpec& lrs = {});
+  /// The one-cycle policy (L. Smith, 2018) with fastai's constants: learning rate up from
+  /// lr_max / div, then down to lr_max / div_final, momentum the other way, both along cosines.
   void fit_one_cycle(std::int64_t epochs,
                      const LrSpec& lr_max,
                      const OneCycleOptions& options = {});
@@ -91,37 +97,43 @@ class Learner {
                     const LrSpec& lrs,
                     double div_final = 1e5,
                     double pct_start = 0.75);
-  /// A validation pass alone, with its events; fills state().valid_loss and state().metrics.
+  /// A validation pass alone, with its events; fills state().valid_loss and state().metrics. Throws
+  /// UsageError without a validation source.
   void validate();
   /// Model outputs for every sample of a source, in its order, in eval mode; events as in
-  /// `validate`.
+  /// `validate`. Its loss is NaN for a source without targets.
   [[nodiscard]] Predictions get_preds(BatchSource& source);
   /// Softmax probabilities (N,classes) f32 on the host for inputs (N,H,W,C) f32, already
   /// normalised.
   [[nodiscard]] Tensor predict(const Tensor& x);
 
-  // Control, from handlers.
+  // Control, from handlers. All throw std::logic_error where they make no sense.
 
-  /// Ends `scope`, which must be open, as soon as the running handler returns: no further handler
-  /// of this event runs, open scopes inside close with their end events, `cancelled(scope)` is
-  /// emitted, then the scope's own end event. Throws std::logic_error if it is not open.
+  /// Ends `scope`, which must be open, as soon as the running handler returns (ADR 0003): no
+  /// further handler of loss_begin, backward_begin or backward_end runs (events that open or close
+  /// a scope always reach everyone), open scopes inside close with their end events,
+  /// `cancelled(scope)` is emitted, then the scope's own end event. The outermost request wins. A
+  /// scope that is closing already closes as normal.
   void cancel(Scope scope);
-  /// This batch ends without an update. From backward_begin, backward_end: the step scope is not
-  /// opened; from step_begin: the same as cancel(Scope::step).
+  /// This batch ends without an update, and nothing of it stays: running statistics go back to what
+  /// they were, gradients that were held are dropped. From backward_begin, backward_end: the step
+  /// scope is not opened; from step_begin: the same as cancel(Scope::step).
   void skip_step();
-  /// The coming backward pass adds to the gradients that are there. From backward_begin.
-  void accumulate_gradients();
+  /// This batch ends without an update, and the backward pass of the next one adds to its
+  /// gradients. From backward_begin. If that next batch is skipped or is cancelled after its
+  /// forward pass, or the training pass ends, the gradients are dropped.
+  void defer_step();
 
   // Gradients, from handlers.
 
-  /// The gradients as the backward pass left them, times the loss scale. Only at backward_end,
-  /// before anyone unscaled them. Throws std::logic_error that names the asking callback and the
-  /// one that unscales otherwise.
+  /// The gradients as the backward pass left them, times the seed (the loss scale). Only at
+  /// backward_end, before anyone unscaled them. Throws std::logic_error that names the asking
+  /// callback and the one that unscales otherwise.
   [[nodiscard]] nn::ParamStore& scaled_grads();
   /// f32 master gradients (`flat_grad`, `master_grad`), unscaled. Only at step_begin. Throws
   /// likewise.
   [[nodiscard]] nn::ParamStore& grads();
-  /// MixedPrecision says that it has unscaled the gradients of this step.
+  /// The callback that had set a seed says that `flat_grad` no longer holds it. From backward_end.
   void grads_unscaled();
 
   // Parts.
@@ -137,6 +149,10 @@ class Learner {
   [[nodiscard]] const LearnerOptions& options() const noexcept { return options_; }
   [[nodiscard]] TrainState& state() noexcept { return state_; }
   [[nodiscard]] const TrainState& state() const noexcept { return state_; }
+  /// Brings `state().step_clock` up to date; waits for the device.
+  void sync_step_clock();
+  /// How the body of a training batch is run; `EagerStep` unless told otherwise. Never null.
+  void set_step_runner(std::unique_ptr<StepRunner> runner);
 
   /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
   void split(const std::vector<std::string>& boundaries);
@@ -157,6 +173,37 @@ class Learner {
     std::unique_ptr<Callback> callback;
     EventSet events;
   };
+  /// The handler that is running now.
+  struct Running {
+    const Callback* callback = nullptr;
+    Event event = Event::error;
+  };
+
+  // Events and scopes (events.cpp).
+  void emit(Event event);
+  void emit_cancelled(Scope scope);
+  void emit_error(const std::exception& error) noexcept;
+  void run(Scope scope, FunctionRef<void()> body);
+  void require_idle(std::string_view what) const;
+  void drive(Activity activity, FunctionRef<void()> body);
+  [[nodiscard]] std::string asking() const;
+
+  // Passes and batches (loop.cpp).
+  void train_pass();
+  void train_batch();
+  void train_step();
+  void zero_unused_gradients();
+  void settle(Scope scope);
+  void settle_batch();
+  void drop_held_gradients();
+  void roll_back_buffers();
+  void release_batch();
+  void evaluate(BatchSource& source, FunctionRef<void()> each_batch, FunctionRef<void()> at_end);
+  void evaluate_batch(FunctionRef<void()> each_batch);
+  void validation_pass();
+  void train(std::int64_t epochs);
+
+  void check_conflicts(const Callback& added) const;
 
   Context& ctx_;
   Model model_;
@@ -166,7 +213,17 @@ class Learner {
   std::unique_ptr<optim::Optimizer> optimizer_;
   Tape tape_;
   TrainState state_;
-  std::vector<Slot> slots_;  // sorted once, at insertion
+  std::unique_ptr<StepRunner> runner_;
+  LossMeter losses_;
+  std::vector<Slot> slots_;               // sorted once, at insertion
+  std::vector<Scope> open_;               // the scopes around us, outermost first
+  std::optional<std::size_t> cancelled_;  // index into open_ of the scope that is ending
+  Running running_;
+  const Callback* seeder_ = nullptr;    // who set the seed of this backward pass
+  const Callback* unscaler_ = nullptr;  // who took it out again
+  bool forward_ran_ = false;            // of this batch; the same for the two below
+  bool skipped_ = false;
+  bool stepped_ = false;
 };
 
 }  // namespace learn

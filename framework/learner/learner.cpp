@@ -1,0 +1,109 @@
+#include "framework/learner/learner.h"
+
+#include "framework/optim/sgd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+namespace learn {
+
+Learner::Learner(
+    Context& ctx, Model model, BatchSource& train, BatchSource* valid, LearnerOptions options)
+    : ctx_(ctx),
+      model_(std::move(model)),
+      train_(train),
+      valid_(valid),
+      options_(std::move(options)),
+      tape_(ctx),
+      runner_(std::make_unique<EagerStep>()) {
+  check<UsageError>(model_.params != nullptr && model_.module != nullptr,
+                    "the learner was given a model without parameters or without a module");
+  if (!model_.params->materialized()) model_.params->materialize(ctx_);
+  if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
+  optimizer_ = options_.optimizer(params());
+}
+
+Learner::~Learner() = default;
+
+void Learner::check_conflicts(const Callback& added) const {
+  for (const Slot& slot : slots_) {
+    const std::vector<std::string> theirs = slot.callback->claims();
+    for (const std::string& claim : added.claims())
+      if (std::find(theirs.begin(), theirs.end(), claim) != theirs.end())
+        fail<UsageError>("callbacks '{}' and '{}' both {}: remove one of them",
+                         slot.callback->name(),
+                         added.name(),
+                         claim);
+  }
+}
+
+void Learner::insert(std::unique_ptr<Callback> callback, EventSet events) {
+  require_idle("add");
+  check<UsageError>(callback != nullptr, "a null callback was added");
+  check_conflicts(*callback);
+  const auto before = [](int order, const Slot& slot) { return order < slot.callback->order(); };
+  const auto at = std::upper_bound(slots_.begin(), slots_.end(), callback->order(), before);
+  slots_.insert(at, Slot{std::move(callback), events});
+}
+
+void Learner::remove(const Callback& callback) {
+  require_idle("remove");
+  const auto at = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return slot.callback.get() == &callback;
+  });
+  if (at == slots_.end())
+    fail<UsageError>("a callback was removed that this learner does not have");
+  slots_.erase(at);
+}
+
+void Learner::split(const std::vector<std::string>& boundaries) {
+  require_idle("split");
+  params().set_layer_groups(boundaries);
+  optimizer_->groups_changed();
+}
+
+void Learner::freeze_to(int layer_group) {
+  require_idle("freeze_to");
+  params().freeze_to(layer_group);
+}
+
+void Learner::sync_step_clock() { state_.step_clock = optimizer_->read_control().step; }
+
+void Learner::set_step_runner(std::unique_ptr<StepRunner> runner) {
+  check<UsageError>(runner != nullptr, "set_step_runner: null");
+  runner_ = std::move(runner);
+}
+
+void Learner::visit_state(StateVisitor& visitor) {
+  {
+    const StateVisitor::Scope model(visitor, "model");
+    params().visit_state(visitor);
+  }
+  {
+    const StateVisitor::Scope optimizer(visitor, "optimizer");
+    optimizer_->visit_state(visitor);
+  }
+  {
+    const StateVisitor::Scope clocks(visitor, "clocks");
+    visitor.visit("batch", state_.batch_clock);
+    visitor.visit("epoch", state_.epoch_clock);
+  }
+  {
+    const StateVisitor::Scope data(visitor, "data");
+    train_.visit_state(visitor);
+  }
+  const StateVisitor::Scope callbacks(visitor, "callbacks");
+  std::map<std::string, int> seen;
+  for (const Slot& slot : slots_) {
+    std::string name(slot.callback->name());
+    if (const int count = ++seen[name]; count > 1) name += fmt::format("_{}", count);
+    const StateVisitor::Scope one(visitor, name);
+    slot.callback->visit_state(visitor);
+  }
+  sync_step_clock();
+}
+
+}  // namespace learn

@@ -1,0 +1,160 @@
+// Passes and batches: the fixed loop of event.h.
+#include "framework/backend/cast.h"
+#include "framework/backend/fill.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/learner/learner.h"
+
+#include <limits>
+
+namespace learn {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+void Learner::train_pass() {
+  state_.training = true;
+  state_.batches = train_.batches();
+  state_.train_loss = kNaN;
+  train_.begin(state_.epoch_clock);
+  losses_.begin(ctx_, state_.batches);
+  state_.batch_in_pass = 0;
+  while (!cancelled_ && train_.next(state_.batch)) {
+    run(Scope::batch, [&] { runner_->run(*this, [&] { train_batch(); }); });
+    release_batch();
+    ++state_.batch_in_pass;
+  }
+  drop_held_gradients();
+  state_.train_loss = losses_.mean(ctx_);
+  sync_step_clock();
+}
+
+void Learner::train_batch() {
+  forward_ran_ = true;
+  tape_.reset({.mode = ForwardMode::train,
+               .grad = true,
+               .batch = static_cast<std::uint64_t>(state_.batch_clock)});
+  state_.pred = model()(tape_.input(state_.batch.x));
+  emit(Event::loss_begin);
+  if (cancelled_) return;
+  state_.loss = options_.loss.fn(state_.pred, state_.batch.y);
+  emit(Event::backward_begin);
+  if (cancelled_) return;
+  if (!state_.gradients_held) {
+    params().begin_gradients();
+    backend::begin_step(ctx_, optimizer_->control());
+  }
+  tape_.backward(state_.loss, state_.seed);
+  zero_unused_gradients();
+  emit(Event::backward_end);
+  if (cancelled_ || skipped_ || state_.deferred) return;
+  run(Scope::step, [&] { train_step(); });
+}
+
+void Learner::train_step() {
+  optimizer_->step();
+  backend::commit_or_restore(
+      ctx_, params().flat_buffers(), params().flat_committed_buffers(), optimizer_->control());
+  stepped_ = true;
+  if (!ctx_.device().is_cuda()) sync_step_clock();
+}
+
+/// A parameter that took no part in the forward pass has whatever an earlier batch left there.
+void Learner::zero_unused_gradients() {
+  for (std::int64_t i = 0; i < params().size(); ++i) {
+    ParamSlot& slot = params().slot(i);
+    if (!slot.trainable || slot.grad_written) continue;
+    backend::fill(ctx_, slot.grad, 0);
+    slot.grad_written = true;
+  }
+}
+
+/// Clocks count what is closing before the callbacks hear of its end, so that what they save says
+/// where to go on.
+void Learner::settle(Scope scope) {
+  if (scope == Scope::epoch) ++state_.epoch_clock;
+  if (scope == Scope::batch && state_.training) settle_batch();
+}
+
+void Learner::settle_batch() {
+  ++state_.batch_clock;
+  if (state_.loss.defined() && (stepped_ || !cancelled_))
+    losses_.add(ctx_, state_.loss.value(), state_.batch.size());
+  if (!forward_ran_) return;
+  state_.gradients_held = state_.deferred && !skipped_ && !cancelled_;
+  if (!stepped_ && !state_.gradients_held) roll_back_buffers();
+}
+
+void Learner::drop_held_gradients() {
+  if (!state_.gradients_held) return;
+  state_.gradients_held = false;
+  roll_back_buffers();
+}
+
+void Learner::roll_back_buffers() {
+  backend::copy(ctx_, params().flat_committed_buffers(), params().flat_buffers());
+}
+
+void Learner::release_batch() {
+  state_.batch = {};
+  state_.pred = {};
+  state_.loss = {};
+  state_.seed = {};
+  state_.deferred = false;
+  seeder_ = nullptr;
+  unscaler_ = nullptr;
+  forward_ran_ = false;
+  skipped_ = false;
+  stepped_ = false;
+  tape_.reset();
+}
+
+void Learner::evaluate(BatchSource& source,
+                       FunctionRef<void()> each_batch,
+                       FunctionRef<void()> at_end) {
+  state_.training = false;
+  state_.batches = source.batches();
+  state_.batch_in_pass = 0;
+  losses_.begin(ctx_, state_.batches);
+  run(Scope::validate, [&] {
+    source.begin(0);
+    while (!cancelled_ && source.next(state_.batch)) {
+      run(Scope::batch, [&] { evaluate_batch(each_batch); });
+      release_batch();
+      ++state_.batch_in_pass;
+    }
+    at_end();
+  });
+}
+
+void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
+  tape_.reset({.mode = ForwardMode::eval, .grad = false});
+  state_.pred = model()(tape_.input(state_.batch.x));
+  emit(Event::loss_begin);
+  if (cancelled_) return;
+  if (state_.batch.y.defined()) {
+    state_.loss = options_.loss.fn(state_.pred, state_.batch.y);
+    losses_.add(ctx_, state_.loss.value(), state_.batch.size());
+  }
+  each_batch();
+}
+
+void Learner::validation_pass() {
+  state_.valid_loss = kNaN;
+  state_.metrics.clear();
+  for (const Metric& metric : options_.metrics) state_.metrics.emplace_back(metric.name, kNaN);
+  std::vector<double> sums(options_.metrics.size());
+  const auto add_metrics = [&] {
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] += options_.metrics[i].sum(ctx_, state_.pred.value(), state_.batch.y);
+  };
+  const auto settle = [&] {
+    state_.valid_loss = losses_.mean(ctx_);
+    const auto samples = static_cast<double>(losses_.samples());
+    for (std::size_t i = 0; i < sums.size(); ++i) state_.metrics[i].second = sums[i] / samples;
+  };
+  evaluate(*valid_, add_metrics, settle);
+}
+
+}  // namespace learn

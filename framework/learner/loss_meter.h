@@ -1,0 +1,28 @@
+#pragma once
+#include "framework/tensor/tensor.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+class Context;
+
+/// The mean loss over the samples of a pass. Losses stay on the device until it is asked for, so no
+/// batch waits for the host.
+class LossMeter {
+ public:
+  /// Forgets everything and makes room for `batches` losses.
+  void begin(Context& ctx, std::int64_t batches);
+  /// Takes the mean loss of a batch of `samples`: one floating element on the device.
+  void add(Context& ctx, const Tensor& loss, std::int64_t samples);
+  /// Mean over all samples added; NaN if there are none. Waits for the device.
+  [[nodiscard]] double mean(Context& ctx) const;
+  [[nodiscard]] std::int64_t samples() const noexcept;
+
+ private:
+  Tensor losses_;  // f32, one per batch
+  std::vector<std::int64_t> samples_;
+};
+
+}  // namespace learn

@@ -1,0 +1,124 @@
+#include "framework/learner/param_scheduler.h"
+
+#include "framework/learner/learner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace learn {
+namespace {
+
+struct HyperInfo {
+  Hyper hyper;
+  std::string_view name;
+  float GroupHypers::*member;
+};
+
+constexpr std::array kHypers{
+    HyperInfo{Hyper::lr, "lr", &GroupHypers::lr},
+    HyperInfo{Hyper::momentum, "momentum", &GroupHypers::momentum},
+    HyperInfo{Hyper::weight_decay, "weight_decay", &GroupHypers::weight_decay},
+    HyperInfo{Hyper::dampening, "dampening", &GroupHypers::dampening},
+    HyperInfo{Hyper::beta2, "beta2", &GroupHypers::beta2},
+    HyperInfo{Hyper::eps, "eps", &GroupHypers::eps},
+};
+
+const HyperInfo& info_of(Hyper hyper) {
+  return *std::find_if(
+      kHypers.begin(), kHypers.end(), [&](const HyperInfo& info) { return info.hyper == hyper; });
+}
+
+double progress(const TrainState& state, Clock clock) {
+  const bool batches = clock == Clock::batch;
+  const std::int64_t done =
+      batches ? state.batch_clock - state.fit_first_batch : state.step_clock - state.fit_first_step;
+  const std::int64_t planned = batches ? state.fit_batches : state.fit_steps;
+  return planned > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(planned)) : 0;
+}
+
+void set_scheduled(optim::Optimizer& optimizer, const ScheduledHyper& scheduled, double t) {
+  const int groups = optimizer.store().groups();
+  for (int g = 0; g < groups; ++g) {
+    const auto which = scheduled.schedules.size() == 1 ? 0 : static_cast<std::size_t>(g / 2);
+    GroupHypers hypers = optimizer.hypers(g);
+    float& value = hypers.*info_of(scheduled.hyper).member;
+    // A group that is exempt from decay stays so.
+    if (scheduled.hyper == Hyper::weight_decay && g % 2 == 1 && !optimizer.options().decay_bn_bias)
+      continue;
+    value = static_cast<float>(scheduled.schedules[which](t));
+    optimizer.set_hypers(g, hypers);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Hyper hyper) noexcept { return info_of(hyper).name; }
+
+Hyper hyper_from(std::string_view name) {
+  std::string known;
+  for (const HyperInfo& info : kHypers) {
+    if (info.name == name) return info.hyper;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+  }
+  fail<UsageError>("unknown hyper-parameter '{}'; known: {}", name, known);
+}
+
+ParamScheduler::ParamScheduler(std::vector<ScheduledHyper> scheduled, Clock clock, std::string name)
+    : scheduled_(std::move(scheduled)), clock_(clock), name_(std::move(name)) {
+  check<UsageError>(!scheduled_.empty(), "{}: nothing to schedule", name_);
+  std::set<Hyper> seen;
+  for (const ScheduledHyper& one : scheduled_) {
+    check<UsageError>(
+        !one.schedules.empty(), "{}: no schedule for '{}'", name_, name_of(one.hyper));
+    check<UsageError>(
+        seen.insert(one.hyper).second, "{}: '{}' is scheduled twice", name_, name_of(one.hyper));
+  }
+}
+
+std::vector<std::string> ParamScheduler::claims() const {
+  std::vector<std::string> out;
+  for (const ScheduledHyper& one : scheduled_)
+    out.push_back(fmt::format("set the {}", name_of(one.hyper)));
+  return out;
+}
+
+void ParamScheduler::train_begin(Learner& learn) {
+  const auto layer_groups = static_cast<std::size_t>(learn.params().layer_groups());
+  for (const ScheduledHyper& one : scheduled_)
+    check<UsageError>(one.schedules.size() == 1 || one.schedules.size() == layer_groups,
+                      "{}: {} schedules for '{}', but the model has {} layer groups",
+                      name_,
+                      one.schedules.size(),
+                      name_of(one.hyper),
+                      layer_groups);
+  before_.clear();
+  for (int g = 0; g < learn.params().groups(); ++g) before_.push_back(learn.optimizer().hypers(g));
+}
+
+void ParamScheduler::batch_begin(Learner& learn) {
+  if (!learn.state().training) return;
+  if (clock_ == Clock::step) learn.sync_step_clock();
+  const double t = progress(learn.state(), clock_);
+  for (const ScheduledHyper& one : scheduled_) set_scheduled(learn.optimizer(), one, t);
+}
+
+void ParamScheduler::restore(Learner& learn) {
+  for (std::size_t g = 0; g < before_.size(); ++g) {
+    GroupHypers hypers = learn.optimizer().hypers(static_cast<int>(g));
+    for (const ScheduledHyper& one : scheduled_) {
+      const auto member = info_of(one.hyper).member;
+      hypers.*member = before_[g].*member;
+    }
+    learn.optimizer().set_hypers(static_cast<int>(g), hypers);
+  }
+  before_.clear();
+}
+
+void ParamScheduler::train_end(Learner& learn) { restore(learn); }
+
+void ParamScheduler::error(Learner& learn, const std::exception&) { restore(learn); }
+
+}  // namespace learn

@@ -1,0 +1,61 @@
+#pragma once
+#include "framework/learner/callback.h"
+#include "framework/optim/optimizer.h"
+#include "framework/optim/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace learn {
+
+/// What a schedule can drive.
+enum class Hyper : std::uint8_t { lr, momentum, weight_decay, dampening, beta2, eps };
+[[nodiscard]] std::string_view name_of(Hyper hyper) noexcept;
+/// Throws UsageError that lists the known names.
+[[nodiscard]] Hyper hyper_from(std::string_view name);
+
+/// Which clock a schedule runs on: training batches seen, or updates applied.
+enum class Clock : std::uint8_t { batch, step };
+
+/// A hyper-parameter and its course over a fit: one schedule for all layer groups, or one per
+/// group.
+struct ScheduledHyper {
+  Hyper hyper = Hyper::lr;
+  std::vector<optim::Schedule> schedules;
+};
+
+/// Sets hyper-parameters at each training batch from schedules of the fit's progress, t = batches
+/// (or updates) so far / those planned, in [0,1). When the fit ends, by an error too, they are what
+/// they were before. Stands in framework/learner because `fit_one_cycle` and `fit_flat_cos` add one
+/// for the time of the fit; the registry of callbacks/ offers it to users.
+///
+/// With Clock::step a batch that is skipped or accumulated does not move the schedule. The updates
+/// planned are `TrainState::fit_steps`.
+class ParamScheduler final : public Callback {
+ public:
+  /// Throws UsageError if there is nothing to schedule, or one hyper-parameter twice.
+  explicit ParamScheduler(std::vector<ScheduledHyper> scheduled,
+                          Clock clock = Clock::batch,
+                          std::string name = "param_scheduler");
+
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] int order() const override { return order::kParamScheduler; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
+
+  void train_begin(Learner& learn) override;
+  void batch_begin(Learner& learn) override;
+  void train_end(Learner& learn) override;
+  void error(Learner& learn, const std::exception& error) override;
+
+ private:
+  void restore(Learner& learn);
+
+  std::vector<ScheduledHyper> scheduled_;
+  Clock clock_;
+  std::string name_;
+  std::vector<GroupHypers> before_;  // per parameter group, while a fit runs
+};
+
+}  // namespace learn

@@ -1,0 +1,465 @@
+#include "framework/learner/learner.h"
+
+#include "framework/backend/loss_scale.h"
+#include "framework/learner/param_scheduler.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/learner/tracer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+using namespace tiny;
+
+namespace {
+
+/// A callback of a given name and order that hears batch_begin.
+class Named final : public Callback {
+ public:
+  Named(std::string name, int order, std::string claim = {})
+      : name_(std::move(name)), order_(order), claim_(std::move(claim)) {}
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] int order() const override { return order_; }
+  [[nodiscard]] std::vector<std::string> claims() const override {
+    return claim_.empty() ? std::vector<std::string>{} : std::vector{claim_};
+  }
+  void batch_begin(Learner&) override {}
+
+ private:
+  std::string name_;
+  int order_;
+  std::string claim_;
+};
+
+/// Writes down a number at the beginning of each training batch.
+class Watch final : public Callback {
+ public:
+  explicit Watch(std::function<double(Learner&)> what) : what_(std::move(what)) {}
+  [[nodiscard]] std::string_view name() const override { return "watch"; }
+  [[nodiscard]] int order() const override { return 100; }
+  void batch_begin(Learner& l) override {
+    if (l.state().training) seen.push_back(what_(l));
+  }
+  std::vector<double> seen;
+
+ private:
+  std::function<double(Learner&)> what_;
+};
+
+struct Snapshot {
+  explicit Snapshot(Learner& l)
+      : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
+    for (auto& [name, state] : l.params().states()) states[name] = values(state);
+  }
+  bool operator==(const Snapshot&) const = default;
+  std::vector<double> masters, buffers;
+  std::map<std::string, std::vector<double>> states;
+};
+
+}  // namespace
+
+TEST_CASE("callbacks run by order, ties in order of addition") {
+  Training t;
+  t.learn.add<Named>("c", 5);
+  t.learn.add<Named>("a", -5);
+  t.learn.add<Named>("d", 5);
+  t.learn.add<Named>("b", 0);
+  std::string names;
+  for (const Callback* callback : t.learn.listeners(Event::batch_begin)) names += callback->name();
+  CHECK(names == "abcd");
+  CHECK(t.learn.listeners(Event::step_begin).empty());
+}
+
+TEST_CASE("explain prints the loop with who listens") {
+  Training t;
+  t.learn.add<Named>("late", 5);
+  t.learn.add<Named>("early", -5);
+  CHECK(t.learn.explain() ==
+        "train_begin\n"
+        "for each epoch:\n"
+        "  epoch_begin\n"
+        "  for each training batch:\n"
+        "    batch_begin       early, late\n"
+        "    pred = model(x)\n"
+        "    loss_begin\n"
+        "    loss = loss_fn(pred, y)\n"
+        "    backward_begin\n"
+        "    backward pass\n"
+        "    backward_end\n"
+        "    step_begin\n"
+        "    optimizer step\n"
+        "    step_end\n"
+        "    batch_end\n"
+        "  validate_begin\n"
+        "  for each validation batch:\n"
+        "    batch_begin       early, late\n"
+        "    pred = model(x)\n"
+        "    loss_begin\n"
+        "    loss = loss_fn(pred, y)\n"
+        "    batch_end\n"
+        "  validate_end\n"
+        "  epoch_end\n"
+        "train_end\n"
+        "at any time:\n"
+        "  cancelled\n"
+        "  error\n");
+}
+
+TEST_CASE("two callbacks with one claim are refused by name") {
+  Training t;
+  t.learn.add<Named>("first", 0, "set the weather");
+  t.learn.add<Named>("other", 0, "set the tide");
+  CHECK_THROWS_WITH_AS(t.learn.add<Named>("second", 0, "set the weather"),
+                       "callbacks 'first' and 'second' both set the weather: remove one of them",
+                       UsageError);
+  CHECK(t.learn.listeners(Event::batch_begin).size() == 2);
+}
+
+TEST_CASE("find and remove") {
+  Training t;
+  auto& named = t.learn.add<Named>("a", 0);
+  CHECK(t.learn.find<Named>() == &named);
+  CHECK(t.learn.find<Tracer>() == nullptr);
+  t.learn.remove(named);
+  CHECK(t.learn.find<Named>() == nullptr);
+  const Named stranger("b", 0);
+  CHECK_THROWS_AS(t.learn.remove(stranger), UsageError);
+}
+
+TEST_CASE("a misuse is told before anything runs") {
+  Training t;
+  CHECK_THROWS_AS(t.learn.fit(-1), UsageError);
+  CHECK_THROWS_AS(t.learn.fit(1, {0.1F, 0.2F, 0.3F}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.1F}, {.pct_start = -0.5}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.1F}, {.div = 0}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_flat_cos(1, {0.1F}, 1e5, 1.5), UsageError);
+  Training no_valid({2}, {});
+  CHECK_THROWS_AS(no_valid.learn.validate(), UsageError);
+  Training no_data({}, {});
+  CHECK_THROWS_AS(no_data.learn.fit(1), UsageError);
+}
+
+TEST_CASE("gradients are handed out where they are what their name says") {
+  const auto ask = [](Event event, const std::function<void(Learner&)>& action) {
+    Training t;
+    t.learn.add<Once>(event, true, action);
+    t.learn.fit(1, {0.1F});
+  };
+  const auto scaled = [](Learner& l) { (void)l.scaled_grads(); };
+  const auto unscaled = [](Learner& l) { (void)l.grads(); };
+  ask(Event::backward_end, scaled);
+  ask(Event::step_begin, unscaled);
+  for (const Event event : {Event::batch_begin, Event::backward_begin, Event::step_end}) {
+    CAPTURE(name_of(event));
+    CHECK_THROWS_WITH_AS(ask(event, scaled), doctest::Contains("'once'"), std::logic_error);
+    CHECK_THROWS_WITH_AS(ask(event, unscaled), doctest::Contains("'once'"), std::logic_error);
+  }
+  CHECK_THROWS_AS(ask(Event::backward_end, unscaled), std::logic_error);
+  CHECK_THROWS_AS(ask(Event::step_begin, scaled), std::logic_error);
+}
+
+TEST_CASE("asking for the wrong gradients names both callbacks") {
+  class Seeder final : public Callback {
+   public:
+    explicit Seeder(bool unscales) : unscales_(unscales) {}
+    [[nodiscard]] std::string_view name() const override { return "seeder"; }
+    [[nodiscard]] int order() const override { return -1; }
+    void backward_begin(Learner& l) override {
+      l.state().seed = full(l.context().step(), {1}, DType::f32, 8);
+    }
+    void backward_end(Learner& l) override {
+      if (unscales_) l.grads_unscaled();
+    }
+
+   private:
+    bool unscales_;
+  };
+  const auto fit = [](bool unscales, Event event, const std::function<void(Learner&)>& action) {
+    Training t;
+    t.learn.add<Seeder>(unscales);
+    t.learn.add<Once>(event, true, action);
+    t.learn.fit(1, {0.1F});
+  };
+  const auto scaled = [](Learner& l) { (void)l.scaled_grads(); };
+  const auto unscaled = [](Learner& l) { (void)l.grads(); };
+  const auto both = [](const std::string& asking) {
+    return doctest::Contains(doctest::String((asking).c_str()));
+  };
+  CHECK_THROWS_WITH_AS(
+      fit(true, Event::backward_end, scaled),
+      both("'once' at backward_end: asked for scaled gradients, but 'seeder' has already"),
+      std::logic_error);
+  CHECK_THROWS_WITH_AS(fit(false, Event::step_begin, unscaled),
+                       both("'once' at step_begin: asked for unscaled gradients, but 'seeder' has"),
+                       std::logic_error);
+  CHECK_THROWS_WITH_AS(fit(true, Event::backward_end, unscaled),
+                       both("('seeder' scales the backward pass)"),
+                       std::logic_error);
+  fit(false, Event::backward_end, scaled);
+  fit(true, Event::step_begin, unscaled);
+}
+
+TEST_CASE("losses are means over samples, of the batches that were not cancelled") {
+  Training t({4, 1}, {3, 1});
+  // Learning rate 0: every loss is that of the initial weights, computed here independently.
+  const auto mean_loss = [](Data& data, std::size_t batches) {
+    double sum = 0;
+    std::int64_t samples = 0;
+    Batch batch;
+    data.begin(0);
+    for (std::size_t b = 0; b < batches && data.next(batch); ++b) {
+      for (std::int64_t i = 0; i < batch.x.elements(); ++i)
+        sum += 0.5 * std::pow(0.5 * get(batch.x, i) - get(batch.y, i), 2);
+      samples += batch.size();
+    }
+    return sum / static_cast<double>(samples);
+  };
+  t.learn.fit(1, {0});
+  // Sums of f32 values in another order: a few roundings of 2^-24.
+  CHECK(t.learn.state().train_loss == doctest::Approx(mean_loss(t.train, 2)).epsilon(1e-6));
+  CHECK(t.learn.state().valid_loss == doctest::Approx(mean_loss(t.valid, 2)).epsilon(1e-6));
+
+  // A batch that is cancelled does not count: here it is the only one.
+  t.learn.add<Once>(Event::backward_begin, true, [](Learner& l) { l.cancel(Scope::epoch); });
+  t.learn.fit(1, {0});
+  CHECK(std::isnan(t.learn.state().train_loss));
+}
+
+TEST_CASE("metrics are means over samples") {
+  LearnerOptions options;
+  options.metrics = {{"sum_of_x", [](Context&, const Tensor& pred, const Tensor&) {
+                        return static_cast<double>(pred.shape()[0] * pred.shape()[0]);
+                      }}};
+  Training t({2}, {3, 1}, std::move(options));
+  t.learn.validate();
+  REQUIRE(t.learn.state().metrics.size() == 1);
+  CHECK(t.learn.state().metrics[0].first == "sum_of_x");
+  CHECK(t.learn.state().metrics[0].second == (9.0 + 1.0) / 4);
+  t.learn.add<Once>(Event::validate_begin, false, [](Learner& l) { l.cancel(Scope::validate); });
+  t.learn.validate();
+  CHECK(std::isnan(t.learn.state().metrics[0].second));
+  CHECK(std::isnan(t.learn.state().valid_loss));
+}
+
+TEST_CASE("get_preds returns what the model gives, in order") {
+  Training t({2}, {3, 1});
+  const Predictions out = t.learn.get_preds(t.valid);
+  CHECK(out.preds.shape() == Shape{4, kFeatures});
+  CHECK(out.targets.shape() == Shape{4, kFeatures});
+  t.learn.validate();
+  CHECK(out.loss == t.learn.state().valid_loss);
+  Batch batch;
+  t.valid.begin(0);
+  std::int64_t row = 0;
+  while (t.valid.next(batch)) {
+    for (std::int64_t i = 0; i < batch.x.elements(); ++i) {
+      CHECK(get(out.preds, row * kFeatures + i) == static_cast<float>(0.5 * get(batch.x, i)));
+      CHECK(get(out.targets, row * kFeatures + i) == get(batch.y, i));
+    }
+    row += batch.size();
+  }
+}
+
+TEST_CASE("predict gives probabilities and needs samples of the model's shape") {
+  Training t;
+  const Tensor x = from_values(t.ctx.persistent(), {2, 3}, std::vector<double>{2, 2, 2, 0, 2, 4});
+  const Tensor p = t.learn.predict(x);
+  CHECK(p.shape() == Shape{2, 3});
+  const double sum = 1 + std::exp(1.0) + std::exp(2.0);  // logits are x / 2
+  // Rounded to f32 once.
+  for (int i = 0; i < 3; ++i) {
+    CHECK(get(p, i) == doctest::Approx(1.0 / 3).epsilon(1e-6));
+    CHECK(get(p, 3 + i) == doctest::Approx(std::exp(i) / sum).epsilon(1e-6));
+  }
+  CHECK_THROWS_AS((void)t.learn.predict(full(t.ctx.persistent(), {2, 4}, DType::f32, 0)),
+                  ShapeError);
+}
+
+TEST_CASE("evaluation changes neither weights nor statistics") {
+  Training t;
+  t.learn.fit(1, {0.1F});
+  const Snapshot before(t.learn);
+  t.learn.validate();
+  (void)t.learn.get_preds(t.train);
+  CHECK(Snapshot(t.learn) == before);
+}
+
+TEST_CASE("a step that is skipped or a batch that is cancelled leaves nothing behind") {
+  struct Way {
+    Event event;
+    std::function<void(Learner&)> action;
+  };
+  const std::vector<Way> ways{
+      {Event::backward_begin, [](Learner& l) { l.skip_step(); }},
+      {Event::backward_end, [](Learner& l) { l.skip_step(); }},
+      {Event::step_begin, [](Learner& l) { l.skip_step(); }},
+      {Event::loss_begin, [](Learner& l) { l.cancel(Scope::batch); }},
+      {Event::backward_end, [](Learner& l) { l.cancel(Scope::batch); }},
+      {Event::step_begin, [](Learner& l) { l.cancel(Scope::epoch); }},
+      {Event::backward_end, [](Learner& l) { l.cancel(Scope::train); }},
+  };
+  for (const Way& way : ways) {
+    CAPTURE(name_of(way.event));
+    Training t({2}, {});
+    t.learn.fit(2, {0.1F});
+    const Snapshot before(t.learn);
+    auto& once = t.learn.add<Once>(way.event, true, way.action);
+    t.learn.fit(1, {0.1F});
+    CHECK(once.done);
+    CHECK(Snapshot(t.learn) == before);
+    CHECK(t.learn.state().batch_clock == 3);
+    CHECK(t.learn.state().step_clock == 2);
+    t.learn.fit(1, {0.1F});
+    CHECK_FALSE(Snapshot(t.learn) == before);
+    CHECK(t.learn.state().step_clock == 3);
+  }
+}
+
+TEST_CASE("a step that meets found_inf leaves nothing behind") {
+  class Overflow final : public Callback {
+   public:
+    [[nodiscard]] std::string_view name() const override { return "overflow"; }
+    void step_begin(Learner& l) override {
+      const Tensor bad = full(l.context().step(), {1}, DType::f32, INFINITY);
+      backend::find_non_finite(l.context(), bad, l.optimizer().control());
+    }
+  };
+  Training t({2}, {});
+  t.learn.fit(2, {0.1F});
+  const Snapshot before(t.learn);
+  const auto& overflow = t.learn.add<Overflow>();
+  t.learn.fit(1, {0.1F});
+  CHECK(Snapshot(t.learn) == before);
+  CHECK(t.learn.state().batch_clock == 3);
+  CHECK(t.learn.state().step_clock == 2);
+  t.learn.remove(overflow);
+  t.learn.fit(1, {0.1F});
+  CHECK_FALSE(Snapshot(t.learn) == before);
+}
+
+TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
+  class Defer final : public Callback {
+   public:
+    explicit Defer(std::int64_t window) : window_(window) {}
+    [[nodiscard]] std::string_view name() const override { return "defer"; }
+    void backward_begin(Learner& l) override {
+      held.push_back(l.state().gradients_held);
+      if (l.state().batch_in_pass % window_ != window_ - 1) l.defer_step();
+    }
+    void step_begin(Learner& l) override { grads = values(l.grads().flat_grad()); }
+    std::vector<bool> held;
+    std::vector<double> grads;
+
+   private:
+    std::int64_t window_;
+  };
+  Training two({2, 2, 2}, {});
+  auto& defer = two.learn.add<Defer>(2);
+  auto& tracer = two.learn.add<Tracer>();
+  two.learn.fit(1, {0});
+  CHECK(tracer.trace == "T( E( B( l b d )B B( l b d S( )S )B B( l b d )B )E )T");
+  CHECK(defer.held == std::vector<bool>{false, true, false});
+  CHECK(two.learn.state().step_clock == 1);
+
+  // Two means of two samples add up to twice the mean of four.
+  Training one({4, 2}, {});
+  auto& plain = one.learn.add<Defer>(1);
+  std::vector<double> first;
+  one.learn.add<Once>(Event::step_end, true, [&](Learner&) { first = plain.grads; });
+  one.learn.fit(1, {0});
+  REQUIRE(first.size() == defer.grads.size());
+  for (std::size_t i = 0; i < first.size(); ++i)
+    CHECK(defer.grads[i] == doctest::Approx(2 * first[i]).epsilon(1e-6));  // f32 roundings
+  two.learn.fit(1, {0});
+  CHECK_FALSE(defer.held[3]);  // nothing was left over from the pass before
+}
+
+TEST_CASE("the data is told which epoch it is, over several fits") {
+  Training t({2}, {});
+  t.learn.fit(2, {0.1F});
+  t.learn.fit(1, {0.1F});
+  CHECK(t.train.epochs_begun == std::vector<std::int64_t>{0, 1, 2});
+}
+
+TEST_CASE("two short fits equal one long one") {
+  Training twice;
+  twice.learn.fit(1, {0.1F});
+  twice.learn.fit(1, {0.1F});
+  Training once;
+  once.learn.fit(2, {0.1F});
+  CHECK(Snapshot(twice.learn) == Snapshot(once.learn));
+}
+
+TEST_CASE("one-cycle follows the published curve and leaves no trace") {
+  Training t({1, 1, 1, 1}, {});
+  const float momentum = t.learn.optimizer().hypers(0).momentum;
+  const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
+  const auto& mom = t.learn.add<Watch>([](Learner& l) { return l.optimizer().hypers(0).momentum; });
+  t.learn.fit_one_cycle(2, {0.5F});
+  REQUIRE(lr.seen.size() == 8);
+  const auto cosine = [](double a, double b, double p) {
+    return b + (a - b) / 2 * (1 + std::cos(std::acos(-1.0) * p));
+  };
+  for (std::size_t i = 0; i < 8; ++i) {
+    const double p = static_cast<double>(i) / 8;
+    const bool up = p < 0.25;
+    const double part = up ? p / 0.25 : (p - 0.25) / 0.75;
+    // The hyper-parameters are f32.
+    CHECK(lr.seen[i] ==
+          doctest::Approx(up ? cosine(0.02, 0.5, part) : cosine(0.5, 5e-6, part)).epsilon(1e-5));
+    CHECK(mom.seen[i] ==
+          doctest::Approx(up ? cosine(0.95, 0.85, part) : cosine(0.85, 0.95, part)).epsilon(1e-5));
+  }
+  CHECK(t.learn.optimizer().hypers(0).momentum == momentum);
+  CHECK(t.learn.optimizer().lr(0) == 0.5F);
+  CHECK(t.learn.find<ParamScheduler>() == nullptr);
+}
+
+TEST_CASE("a temporary schedule is removed when the fit throws or is refused") {
+  Training t;
+  const float momentum = t.learn.optimizer().hypers(0).momentum;
+  t.learn.add<Once>(Event::step_end, true, [](Learner&) { throw IoError("disk full"); });
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.5F}), IoError);
+  CHECK(t.learn.find<ParamScheduler>() == nullptr);
+  CHECK(t.learn.optimizer().hypers(0).momentum == momentum);
+  CHECK_THROWS_AS(t.learn.fit_flat_cos(-1, {0.5F}), UsageError);
+  CHECK(t.learn.find<ParamScheduler>() == nullptr);
+  // A user's own schedule of the learning rate contradicts the policy, and both are named.
+  t.learn.add<ParamScheduler>(
+      std::vector{ScheduledHyper{Hyper::lr, {optim::schedules::constant(1)}}});
+  CHECK_THROWS_WITH_AS(
+      t.learn.fit_one_cycle(1, {0.5F}),
+      "callbacks 'param_scheduler' and 'one_cycle' both set the lr: remove one of them",
+      UsageError);
+  t.learn.fit(1);  // the refused policy is gone
+}
+
+TEST_CASE("flat-cosine stays flat, then falls") {
+  Training t({1, 1, 1, 1}, {});
+  const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
+  t.learn.fit_flat_cos(1, {0.5F}, 1e5, 0.5);
+  REQUIRE(lr.seen.size() == 4);
+  CHECK(lr.seen[0] == 0.5);
+  CHECK(lr.seen[1] == 0.5);
+  CHECK(lr.seen[2] == 0.5);
+  CHECK(lr.seen[3] == doctest::Approx(0.25 + 0.25e-5).epsilon(1e-5));  // half way down
+}
+
+TEST_CASE("metrics count hits") {
+  Context ctx({.threads = 1});
+  const Tensor pred =
+      from_values(ctx.persistent(), {3, 3}, std::vector<double>{1, 3, 2, 2, 2, 1, NAN, 5, 4});
+  const Tensor classes =
+      from_values(ctx.persistent(), {3}, std::vector<double>{2, 0, 0}, DType::i64);
+  CHECK(metrics::accuracy().sum(ctx, pred, classes) == 1);    // a tie goes to the first
+  CHECK(metrics::error_rate().sum(ctx, pred, classes) == 2);  // NaN is never right
+  CHECK(metrics::top_k(2).sum(ctx, pred, classes) == 2);
+  const Tensor soft =
+      from_values(ctx.persistent(), {3, 3}, std::vector<double>{0.2, 0.7, 0.1, 1, 0, 0, 0, 0, 1});
+  CHECK(metrics::accuracy().sum(ctx, pred, soft) == 2);
+  CHECK_THROWS_AS((void)metrics::top_k(0), UsageError);
+  const Tensor wrong = from_values(ctx.persistent(), {3}, std::vector<double>{2, 0, 3}, DType::i64);
+  CHECK_THROWS_AS((void)metrics::accuracy().sum(ctx, pred, wrong), DataError);
+}
