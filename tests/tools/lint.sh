@@ -3,13 +3,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-mapfile -t sources < <(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | grep -v '^tests/golden/')
+rooms=(framework callbacks models data apps tests)
+mapfile -t sources < <(find "${rooms[@]}" -path tests/golden -prune -o \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print)
 format=$(command -v clang-format-14 || command -v clang-format)
 case $("$format" --version) in
   *"version 14."*) "$format" --dry-run -Werror "${sources[@]}" ;;
   *) echo "note: $("$format" --version) is not version 14; the format was not checked" ;;
 esac
-mapfile -t scripts < <(git ls-files '*.sh'; echo .ci/run)
+mapfile -t scripts < <(find "${rooms[@]}" -name '*.sh'; echo .ci/run)
 shellcheck "${scripts[@]}"
 python3 tests/tools/check_layers.py
 python3 tests/tools/check_sources.py

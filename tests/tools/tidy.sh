@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 cmake --preset tidy >/dev/null
-if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cpp'); fi
+if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(find framework callbacks models data apps tests -name '*.cpp'); fi
 # shellcheck disable=SC2016  # $1 belongs to the inner shell
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" sh -c '
   out=$(clang-tidy --quiet -p build/tidy "$1" 2>/dev/null) || { echo "$out"; exit 1; }' sh
