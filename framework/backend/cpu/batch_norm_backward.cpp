@@ -1,6 +1,7 @@
 #include "framework/backend/cpu/activation_functions.h"
 #include "framework/backend/cpu/batch_norm.h"
 #include "framework/backend/cpu/batch_norm_lanes.h"
+#include "framework/backend/cpu/simd.h"
 
 #include <algorithm>
 
@@ -9,6 +10,8 @@ namespace {
 
 /// Rows added up in f32 before their sum joins the chunk's: keeps rounding errors from growing.
 constexpr std::int64_t kBlock = 32;
+/// Rows added up in registers before the sums in memory are touched.
+constexpr std::int64_t kUnrolled = 4;
 
 /// Per lane, in the workspace.
 struct Lanes {
@@ -25,73 +28,77 @@ struct Lanes {
         sums(workspace + 5 * width) {}
 };
 
-/// The gradient of bn(x) for element j of a row that begins at `first`.
-template <class T, class Slope>
+/// The gradient of bn(x) as a function of the element: dy * act'(bn(x) [+ residual]).
+template <bool with_residual, class T, class Slope>
 struct InnerGradient {
-  const T* __restrict x;
-  const T* __restrict dy;
-  const T* __restrict residual;
-  const float* __restrict scale;
-  const float* __restrict shift;
+  const T *x, *dy, *residual;
+  const float *scale, *shift;
   Slope slope;
 
-  InnerGradient(const BatchNormBackwardArgs<T>& args,
-                const Lanes& lanes,
-                Slope slope_in,
-                std::int64_t first)
-      : x(args.x + first),
-        dy(args.dy + first),
-        residual(args.residual == nullptr ? nullptr : args.residual + first),
-        scale(lanes.scale),
-        shift(lanes.shift),
-        slope(slope_in) {}
-
-  template <bool with_residual>
-  [[nodiscard]] float at(std::int64_t j) const {
-    float inner = as_float(x[j]) * scale[j] + shift[j];
-    if constexpr (with_residual) inner += as_float(residual[j]);
-    return as_float(dy[j]) * slope(inner);
+  [[nodiscard]] float operator()(std::int64_t i, std::int64_t lane) const {
+    float inner = as_float(x[i]) * scale[lane] + shift[lane];
+    if constexpr (with_residual) inner += as_float(residual[i]);
+    return as_float(dy[i]) * slope(inner);
   }
 };
 
-template <bool with_residual, class T, class Slope>
-void add_row(const InnerGradient<T, Slope>& g,
-             const float* __restrict mean,
-             std::int64_t lanes,
-             float* __restrict sum,
-             float* __restrict sum_x) {
-  for (std::int64_t j = 0; j < lanes; ++j) {
-    const float value = g.template at<with_residual>(j);
-    sum[j] += value;
-    sum_x[j] += value * (as_float(g.x[j]) - mean[j]);
+/// sum[j] += g and sum_x[j] += g * (x - mean) over rows [begin, end) of `lanes` elements.
+template <class T, class Gradient>
+void add_rows(Gradient g,
+              const T* x,
+              const float* mean,
+              std::int64_t begin,
+              std::int64_t end,
+              std::int64_t lanes,
+              float* sum,
+              float* sum_x) {
+  const auto pair = [=](std::int64_t i, std::int64_t j, float& total, float& total_x) {
+    const float value = g(i, j);
+    total += value;
+    total_x += value * (as_float(x[i]) - mean[j]);
+  };
+  std::int64_t row = begin;
+  for (; row + kUnrolled <= end; row += kUnrolled) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      float total = 0;
+      float total_x = 0;
+      for (std::int64_t k = 0; k < kUnrolled; ++k) pair((row + k) * lanes + j, j, total, total_x);
+      sum[j] += total;
+      sum_x[j] += total_x;
+    }
+  }
+  for (; row < end; ++row) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < lanes; ++j) pair(row * lanes + j, j, sum[j], sum_x[j]);
+  }
+}
+
+/// out (+)= value(element, lane), for rows [0, rows) of `lanes` elements.
+template <class T, class Value>
+void write_rows(GradMode mode, std::int64_t rows, std::int64_t lanes, T* out, Value value) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t first = row * lanes;
+    if (mode == GradMode::overwrite) {
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < lanes; ++j) out[first + j] = from_float<T>(value(first + j, j));
+    } else {
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < lanes; ++j)
+        out[first + j] = from_float<T>(as_float(out[first + j]) + value(first + j, j));
+    }
   }
 }
 
 template <bool with_residual, class T, class Slope>
-void write_dx(const InnerGradient<T, Slope>& g,
-              const Lanes& lane,
-              GradMode mode,
-              std::int64_t lanes,
-              T* __restrict dx) {
-  const float* __restrict scale = lane.scale;
-  const float* __restrict factor = lane.factor;
-  const float* __restrict constant = lane.constant;
-  const auto value = [&](std::int64_t j) {
-    return scale[j] * g.template at<with_residual>(j) +
-           (factor[j] * as_float(g.x[j]) + constant[j]);
-  };
-  if (mode == GradMode::overwrite)
-    for (std::int64_t j = 0; j < lanes; ++j) dx[j] = from_float<T>(value(j));
-  else
-    for (std::int64_t j = 0; j < lanes; ++j) dx[j] = from_float<T>(as_float(dx[j]) + value(j));
-}
-
-template <class T, class Value>
-void write(GradMode mode, std::int64_t lanes, T* __restrict out, Value value) {
-  if (mode == GradMode::overwrite)
-    for (std::int64_t j = 0; j < lanes; ++j) out[j] = from_float<T>(value(j));
-  else
-    for (std::int64_t j = 0; j < lanes; ++j) out[j] = from_float<T>(as_float(out[j]) + value(j));
+[[nodiscard]] InnerGradient<with_residual, T, Slope> gradient_at(
+    const BatchNormBackwardArgs<T>& args, const Lanes& lane, Slope slope, std::int64_t first) {
+  return {args.x + first,
+          args.dy + first,
+          with_residual ? args.residual + first : nullptr,
+          lane.scale,
+          lane.shift,
+          slope};
 }
 
 /// Sums of g and g * (x - mean) for each chunk, and for the tail as one more.
@@ -102,27 +109,35 @@ void reduce(ThreadPool& threads,
             const Lanes& lane,
             Slope slope) {
   const std::int64_t width = folding.width;
-  const auto add_rows = [&](std::int64_t first, std::int64_t rows, std::int64_t lanes, float* sum) {
-    std::fill_n(sum, 2 * width, 0.0F);
-    for (std::int64_t row = 0; row < rows; ++row)
-      add_row<with_residual>(InnerGradient<T, Slope>(args, lane, slope, first + row * lanes),
-                             lane.mean,
-                             lanes,
-                             sum,
-                             sum + width);
-  };
+  const auto g = gradient_at<with_residual>(args, lane, slope, 0);
+  const T* x = args.x;
+  const float* mean = lane.mean;
   threads.for_chunks(
-      folding.rows, folding.grain(), [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+      folding.rows, folding.grain(), [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         float* total = lane.sums + 4 * width * chunk;
-        float* block = total + 2 * width;
-        std::fill_n(total, 2 * width, 0.0F);
-        for (std::int64_t row = begin; row < end; row += kBlock) {
-          add_rows(row * width, std::min(kBlock, end - row), width, block);
-          for (std::int64_t j = 0; j < 2 * width; ++j) total[j] += block[j];
-        }
+        simd::run([=] {
+          float* block = total + 2 * width;
+          std::fill_n(total, 2 * width, 0.0F);
+          for (std::int64_t row = begin; row < end; row += kBlock) {
+            std::fill_n(block, 2 * width, 0.0F);
+            const std::int64_t stop = std::min(row + kBlock, end);
+            add_rows(g, x, mean, row, stop, width, block, block + width);
+            LEARN_VECTORIZE
+            for (std::int64_t j = 0; j < 2 * width; ++j) total[j] += block[j];
+          }
+        });
       });
   float* tail = lane.sums + 4 * width * folding.chunks();
-  add_rows(folding.rows * width, folding.tail > 0 ? 1 : 0, folding.tail, tail);
+  std::fill_n(tail, 2 * width, 0.0F);
+  const std::int64_t first = folding.rows * width;
+  add_rows(gradient_at<with_residual>(args, lane, slope, first),
+           x + first,
+           mean,
+           0,
+           folding.tail > 0 ? 1 : 0,
+           folding.tail,
+           tail,
+           tail + width);
 }
 
 /// Adds up the chunks of one channel; writes its parameters' gradients and dx's coefficients.
@@ -169,22 +184,25 @@ void write_gradients(ThreadPool& threads,
                      const ChannelFolding& folding,
                      const Lanes& lane,
                      Slope slope) {
-  folding.for_pieces(threads, [&](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
-    for (std::int64_t row = 0; row < rows; ++row, first += lanes) {
-      const InnerGradient<T, Slope> g(args, lane, slope, first);
-      if (args.dx != nullptr)
-        write_dx<with_residual>(g, lane, args.dx_mode, lanes, args.dx + first);
-      if (args.dresidual == nullptr) continue;
-      T* dresidual = args.dresidual + first;
-      if (args.residual_before_activation)
-        write(args.dresidual_mode, lanes, dresidual, [&](std::int64_t j) {
-          return g.template at<with_residual>(j);
+  folding.for_pieces(threads, [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
+    const auto g = gradient_at<with_residual>(args, lane, slope, first);
+    const T* x = args.x + first;
+    const T* dy = args.dy + first;
+    const Lanes at = lane;
+    if (args.dx != nullptr)
+      simd::run([=, dx = args.dx + first, mode = args.dx_mode] {
+        write_rows(mode, rows, lanes, dx, [=](std::int64_t i, std::int64_t j) {
+          return at.scale[j] * g(i, j) + (at.factor[j] * as_float(x[i]) + at.constant[j]);
         });
+      });
+    if (args.dresidual == nullptr) return;
+    simd::run([=, out = args.dresidual + first, mode = args.dresidual_mode] {
+      if constexpr (with_residual)
+        write_rows(mode, rows, lanes, out, g);
       else
-        write(args.dresidual_mode, lanes, dresidual, [&](std::int64_t j) {
-          return as_float(g.dy[j]);
-        });
-    }
+        write_rows(
+            mode, rows, lanes, out, [=](std::int64_t i, std::int64_t) { return as_float(dy[i]); });
+    });
   });
 }
 

@@ -1,4 +1,5 @@
 #include "framework/backend/cpu/loss.h"
+#include "framework/backend/cpu/simd.h"
 #include "framework/tensor/convert.h"
 
 namespace learn::backend::cpu {
@@ -19,7 +20,7 @@ void mse_forward(ThreadPool& threads,
                  float* partial,
                  float* loss) {
   threads.for_chunks(n, kGrain, [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-    [=] {
+    simd::run([=] {
       float lanes[kLanes] = {};
       const auto add = [&](std::int64_t lane, std::int64_t i) {
         const float off = as_float(pred[i]) - as_float(target[i]);
@@ -31,7 +32,7 @@ void mse_forward(ThreadPool& threads,
       for (std::int64_t lane = 0; i + lane < end; ++lane) add(lane, i + lane);
       for (std::int64_t lane = 0; lane < kLanes; ++lane)
         partial[chunk * kLanes + lane] = lanes[lane];
-    }();
+    });
   });
   double sum = 0;
   for (std::int64_t i = 0; i < mse_partials(n); ++i) sum += static_cast<double>(partial[i]);
@@ -47,13 +48,15 @@ void mse_backward(ThreadPool& threads,
                   T* dpred,
                   GradMode mode) {
   const float factor = *dloss * 2 / static_cast<float>(n);
-  threads.parallel_for(n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+  simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     const auto value = [=](std::int64_t i) {
       return factor * (as_float(pred[i]) - as_float(target[i]));
     };
     if (mode == GradMode::overwrite) {
+      LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i) dpred[i] = from_float<T>(value(i));
     } else {
+      LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i)
         dpred[i] = from_float<T>(as_float(dpred[i]) + value(i));
     }

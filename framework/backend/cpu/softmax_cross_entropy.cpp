@@ -1,4 +1,6 @@
 #include "framework/backend/cpu/loss.h"
+#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vector_math.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -44,7 +46,7 @@ template <class T, class Weight>
     const T* z, std::int64_t classes, Weight weight, float factor, float* gradient) {
   const float largest = largest_of(z, classes);
   const float exponentials =
-      lane_sum(classes, [=](std::int64_t c) { return std::exp(as_float(z[c]) - largest); });
+      lane_sum(classes, [=](std::int64_t c) { return vexp(as_float(z[c]) - largest); });
   const float weights = lane_sum(classes, weight);
   const float log_sum = std::log(exponentials);
   const float loss = lane_sum(classes, [=](std::int64_t c) {
@@ -54,7 +56,7 @@ template <class T, class Weight>
   if (gradient != nullptr) {
     const float scale = weights / exponentials;
     for (std::int64_t c = 0; c < classes; ++c)
-      gradient[c] = (std::exp(as_float(z[c]) - largest) * scale - weight(c)) * factor;
+      gradient[c] = (vexp(as_float(z[c]) - largest) * scale - weight(c)) * factor;
   }
   return loss;
 }
@@ -72,8 +74,8 @@ void softmax_cross_entropy(ThreadPool& threads,
   const float keep = 1 - target.smoothing;
   const float share = target.smoothing / static_cast<float>(classes);
   const float factor = 1.0F / static_cast<float>(target.samples);
-  threads.parallel_for(
-      target.samples, grain_for(classes), [=](std::int64_t begin, std::int64_t end) {
+  simd::parallel_for(
+      threads, target.samples, grain_for(classes), [=](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; ++n) {
           const T* z = logits + n * classes;
           float* dz = gradient == nullptr ? nullptr : gradient + n * classes;
@@ -101,10 +103,12 @@ void softmax_cross_entropy_backward(ThreadPool& threads,
                                     T* dx,
                                     GradMode mode) {
   const float factor = *dloss;
-  threads.parallel_for(n, grain_for(1), [=](std::int64_t begin, std::int64_t end) {
+  simd::parallel_for(threads, n, grain_for(1), [=](std::int64_t begin, std::int64_t end) {
     if (mode == GradMode::overwrite) {
+      LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i) dx[i] = from_float<T>(gradient[i] * factor);
     } else {
+      LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i)
         dx[i] = from_float<T>(as_float(dx[i]) + gradient[i] * factor);
     }
@@ -117,16 +121,17 @@ void softmax(ThreadPool& threads,
              std::int64_t samples,
              std::int64_t classes,
              float* probabilities) {
-  threads.parallel_for(samples, grain_for(classes), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      const T* z = logits + n * classes;
-      float* p = probabilities + n * classes;
-      const float largest = largest_of(z, classes);
-      for (std::int64_t c = 0; c < classes; ++c) p[c] = std::exp(as_float(z[c]) - largest);
-      const float factor = 1 / lane_sum(classes, [=](std::int64_t c) { return p[c]; });
-      for (std::int64_t c = 0; c < classes; ++c) p[c] *= factor;
-    }
-  });
+  simd::parallel_for(
+      threads, samples, grain_for(classes), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t n = begin; n < end; ++n) {
+          const T* z = logits + n * classes;
+          float* p = probabilities + n * classes;
+          const float largest = largest_of(z, classes);
+          for (std::int64_t c = 0; c < classes; ++c) p[c] = vexp(as_float(z[c]) - largest);
+          const float factor = 1 / lane_sum(classes, [=](std::int64_t c) { return p[c]; });
+          for (std::int64_t c = 0; c < classes; ++c) p[c] *= factor;
+        }
+      });
 }
 
 #define LEARN_INSTANTIATE(T)                                                            \

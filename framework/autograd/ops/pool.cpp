@@ -1,0 +1,55 @@
+#include "framework/autograd/ops/pool.h"
+
+#include "framework/autograd/tape.h"
+#include "framework/backend/pool.h"
+
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+struct MaxPoolNode final : Node {
+  Tensor winner;
+  Pool2dOptions options;
+  MaxPoolNode(Tensor w, const Pool2dOptions& o) : winner(std::move(w)), options(o) {}
+  std::string_view name() const override { return "max_pool2d"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::max_pool2d_backward(tape.context(), options, winner, dy, dx, mode);
+    });
+  }
+};
+
+struct AvgPoolNode final : Node {
+  Pool2dOptions options;
+  explicit AvgPoolNode(const Pool2dOptions& o) : options(o) {}
+  std::string_view name() const override { return "avg_pool2d"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::avg_pool2d_backward(tape.context(), options, dy, dx, mode);
+    });
+  }
+};
+
+}  // namespace
+
+Var max_pool2d(const Var& x, const Pool2dOptions& options) {
+  Tape& tape = x.tape();
+  const Shape shape = backend::pooled_shape(x.shape(), options);
+  Tensor y = tape.empty(shape, x.dtype());
+  Tensor winner = tape.empty(shape, backend::winner_dtype(options));
+  backend::max_pool2d_forward(tape.context(), options, x.value(), y, winner);
+  return tape.record({x}, y, MaxPoolNode(winner, options));
+}
+
+Var avg_pool2d(const Var& x, const Pool2dOptions& options) {
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(backend::pooled_shape(x.shape(), options), x.dtype());
+  backend::avg_pool2d_forward(tape.context(), options, x.value(), y);
+  return tape.record({x}, y, AvgPoolNode(options));
+}
+
+Var global_avg_pool(const Var& x) { return avg_pool2d(x, backend::global_window(x.shape())); }
+Var global_max_pool(const Var& x) { return max_pool2d(x, backend::global_window(x.shape())); }
+
+}  // namespace learn::ops

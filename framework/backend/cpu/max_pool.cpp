@@ -1,0 +1,166 @@
+#include "framework/backend/cpu/pool.h"
+#include "framework/backend/cpu/simd.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+
+namespace learn::backend::cpu {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;  // elements: about 10 microseconds of memory traffic
+constexpr std::int64_t kLanes = 64;     // channels treated at once
+
+/// NaN beats all numbers, and the first of several NaNs stays.
+[[nodiscard]] inline bool beats(float value, float best) {
+  return !(value <= best) && best == best;
+}
+
+/// One window's elements from `x` (its first element on the picture's row and column).
+template <class T, class Winner>
+void window_maximum(
+    const PoolGeometry& g, const T* x, IndexRange rows, IndexRange columns, T* y, Winner* winner) {
+  for (std::int64_t c = 0; c < g.c; c += kLanes) {
+    const std::int64_t lanes = std::min(kLanes, g.c - c);
+    float best[kLanes];
+    std::int32_t place[kLanes];
+    bool first = true;
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      for (std::int64_t s = columns.begin; s < columns.end; ++s) {
+        const T* value = x + ((r - rows.begin) * g.w + (s - columns.begin)) * g.c + c;
+        const auto offset = static_cast<std::int32_t>(r * g.options.window_w + s);
+        if (first)
+          for (std::int64_t j = 0; j < lanes; ++j) {
+            best[j] = as_float(value[j]);
+            place[j] = offset;
+          }
+        else
+          for (std::int64_t j = 0; j < lanes; ++j) {
+            const float candidate = as_float(value[j]);
+            const bool take = beats(candidate, best[j]);
+            best[j] = take ? candidate : best[j];
+            place[j] = take ? offset : place[j];
+          }
+        first = false;
+      }
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      y[c + j] = from_float<T>(best[j]);
+      winner[c + j] = static_cast<Winner>(place[j]);
+    }
+  }
+}
+
+/// A whole window of 2x2, the usual one: everything stays in registers.
+template <class T, class Winner>
+void window_maximum_2x2(
+    const T* upper, const T* lower, std::int64_t channels, T* y, Winner* winner) {
+  LEARN_VECTORIZE
+  for (std::int64_t j = 0; j < channels; ++j) {
+    float best = as_float(upper[j]);
+    std::int32_t place = 0;
+    const auto try_next = [&](T element, std::int32_t offset) {
+      const float candidate = as_float(element);
+      const bool take = beats(candidate, best);
+      best = take ? candidate : best;
+      place = take ? offset : place;
+    };
+    try_next(upper[channels + j], 1);
+    try_next(lower[j], 2);
+    try_next(lower[channels + j], 3);
+    y[j] = from_float<T>(best);
+    winner[j] = static_cast<Winner>(place);
+  }
+}
+
+template <class T, class Winner>
+void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y, Winner* winner) {
+  const std::int64_t p = np % g.p;
+  const IndexRange rows = g.rows_of(p);
+  const std::int64_t top = np / g.p * g.h + p * g.options.stride_h - g.options.pad_h + rows.begin;
+  const bool square = g.options.window_h == 2 && g.options.window_w == 2;
+  for (std::int64_t q = 0; q < g.q; ++q) {
+    const IndexRange columns = g.columns_of(q);
+    const std::int64_t left = q * g.options.stride_w - g.options.pad_w + columns.begin;
+    const T* corner = x + (top * g.w + left) * g.c;
+    const std::int64_t out = (np * g.q + q) * g.c;
+    if (square && rows.size() == 2 && columns.size() == 2)
+      window_maximum_2x2(corner, corner + g.w * g.c, g.c, y + out, winner + out);
+    else
+      window_maximum(g, corner, rows, columns, y + out, winner + out);
+  }
+}
+
+/// The gradient of row `nh` of x: each element collects from the windows it won.
+template <class T, class Winner>
+void input_row(const PoolGeometry& g,
+               std::int64_t nh,
+               const Winner* winner,
+               const T* dy,
+               T* dx,
+               GradMode mode) {
+  const std::int64_t h = nh % g.h;
+  const IndexRange rows = g.windows_over_row(h);
+  for (std::int64_t w = 0; w < g.w; ++w) {
+    const IndexRange columns = g.windows_over_column(w);
+    for (std::int64_t c = 0; c < g.c; c += kLanes) {
+      const std::int64_t lanes = std::min(kLanes, g.c - c);
+      T* out = dx + (nh * g.w + w) * g.c + c;
+      float sum[kLanes];
+      for (std::int64_t j = 0; j < lanes; ++j)
+        sum[j] = mode == GradMode::accumulate ? as_float(out[j]) : 0.0F;
+      for (std::int64_t p = rows.begin; p < rows.end; ++p)
+        for (std::int64_t q = columns.begin; q < columns.end; ++q) {
+          const std::int64_t r = h + g.options.pad_h - p * g.options.stride_h;
+          const std::int64_t s = w + g.options.pad_w - q * g.options.stride_w;
+          const auto offset = static_cast<Winner>(r * g.options.window_w + s);
+          const std::int64_t window = ((nh / g.h * g.p + p) * g.q + q) * g.c + c;
+          for (std::int64_t j = 0; j < lanes; ++j)
+            sum[j] += winner[window + j] == offset ? as_float(dy[window + j]) : 0.0F;
+        }
+      for (std::int64_t j = 0; j < lanes; ++j) out[j] = from_float<T>(sum[j]);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T, class Winner>
+void max_pool2d_forward(
+    ThreadPool& threads, const PoolGeometry& geometry, const T* x, T* y, Winner* winner) {
+  const std::int64_t rows = geometry.n * geometry.p;
+  const std::int64_t per_row =
+      std::max<std::int64_t>(1, geometry.w * geometry.c * geometry.options.stride_h);
+  simd::parallel_for(
+      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t np = begin; np < end; ++np) output_row(geometry, np, x, y, winner);
+      });
+}
+
+template <class T, class Winner>
+void max_pool2d_backward(ThreadPool& threads,
+                         const PoolGeometry& geometry,
+                         const Winner* winner,
+                         const T* dy,
+                         T* dx,
+                         GradMode mode) {
+  const std::int64_t rows = geometry.n * geometry.h;
+  const std::int64_t per_row = std::max<std::int64_t>(1, geometry.w * geometry.c);
+  simd::parallel_for(
+      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t nh = begin; nh < end; ++nh) input_row(geometry, nh, winner, dy, dx, mode);
+      });
+}
+
+#define LEARN_POOL(T, Winner)                                                                \
+  template void max_pool2d_forward(ThreadPool&, const PoolGeometry&, const T*, T*, Winner*); \
+  template void max_pool2d_backward(                                                         \
+      ThreadPool&, const PoolGeometry&, const Winner*, const T*, T*, GradMode);
+#define LEARN_INSTANTIATE(T)  \
+  LEARN_POOL(T, std::uint8_t) \
+  LEARN_POOL(T, std::int32_t)
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+#undef LEARN_POOL
+
+}  // namespace learn::backend::cpu
