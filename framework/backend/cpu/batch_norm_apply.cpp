@@ -1,31 +1,31 @@
 #include "framework/backend/cpu/activation_functions.h"
 #include "framework/backend/cpu/batch_norm.h"
 #include "framework/backend/cpu/batch_norm_lanes.h"
+#include "framework/backend/cpu/simd.h"
 
 namespace learn::backend::cpu {
 namespace {
 
-template <class T, class Value>
-void apply_row(const BatchNormApplyArgs<T>& args,
-               Value value,
-               const float* __restrict scale,
-               const float* __restrict shift,
-               std::int64_t first,
-               std::int64_t lanes) {
-  const T* __restrict x = args.x + first;
-  T* __restrict y = args.y + first;
-  if (args.residual == nullptr) {
-    for (std::int64_t j = 0; j < lanes; ++j)
-      y[j] = from_float<T>(value(as_float(x[j]) * scale[j] + shift[j]));
-    return;
-  }
-  const T* __restrict residual = args.residual + first;
-  if (args.residual_before_activation)
-    for (std::int64_t j = 0; j < lanes; ++j)
-      y[j] = from_float<T>(value(as_float(x[j]) * scale[j] + shift[j] + as_float(residual[j])));
-  else
-    for (std::int64_t j = 0; j < lanes; ++j)
-      y[j] = from_float<T>(value(as_float(x[j]) * scale[j] + shift[j]) + as_float(residual[j]));
+/// y = combine(bn(x), residual) for rows of `lanes` elements; `residual` may be x for a `combine`
+/// that ignores it.
+template <class T, class Combine>
+void apply_rows(const T* x,
+                const T* residual,
+                T* y,
+                const float* scale,
+                const float* shift,
+                std::int64_t rows,
+                std::int64_t lanes,
+                Combine combine) {
+  simd::run([=] {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t first = row * lanes;
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < lanes; ++j)
+        y[first + j] = from_float<T>(
+            combine(as_float(x[first + j]) * scale[j] + shift[j], as_float(residual[first + j])));
+    }
+  });
 }
 
 }  // namespace
@@ -36,11 +36,20 @@ void batch_norm_apply(ThreadPool& threads, const BatchNormApplyArgs<T>& args, fl
   float* scale = workspace;
   float* shift = workspace + folding.width;
   batch_norm_affine(args, folding, scale, shift);
-  with_activation(args.activation, [&](auto value, auto) {
-    folding.for_pieces(threads, [&](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
-      for (std::int64_t row = 0; row < rows; ++row)
-        apply_row(args, value, scale, shift, first + row * lanes, lanes);
+  const auto run = [&](auto combine) {
+    const T* residual = args.residual == nullptr ? args.x : args.residual;
+    folding.for_pieces(threads, [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
+      apply_rows(
+          args.x + first, residual + first, args.y + first, scale, shift, rows, lanes, combine);
     });
+  };
+  with_activation(args.activation, [&](auto value, auto) {
+    if (args.residual == nullptr)
+      run([=](float normalised, float) { return value(normalised); });
+    else if (args.residual_before_activation)
+      run([=](float normalised, float residual) { return value(normalised + residual); });
+    else
+      run([=](float normalised, float residual) { return value(normalised) + residual; });
   });
 }
 
