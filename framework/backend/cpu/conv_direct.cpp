@@ -4,7 +4,6 @@
 #include "framework/backend/cpu/task_buffers.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace learn::backend::cpu {
 namespace {
@@ -38,24 +37,19 @@ struct Gather {
   [[nodiscard]] std::int64_t panels_per_group() const { return (to_c + kPanel - 1) / kPanel; }
 };
 
-/// A copy of contiguous source floats into a gathered row.
-struct Piece {
-  std::int64_t from, to, length;
-};
-
 /// Part of the summed dimension that is gathered and multiplied at once.
 struct DepthBlock {
-  std::vector<Piece> pieces;
+  std::vector<simd::Copy> copies;
   std::vector<simd::Run> runs;
   std::int64_t depth = 0;
 };
 
 void add_piece(DepthBlock& block, std::int64_t from, std::int64_t panel_row, std::int64_t length) {
   const std::int64_t at = block.depth;
-  if (!block.pieces.empty() && block.pieces.back().from + block.pieces.back().length == from)
-    block.pieces.back().length += length;
+  if (!block.copies.empty() && block.copies.back().from + block.copies.back().length == from)
+    block.copies.back().length += length;
   else
-    block.pieces.push_back({from, at, length});
+    block.copies.push_back({from, at, length});
   if (!block.runs.empty() &&
       block.runs.back().b + block.runs.back().depth * kPanel == panel_row * kPanel)
     block.runs.back().depth += length;
@@ -134,17 +128,20 @@ struct RowPlaces {
 void find_rows(const Gather& g, const Task& t, RowPlaces& places) {
   const auto& rows = g.rows[static_cast<std::size_t>(t.row_class)].positions;
   const auto& columns = g.columns[static_cast<std::size_t>(t.column_class)].positions;
-  const auto width = static_cast<std::int64_t>(columns.size());
-  const auto height = static_cast<std::int64_t>(rows.size());
-  for (std::int64_t i = t.begin; i < t.end; ++i) {
-    const std::int64_t n = i / (width * height);
-    const AxisClass::Position& row = rows[static_cast<std::size_t>(i / width % height)];
-    const AxisClass::Position& column = columns[static_cast<std::size_t>(i % width)];
-    places.from[i - t.begin] =
-        g.from +
-        (((n * g.from_h + row.from) * g.from_w + column.from) * g.groups + t.group) * g.from_c;
-    places.to[i - t.begin] =
-        g.to + (((n * g.to_h + row.to) * g.to_w + column.to) * g.groups + t.group) * g.to_c;
+  std::size_t column = static_cast<std::size_t>(t.begin) % columns.size();
+  std::size_t row = static_cast<std::size_t>(t.begin) / columns.size() % rows.size();
+  auto n =
+      static_cast<std::int64_t>(static_cast<std::size_t>(t.begin) / columns.size() / rows.size());
+  for (std::int64_t i = 0; i < t.end - t.begin; ++i) {
+    const std::int64_t from = (n * g.from_h + rows[row].from) * g.from_w + columns[column].from;
+    const std::int64_t to = (n * g.to_h + rows[row].to) * g.to_w + columns[column].to;
+    places.from[i] = g.from + (from * g.groups + t.group) * g.from_c;
+    places.to[i] = g.to + (to * g.groups + t.group) * g.to_c;
+    if (++column < columns.size()) continue;
+    column = 0;
+    if (++row < rows.size()) continue;
+    row = 0;
+    ++n;
   }
 }
 
@@ -170,11 +167,12 @@ void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, floa
     accumulate = true;
   }
   for (const DepthBlock& block : blocks) {
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (const Piece& piece : block.pieces)
-        std::memcpy(gathered + i * kRowStride + piece.to,
-                    places.from[i] + piece.from,
-                    static_cast<std::size_t>(piece.length) * sizeof(float));
+    kernels.gather_rows(places.from,
+                        rows,
+                        block.copies.data(),
+                        static_cast<std::int64_t>(block.copies.size()),
+                        gathered,
+                        kRowStride);
     kernels.multiply(
         {.a = gathered,
          .a_stride = kRowStride,

@@ -80,3 +80,27 @@ void multiply_block(const GemmBlock& g) {
     }
   }
 }
+
+/// Short lengths are common (9 floats for three colours under a 3x3 window): no call, no loop per
+/// float.
+inline void copy_floats(float* to, const float* from, std::int64_t n) {
+  for (; n >= kLanes; n -= kLanes, from += kLanes, to += kLanes) store(to, load(from));
+#pragma GCC unroll 4
+  for (int part = kLanes / 2; part > 0; part /= 2)
+    if ((n & part) != 0) {
+      __builtin_memcpy(to, from, static_cast<unsigned long>(part) * sizeof(float));
+      to += part;
+      from += part;
+    }
+}
+
+void gather_rows(const float* const* from,
+                 std::int64_t rows,
+                 const Copy* copies,
+                 std::int64_t copy_count,
+                 float* to,
+                 std::int64_t stride) {
+  for (std::int64_t i = 0; i < rows; ++i, to += stride)
+    for (const Copy* copy = copies; copy != copies + copy_count; ++copy)
+      copy_floats(to + copy->to, from[i] + copy->from, copy->length);
+}

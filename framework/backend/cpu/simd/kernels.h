@@ -33,6 +33,11 @@ struct GemmBlock {
   bool accumulate;  ///< false: c is overwritten, true: added to
 };
 
+/// A stretch of floats copied from beside a source row into a gathered row.
+struct Copy {
+  std::int64_t from, to, length;
+};
+
 /// Winograd's F(4x4,3x3): 6x6 pixels are transformed, 36 matrix products replace the convolution,
 /// and each result is a tile of 4x4 pixels.
 inline constexpr std::int64_t kWinogradTile = 4;
@@ -53,6 +58,14 @@ struct Kernels {
   void (*multiply)(const GemmBlock& block);
   /// a is stored transposed: a(i, k) = a[k * a_stride + i].
   void (*multiply_transposed)(const GemmBlock& block);
+
+  /// Row i of `to`, rows `stride` floats apart, gets its copies from around from[i].
+  void (*gather_rows)(const float* const* from,
+                      std::int64_t rows,
+                      const Copy* copies,
+                      std::int64_t copy_count,
+                      float* to,
+                      std::int64_t stride);
 
   // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
   // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel

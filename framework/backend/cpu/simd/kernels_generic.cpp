@@ -17,6 +17,7 @@ const Kernels& generic_kernels() {
       .name = "generic",
       .multiply = multiply_block<false>,
       .multiply_transposed = multiply_block<true>,
+      .gather_rows = gather_rows,
       .winograd_input = winograd_input,
       .winograd_output = winograd_output,
       .winograd_output_gradient = winograd_output_gradient,
