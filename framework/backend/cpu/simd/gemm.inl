@@ -13,14 +13,26 @@ inline void store(float* to, Vector v) { *reinterpret_cast<UnalignedVector*>(to)
 
 constexpr std::int64_t kTileColumns = kLanes * kVectors;
 
-/// One tile: kRows rows by kTileColumns columns, all sums in registers.
-template <int kRows, bool kTransposed>
+/// Adds `width` < kTileColumns columns of a row, whole vectors first.
+template <int kWidth>
+inline void store_part(const Vector* sum, float* c, std::int64_t width, bool accumulate) {
+  int j = 0;
+  for (; (j + 1) * kLanes <= width; ++j)
+    store(c + j * kLanes, accumulate ? sum[j] + load(c + j * kLanes) : sum[j]);
+  if (j == kWidth) return;
+  const Vector last = sum[j];
+  c += j * kLanes;
+  for (int x = 0; x < width - j * kLanes; ++x) c[x] = accumulate ? c[x] + last[x] : last[x];
+}
+
+/// One tile: kRows rows by kWidth vectors of columns, all sums in registers.
+template <int kRows, int kWidth, bool kTransposed>
 void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
-  Vector sum[kRows][kVectors];
+  Vector sum[kRows][kWidth];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) sum[i][j] = Vector{};
+    for (int j = 0; j < kWidth; ++j) sum[i][j] = Vector{};
 
   const std::int64_t stride = g.a_stride;
   const float* const first = g.a + (kTransposed ? row : row * stride);
@@ -28,14 +40,14 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
     const float* a = first + run->a;
     const float* panel = b + run->b;
     for (std::int64_t k = run->depth; k > 0; --k) {
-      Vector right[kVectors];
+      Vector right[kWidth];
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) right[j] = load(panel + j * kLanes);
+      for (int j = 0; j < kWidth; ++j) right[j] = load(panel + j * kLanes);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const float left = kTransposed ? a[i] : a[i * stride];
 #pragma GCC unroll 4
-        for (int j = 0; j < kVectors; ++j) sum[i][j] += left * right[j];
+        for (int j = 0; j < kWidth; ++j) sum[i][j] += left * right[j];
       }
       a += kTransposed ? stride : 1;
       panel += kPanel;
@@ -43,40 +55,43 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
   }
 
   const std::int64_t width = g.columns - column;
+  if (width >= kWidth * kLanes) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    float* c = g.c[row + i] + g.c_offset + column;
-    if (width >= kTileColumns) {
+    for (int i = 0; i < kRows; ++i) {
+      float* c = g.c[row + i] + g.c_offset + column;
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j)
+      for (int j = 0; j < kWidth; ++j)
         store(c + j * kLanes, g.accumulate ? sum[i][j] + load(c + j * kLanes) : sum[i][j]);
-    } else {
-      for (std::int64_t x = 0; x < width; ++x) {
-        const float value = sum[i][x / kLanes][x % kLanes];
-        c[x] = g.accumulate ? c[x] + value : value;
-      }
     }
+    return;
   }
+  for (int i = 0; i < kRows; ++i)
+    store_part<kWidth>(sum[i], g.c[row + i] + g.c_offset + column, width, g.accumulate);
 }
 
-template <bool kTransposed, int kRows>
+template <bool kTransposed, int kWidth, int kRows>
 void tile_of(int rows, const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
   if constexpr (kRows > 0) {
-    if (rows == kRows) return tile<kRows, kTransposed>(g, row, b, column);
-    tile_of<kTransposed, kRows - 1>(rows, g, row, b, column);
+    if (rows == kRows) return tile<kRows, kWidth, kTransposed>(g, row, b, column);
+    tile_of<kTransposed, kWidth, kRows - 1>(rows, g, row, b, column);
   }
 }
 
-/// Rows are dealt out evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12.
+/// Rows are dealt out evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12. Columns
+/// that fill one vector at most get tiles of one: half of a wider one would be wasted.
 template <bool kTransposed>
 void multiply_block(const GemmBlock& g) {
   const std::int64_t tiles = (g.rows + kMaxRows - 1) / kMaxRows;
   for (std::int64_t column = 0; column < g.columns; column += kTileColumns) {
     const float* b = g.b + column / kPanel * g.b_stride + column % kPanel;
+    const bool narrow = g.columns - column <= kLanes;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t begin = g.rows * t / tiles;
-      const std::int64_t end = g.rows * (t + 1) / tiles;
-      tile_of<kTransposed, kMaxRows>(static_cast<int>(end - begin), g, begin, b, column);
+      const auto rows = static_cast<int>(g.rows * (t + 1) / tiles - begin);
+      if (narrow)
+        tile_of<kTransposed, 1, kMaxRows>(rows, g, begin, b, column);
+      else
+        tile_of<kTransposed, kVectors, kMaxRows>(rows, g, begin, b, column);
     }
   }
 }
