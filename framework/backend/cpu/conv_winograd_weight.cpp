@@ -17,6 +17,11 @@ using simd::WinogradMatrices;
 constexpr std::int64_t kTaps = 9;
 constexpr std::int64_t kPad = 16;
 constexpr std::int64_t kDepth = 256;
+// Channels in times out of a slice of the result: 1.2 MB, which stays in the second-level cache
+// beside a block of operands.
+constexpr std::int64_t kSliceResult = 64 * 128;
+// Up to here transforming the input once per slice costs less than writing it all to memory.
+constexpr std::int64_t kSlicedResult = 128 * 256;
 
 /// du (36 matrices of k x c) = sum over tiles of transformed dy (tile, k) * transformed x (tile,
 /// c).
@@ -24,7 +29,8 @@ struct WeightPass {
   TiledPictures x, dy;
   const float* x_data;
   const float* dy_data;
-  const float* zeros;  // one pixel
+  const float* zeros;             // one pixel
+  std::int64_t first_k, count_k;  // the output channels worked on
 
   [[nodiscard]] std::int64_t tiles() const { return x.tiles(); }
   [[nodiscard]] std::int64_t panels() const { return (x.c + kPanel - 1) / kPanel; }
@@ -39,12 +45,12 @@ struct Operands {
 };
 
 std::int64_t operand_floats(const WeightPass& p, std::int64_t tiles) {
-  return kWinogradMatrices * (tiles * (p.panels() * kPanel + p.dy.c + kPad) + 2 * kPad);
+  return kWinogradMatrices * (tiles * (p.panels() * kPanel + p.count_k + kPad) + 2 * kPad);
 }
 
 Operands make_operands(const WeightPass& p, std::int64_t tiles, float* memory) {
   const std::int64_t x_matrix = tiles * p.panels() * kPanel + kPad;
-  const std::int64_t dy_row = p.dy.c + kPad;
+  const std::int64_t dy_row = p.count_k + kPad;
   return {.x = {memory, x_matrix, tiles * kPanel},
           .dy = {memory + kWinogradMatrices * x_matrix, tiles * dy_row + kPad, kPanel},
           .dy_row = dy_row};
@@ -62,9 +68,9 @@ void transform_tiles(const ConvResources& on,
     const std::int64_t at = row + tile - begin;
     p.x.find_pixels(p.x_data, tile, kWinogradInput, p.zeros, pixels);
     on.kernels.winograd_input(pixels, p.x.c, {to.x.data + at * kPanel, to.x.matrix, to.x.panel});
-    p.dy.find_pixels(p.dy_data, tile, kWinogradTile, p.zeros, pixels);
+    p.dy.find_pixels(p.dy_data + p.first_k, tile, kWinogradTile, p.zeros, pixels);
     on.kernels.winograd_output_gradient(
-        pixels, p.dy.c, {to.dy.data + at * to.dy_row, to.dy.matrix, to.dy.panel});
+        pixels, p.count_k, {to.dy.data + at * to.dy_row, to.dy.matrix, to.dy.panel});
   }
 }
 
@@ -87,15 +93,16 @@ void multiply(const ConvResources& on,
          .run_count = 1,
          .c = rows,
          .c_offset = matrix * p.matrix(),
-         .rows = p.dy.c,
+         .rows = p.count_k,
          .columns = p.x.c,
          .accumulate = accumulate || depth > 0});
   }
 }
 
 std::vector<float*> rows_of(const WeightPass& p, float* du) {
-  std::vector<float*> rows(static_cast<std::size_t>(p.dy.c));
-  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = du + static_cast<std::int64_t>(k) * p.x.c;
+  std::vector<float*> rows(static_cast<std::size_t>(p.count_k));
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    rows[k] = du + (p.first_k + static_cast<std::int64_t>(k)) * p.x.c;
   return rows;
 }
 
@@ -111,33 +118,56 @@ void transform_result(
   });
 }
 
+/// Where slice `i` of `slices` begins: the transforms want multiples of 16 channels.
+std::int64_t channel_border(const WeightPass& p, std::int64_t i, std::int64_t slices) {
+  return p.dy.c / 16 * i / slices * 16;
+}
+
+/// The part of the pass that yields the output channels [first, first + count).
+WeightPass slice_of(const WeightPass& p, std::int64_t first, std::int64_t count) {
+  WeightPass slice = p;
+  slice.first_k = first;
+  slice.count_k = count;
+  return slice;
+}
+
 /// Small results: each task sums a share of the tiles, transformed block by block in its core's
-/// cache, into a result of its own.
+/// cache, for a slice of the output channels, into a result of its own.
 void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, GradMode mode) {
-  constexpr std::int64_t kChunks = 16;
   constexpr std::int64_t kBlock = 32;
-  const std::int64_t chunks = std::clamp<std::int64_t>(p.tiles() / kBlock, 1, kChunks);
+  constexpr std::int64_t kWantedTasks = 16;
+  constexpr std::int64_t kPartialFloats = 2560 * 1024;  // 10 MB: adding them up takes time
+  const std::int64_t slices = (p.dy.c * p.x.c + kSliceResult - 1) / kSliceResult;
   const std::int64_t n = kWinogradMatrices * p.matrix();
+  const std::int64_t chunks =
+      std::clamp<std::int64_t>(std::min(kPartialFloats / n, p.tiles() / kBlock),
+                               1,
+                               std::max<std::int64_t>(1, kWantedTasks / slices));
   const FloatWorkspace partials(on.workspace, chunks * n);
   TaskBuffers buffers(on.workspace, on.threads, operand_floats(p, kBlock));
-  on.threads.run(chunks, [&](std::int64_t chunk) {
+  on.threads.run(chunks * slices, [&](std::int64_t task) {
     const TaskBuffers::Lease buffer(buffers);
-    const Operands operands = make_operands(p, kBlock, buffer.data());
-    const std::vector<float*> rows = rows_of(p, partials.data() + chunk * n);
+    const std::int64_t chunk = task / slices;
+    const std::int64_t first_k = channel_border(p, task % slices, slices);
+    const WeightPass slice =
+        slice_of(p, first_k, channel_border(p, task % slices + 1, slices) - first_k);
+    const Operands operands = make_operands(slice, kBlock, buffer.data());
+    const std::vector<float*> rows = rows_of(slice, partials.data() + chunk * n);
     const std::int64_t first = p.tiles() * chunk / chunks;
     const std::int64_t last = p.tiles() * (chunk + 1) / chunks;
     for (std::int64_t begin = first; begin < last; begin += kBlock) {
       const std::int64_t end = std::min(last, begin + kBlock);
-      transform_tiles(on, p, begin, end, operands, 0);
+      transform_tiles(on, slice, begin, end, operands, 0);
       for (std::int64_t m = 0; m < kWinogradMatrices; ++m)
-        multiply(on, p, operands, end - begin, m, rows.data(), begin > first);
+        multiply(on, slice, operands, end - begin, m, rows.data(), begin > first);
     }
   });
   float* du = partials.data();
-  on.threads.parallel_for(n, 8192, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t c = 1; c < chunks; ++c)
-      for (std::int64_t i = begin; i < end; ++i) du[i] += du[c * n + i];
-  });
+  if (chunks > 1)
+    on.threads.parallel_for(n, 8192, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t c = 1; c < chunks; ++c)
+        for (std::int64_t i = begin; i < end; ++i) du[i] += du[c * n + i];
+    });
   transform_result(on, p, du, dw, mode);
 }
 
@@ -168,7 +198,6 @@ void winograd_backward_weight(const ConvResources& on,
     if (mode == GradMode::overwrite) std::fill_n(dw, g.weight_elements(), 0.0F);
     return;
   }
-  constexpr std::int64_t kSmallResult = 64 * 128;  // 1.2 MB of du beside a block of operands
   const FloatWorkspace zeros(on.workspace, std::max(g.c, g.k));
   std::fill_n(zeros.data(), std::max(g.c, g.k), 0.0F);
   const std::int64_t rows = tiles_along(g.p);
@@ -178,8 +207,10 @@ void winograd_backward_weight(const ConvResources& on,
       .dy = {g.n, g.p, g.q, g.k, rows, columns, 0, 0},
       .x_data = x,
       .dy_data = dy,
-      .zeros = zeros.data()};
-  if (g.c * g.k <= kSmallResult)
+      .zeros = zeros.data(),
+      .first_k = 0,
+      .count_k = g.k};
+  if (g.c * g.k <= kSlicedResult)
     run_in_chunks(on, p, dw, mode);
   else
     run_staged(on, p, dw, mode);
