@@ -1,6 +1,6 @@
 # Every dependency is a package of the distribution; nothing is downloaded at build time.
 # Debian/Ubuntu names: libspdlog-dev libfmt-dev libcli11-dev doctest-dev nlohmann-json3-dev
-# libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev libdnnl-dev ocl-icd-opencl-dev opencl-headers
+# libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -9,8 +9,6 @@ find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(PNG REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(dnnl REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 if(LEARN_TESTS)

@@ -1,5 +1,6 @@
 #include "framework/backend/cpu/conv.h"
 
+#include "framework/backend/cpu/cast.h"
 #include "framework/backend/cpu/conv_winograd.h"
 #include "framework/backend/cpu/task_buffers.h"
 #include "framework/tensor/convert.h"
@@ -23,11 +24,8 @@ class AsFloat {
       data_ = from;
     } else {
       copy_.emplace(on.workspace, n);
-      float* to = copy_->data();
-      on.threads.parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) to[i] = as_float(from[i]);
-      });
-      data_ = to;
+      cast(on.threads, from, copy_->data(), GradMode::overwrite, n);
+      data_ = copy_->data();
     }
   }
   [[nodiscard]] const float* data() const { return data_; }
@@ -45,14 +43,8 @@ void store_result(
     compute(to, mode);
   } else {
     const FloatWorkspace sums(on.workspace, n);
-    float* from = sums.data();
-    compute(from, GradMode::overwrite);
-    on.threads.parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      if (mode == GradMode::overwrite)
-        for (std::int64_t i = begin; i < end; ++i) to[i] = from_float<T>(from[i]);
-      else
-        for (std::int64_t i = begin; i < end; ++i) to[i] = from_float<T>(as_float(to[i]) + from[i]);
-    });
+    compute(sums.data(), GradMode::overwrite);
+    cast(on.threads, sums.data(), to, mode, n);
   }
 }
 
