@@ -211,9 +211,8 @@ void pack_forward(const ConvResources& on, const ConvGeometry& g, const float* w
     float* panel = panels + task * depth * kPanel;
     if (width < kPanel) std::fill_n(panel, depth * kPanel, 0.0F);
     for (std::int64_t d = 0; d < depth; d += kBlock)
-      for (std::int64_t k = 0; k < width; ++k)
-        for (std::int64_t i = d; i < std::min(depth, d + kBlock); ++i)
-          panel[i * kPanel + k] = from[k * depth + i];
+      on.kernels.transpose(
+          from + d, depth, width, std::min(kBlock, depth - d), panel + d * kPanel, kPanel);
   });
 }
 

@@ -247,11 +247,12 @@ void winograd_forward(const ConvResources& on,
       [&](std::int64_t panel, std::int64_t first, std::int64_t rows_here, float* taps) {
         const std::int64_t width = std::min(kPanel, g.k - panel * kPanel);
         for (std::int64_t t = 0; t < kTaps; ++t)
-          for (std::int64_t k = 0; k < width; ++k) {
-            const float* from = weight + ((panel * kPanel + k) * kTaps + t) * g.c + first;
-            float* to = taps + t * rows_here * kPanel + k;
-            for (std::int64_t i = 0; i < rows_here; ++i) to[i * kPanel] = from[i];
-          }
+          on.kernels.transpose(weight + (panel * kPanel * kTaps + t) * g.c + first,
+                               kTaps * g.c,
+                               width,
+                               rows_here,
+                               taps + t * rows_here * kPanel,
+                               kPanel);
       });
   run_pass(on, p, u);
 }

@@ -119,3 +119,41 @@ void gather_rows(const float* const* from,
     for (const Copy* copy = copies; copy != copies + copy_count; ++copy)
       copy_floats(to + copy->to, from[i] + copy->from, copy->length);
 }
+
+typedef float Four __attribute__((vector_size(16)));
+typedef float UnalignedFour __attribute__((vector_size(16), aligned(alignof(float)), may_alias));
+
+/// 4x4 floats at a time: two rounds of interleaving.
+void transpose(const float* from,
+               std::int64_t from_stride,
+               std::int64_t rows,
+               std::int64_t columns,
+               float* to,
+               std::int64_t to_stride) {
+  const auto four = [](const float* p) { return *reinterpret_cast<const UnalignedFour*>(p); };
+  const auto put = [](float* p, Four v) { *reinterpret_cast<UnalignedFour*>(p) = v; };
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const float* in = from + r * from_stride;
+    std::int64_t c = 0;
+    for (; c + 4 <= columns; c += 4, in += 4) {
+      const Four a = four(in);
+      const Four b = four(in + from_stride);
+      const Four d = four(in + 2 * from_stride);
+      const Four e = four(in + 3 * from_stride);
+      const Four ad_low = __builtin_shufflevector(a, d, 0, 4, 1, 5);
+      const Four ad_high = __builtin_shufflevector(a, d, 2, 6, 3, 7);
+      const Four be_low = __builtin_shufflevector(b, e, 0, 4, 1, 5);
+      const Four be_high = __builtin_shufflevector(b, e, 2, 6, 3, 7);
+      float* out = to + c * to_stride + r;
+      put(out, __builtin_shufflevector(ad_low, be_low, 0, 4, 1, 5));
+      put(out + to_stride, __builtin_shufflevector(ad_low, be_low, 2, 6, 3, 7));
+      put(out + 2 * to_stride, __builtin_shufflevector(ad_high, be_high, 0, 4, 1, 5));
+      put(out + 3 * to_stride, __builtin_shufflevector(ad_high, be_high, 2, 6, 3, 7));
+    }
+    for (; c < columns; ++c)
+      for (std::int64_t i = r; i < r + 4; ++i) to[c * to_stride + i] = from[i * from_stride + c];
+  }
+  for (; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+}

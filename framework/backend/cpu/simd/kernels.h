@@ -69,6 +69,14 @@ struct Kernels {
                       float* to,
                       std::int64_t stride);
 
+  /// to[c * to_stride + r] = from[r * from_stride + c] for `rows` x `columns`.
+  void (*transpose)(const float* from,
+                    std::int64_t from_stride,
+                    std::int64_t rows,
+                    std::int64_t columns,
+                    float* to,
+                    std::int64_t to_stride);
+
   // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
   // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel
   // 0.

@@ -18,6 +18,7 @@ const Kernels& avx512_kernels() {
       .multiply = multiply_block<false>,
       .multiply_transposed = multiply_block<true>,
       .gather_rows = gather_rows,
+      .transpose = transpose,
       .winograd_input = winograd_input,
       .winograd_output = winograd_output,
       .winograd_output_gradient = winograd_output_gradient,
