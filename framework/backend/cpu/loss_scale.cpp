@@ -71,7 +71,7 @@ bool all_finite(ThreadPool& threads, const T* x, std::int64_t n) {
 }
 
 double sum_of_squares(ThreadPool& threads, const float* x, std::int64_t n) {
-  constexpr std::int64_t kLanes = 8;
+  constexpr std::int64_t kLanes = 32;
   std::array<double, ThreadPool::kMaxChunks> partial{};
   threads.for_chunks(n, kGrain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
     double* const sum = &partial[static_cast<std::size_t>(chunk)];

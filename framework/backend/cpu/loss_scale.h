@@ -13,7 +13,7 @@ template <class From>
     ThreadPool& threads, const From* x, float factor, float* y, GradMode mode, std::int64_t n);
 template <class T>
 [[nodiscard]] bool all_finite(ThreadPool& threads, const T* x, std::int64_t n);
-/// Eight double lanes per chunk, chunks added in order.
+/// 32 double lanes per chunk, chunks added in order.
 [[nodiscard]] double sum_of_squares(ThreadPool& threads, const float* x, std::int64_t n);
 /// Into [-limit, limit]; NaN stays NaN.
 void clamp(ThreadPool& threads, float* x, float limit, std::int64_t n);
