@@ -37,13 +37,11 @@ void pad_map(std::vector<std::int32_t>& map, std::vector<std::int32_t>& other, c
   map.swap(other);
 }
 
-void crop_map(std::vector<std::int32_t>& map, std::int64_t first, std::int64_t size) {
-  map.erase(map.begin(), map.begin() + first);
+/// Keeps `size` positions, from one on that `word` chooses among all that are possible.
+void crop_map(std::vector<std::int32_t>& map, std::int64_t size, std::uint32_t word) {
+  const auto places = static_cast<std::uint32_t>(map.size() - static_cast<std::size_t>(size) + 1);
+  map.erase(map.begin(), map.begin() + uniform_below(word, places));
   map.resize(static_cast<std::size_t>(size));
-}
-
-std::uint32_t places(std::int64_t extent, std::int64_t size) {
-  return static_cast<std::uint32_t>(extent - size + 1);
 }
 
 }  // namespace
@@ -59,6 +57,18 @@ struct Pipeline::Draw {
         sample | (std::uint64_t{step} << 40U) | (static_cast<std::uint64_t>(hole) << 52U));
   }
 };
+
+std::vector<Transform> augmentation(std::string_view name,
+                                    std::int64_t height,
+                                    std::int64_t width) {
+  const std::int64_t side = std::min(height, width);
+  if (name == "none") return {};
+  std::vector<Transform> list{Pad{side / 8}, RandomCrop{}, FlipLr{}};
+  if (name == "basic") return list;
+  list.emplace_back(Cutout{.length = std::max<std::int64_t>(1, side / 4)});
+  if (name == "full") return list;
+  fail<UsageError>("unknown augmentation '{}'; known: none, basic, full", name);
+}
 
 Normalization measure(const Dataset& dataset) {
   dataset.validate();
@@ -101,10 +111,13 @@ Pipeline::Pipeline(std::vector<Transform> transforms,
   if (transforms_.size() > kMaxSteps)
     fail<UsageError>("{} transforms are too many", transforms_.size());
   const auto crop = [&](std::int64_t size) {
-    if (size < 1 || size > out_height_ || size > out_width_)
+    const std::int64_t rows = size == 0 ? height_ : size;
+    const std::int64_t columns = size == 0 ? width_ : size;
+    if (size < 0 || rows > out_height_ || columns > out_width_)
       fail<UsageError>(
-          "cannot cut {}x{} out of an image of {}x{}", size, size, out_width_, out_height_);
-    out_height_ = out_width_ = size;
+          "cannot cut {}x{} out of an image of {}x{}", columns, rows, out_width_, out_height_);
+    out_height_ = rows;
+    out_width_ = columns;
   };
   for (const Transform& transform : transforms_)
     std::visit(Overload{[](const FlipLr& t) {
@@ -158,29 +171,27 @@ void Pipeline::build_maps(const Draw& draw, Scratch& scratch) const {
   std::iota(rows.begin(), rows.end(), 0);
   std::iota(columns.begin(), columns.end(), 0);
   for (std::size_t step = 0; step < transforms_.size(); ++step) {
-    const auto extent = [](const auto& map) { return static_cast<std::int64_t>(map.size()); };
-    std::visit(
-        Overload{[&](const FlipLr& t) {
-                   if (uniform01(draw(step).v[0]) < t.p)
-                     std::reverse(columns.begin(), columns.end());
-                 },
-                 [&](const Pad& t) {
-                   pad_map(rows, scratch.other, t);
-                   pad_map(columns, scratch.other, t);
-                 },
-                 [&](const RandomCrop& t) {
-                   const Random4 r = draw(step);
-                   crop_map(rows, uniform_below(r.v[0], places(extent(rows), t.size)), t.size);
-                   crop_map(
-                       columns, uniform_below(r.v[1], places(extent(columns), t.size)), t.size);
-                 },
-                 [&](const CenterCrop& t) {
-                   crop_map(rows, (extent(rows) - t.size) / 2, t.size);
-                   crop_map(columns, (extent(columns) - t.size) / 2, t.size);
-                 },
-                 [](const Cutout&) {},
-                 [](const PixelTransform&) {}},
-        transforms_[step]);
+    std::visit(Overload{[&](const FlipLr& t) {
+                          if (uniform01(draw(step).v[0]) < t.p)
+                            std::reverse(columns.begin(), columns.end());
+                        },
+                        [&](const Pad& t) {
+                          pad_map(rows, scratch.other, t);
+                          pad_map(columns, scratch.other, t);
+                        },
+                        [&](const RandomCrop& t) {
+                          const Random4 r = draw(step);
+                          crop_map(rows, t.size == 0 ? height_ : t.size, r.v[0]);
+                          crop_map(columns, t.size == 0 ? width_ : t.size, r.v[1]);
+                        },
+                        [&](const CenterCrop& t) {
+                          constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
+                          crop_map(rows, t.size == 0 ? height_ : t.size, kMiddle);
+                          crop_map(columns, t.size == 0 ? width_ : t.size, kMiddle);
+                        },
+                        [](const Cutout&) {},
+                        [](const PixelTransform&) {}},
+               transforms_[step]);
   }
 }
 

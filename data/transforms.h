@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -29,14 +30,15 @@ struct Pad {
   PadMode mode = PadMode::reflect;
 };
 
-/// Cuts a size x size window out, at a place drawn uniformly.
+/// Cuts a size x size window out, at a place drawn uniformly; 0: the size that the image had at
+/// first.
 struct RandomCrop {
-  std::int64_t size = 32;
+  std::int64_t size = 0;
 };
 
-/// Cuts the middle out.
+/// Cuts the middle out; 0: the size that the image had at first.
 struct CenterCrop {
-  std::int64_t size = 32;
+  std::int64_t size = 0;
 };
 
 /// Sets `holes` squares of length x length to the mean colour (0 after normalisation), centres
@@ -53,9 +55,15 @@ struct PixelTransform {
   std::function<void(std::span<std::uint8_t> pixels, std::array<std::uint32_t, 4> random)> apply;
 };
 
-/// One step of augmentation. Steps run in the order of the list: {Pad{4}, RandomCrop{32}, FlipLr{}}
-/// is the CIFAR habit of fastai's notebooks.
+/// One step of augmentation. Steps run in the order of the list.
 using Transform = std::variant<FlipLr, Pad, RandomCrop, CenterCrop, Cutout, PixelTransform>;
+
+/// The usual lists by name: "none"; "basic" pads by an eighth (4 pixels of 32, reflected), cuts the
+/// old size out at random and flips, as fastai's notebooks do for CIFAR; "full" adds one cutout of
+/// a quarter (8 of 32). `height` and `width` are those of the images. Throws UsageError.
+[[nodiscard]] std::vector<Transform> augmentation(std::string_view name,
+                                                  std::int64_t height,
+                                                  std::int64_t width);
 
 /// (value / 255 - mean) / std per channel.
 struct Normalization {

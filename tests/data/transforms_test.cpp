@@ -68,6 +68,8 @@ TEST_CASE("transforms: padding by hand") {
 
 TEST_CASE("transforms: center crop, and steps run in the order of the list") {
   CHECK(run({CenterCrop{2}}, 4, 4) == Values{17, 18, 33, 34});
+  CHECK(run({CenterCrop{2}}, 3, 3) == Values{0, 1, 16, 17});  // an odd rest goes to the far side
+  CHECK(run({Pad{2}, CenterCrop{}}, 3, 4) == run({}, 3, 4));
   CHECK(run({CenterCrop{2}, FlipLr{1}}, 4, 4) == Values{18, 17, 34, 33});
   CHECK(run({FlipLr{1}, Pad{1, PadMode::zero}}, 1, 2) ==
         Values{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0});
@@ -181,6 +183,20 @@ TEST_CASE("transforms: a pixel transform changes a copy and gets its own random 
   CHECK(words[0] != words[2]);
 }
 
+TEST_CASE("transforms: the usual lists by name keep the size") {
+  CHECK(augmentation("none", 32, 32).empty());
+  for (const std::string_view name : {"basic", "full"}) {
+    CAPTURE(name);
+    const std::vector<Transform> list = augmentation(name, 32, 48);
+    CHECK(std::get<Pad>(list[0]).pixels == 4);
+    const Pipeline pipeline(list, {}, 32, 48);
+    CHECK(pipeline.out_height() == 32);
+    CHECK(pipeline.out_width() == 48);
+  }
+  CHECK(std::get<Cutout>(augmentation("full", 32, 32).back()).length == 8);
+  CHECK_THROWS_AS(static_cast<void>(augmentation("most", 32, 32)), UsageError);
+}
+
 TEST_CASE("transforms: what cannot work is a usage error") {
   const auto make = [](std::vector<Transform> list) { Pipeline(std::move(list), {}, 4, 6); };
   CHECK_THROWS_AS(make({RandomCrop{5}}), UsageError);
@@ -189,7 +205,7 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_NOTHROW(make({Pad{4, PadMode::zero}}));
   CHECK_THROWS_AS(make({FlipLr{1.5F}}), UsageError);
   CHECK_THROWS_AS(make({FlipLr{NAN}}), UsageError);
-  CHECK_THROWS_AS(make({CenterCrop{0}}), UsageError);
+  CHECK_THROWS_AS(make({CenterCrop{-1}}), UsageError);
   CHECK_THROWS_AS(make({Cutout{.length = 0}}), UsageError);
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, 4, 4), UsageError);
