@@ -29,6 +29,11 @@ namespace learn::ops {
 [[nodiscard]] Var sum(const Var& x);
 [[nodiscard]] Var mean(const Var& x);
 
-[[nodiscard]] inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
-
 }  // namespace learn::ops
+
+namespace learn {
+
+/// `ops::add`, where argument-dependent look-up finds it.
+[[nodiscard]] inline Var operator+(const Var& a, const Var& b) { return ops::add(a, b); }
+
+}  // namespace learn

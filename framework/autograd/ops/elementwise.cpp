@@ -1,0 +1,156 @@
+#include "framework/autograd/ops/elementwise.h"
+
+#include "framework/autograd/tape.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/conv.h"
+#include "framework/backend/elementwise.h"
+#include "framework/backend/reduce.h"
+
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+/// `v`'s gradient (+)= dy, converted to its dtype.
+void pass_on(Tape& tape, const Var& v, const Tensor& dy) {
+  tape.accumulate(v,
+                  [&](Tensor& dx, GradMode mode) { backend::cast(tape.context(), dy, dx, mode); });
+}
+
+struct AddNode final : Node {
+  std::string_view name() const override { return "add"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    pass_on(tape, input(0), dy);
+    pass_on(tape, input(1), dy);
+  }
+};
+
+struct MulNode final : Node {
+  Tensor a;  ///< undefined where the other factor needs no gradient
+  Tensor b;
+  MulNode(Tensor a_in, Tensor b_in) : a(std::move(a_in)), b(std::move(b_in)) {}
+  std::string_view name() const override { return "mul"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::multiply(tape.context(), dy, b, dx, mode);
+    });
+    tape.accumulate(input(1), [&](Tensor& dx, GradMode mode) {
+      backend::multiply(tape.context(), dy, a, dx, mode);
+    });
+  }
+};
+
+struct ScaleNode final : Node {
+  double factor;
+  explicit ScaleNode(double f) : factor(f) {}
+  std::string_view name() const override { return "scale"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::scale(tape.context(), dy, factor, dx, mode);
+    });
+  }
+};
+
+struct AddBiasNode final : Node {
+  std::string_view name() const override { return "add_bias"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    pass_on(tape, input(0), dy);
+    tape.accumulate(input(1), [&](Tensor& db, GradMode mode) {
+      backend::bias_backward(tape.context(), dy, db, mode);
+    });
+  }
+};
+
+struct CastNode final : Node {
+  std::string_view name() const override { return "cast"; }
+  void backward(Tape& tape, const Tensor& dy) override { pass_on(tape, input(0), dy); }
+};
+
+struct DropoutNode final : Node {
+  backend::DropoutMask mask;
+  explicit DropoutNode(const backend::DropoutMask& m) : mask(m) {}
+  std::string_view name() const override { return "dropout"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::dropout(tape.context(), mask, dy, dx, mode);
+    });
+  }
+};
+
+struct SumNode final : Node {
+  double factor;
+  explicit SumNode(double f) : factor(f) {}
+  std::string_view name() const override { return "sum"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      backend::sum_backward(tape.context(), dy, factor, dx, mode);
+    });
+  }
+};
+
+Var scaled_sum(const Var& x, double factor) {
+  Tape& tape = x.tape();
+  Tensor y = tape.empty({}, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  backend::sum(tape.context(), x.value(), factor, y);
+  return tape.record({x}, y, SumNode(factor));
+}
+
+}  // namespace
+
+Var add(const Var& a, const Var& b) {
+  Tape& tape = a.tape();
+  Tensor y = tape.empty(a.shape(), a.dtype());
+  backend::add(tape.context(), a.value(), b.value(), y);
+  return tape.record({a, b}, y, AddNode());
+}
+
+Var mul(const Var& a, const Var& b) {
+  Tape& tape = a.tape();
+  Tensor y = tape.empty(a.shape(), a.dtype());
+  backend::multiply(tape.context(), a.value(), b.value(), y);
+  return tape.record(
+      {a, b},
+      y,
+      MulNode(b.needs_grad() ? a.value() : Tensor(), a.needs_grad() ? b.value() : Tensor()));
+}
+
+Var scale(const Var& x, double factor) {
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  backend::scale(tape.context(), x.value(), factor, y);
+  return tape.record({x}, y, ScaleNode(factor));
+}
+
+Var add_bias(const Var& x, const Var& bias) {
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  backend::add_bias(tape.context(), x.value(), bias.value(), y);
+  return tape.record({x, bias}, y, AddBiasNode());
+}
+
+Var cast(const Var& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(x.shape(), dtype);
+  backend::cast(tape.context(), x.value(), y);
+  return tape.record({x}, y, CastNode());
+}
+
+Var dropout(const Var& x, double p) {
+  check<UsageError>(p >= 0 && p < 1, "dropout: the probability must be in [0, 1), not {}", p);
+  Tape& tape = x.tape();
+  if (!tape.training() || p == 0) return x;
+  const backend::DropoutMask mask{p, tape.batch(), tape.next_random_stream()};
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  backend::dropout(tape.context(), mask, x.value(), y);
+  return tape.record({x}, y, DropoutNode(mask));
+}
+
+Var sum(const Var& x) { return scaled_sum(x, 1); }
+
+Var mean(const Var& x) {
+  check(x.value().elements() > 0, "mean: shape {} has no elements", x.shape());
+  return scaled_sum(x, 1 / static_cast<double>(x.value().elements()));
+}
+
+}  // namespace learn::ops

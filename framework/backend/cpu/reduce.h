@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/backend/grad_mode.h"
+#include "framework/core/thread_pool.h"
+
+#include <cstdint>
+
+/// The fast CPU twins: f32, f16, bf16; sums in f32 lanes, joined in f64.
+namespace learn::backend::cpu {
+
+template <class T>
+void sum(ThreadPool& threads, const T* x, double factor, float* y, std::int64_t n);
+
+template <class T>
+void sum_backward(
+    ThreadPool& threads, const float* dy, double factor, T* dx, GradMode mode, std::int64_t n);
+
+template <class T>
+void argmax(
+    ThreadPool& threads, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns);
+
+template <class T>
+void top_k(ThreadPool& threads,
+           const T* x,
+           T* values,
+           std::int64_t* index,
+           std::int64_t rows,
+           std::int64_t columns,
+           std::int64_t k);
+
+/// How many rows have their target among the k largest. Targets must be in range.
+template <class T>
+[[nodiscard]] std::int64_t count_top_k(ThreadPool& threads,
+                                       const T* x,
+                                       const std::int64_t* target,
+                                       std::int64_t rows,
+                                       std::int64_t columns,
+                                       std::int64_t k);
+
+}  // namespace learn::backend::cpu

@@ -1,0 +1,132 @@
+#include "framework/backend/reduce.h"
+
+#include "framework/backend/cpu/reduce.h"
+#include "framework/backend/cpu/reference/reduce.h"
+#include "framework/backend/dispatch.h"
+
+namespace learn::backend {
+namespace {
+
+namespace reference = cpu::reference;
+
+Twin twin_of(const Context& ctx, std::string_view op, const Tensor& x) {
+  check_device(ctx, op, x);
+  const Twin twin = choose(ctx, x.dtype());
+  if (twin == Twin::cuda) no_cuda_twin(op);
+  return twin;
+}
+
+/// The type of a sum: f32, or f64 for f64 elements.
+void check_sum(std::string_view op, const Tensor& x, const Tensor& y) {
+  const DType wanted = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  check(y.elements() == 1, "{}: the sum has one element, not shape {}", op, y.shape());
+  check<DTypeError>(
+      y.dtype() == wanted, "{}: the sum of {} is {}, not {}", op, x.dtype(), wanted, y.dtype());
+}
+
+void check_rows(std::string_view op, const Tensor& x) {
+  check(x.shape().rank() == 2 && x.shape()[1] > 0,
+        "{}: needs rows (N,C) with C > 0, got {}",
+        op,
+        x.shape());
+}
+
+}  // namespace
+
+void sum(Context& ctx, const Tensor& x, double factor, Tensor& y) {
+  check_sum("sum", x, y);
+  const Twin twin = twin_of(ctx, "sum", x);
+  for_floating("sum", x.dtype(), [&]<class T>() {
+    if constexpr (kHasFastTwin<T>) {
+      if (twin == Twin::fast)
+        return cpu::sum(ctx.threads(), x.data<T>(), factor, y.data<float>(), x.elements());
+      reference::sum(x.data<T>(), factor, y.data<float>(), x.elements());
+    } else {
+      reference::sum(x.data<T>(), factor, y.data<double>(), x.elements());
+    }
+  });
+}
+
+void sum_backward(Context& ctx, const Tensor& dy, double factor, Tensor& dx, GradMode mode) {
+  check_sum("sum_backward", dx, dy);
+  const Twin twin = twin_of(ctx, "sum_backward", dx);
+  for_floating("sum_backward", dx.dtype(), [&]<class T>() {
+    if constexpr (kHasFastTwin<T>) {
+      if (twin == Twin::fast)
+        return cpu::sum_backward(
+            ctx.threads(), dy.data<float>(), factor, dx.data<T>(), mode, dx.elements());
+      reference::sum_backward(dy.data<float>(), factor, dx.data<T>(), mode, dx.elements());
+    } else {
+      reference::sum_backward(dy.data<double>(), factor, dx.data<T>(), mode, dx.elements());
+    }
+  });
+}
+
+void argmax(Context& ctx, const Tensor& x, Tensor& index) {
+  check_rows("argmax", x);
+  const std::int64_t rows = x.shape()[0];
+  const std::int64_t columns = x.shape()[1];
+  check(index.shape() == Shape{rows},
+        "argmax: the places have shape ({}), not {}",
+        rows,
+        index.shape());
+  const Twin twin = twin_of(ctx, "argmax", x);
+  for_floating("argmax", x.dtype(), [&]<class T>() {
+    if constexpr (kHasFastTwin<T>)
+      if (twin == Twin::fast)
+        return cpu::argmax(ctx.threads(), x.data<T>(), index.data<std::int64_t>(), rows, columns);
+    reference::argmax(x.data<T>(), index.data<std::int64_t>(), rows, columns);
+  });
+}
+
+void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index) {
+  check_rows("top_k", x);
+  const std::int64_t rows = x.shape()[0];
+  const std::int64_t columns = x.shape()[1];
+  check(values.shape().rank() == 2 && values.shape()[0] == rows && values.shape() == index.shape(),
+        "top_k: values {} and places {} must both be ({},k)",
+        values.shape(),
+        index.shape(),
+        rows);
+  const std::int64_t k = values.shape()[1];
+  check<UsageError>(k >= 1 && k <= columns, "top_k: k = {} of {} values", k, columns);
+  const Twin twin = twin_of(ctx, "top_k", x);
+  for_floating("top_k", x.dtype(), [&]<class T>() {
+    auto* places = index.data<std::int64_t>();
+    if constexpr (kHasFastTwin<T>)
+      if (twin == Twin::fast)
+        return cpu::top_k(ctx.threads(), x.data<T>(), values.data<T>(), places, rows, columns, k);
+    reference::top_k(x.data<T>(), values.data<T>(), places, rows, columns, k);
+  });
+}
+
+void count_top_k(
+    Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k, Tensor& count) {
+  check_rows("count_top_k", x);
+  const std::int64_t rows = x.shape()[0];
+  const std::int64_t columns = x.shape()[1];
+  check(target.shape() == Shape{rows},
+        "count_top_k: {} rows need targets ({}), not {}",
+        rows,
+        rows,
+        target.shape());
+  check(count.elements() == 1, "count_top_k: the count has one element, not {}", count.shape());
+  check<UsageError>(k >= 1, "count_top_k: k must be at least 1, not {}", k);
+  const Twin twin = twin_of(ctx, "count_top_k", x);
+  const auto* classes = target.data<std::int64_t>();
+  for (std::int64_t r = 0; r < rows; ++r)
+    if (classes[r] < 0 || classes[r] >= columns)
+      fail<DataError>(
+          "count_top_k: row {} has class {}, but there are {} classes", r, classes[r], columns);
+  for_floating("count_top_k", x.dtype(), [&]<class T>() {
+    auto* out = count.data<std::int64_t>();
+    if constexpr (kHasFastTwin<T>)
+      if (twin == Twin::fast) {
+        *out = cpu::count_top_k(ctx.threads(), x.data<T>(), classes, rows, columns, k);
+        return;
+      }
+    *out = reference::count_top_k(x.data<T>(), classes, rows, columns, k);
+  });
+}
+
+}  // namespace learn::backend

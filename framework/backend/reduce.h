@@ -1,0 +1,29 @@
+#pragma once
+#include "framework/backend/context.h"
+#include "framework/backend/grad_mode.h"
+
+#include <cstdint>
+
+/// Reductions. Sums have the same bits for any number of threads. All throw ShapeError, DTypeError
+/// or DeviceError unless the operands fit. Where values are ranked, a NaN is larger than any number
+/// and the first of equal values comes first, as in PyTorch's argmax.
+namespace learn::backend {
+
+/// y (one element, f32, or f64 for f64 x) = factor * the sum of all elements of x.
+void sum(Context& ctx, const Tensor& x, double factor, Tensor& y);
+/// dx (+)= factor * dy for each element, dy being the one element of `sum`'s result.
+void sum_backward(Context& ctx, const Tensor& dy, double factor, Tensor& dx, GradMode mode);
+
+/// index (N) i64 = the place of the largest value of each row of x (N,C), C > 0.
+void argmax(Context& ctx, const Tensor& x, Tensor& index);
+/// The k largest of each row of x (N,C) in falling order: values (N,k) of x's dtype and their
+/// places, index (N,k) i64. Throws UsageError unless 1 <= k <= C.
+void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index);
+
+/// count (one element, i64) = how many rows of x (N,C) have their target (N) i64 among the k
+/// largest. k = 1 counts the right predictions; k >= C counts all rows. Throws UsageError for k < 1
+/// and DataError for a class that is not in [0, C).
+void count_top_k(
+    Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k, Tensor& count);
+
+}  // namespace learn::backend
