@@ -17,8 +17,8 @@ using simd::WinogradMatrices;
 
 constexpr std::int64_t kPixels = kWinogradInput * kWinogradInput;
 constexpr std::int64_t kTaps = 9;
-constexpr std::int64_t kDepth = 256;    // of a product at once: a panel fills half of 64 kB
-constexpr std::int64_t kTileRows = 14;  // of the widest matrix kernel
+constexpr std::int64_t kDepth = 256;   // of a product at once: a panel fills half of 64 kB
+constexpr std::int64_t kTileRows = 6;  // of the widest matrix kernel
 /// Keeps rows, and the 36 matrices, from beginning at the same line of the first-level cache.
 constexpr std::int64_t kPad = 16;
 
@@ -134,7 +134,7 @@ void multiply(const ConvResources& on,
               std::int64_t count,
               std::int64_t first_panel,
               std::int64_t last_panel) {
-  constexpr std::int64_t kMostRows = 16 * kTileRows;
+  constexpr std::int64_t kMostRows = 40 * kTileRows;
   float* rows[kMostRows];
   for (std::int64_t done = 0; done < count; done += kMostRows) {
     const std::int64_t n = std::min(kMostRows, count - done);
@@ -210,7 +210,7 @@ void run_pass(const ConvResources& on, const Pass& p, const WeightMatrices& u) {
             p,
             u,
             zeros.data(),
-            std::clamp(fits / kTileRows, std::int64_t{1}, std::int64_t{4}) * kTileRows);
+            std::clamp(fits / kTileRows, std::int64_t{2}, std::int64_t{9}) * kTileRows);
 }
 
 }  // namespace

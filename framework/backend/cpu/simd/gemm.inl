@@ -1,8 +1,9 @@
 // The matrix kernels, included by each instruction set's file inside its anonymous namespace, after
 // it has set
-//   kLanes    floats per vector register,
-//   kVectors  vector registers per row of a tile,
-//   kMaxRows  rows of a tile: kMaxRows * kVectors sums stay in registers.
+//   kLanes             floats per vector register,
+//   kMaxWidth          vector registers per row of the widest tile,
+//   max_rows(width)    rows of a tile of that width: all its sums stay in registers. Wide and low
+//                      tiles need fewer loads per product than narrow and high ones.
 
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 typedef float UnalignedVector
@@ -11,9 +12,7 @@ typedef float UnalignedVector
 inline Vector load(const float* from) { return *reinterpret_cast<const UnalignedVector*>(from); }
 inline void store(float* to, Vector v) { *reinterpret_cast<UnalignedVector*>(to) = v; }
 
-constexpr std::int64_t kTileColumns = kLanes * kVectors;
-
-/// Adds `width` < kTileColumns columns of a row, whole vectors first.
+/// Stores `width` < kWidth * kLanes columns of a row, whole vectors first.
 template <int kWidth>
 inline void store_part(const Vector* sum, float* c, std::int64_t width, bool accumulate) {
   int j = 0;
@@ -39,10 +38,12 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
   for (const Run* run = g.runs; run != g.runs + g.run_count; ++run) {
     const float* a = first + run->a;
     const float* panel = b + run->b;
+    const float* next = panel + g.b_stride;  // where the tile is wider than a panel
     for (std::int64_t k = run->depth; k > 0; --k) {
       Vector right[kWidth];
 #pragma GCC unroll 4
-      for (int j = 0; j < kWidth; ++j) right[j] = load(panel + j * kLanes);
+      for (int j = 0; j < kWidth; ++j)
+        right[j] = load((j * kLanes < kPanel ? panel : next) + j * kLanes % kPanel);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i) {
         const float left = kTransposed ? a[i] : a[i * stride];
@@ -51,6 +52,7 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
       }
       a += kTransposed ? stride : 1;
       panel += kPanel;
+      next += kPanel;
     }
   }
 
@@ -77,22 +79,31 @@ void tile_of(int rows, const GemmBlock& g, std::int64_t row, const float* b, std
   }
 }
 
-/// Rows are dealt out evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12. Columns
-/// that fill one vector at most get tiles of one: half of a wider one would be wasted.
-template <bool kTransposed>
-void multiply_block(const GemmBlock& g) {
-  const std::int64_t tiles = (g.rows + kMaxRows - 1) / kMaxRows;
-  for (std::int64_t column = 0; column < g.columns; column += kTileColumns) {
+/// All rows of the columns from `column` on that one tile covers. Rows are dealt out evenly, so
+/// that no tile is nearly empty: 64 rows make 13+13+13+13+12.
+template <bool kTransposed, int kWidth>
+void multiply_columns(int width, const GemmBlock& g, std::int64_t column) {
+  if constexpr (kWidth > 0) {
+    if (width < kWidth) return multiply_columns<kTransposed, kWidth - 1>(width, g, column);
+    constexpr int kRows = max_rows(kWidth);
     const float* b = g.b + column / kPanel * g.b_stride + column % kPanel;
-    const bool narrow = g.columns - column <= kLanes;
+    const std::int64_t tiles = (g.rows + kRows - 1) / kRows;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t begin = g.rows * t / tiles;
       const auto rows = static_cast<int>(g.rows * (t + 1) / tiles - begin);
-      if (narrow)
-        tile_of<kTransposed, 1, kMaxRows>(rows, g, begin, b, column);
-      else
-        tile_of<kTransposed, kVectors, kMaxRows>(rows, g, begin, b, column);
+      tile_of<kTransposed, kWidth, kRows>(rows, g, begin, b, column);
     }
+  }
+}
+
+/// The last tile is as narrow as the rest of the columns allows.
+template <bool kTransposed>
+void multiply_block(const GemmBlock& g) {
+  constexpr std::int64_t kTileColumns = kMaxWidth * kLanes;
+  for (std::int64_t column = 0; column < g.columns; column += kTileColumns) {
+    const std::int64_t vectors = (g.columns - column + kLanes - 1) / kLanes;
+    const int width = vectors < kMaxWidth ? static_cast<int>(vectors) : kMaxWidth;
+    multiply_columns<kTransposed, kMaxWidth>(width, g, column);
   }
 }
 

@@ -4,8 +4,8 @@ namespace learn::backend::cpu::simd {
 namespace {
 
 constexpr int kLanes = 16;
-constexpr int kVectors = 2;
-constexpr int kMaxRows = 14;
+constexpr int kMaxWidth = 4;
+constexpr int max_rows(int width) { return width <= 2 ? 14 : 24 / width; }
 
 #include "framework/backend/cpu/simd/gemm.inl"
 #include "framework/backend/cpu/simd/winograd.inl"

@@ -4,8 +4,8 @@ namespace learn::backend::cpu::simd {
 namespace {
 
 constexpr int kLanes = 4;
-constexpr int kVectors = 2;
-constexpr int kMaxRows = 6;
+constexpr int kMaxWidth = 2;
+constexpr int max_rows(int width) { return 6 * 2 / width; }
 
 #include "framework/backend/cpu/simd/gemm.inl"
 #include "framework/backend/cpu/simd/winograd.inl"
