@@ -5,47 +5,66 @@
 
 namespace learn {
 
-const Tensor& Var::value() const { return tape().at(*this).data; }
+void Var::check_alive() const {
+  check<Error>(content_ != nullptr, "this Var was never given a value");
+  check<Error>(!content_->dead,
+               "a Var was used after its tape was reset or destroyed: values live for one step, "
+               "copy what must stay");
+}
+
+const Tensor& Var::value() const& {
+  check_alive();
+  return content_->value;
+}
 
 bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
 
 Tape& Var::tape() const {
-  check<Error>(tape_ != nullptr, "this Var was never given a value");
+  check_alive();
   return *tape_;
 }
 
 Tape::Tape(Context& ctx, const TapeOptions& options) : ctx_(ctx), options_(options) {}
 
+Tape::~Tape() { forget_values(); }
+
 const Tape::Value& Tape::at(const Var& v) const {
+  v.check_alive();
   check<Error>(v.tape_ == this,
                "a Var of another tape was used: all inputs of an operation share one tape");
-  check<Error>(
-      v.generation_ == generation_,
-      "a Var was used after its tape was reset: values live for one step, copy what must stay");
   return values_[v.id_];
 }
 
 Tape::Value& Tape::at(const Var& v) { return const_cast<Value&>(std::as_const(*this).at(v)); }
 
-Var Tape::push(Value value) {
+Var Tape::push(Tensor data, Value value) {
+  auto content = std::make_shared<Var::Content>(Var::Content{std::move(data)});
+  value.content = content;
+  value.shape = content->value.shape();
+  value.dtype = content->value.dtype();
   values_.push_back(std::move(value));
-  return {*this, static_cast<std::uint32_t>(values_.size() - 1), generation_};
+  return {*this, static_cast<std::uint32_t>(values_.size() - 1), std::move(content)};
 }
 
 Var Tape::input(Tensor value, bool needs_grad) {
-  return push({.data = std::move(value), .needs_grad = needs_grad && options_.grad, .leaf = true});
+  return push(std::move(value), {.needs_grad = needs_grad && options_.grad, .leaf = true});
 }
 
 Var Tape::param(ParamSlot& slot) {
   check<Error>(slot.value.defined(),
                "parameter '{}' has no memory yet: call ParamStore::materialize first",
                slot.name);
-  if (const auto found = leaves_.find(&slot); found != leaves_.end())
-    return {*this, found->second, generation_};
-  const Var leaf = push({.data = slot.value,
-                         .param = &slot,
-                         .needs_grad = options_.grad && slot.trainable,
-                         .leaf = true});
+  if (const auto found = leaves_.find(&slot); found != leaves_.end()) {
+    Value& known = values_[found->second];
+    std::shared_ptr<Var::Content> content = known.content.lock();
+    if (content == nullptr) {
+      content = std::make_shared<Var::Content>(Var::Content{slot.value});
+      known.content = content;
+    }
+    return {*this, found->second, std::move(content)};
+  }
+  const Var leaf = push(
+      slot.value, {.param = &slot, .needs_grad = options_.grad && slot.trainable, .leaf = true});
   leaves_.emplace(&slot, leaf.id_);
   return leaf;
 }
@@ -55,7 +74,7 @@ Var Tape::record_node(std::vector<Var> inputs,
                       FunctionRef<std::unique_ptr<Node>()> make) {
   bool needed = false;
   for (const Var& in : inputs) needed = at(in).needs_grad || needed;
-  const Var out = push({.data = std::move(value), .needs_grad = needed});
+  const Var out = push(std::move(value), {.needs_grad = needed});
   if (needed) {
     std::unique_ptr<Node> node = make();
     node->inputs_ = std::move(inputs);
@@ -70,13 +89,13 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
                "forward pass");
   Value& root = at(loss);
   check<Error>(root.needs_grad, "backward: the loss depends on no parameter that is trained");
-  check(root.data.elements() == 1,
+  check(root.shape.elements() == 1,
         "backward: the loss must have one element, it has shape {}",
-        root.data.shape());
+        root.shape);
   backward_done_ = true;
-  root.grad = ctx_.empty(root.data.shape(), root.data.dtype());
+  root.grad = ctx_.empty(root.shape, root.dtype);
   if (seed.defined())
-    backend::cast(ctx_, seed.view(root.data.shape()), root.grad);
+    backend::cast(ctx_, seed.view(root.shape), root.grad);
   else
     backend::fill(ctx_, root.grad, 1);
   root.written = true;
@@ -104,19 +123,25 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
     return;
   }
   const GradMode mode = value.written ? GradMode::accumulate : GradMode::overwrite;
-  if (!value.written) value.grad = ctx_.empty(value.data.shape(), value.data.dtype());
+  if (!value.written) value.grad = ctx_.empty(value.shape, value.dtype);
   value.written = true;
   kernel(value.grad, mode);
 }
 
 Tensor Tape::grad_of(const Var& v) const { return at(v).grad; }
 
-void Tape::reset(const TapeOptions& options) {
-  options_ = options;
+void Tape::forget_values() {
+  // Handles may outlive the values: they must neither hold memory nor reach into this tape.
+  for (const Value& value : values_)
+    if (const auto content = value.content.lock()) *content = {.value = {}, .dead = true};
   records_.clear();
   values_.clear();
   leaves_.clear();
-  ++generation_;
+}
+
+void Tape::reset(const TapeOptions& options) {
+  forget_values();
+  options_ = options;
   random_streams_ = 0;
   backward_done_ = false;
 }

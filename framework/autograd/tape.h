@@ -28,7 +28,7 @@ class ForwardObserver {
 
 struct TapeOptions {
   ForwardMode mode = ForwardMode::train;
-  /// False records nothing: values are freed as soon as no Var and no operation needs them.
+  /// False records nothing: a value is freed with the last Var that holds it.
   bool grad = true;
   /// Identifies the batch to the random numbers of this forward pass (dropout).
   std::uint64_t batch = 0;
@@ -42,6 +42,7 @@ struct TapeOptions {
 class Tape {
  public:
   explicit Tape(Context& ctx, const TapeOptions& options = {});
+  ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -61,7 +62,8 @@ class Tape {
   /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
   /// one element of the loss's dtype or f32. Parameters' gradients go to their slots: the first
   /// writer since `grad_written` was cleared overwrites, later ones add. Parameters used on this
-  /// tape that got no gradient are zeroed. Saved tensors and gradients are freed on the way. Throws
+  /// tape that got no gradient are zeroed. Each operation and its output's gradient are freed as
+  /// soon as it has run backward. Throws
   /// Error when called twice, for a loss that is not one element, or for one that depends on
   /// nothing that needs a gradient.
   void backward(const Var& loss, const Tensor& seed = {});
@@ -93,8 +95,11 @@ class Tape {
 
  private:
   friend class Var;
+  /// What is known of a value without holding it.
   struct Value {
-    Tensor data{};
+    std::weak_ptr<Var::Content> content{};
+    Shape shape{};
+    DType dtype = DType::f32;
     Tensor grad{};
     ParamSlot* param = nullptr;
     bool needs_grad = false;
@@ -106,7 +111,8 @@ class Tape {
     std::uint32_t output;
   };
 
-  Var push(Value value);
+  Var push(Tensor data, Value value);
+  void forget_values();
   Var record_node(std::vector<Var> inputs, Tensor value, FunctionRef<std::unique_ptr<Node>()> make);
   [[nodiscard]] const Value& at(const Var& v) const;
   [[nodiscard]] Value& at(const Var& v);
@@ -116,7 +122,6 @@ class Tape {
   std::vector<Value> values_;
   std::vector<Record> records_;
   std::unordered_map<const ParamSlot*, std::uint32_t> leaves_;
-  std::uint64_t generation_ = 1;
   std::uint64_t random_streams_ = 0;
   bool backward_done_ = false;
   ForwardObserver* observer_ = nullptr;

@@ -2,31 +2,44 @@
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace learn {
 
 class Tape;
 
-/// A value on a tape: a cheap handle, copied freely. It dies when its tape is reset; using it
-/// afterwards throws an Error that says so.
+/// A value on a tape: a cheap handle, copied freely. The value's memory is held by the handles and
+/// by the recorded operations that take it as an input, and goes back to its arena with the last of
+/// them. A Var dies when its tape is reset or destroyed; using it afterwards throws an Error that
+/// says so.
 class Var {
  public:
   Var() = default;
-  /// The value. Throws Error for a default-made or dead Var.
-  [[nodiscard]] const Tensor& value() const;
-  [[nodiscard]] const Shape& shape() const { return value().shape(); }
+  /// The value. Throws Error for a default-made or dead Var. A temporary Var hands its value out,
+  /// since it may be the last to hold it.
+  [[nodiscard]] const Tensor& value() const&;
+  [[nodiscard]] Tensor value() && { return std::as_const(*this).value(); }
+  [[nodiscard]] const Shape& shape() const& { return value().shape(); }
+  [[nodiscard]] Shape shape() && { return std::as_const(*this).value().shape(); }
   [[nodiscard]] DType dtype() const { return value().dtype(); }
   [[nodiscard]] Tape& tape() const;
   /// True if a backward pass will compute a gradient for it.
   [[nodiscard]] bool needs_grad() const;
-  [[nodiscard]] bool defined() const noexcept { return tape_ != nullptr; }
+  [[nodiscard]] bool defined() const noexcept { return content_ != nullptr; }
 
  private:
   friend class Tape;
-  Var(Tape& tape, std::uint32_t id, std::uint64_t generation)
-      : tape_(&tape), generation_(generation), id_(id) {}
+  struct Content {
+    Tensor value;
+    bool dead = false;  ///< its tape was reset or destroyed
+  };
+  Var(Tape& tape, std::uint32_t id, std::shared_ptr<Content> content)
+      : tape_(&tape), content_(std::move(content)), id_(id) {}
+  void check_alive() const;
+
   Tape* tape_ = nullptr;
-  std::uint64_t generation_ = 0;
+  std::shared_ptr<Content> content_;
   std::uint32_t id_ = 0;
 };
 

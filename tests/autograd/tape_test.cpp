@@ -1,11 +1,32 @@
 #include "framework/autograd/tape.h"
 
 #include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <memory>
+#include <optional>
+
 using namespace learn;
+
+namespace {
+
+/// A parameter whose gradient holds NaN until somebody writes it.
+std::unique_ptr<ParamSlot> make_param(Context& ctx, const Shape& shape, double value) {
+  auto slot = std::make_unique<ParamSlot>();
+  slot->name = "weight";
+  slot->value = full(ctx.persistent(), shape, DType::f32, value);
+  slot->grad = full(ctx.persistent(), shape, DType::f32, NAN);
+  return slot;
+}
+
+/// What is read before it is written shows as NaN.
+const ContextOptions kChecked{.threads = 1, .arena = {.guard = true, .poison = true}};
+
+}  // namespace
 
 TEST_CASE("a Var of a dead tape says so") {
   Context ctx({.threads = 1});
@@ -34,4 +55,163 @@ TEST_CASE("the seed scales the gradient and not the loss") {
   tape.backward(y, full(ctx.step(), {}, DType::f32, 512));
   CHECK(get(y.value(), 0) == loss);
   CHECK(get(tape.grad_of(x), 0) == doctest::Approx(512 * 1.0907842));
+}
+
+TEST_CASE("a parameter used twice has one gradient, and its first writer overwrites") {
+  Context ctx(kChecked);
+  const auto w = make_param(ctx, {3}, 2);
+  Tape tape(ctx);
+  const Var a = tape.param(*w);
+  const Var b = tape.param(*w);
+  CHECK(a.value().same_memory(b.value()));
+  tape.backward(ops::sum(ops::mul(a, b) + ops::scale(a, 3)));  // d(w^2 + 3 w) = 2 w + 3
+  for (int i = 0; i < 3; ++i) CHECK(get(w->grad, i) == 7);
+  CHECK(w->grad_written);
+}
+
+TEST_CASE("a second tape adds to a gradient that was written, until it is cleared") {
+  Context ctx(kChecked);
+  const auto w = make_param(ctx, {2}, 1);
+  for (int micro_batch = 1; micro_batch <= 3; ++micro_batch) {
+    Tape tape(ctx);
+    tape.backward(ops::sum(ops::scale(tape.param(*w), 5)));
+    CHECK(get(w->grad, 1) == 5 * micro_batch);
+  }
+  w->grad_written = false;
+  Tape tape(ctx);
+  tape.backward(ops::sum(tape.param(*w)));
+  CHECK(get(w->grad, 0) == 1);
+}
+
+TEST_CASE("branches add up, and a branch that leads nowhere is ignored") {
+  Context ctx(kChecked);
+  Tape tape(ctx);
+  const Var x = tape.input(full(ctx.step(), {4}, DType::f32, 3), true);
+  const Var shared = ops::scale(x, 2);
+  const Var left = ops::mul(shared, shared);
+  const Var right = ops::relu(shared);
+  const Var unused = ops::mul(shared, left);
+  tape.backward(ops::sum(left + right));  // d(4 x^2 + 2 x) = 8 x + 2
+  for (int i = 0; i < 4; ++i) CHECK(get(tape.grad_of(x), i) == 26);
+  CHECK(get(unused.value(), 0) == 216);
+}
+
+TEST_CASE("several heads: the gradient of a sum of losses is the sum of theirs") {
+  Context ctx(kChecked);
+  const auto w = make_param(ctx, {4}, 1.5);
+  const auto gradient = [&](bool first, bool second) {
+    w->grad_written = false;
+    Tape tape(ctx);
+    const Var trunk = ops::silu(tape.param(*w));
+    const Var a = ops::mean(ops::mul(trunk, trunk));
+    const Var b = ops::sum(ops::gelu(trunk));
+    tape.backward(first && second ? a + b : first ? a : b);
+    return get(w->grad, 2);
+  };
+  CHECK(gradient(true, true) ==
+        doctest::Approx(gradient(true, false) + gradient(false, true)).epsilon(1e-6));
+}
+
+TEST_CASE("a parameter on the tape without a way to the loss gets a zero gradient") {
+  Context ctx(kChecked);
+  const auto used = make_param(ctx, {2}, 1);
+  const auto beside = make_param(ctx, {2}, 1);
+  const auto frozen = make_param(ctx, {2}, 1);
+  frozen->trainable = false;
+  Tape tape(ctx);
+  const Var y = ops::mul(tape.param(*used), tape.param(*frozen));
+  const Var side = ops::relu(tape.param(*beside));
+  CHECK(side.needs_grad());
+  CHECK_FALSE(tape.param(*frozen).needs_grad());
+  tape.backward(ops::sum(y));
+  CHECK(get(used->grad, 0) == 1);
+  CHECK(get(beside->grad, 0) == 0);
+  CHECK(beside->grad_written);
+  CHECK(std::isnan(get(frozen->grad, 0)));
+  CHECK_FALSE(frozen->grad_written);
+}
+
+TEST_CASE(
+    "misuse: another tape, a loss of many elements, nothing to train, a Var without a value") {
+  Context ctx({.threads = 1});
+  Tape tape(ctx);
+  Tape other(ctx);
+  const Var x = tape.input(full(ctx.step(), {2}, DType::f32, 1), true);
+  const Var z = other.input(full(ctx.step(), {2}, DType::f32, 1), true);
+  CHECK_THROWS_WITH_AS((void)(x + z), doctest::Contains("another tape"), Error);
+  CHECK_THROWS_WITH_AS(tape.backward(ops::relu(x)), doctest::Contains("(2)"), ShapeError);
+  const Var constant = tape.input(full(ctx.step(), {1}, DType::f32, 1));
+  CHECK_THROWS_WITH_AS(
+      tape.backward(ops::relu(constant)), doctest::Contains("no parameter"), Error);
+  CHECK_THROWS_WITH_AS((void)Var().value(), doctest::Contains("never given"), Error);
+  ParamSlot empty{.name = "layers.0.weight"};
+  CHECK_THROWS_WITH_AS((void)tape.param(empty), doctest::Contains("layers.0.weight"), Error);
+  tape.backward(ops::sum(x));  // the failed attempts have left the tape usable
+  CHECK(get(tape.grad_of(x), 0) == 1);
+  Tape no_grad(ctx, {.grad = false});
+  const Var y = no_grad.input(full(ctx.step(), {1}, DType::f32, 1), true);
+  CHECK_THROWS_WITH_AS(no_grad.backward(ops::relu(y)), doctest::Contains("no parameter"), Error);
+}
+
+TEST_CASE("a Var that outlives its tape holds no memory and says what happened") {
+  Context ctx({.threads = 1});
+  Var x;
+  {
+    Tape tape(ctx);
+    x = ops::relu(tape.input(full(ctx.step(), {1000}, DType::f32, 1)));
+    CHECK(ctx.step().stats().blocks == 1);
+  }
+  CHECK(ctx.step().stats().blocks == 0);
+  CHECK_THROWS_WITH_AS((void)x.value(), doctest::Contains("destroyed"), Error);
+  CHECK_THROWS_AS((void)x.tape(), Error);
+  CHECK_THROWS_AS((void)x.needs_grad(), Error);
+}
+
+TEST_CASE("an evaluation forward of any depth holds two activations at a time") {
+  Context ctx({.threads = 1});
+  constexpr std::size_t kBytes = 1000 * sizeof(float);
+  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
+  Var x = tape.input(full(ctx.step(), {1000}, DType::f32, 1));
+  for (int depth = 0; depth < 100; ++depth) x = ops::relu(x);
+  CHECK(ctx.step().stats().blocks == 1);
+  CHECK(ctx.step().stats().peak < 3 * kBytes);
+  CHECK(get(x.value(), 999) == 1);
+}
+
+TEST_CASE("backward frees each operation's memory as it goes") {
+  Context ctx({.threads = 1});
+  constexpr int kDepth = 100;
+  constexpr std::size_t kBytes = 1000 * sizeof(float);
+  const auto w = make_param(ctx, {1000}, 0.5);
+  Tape tape(ctx);
+  std::optional<Var> x = tape.param(*w);
+  for (int depth = 0; depth < kDepth; ++depth) x = ops::silu(*x);
+  const Var loss = ops::sum(*x);
+  x.reset();
+  const std::size_t held = ctx.step().stats().used;
+  CHECK(held >= (kDepth - 1) * kBytes);  // silu's backward needs its inputs
+  tape.backward(loss);
+  // At its worst the pass adds two gradients to what the forward pass held.
+  CHECK(ctx.step().stats().peak < held + 3 * kBytes);
+  CHECK(ctx.step().stats().used < kBytes);  // what is left is the loss
+  CHECK(std::isfinite(get(w->grad, 0)));
+}
+
+TEST_CASE("the same step takes the same addresses, so a frozen arena serves it") {
+  Context ctx({.threads = 1});
+  const auto w = make_param(ctx, {1000}, 0.5);
+  Tape tape(ctx);
+  const std::byte* first = nullptr;
+  for (int step = 0; step < 3; ++step) {
+    tape.reset();
+    w->grad_written = false;
+    const Var y = ops::gelu(ops::scale(tape.param(*w), 2));
+    const Var loss = ops::mean(y);
+    tape.backward(loss);
+    if (step == 0) {
+      first = y.value().raw();
+      ctx.step().freeze();
+    }
+    CHECK(y.value().raw() == first);
+  }
 }
