@@ -33,25 +33,51 @@ void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y) {
   }
 }
 
+/// dx of one pixel that a single window holds: the usual case, windows side by side.
+template <class T>
+void collect_one(const T* dy, float share, std::int64_t channels, T* dx, GradMode mode) {
+  if (mode == GradMode::overwrite) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < channels; ++j) dx[j] = from_float<T>(as_float(dy[j]) * share);
+  } else {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < channels; ++j)
+      dx[j] = from_float<T>(as_float(dx[j]) + as_float(dy[j]) * share);
+  }
+}
+
+/// dx of one pixel that any number of windows hold; `dy` begins at its sample.
+template <class T>
+void collect(
+    const PoolGeometry& g, IndexRange rows, IndexRange columns, const T* dy, T* dx, GradMode mode) {
+  for (std::int64_t c = 0; c < g.c; c += kLanes) {
+    const std::int64_t lanes = std::min(kLanes, g.c - c);
+    float sum[kLanes];
+    for (std::int64_t j = 0; j < lanes; ++j)
+      sum[j] = mode == GradMode::accumulate ? as_float(dx[c + j]) : 0.0F;
+    for (std::int64_t p = rows.begin; p < rows.end; ++p)
+      for (std::int64_t q = columns.begin; q < columns.end; ++q) {
+        const float share = 1.0F / static_cast<float>(g.divisor(p, q));
+        const T* from = dy + (p * g.q + q) * g.c + c;
+        for (std::int64_t j = 0; j < lanes; ++j) sum[j] += as_float(from[j]) * share;
+      }
+    for (std::int64_t j = 0; j < lanes; ++j) dx[c + j] = from_float<T>(sum[j]);
+  }
+}
+
 /// The gradient of row `nh` of x: each element collects its share from the windows over it.
 template <class T>
 void input_row(const PoolGeometry& g, std::int64_t nh, const T* dy, T* dx, GradMode mode) {
   const IndexRange rows = g.windows_over_row(nh % g.h);
+  const T* sample = dy + nh / g.h * g.p * g.q * g.c;
   for (std::int64_t w = 0; w < g.w; ++w) {
     const IndexRange columns = g.windows_over_column(w);
-    for (std::int64_t c = 0; c < g.c; c += kLanes) {
-      const std::int64_t lanes = std::min(kLanes, g.c - c);
-      T* out = dx + (nh * g.w + w) * g.c + c;
-      float sum[kLanes];
-      for (std::int64_t j = 0; j < lanes; ++j)
-        sum[j] = mode == GradMode::accumulate ? as_float(out[j]) : 0.0F;
-      for (std::int64_t p = rows.begin; p < rows.end; ++p)
-        for (std::int64_t q = columns.begin; q < columns.end; ++q) {
-          const float share = 1.0F / static_cast<float>(g.divisor(p, q));
-          const T* from = dy + ((nh / g.h * g.p + p) * g.q + q) * g.c + c;
-          for (std::int64_t j = 0; j < lanes; ++j) sum[j] += as_float(from[j]) * share;
-        }
-      for (std::int64_t j = 0; j < lanes; ++j) out[j] = from_float<T>(sum[j]);
+    T* out = dx + (nh * g.w + w) * g.c;
+    if (rows.size() == 1 && columns.size() == 1) {
+      const float share = 1.0F / static_cast<float>(g.divisor(rows.begin, columns.begin));
+      collect_one(sample + (rows.begin * g.q + columns.begin) * g.c, share, g.c, out, mode);
+    } else {
+      collect(g, rows, columns, sample, out, mode);
     }
   }
 }

@@ -12,12 +12,15 @@ namespace {
 constexpr std::int64_t kBlock = 32;
 /// Rows added up in registers before the sums in memory are touched.
 constexpr std::int64_t kUnrolled = 4;
+/// Rows of dx that are written before those of dresidual.
+constexpr std::int64_t kWritten = 8;
 
 /// Per lane, in the workspace.
 struct Lanes {
   float *scale, *shift;      ///< bn(x) = x * scale + shift
   float* mean;               ///< x - mean is summed: a large mean must not drown the sum
   float *constant, *factor;  ///< dx = scale * g + factor * x + constant
+  float* joined;             ///< sums of g, then of g * (x - mean), over all rows
   float* sums;               ///< of a chunk: g, g * (x - mean), and the same of a block
   Lanes(float* workspace, std::int64_t width)
       : scale(workspace),
@@ -25,7 +28,8 @@ struct Lanes {
         mean(workspace + 2 * width),
         constant(workspace + 3 * width),
         factor(workspace + 4 * width),
-        sums(workspace + 5 * width) {}
+        joined(workspace + 5 * width),
+        sums(workspace + 7 * width) {}
 };
 
 /// The gradient of bn(x) as a function of the element: dy * act'(bn(x) [+ residual]).
@@ -74,10 +78,11 @@ void add_rows(Gradient g,
   }
 }
 
-/// out (+)= value(element, lane), for rows [0, rows) of `lanes` elements.
+/// out (+)= value(element, lane), for rows [begin, end) of `lanes` elements.
 template <class T, class Value>
-void write_rows(GradMode mode, std::int64_t rows, std::int64_t lanes, T* out, Value value) {
-  for (std::int64_t row = 0; row < rows; ++row) {
+void write_rows(
+    GradMode mode, std::int64_t begin, std::int64_t end, std::int64_t lanes, T* out, Value value) {
+  for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t first = row * lanes;
     if (mode == GradMode::overwrite) {
       LEARN_VECTORIZE
@@ -140,7 +145,24 @@ void reduce(ThreadPool& threads,
            tail + width);
 }
 
-/// Adds up the chunks of one channel; writes its parameters' gradients and dx's coefficients.
+/// Adds up the chunks' sums and the tail's, for lanes [begin, end) of both kinds.
+void join_chunks(const ChannelFolding& folding,
+                 const Lanes& lane,
+                 std::int64_t begin,
+                 std::int64_t end) {
+  constexpr std::int64_t kJoined = 64;
+  for (std::int64_t first = begin; first < end; first += kJoined) {
+    const std::int64_t lanes = std::min(kJoined, end - first);
+    double sum[kJoined] = {};
+    for (std::int64_t chunk = 0; chunk <= folding.chunks(); ++chunk) {
+      const float* part = lane.sums + 4 * folding.width * chunk + first;
+      for (std::int64_t j = 0; j < lanes; ++j) sum[j] += static_cast<double>(part[j]);
+    }
+    for (std::int64_t j = 0; j < lanes; ++j) lane.joined[first + j] = static_cast<float>(sum[j]);
+  }
+}
+
+/// Writes the gradients of one channel's parameters and dx's coefficients.
 template <class T>
 void finish_channel(const BatchNormBackwardArgs<T>& args,
                     const ChannelFolding& folding,
@@ -148,12 +170,9 @@ void finish_channel(const BatchNormBackwardArgs<T>& args,
                     std::int64_t c) {
   double sum = 0;
   double sum_x = 0;
-  for (std::int64_t chunk = 0; chunk <= folding.chunks(); ++chunk) {
-    const float* part = lane.sums + 4 * folding.width * chunk;
-    for (std::int64_t v = c; v < folding.width; v += folding.channels) {
-      sum += static_cast<double>(part[v]);
-      sum_x += static_cast<double>(part[folding.width + v]);
-    }
+  for (std::int64_t v = c; v < folding.width; v += folding.channels) {
+    sum += static_cast<double>(lane.joined[v]);
+    sum_x += static_cast<double>(lane.joined[folding.width + v]);
   }
   const auto rstd = static_cast<double>(args.rstd[c]);
   const double sum_xhat = sum_x * rstd;
@@ -178,6 +197,8 @@ void keep_scale_only(const ChannelFolding& folding, const Lanes& lane) {
   std::fill_n(lane.constant, folding.width, 0.0F);
 }
 
+/// Writes dx, then dresidual, block by block: so both find x and dy in the first-level cache, and
+/// they may be the same memory.
 template <bool with_residual, class T, class Slope>
 void write_gradients(ThreadPool& threads,
                      const BatchNormBackwardArgs<T>& args,
@@ -186,22 +207,22 @@ void write_gradients(ThreadPool& threads,
                      Slope slope) {
   folding.for_pieces(threads, [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
     const auto g = gradient_at<with_residual>(args, lane, slope, first);
-    const T* x = args.x + first;
-    const T* dy = args.dy + first;
-    const Lanes at = lane;
-    if (args.dx != nullptr)
-      simd::run([=, dx = args.dx + first, mode = args.dx_mode] {
-        write_rows(mode, rows, lanes, dx, [=](std::int64_t i, std::int64_t j) {
-          return at.scale[j] * g(i, j) + (at.factor[j] * as_float(x[i]) + at.constant[j]);
-        });
-      });
-    if (args.dresidual == nullptr) return;
-    simd::run([=, out = args.dresidual + first, mode = args.dresidual_mode] {
+    const auto dx = [=](std::int64_t i, std::int64_t j) {
+      return lane.scale[j] * g(i, j) + (lane.factor[j] * as_float(g.x[i]) + lane.constant[j]);
+    };
+    const auto dresidual = [=](std::int64_t i, std::int64_t j) {
       if constexpr (with_residual)
-        write_rows(mode, rows, lanes, out, g);
+        return g(i, j);
       else
-        write_rows(
-            mode, rows, lanes, out, [=](std::int64_t i, std::int64_t) { return as_float(dy[i]); });
+        return as_float(g.dy[i]);
+    };
+    simd::run([=] {
+      for (std::int64_t row = 0; row < rows; row += kWritten) {
+        const std::int64_t stop = std::min(row + kWritten, rows);
+        if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + first, dx);
+        if (args.dresidual != nullptr)
+          write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + first, dresidual);
+      }
     });
   });
 }
@@ -221,9 +242,11 @@ void batch_norm_backward(ThreadPool& threads,
   const auto run = [&]<bool with_residual>(auto slope) {
     if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
       reduce<with_residual>(threads, args, folding, lane, slope);
-      threads.parallel_for(args.channels, 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t c = begin; c < end; ++c) finish_channel(args, folding, lane, c);
-      });
+      simd::parallel_for(
+          threads, 2 * folding.width, 512, [=](std::int64_t begin, std::int64_t end) {
+            join_chunks(folding, lane, begin, end);
+          });
+      for (std::int64_t c = 0; c < args.channels; ++c) finish_channel(args, folding, lane, c);
       folding.repeat(lane.factor);
       folding.repeat(lane.constant);
     }

@@ -73,32 +73,64 @@ struct ChunkMoments {
   }
 };
 
-/// What the chunks found, made into one mean and sum of squares per channel.
-void combine(const ChannelFolding& folding,
-             float* workspace,
-             std::int64_t channel,
-             double& mean,
-             double& squares) {
+/// Lanes joined at once.
+constexpr std::int64_t kJoined = 64;
+
+/// Joins the chunks' moments of lanes [begin, end), at most `kJoined`, into `out`. A lane without
+/// values, which a small tensor has, gets zeros.
+void join_chunks(const ChannelFolding& folding,
+                 float* parts,
+                 std::int64_t begin,
+                 std::int64_t end,
+                 const Moments& out) {
+  double mean[kJoined] = {};
+  double squares[kJoined] = {};
   const std::int64_t chunks = folding.chunks();
-  double count = 0;
-  mean = 0;
-  squares = 0;
-  const auto add = [&](std::int64_t rows, float part_mean, float part_squares) {
-    const auto n = static_cast<double>(rows);
-    count += n;
-    const double step = static_cast<double>(part_mean) - mean;
-    mean += step * n / count;
-    squares += static_cast<double>(part_squares) + step * step * n * (count - n) / count;
+  const std::int64_t lanes = end - begin;
+  const auto for_parts = [=](auto body) {
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const std::int64_t rows = folding.rows * (chunk + 1) / chunks - folding.rows * chunk / chunks;
+      const ChunkMoments part(parts, folding.width, chunk);
+      body(static_cast<double>(rows), part.total.mean + begin, part.total.squares + begin, lanes);
+    }
+    const ChunkMoments tail(parts, folding.width, chunks);
+    const std::int64_t in_tail = std::clamp<std::int64_t>(folding.tail - begin, 0, lanes);
+    body(1.0, tail.total.mean + begin, tail.total.squares + begin, in_tail);
   };
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const ChunkMoments part(workspace, folding.width, chunk);
-    const std::int64_t rows = folding.rows * (chunk + 1) / chunks - folding.rows * chunk / chunks;
-    for (std::int64_t lane = channel; lane < folding.width; lane += folding.channels)
-      add(rows, part.total.mean[lane], part.total.squares[lane]);
+  for_parts([&](double rows, const float* part_mean, const float*, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j) mean[j] += rows * static_cast<double>(part_mean[j]);
+  });
+  for (std::int64_t j = 0; j < lanes; ++j) mean[j] /= std::max(1.0, folding.lane_rows(begin + j));
+  for_parts([&](double rows, const float* part_mean, const float* part_squares, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double off = static_cast<double>(part_mean[j]) - mean[j];
+      squares[j] += static_cast<double>(part_squares[j]) + rows * off * off;
+    }
+  });
+  for (std::int64_t j = 0; j < lanes; ++j) {
+    out.mean[begin + j] = static_cast<float>(mean[j]);
+    out.squares[begin + j] = static_cast<float>(squares[j]);
   }
-  const ChunkMoments tail(workspace, folding.width, chunks);
-  for (std::int64_t lane = channel; lane < folding.tail; lane += folding.channels)
-    add(1, tail.total.mean[lane], 0);
+}
+
+/// Joins the lanes of one channel.
+void join_lanes(const ChannelFolding& folding,
+                const Moments& lanes,
+                std::int64_t channel,
+                double& mean,
+                double& squares) {
+  double count = 0;
+  double sum = 0;
+  for (std::int64_t v = channel; v < folding.width; v += folding.channels) {
+    count += folding.lane_rows(v);
+    sum += folding.lane_rows(v) * static_cast<double>(lanes.mean[v]);
+  }
+  mean = sum / count;
+  squares = 0;
+  for (std::int64_t v = channel; v < folding.width; v += folding.channels) {
+    const double off = static_cast<double>(lanes.mean[v]) - mean;
+    squares += static_cast<double>(lanes.squares[v]) + folding.lane_rows(v) * off * off;
+  }
 }
 
 }  // namespace
@@ -110,7 +142,8 @@ void batch_norm_statistics(ThreadPool& threads,
   const ChannelFolding folding(args.rows, args.channels);
   const std::int64_t width = folding.width;
   float* origin = workspace;
-  float* parts = workspace + width;
+  const Moments joined{workspace + width, workspace + 2 * width};
+  float* parts = workspace + 3 * width;
   for (std::int64_t c = 0; c < args.channels; ++c) origin[c] = as_float(args.x[c]);
   folding.repeat(origin);
   const T* x = args.x;
@@ -127,27 +160,33 @@ void batch_norm_statistics(ThreadPool& threads,
         });
       });
   const ChunkMoments tail(parts, width, folding.chunks());
-  for (std::int64_t j = 0; j < folding.tail; ++j)
+  for (std::int64_t j = 0; j < folding.tail; ++j) {
     tail.total.mean[j] = as_float(args.x[folding.rows * width + j]) - origin[j];
+    tail.total.squares[j] = 0;
+  }
+  threads.parallel_for(width, 4 * kJoined, [=](std::int64_t begin, std::int64_t end) {
+    simd::run([=] {
+      for (std::int64_t lane = begin; lane < end; lane += kJoined)
+        join_chunks(folding, parts, lane, std::min(lane + kJoined, end), joined);
+    });
+  });
 
   const auto count = static_cast<double>(args.rows);
   const auto momentum = static_cast<double>(args.momentum);
   const auto move = [momentum](float& running, double batch) {
     running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * batch);
   };
-  threads.parallel_for(args.channels, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t c = begin; c < end; ++c) {
-      double mean = 0;
-      double squares = 0;
-      combine(folding, parts, c, mean, squares);
-      mean += static_cast<double>(origin[c]);
-      args.mean[c] = static_cast<float>(mean);
-      args.rstd[c] =
-          static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(args.eps)));
-      move(args.running_mean[c], mean);
-      move(args.running_var[c], squares / (count - 1));
-    }
-  });
+  for (std::int64_t c = 0; c < args.channels; ++c) {
+    double mean = 0;
+    double squares = 0;
+    join_lanes(folding, joined, c, mean, squares);
+    mean += static_cast<double>(origin[c]);
+    args.mean[c] = static_cast<float>(mean);
+    args.rstd[c] =
+        static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(args.eps)));
+    move(args.running_mean[c], mean);
+    move(args.running_var[c], squares / (count - 1));
+  }
 }
 
 template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<float>&, float*);

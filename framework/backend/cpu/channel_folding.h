@@ -29,6 +29,10 @@ struct ChannelFolding {
   [[nodiscard]] std::int64_t chunks() const noexcept {
     return ThreadPool::chunk_count(rows, grain());
   }
+  /// Values in lane `v`: one per row, and one of the tail.
+  [[nodiscard]] double lane_rows(std::int64_t v) const noexcept {
+    return static_cast<double>(v < tail ? rows + 1 : rows);
+  }
   /// Repeats the first `channels` values for all lanes.
   void repeat(float* lanes) const {
     for (std::int64_t v = channels; v < width; ++v) lanes[v] = lanes[v - channels];

@@ -85,6 +85,53 @@ void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y, Winner
   }
 }
 
+/// The windows that hold one pixel of x, and where the pixel is, padding counted.
+struct Holders {
+  IndexRange rows, columns{};
+  std::int64_t row, column = 0;
+};
+
+/// dx of one pixel that a single window holds: the usual case, windows side by side.
+template <class T, class Winner>
+void collect_one(
+    const Winner* winner, const T* dy, Winner offset, std::int64_t channels, T* dx, GradMode mode) {
+  if (mode == GradMode::overwrite) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < channels; ++j)
+      dx[j] = from_float<T>(winner[j] == offset ? as_float(dy[j]) : 0.0F);
+  } else {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < channels; ++j)
+      dx[j] = from_float<T>(as_float(dx[j]) + (winner[j] == offset ? as_float(dy[j]) : 0.0F));
+  }
+}
+
+/// dx of one pixel that any number of windows hold; `winner` and `dy` begin at its sample.
+template <class T, class Winner>
+void collect(const PoolGeometry& g,
+             const Holders& holders,
+             const Winner* winner,
+             const T* dy,
+             T* dx,
+             GradMode mode) {
+  for (std::int64_t c = 0; c < g.c; c += kLanes) {
+    const std::int64_t lanes = std::min(kLanes, g.c - c);
+    float sum[kLanes];
+    for (std::int64_t j = 0; j < lanes; ++j)
+      sum[j] = mode == GradMode::accumulate ? as_float(dx[c + j]) : 0.0F;
+    for (std::int64_t p = holders.rows.begin; p < holders.rows.end; ++p)
+      for (std::int64_t q = holders.columns.begin; q < holders.columns.end; ++q) {
+        const std::int64_t r = holders.row - p * g.options.stride_h;
+        const std::int64_t s = holders.column - q * g.options.stride_w;
+        const auto offset = static_cast<Winner>(r * g.options.window_w + s);
+        const std::int64_t window = (p * g.q + q) * g.c + c;
+        for (std::int64_t j = 0; j < lanes; ++j)
+          sum[j] += winner[window + j] == offset ? as_float(dy[window + j]) : 0.0F;
+      }
+    for (std::int64_t j = 0; j < lanes; ++j) dx[c + j] = from_float<T>(sum[j]);
+  }
+}
+
 /// The gradient of row `nh` of x: each element collects from the windows it won.
 template <class T, class Winner>
 void input_row(const PoolGeometry& g,
@@ -94,25 +141,22 @@ void input_row(const PoolGeometry& g,
                T* dx,
                GradMode mode) {
   const std::int64_t h = nh % g.h;
-  const IndexRange rows = g.windows_over_row(h);
+  const std::int64_t sample = nh / g.h * g.p * g.q * g.c;
+  Holders holders{.rows = g.windows_over_row(h), .row = h + g.options.pad_h};
   for (std::int64_t w = 0; w < g.w; ++w) {
-    const IndexRange columns = g.windows_over_column(w);
-    for (std::int64_t c = 0; c < g.c; c += kLanes) {
-      const std::int64_t lanes = std::min(kLanes, g.c - c);
-      T* out = dx + (nh * g.w + w) * g.c + c;
-      float sum[kLanes];
-      for (std::int64_t j = 0; j < lanes; ++j)
-        sum[j] = mode == GradMode::accumulate ? as_float(out[j]) : 0.0F;
-      for (std::int64_t p = rows.begin; p < rows.end; ++p)
-        for (std::int64_t q = columns.begin; q < columns.end; ++q) {
-          const std::int64_t r = h + g.options.pad_h - p * g.options.stride_h;
-          const std::int64_t s = w + g.options.pad_w - q * g.options.stride_w;
-          const auto offset = static_cast<Winner>(r * g.options.window_w + s);
-          const std::int64_t window = ((nh / g.h * g.p + p) * g.q + q) * g.c + c;
-          for (std::int64_t j = 0; j < lanes; ++j)
-            sum[j] += winner[window + j] == offset ? as_float(dy[window + j]) : 0.0F;
-        }
-      for (std::int64_t j = 0; j < lanes; ++j) out[j] = from_float<T>(sum[j]);
+    holders.columns = g.windows_over_column(w);
+    holders.column = w + g.options.pad_w;
+    T* out = dx + (nh * g.w + w) * g.c;
+    if (holders.rows.size() == 1 && holders.columns.size() == 1) {
+      const std::int64_t p = holders.rows.begin;
+      const std::int64_t q = holders.columns.begin;
+      const std::int64_t r = holders.row - p * g.options.stride_h;
+      const std::int64_t s = holders.column - q * g.options.stride_w;
+      const std::int64_t window = sample + (p * g.q + q) * g.c;
+      const auto offset = static_cast<Winner>(r * g.options.window_w + s);
+      collect_one(winner + window, dy + window, offset, g.c, out, mode);
+    } else {
+      collect(g, holders, winner + sample, dy + sample, out, mode);
     }
   }
 }
