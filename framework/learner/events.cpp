@@ -191,6 +191,7 @@ void Learner::drive(Activity activity, FunctionRef<void()> body) {
       learn.cancelled_.reset();
       learn.running_ = {};
       learn.state_.gradients_held = false;
+      learn.state_.training = false;
       learn.state_.activity = Activity::none;
     }
   };

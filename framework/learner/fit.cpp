@@ -34,7 +34,6 @@ void Learner::fit(std::int64_t epochs, const LrSpec& lrs) {
 void Learner::train(std::int64_t epochs) {
   params().commit_buffers();
   sync_step_clock();
-  state_.training = true;
   state_.epoch = 0;
   state_.epochs = epochs;
   state_.fit_first_batch = state_.batch_clock;
@@ -42,11 +41,13 @@ void Learner::train(std::int64_t epochs) {
   state_.fit_first_step = state_.step_clock;
   state_.fit_steps = state_.fit_batches;
   run(Scope::train, [&] {
-    for (; state_.epoch < epochs && !cancelled_; ++state_.epoch)
+    for (; state_.epoch < epochs && !cancelled_; ++state_.epoch) {
+      state_.training = true;
       run(Scope::epoch, [&] {
         train_pass();
         if (!cancelled_ && valid_ != nullptr) validation_pass();
       });
+    }
   });
 }
 

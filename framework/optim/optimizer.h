@@ -75,6 +75,8 @@ class Optimizer {
 
   [[nodiscard]] nn::ParamStore& store() const noexcept { return store_; }
   [[nodiscard]] const OptimizerOptions& options() const noexcept { return options_; }
+  /// Changes `options().flat`. The results stay the same bits.
+  void set_flat(bool flat) noexcept { options_.flat = flat; }
   /// The device-resident control block of the step: one u8 tensor holding a StepControl.
   [[nodiscard]] Tensor& control() noexcept { return control_; }
   /// Reads the control block on the host; waits for the device.

@@ -167,15 +167,19 @@ class Data final : public BatchSource {
 struct Training {
   explicit Training(std::vector<std::int64_t> train_sizes = {2, 2},
                     std::vector<std::int64_t> valid_sizes = {2},
-                    LearnerOptions options = {})
+                    LearnerOptions options = {},
+                    nn::Model model = make_scale())
       : train(std::move(train_sizes)),
         valid(std::move(valid_sizes)),
         learn(ctx,
-              nn::make_model<Scale>("scale", {kFeatures}, static_cast<int>(kFeatures)),
+              std::move(model),
               train,
               valid.batches() > 0 ? &valid : nullptr,
               with_loss(std::move(options))) {}
 
+  static nn::Model make_scale() {
+    return nn::make_model<Scale>("scale", {kFeatures}, static_cast<int>(kFeatures));
+  }
   static LearnerOptions with_loss(LearnerOptions options) {
     options.loss = square_loss();
     return options;

@@ -1,0 +1,41 @@
+#include "callbacks/early_stopping.h"
+
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+
+namespace learn::callbacks {
+
+EarlyStopping::EarlyStopping(const EarlyStoppingOptions& options)
+    : monitor_(options.monitor, options.better, options.min_delta), patience_(options.patience) {
+  check<UsageError>(
+      patience_ >= 1, "early_stopping: patience must be at least 1, got {}", patience_);
+}
+
+void EarlyStopping::visit_state(StateVisitor& visitor) {
+  visitor.visit("waited", waited_);
+  bool known = monitor_.best().has_value();
+  double best = monitor_.best().value_or(0);
+  visitor.visit("known", known);
+  visitor.visit("best", best);
+  if (visitor.loading()) monitor_.restore(known ? std::optional(best) : std::nullopt);
+}
+
+void EarlyStopping::train_begin(Learner& learn) {
+  monitor_.check_known(learn);
+  monitor_.reset();
+  waited_ = 0;
+}
+
+void EarlyStopping::epoch_end(Learner& learn) {
+  if (monitor_.improves(monitor_.value(learn))) {
+    waited_ = 0;
+    return;
+  }
+  if (++waited_ < patience_) return;
+  log::info("[early_stopping] {} has not improved for {} epochs: training ends",
+            monitor_.name(),
+            waited_);
+  learn.cancel(Scope::train);
+}
+
+}  // namespace learn::callbacks

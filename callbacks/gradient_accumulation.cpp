@@ -1,0 +1,74 @@
+#include "callbacks/gradient_accumulation.h"
+
+#include "framework/backend/elementwise.h"
+#include "framework/backend/fill.h"
+#include "framework/learner/learner.h"
+
+namespace learn::callbacks {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+GradientAccumulation::GradientAccumulation(const AccumulateEvery& every) : every_(every) {
+  check<UsageError>(
+      every.batches >= 0 && every.samples >= 0 && (every.batches == 0) != (every.samples == 0),
+      "gradient_accumulation: give a positive number of batches or of samples, got batches={}, "
+      "samples={}",
+      every.batches,
+      every.samples);
+}
+
+std::vector<std::string> GradientAccumulation::claims() const { return {"accumulate gradients"}; }
+
+void GradientAccumulation::train_begin(Learner& learn) {
+  const BatchSource& source = learn.train_source();
+  const std::int64_t batches = source.batches();
+  // All batches of a pass have one size, but for the last.
+  const std::int64_t window = every_.batches > 0
+                                  ? every_.batches
+                                  : ceil_div(every_.samples, ceil_div(source.samples(), batches));
+  learn.state().fit_steps = learn.state().epochs * ceil_div(batches, window);
+}
+
+/// The loss is a mean over its batch. With n_i samples in batch i, the big batch's gradient is the
+/// sum of n_i g_i / sum of n_i. Each backward pass is seeded with n_i / n_0, usually 1, which keeps
+/// half gradients in the range they have without accumulation; n_0 / sum follows in f32 at the end.
+void GradientAccumulation::backward_begin(Learner& learn) {
+  TrainState& state = learn.state();
+  const std::int64_t samples = state.batch.size();
+  if (!state.gradients_held) {
+    window_batches_ = 0;
+    window_samples_ = 0;
+    reference_ = samples;
+  }
+  ++window_batches_;
+  window_samples_ += samples;
+  if (samples != reference_) {
+    const double weight = static_cast<double>(samples) / static_cast<double>(reference_);
+    if (!state.seed.defined()) {
+      state.seed = learn.context().empty({1}, DType::f32);
+      backend::fill(learn.context(), state.seed, 1);
+    }
+    backend::scale(learn.context(), state.seed, weight, state.seed);
+  }
+  const bool full =
+      every_.batches > 0 ? window_batches_ >= every_.batches : window_samples_ >= every_.samples;
+  const bool last = state.batch_in_pass + 1 >= state.batches;
+  if (!full && !last) learn.defer_step();
+}
+
+void GradientAccumulation::backward_end(Learner& learn) {
+  if (learn.state().deferred) return;
+  nn::ParamStore& params = learn.params();
+  const double factor = static_cast<double>(reference_) / static_cast<double>(window_samples_);
+  for (int group = 0; factor != 1 && group < params.groups(); ++group)
+    for (const nn::Segment& run : params.segments(group)) {
+      Tensor grads = params.flat_grad().range(run.begin, run.count);
+      backend::scale(learn.context(), grads, factor, grads);
+    }
+  learn.grads_unscaled();
+}
+
+}  // namespace learn::callbacks

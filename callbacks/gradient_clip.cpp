@@ -1,0 +1,36 @@
+#include "callbacks/gradient_clip.h"
+
+#include "framework/backend/cast.h"
+#include "framework/learner/learner.h"
+#include "framework/optim/gradients.h"
+#include "framework/tensor/factory.h"
+
+#include <cmath>
+#include <limits>
+
+namespace learn::callbacks {
+
+GradientClip::GradientClip(float limit, ClipBy by) : limit_(limit), by_(by) {
+  check<UsageError>(std::isfinite(limit) && limit > 0,
+                    "gradient_clip: the limit must be positive and finite, got {}",
+                    limit);
+}
+
+std::vector<std::string> GradientClip::claims() const {
+  return {by_ == ClipBy::norm ? "clip gradients by norm" : "clip gradients by value"};
+}
+
+void GradientClip::step_begin(Learner& learn) {
+  nn::ParamStore& params = learn.grads();
+  Tensor& control = learn.optimizer().control();
+  if (by_ == ClipBy::value) return optim::clip_gradient_value(params, limit_, control);
+  if (!norm_.defined()) norm_ = Tensor(learn.context().persistent(), {1}, DType::f32);
+  optim::clip_gradient_norm(params, limit_, norm_, control);
+}
+
+double GradientClip::last_norm(Learner& learn) const {
+  if (!norm_.defined()) return std::numeric_limits<double>::quiet_NaN();
+  return get(backend::to_host(learn.context(), norm_), 0);
+}
+
+}  // namespace learn::callbacks

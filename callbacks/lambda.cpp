@@ -1,0 +1,22 @@
+#include "callbacks/lambda.h"
+
+#include "framework/learner/learner.h"
+
+namespace learn::callbacks {
+
+LambdaCallback::LambdaCallback(Event event, Action action, std::string name, int order)
+    : event_(event), action_(std::move(action)), name_(std::move(name)), order_(order) {
+  check<UsageError>(action_ != nullptr, "callback '{}' was given no function", name_);
+}
+
+LambdaCallback& on(
+    Learner& learn, Event event, LambdaCallback::Action action, std::string name, int order) {
+  auto owned = std::make_unique<LambdaCallback>(event, std::move(action), std::move(name), order);
+  LambdaCallback& callback = *owned;
+  EventSet events;
+  events.set(static_cast<std::size_t>(event));
+  learn.insert(std::move(owned), events);
+  return callback;
+}
+
+}  // namespace learn::callbacks

@@ -1,0 +1,168 @@
+#include "callbacks/mixed_precision.h"
+
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+#include "framework/optim/gradients.h"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace learn::callbacks {
+namespace {
+
+constexpr float kStaticScale = 512;          // fastai's notebook of 2018
+constexpr float kFirstDynamicScale = 65536;  // 2^16: fastai 1, torch.amp
+
+/// A copy of the loss scale as the one f32 element that a backward pass takes as its seed.
+Tensor seed_from(Context& ctx, const Tensor& control) {
+  constexpr auto kAt = static_cast<std::int64_t>(offsetof(StepControl, loss_scale));
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(StepControl::loss_scale));
+  const Storage memory = ctx.step().allocate(kBytes);
+  Tensor bytes(memory, 0, {kBytes}, DType::u8);
+  backend::copy(ctx, control.range(kAt, kBytes), bytes);
+  return {memory, 0, {1}, DType::f32};
+}
+
+}  // namespace
+
+MixedPrecision::MixedPrecision(const MixedPrecisionOptions& options) : options_(options) {
+  check<UsageError>(
+      is_half(options.dtype), "mixed precision needs f16 or bf16, not {}", options.dtype);
+  check<UsageError>(scales() || !options.loss_scale,
+                    "mixed precision in bf16 needs no loss scale: leave it out");
+  if (!scales()) return;
+  const LossScaleOptions& scaling = options.scaling;
+  const float scale =
+      options.loss_scale.value_or(scaling.dynamic ? kFirstDynamicScale : kStaticScale);
+  options_.loss_scale = scale;
+  check<UsageError>(std::isfinite(scale) && scale > 0,
+                    "the loss scale must be positive and finite, got {}",
+                    scale);
+  if (!scaling.dynamic) return;
+  check<UsageError>(scaling.floor > 0 && scaling.floor <= scale && scale <= scaling.ceiling,
+                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
+                    scale,
+                    scaling.floor,
+                    scaling.ceiling);
+  check<UsageError>(scaling.factor > 1 && scaling.growth_interval >= 1,
+                    "the loss scale must grow by a factor above 1 after at least 1 step, got {} "
+                    "after {}",
+                    scaling.factor,
+                    scaling.growth_interval);
+}
+
+std::vector<std::string> MixedPrecision::claims() const { return {"set the precision"}; }
+
+void MixedPrecision::visit_state(StateVisitor& visitor) { visitor.visit("scale_set", scale_set_); }
+
+void MixedPrecision::enter(Learner& learn) {
+  entered_ = true;
+  flat_before_ = learn.optimizer().options().flat;
+  learn.optimizer().set_flat(options_.flat_master);
+  learn.params().set_working_dtype(options_.dtype);
+}
+
+void MixedPrecision::leave(Learner& learn) {
+  if (!entered_) return;
+  entered_ = false;
+  learn.optimizer().set_flat(flat_before_);
+  learn.params().set_working_dtype(DType::f32);
+}
+
+void MixedPrecision::train_begin(Learner& learn) {
+  if (!scale_set_)
+    backend::set_loss_scale(
+        learn.context(), options_.loss_scale.value_or(1), learn.optimizer().control());
+  scale_set_ = true;
+  const StepControl control = learn.optimizer().read_control();
+  epoch_steps_ = control.step;
+  epoch_skipped_ = control.skipped;
+  enter(learn);
+}
+
+void MixedPrecision::train_end(Learner& learn) { leave(learn); }
+
+void MixedPrecision::error(Learner& learn, const std::exception&) { leave(learn); }
+
+void MixedPrecision::validate_begin(Learner& learn) {
+  if (learn.state().activity != Activity::fit) enter(learn);
+}
+
+void MixedPrecision::validate_end(Learner& learn) {
+  if (learn.state().activity != Activity::fit) leave(learn);
+}
+
+void MixedPrecision::batch_begin(Learner& learn) {
+  Tensor& x = learn.state().batch.x;
+  if (x.dtype() == options_.dtype) return;
+  Tensor half = learn.context().empty(x.shape(), options_.dtype);
+  backend::cast(learn.context(), x, half);
+  x = half;
+}
+
+void MixedPrecision::loss_begin(Learner& learn) {
+  learn.state().pred = ops::cast(learn.state().pred, DType::f32);
+}
+
+void MixedPrecision::backward_begin(Learner& learn) {
+  if (scales()) learn.state().seed = seed_from(learn.context(), learn.optimizer().control());
+}
+
+void MixedPrecision::backward_end(Learner& learn) {
+  nn::ParamStore& params = learn.params();
+  Tensor& control = learn.optimizer().control();
+  // What several batches give is added in f32, not in half: the next one overwrites the half.
+  optim::gather_half_gradients(
+      params, control, learn.state().gradients_held ? GradMode::accumulate : GradMode::overwrite);
+  for (std::int64_t i = 0; i < params.size(); ++i)
+    if (is_half(params.slot(i).grad.dtype())) params.slot(i).grad_written = false;
+  if (learn.state().deferred) return;
+  // What is f32 in the model adds up in place, still scaled, until the step is due.
+  optim::unscale_full_gradients(params, control);
+  learn.grads_unscaled();
+}
+
+void MixedPrecision::step_end(Learner& learn) {
+  if (scales())
+    backend::update_loss_scale(learn.context(), options_.scaling, learn.optimizer().control());
+}
+
+/// Skipped steps are normal while the scale finds its place. An epoch in which nothing was learned
+/// is not, and no smaller scale can help once it is at its floor.
+void MixedPrecision::epoch_end(Learner& learn) {
+  const StepControl control = learn.optimizer().read_control();
+  const std::int64_t steps = control.step - std::exchange(epoch_steps_, control.step);
+  const std::int64_t skipped = control.skipped - std::exchange(epoch_skipped_, control.skipped);
+  log::debug(
+      "[mixed_precision] {} steps, {} skipped, loss scale {}", steps, skipped, control.loss_scale);
+  const bool helpless =
+      !scales() || !options_.scaling.dynamic || control.loss_scale <= options_.scaling.floor;
+  if (steps == 0 && skipped > 0 && helpless)
+    fail<DivergedError>(
+        "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "
+        "the learning rate or the scale, or train in fp32",
+        skipped,
+        learn.state().epoch,
+        control.loss_scale);
+}
+
+MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options) {
+  to_fp32(learn);
+  options.dtype = DType::f16;
+  return learn.add<MixedPrecision>(options);
+}
+
+MixedPrecision& to_bf16(Learner& learn) {
+  to_fp32(learn);
+  return learn.add<MixedPrecision>(MixedPrecisionOptions{.dtype = DType::bf16});
+}
+
+void to_fp32(Learner& learn) {
+  if (const auto* present = learn.find<MixedPrecision>()) learn.remove(*present);
+}
+
+}  // namespace learn::callbacks

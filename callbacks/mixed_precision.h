@@ -1,0 +1,86 @@
+#pragma once
+#include "framework/backend/loss_scale_options.h"
+#include "framework/core/dtype.h"
+#include "framework/learner/callback.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace learn::callbacks {
+
+struct MixedPrecisionOptions {
+  /// f16 or bf16: what weights, activations and their gradients are in the model.
+  DType dtype = DType::f16;
+  /// f16: the first loss scale; default 512 if static (the notebook's), else 2^16 (fastai 1's).
+  /// bf16 has the range of f32 and needs none: it must stay unset there.
+  std::optional<float> loss_scale;
+  /// How the scale moves. Static: `scaling.dynamic = false`.
+  LossScaleOptions scaling;
+  /// The optimizer updates masters in one pass over each run of the flat buffers (true) or
+  /// parameter by parameter (false). The same bits either way.
+  bool flat_master = false;
+};
+
+/// Trains in half precision with f32 masters (Micikevicius et al., "Mixed precision training",
+/// 2018):
+///
+///   train_begin     weights to half; BatchNorm's parameters and all statistics stay f32
+///   batch_begin     x to half
+///   loss_begin      predictions to f32, so that the loss is computed in f32
+///   backward_begin  the loss scale is the seed of the backward pass; the loss itself is not scaled
+///   backward_end    half gradients to f32 master gradients, unscaled, looked through for inf, NaN
+///   step_begin      gradients are what they would be in f32: clip, log, read here
+///   (step)          the optimizer updates the masters, decay included, and rounds them into the
+///                   model; a gradient that is not finite makes it, and the update of running
+///                   statistics, do nothing at all
+///   step_end        the scale halves, stays or doubles
+///   train_end       the model is f32 again: its weights are the masters, nothing is rounded
+///
+/// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
+/// predict outside, run in the same half precision. The scale goes on from fit to fit and is part
+/// of a checkpoint (it lives in the optimizer's control block).
+class MixedPrecision final : public Callback {
+ public:
+  /// Throws UsageError for a dtype that is not half, or options that contradict each other.
+  explicit MixedPrecision(const MixedPrecisionOptions& options = {});
+
+  [[nodiscard]] std::string_view name() const override { return "mixed_precision"; }
+  [[nodiscard]] int order() const override { return order::kMixedPrecision; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
+  void visit_state(StateVisitor& visitor) override;
+  [[nodiscard]] const MixedPrecisionOptions& options() const noexcept { return options_; }
+
+  void train_begin(Learner& learn) override;
+  void validate_begin(Learner& learn) override;
+  void batch_begin(Learner& learn) override;
+  void loss_begin(Learner& learn) override;
+  void backward_begin(Learner& learn) override;
+  void backward_end(Learner& learn) override;
+  void step_end(Learner& learn) override;
+  void epoch_end(Learner& learn) override;
+  void validate_end(Learner& learn) override;
+  void train_end(Learner& learn) override;
+  void error(Learner& learn, const std::exception& error) override;
+
+ private:
+  [[nodiscard]] bool scales() const noexcept { return options_.dtype == DType::f16; }
+  void enter(Learner& learn);
+  void leave(Learner& learn);
+
+  MixedPrecisionOptions options_;
+  bool scale_set_ =
+      false;  // the control block holds our scale: from an earlier fit or a checkpoint
+  bool entered_ = false;
+  bool flat_before_ = true;
+  std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
+  std::int64_t epoch_skipped_ = 0;
+};
+
+/// The short forms: adds MixedPrecision to a learner, or takes it away. Calling one again, or
+/// another, replaces what was there; the loss scale begins anew.
+MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options = {});
+MixedPrecision& to_bf16(Learner& learn);
+void to_fp32(Learner& learn);
+
+}  // namespace learn::callbacks

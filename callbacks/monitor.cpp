@@ -1,0 +1,58 @@
+#include "callbacks/monitor.h"
+
+#include "framework/learner/learner.h"
+
+#include <cmath>
+#include <limits>
+
+namespace learn::callbacks {
+
+Better better_from(std::string_view name) {
+  if (name == "auto") return Better::automatic;
+  if (name == "min") return Better::lower;
+  if (name == "max") return Better::higher;
+  fail<UsageError>("unknown mode '{}'; known: auto, max, min", name);
+}
+
+Monitor::Monitor(std::string name, Better better, double min_delta)
+    : name_(std::move(name)), min_delta_(min_delta) {
+  check<UsageError>(std::isfinite(min_delta) && min_delta >= 0,
+                    "min_delta must be finite and not negative, got {}",
+                    min_delta);
+  const bool loss_like =
+      name_.find("loss") != std::string::npos || name_.find("error") != std::string::npos;
+  lower_ = better == Better::automatic ? loss_like : better == Better::lower;
+}
+
+void Monitor::check_known(const Learner& learn) const {
+  if (name_ == "train_loss") return;
+  std::string known = "train_loss";
+  if (learn.valid_source() != nullptr) {
+    if (name_ == "valid_loss") return;
+    known += ", valid_loss";
+    for (const Metric& metric : learn.options().metrics) {
+      if (metric.name == name_) return;
+      known += ", " + metric.name;
+    }
+  }
+  fail<UsageError>("there is no value '{}' to monitor; known here: {}", name_, known);
+}
+
+double Monitor::value(const Learner& learn) const {
+  const TrainState& state = learn.state();
+  if (name_ == "train_loss") return state.train_loss;
+  if (name_ == "valid_loss") return state.valid_loss;
+  for (const auto& [name, value] : state.metrics)
+    if (name == name_) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+bool Monitor::improves(double value) {
+  if (std::isnan(value)) return false;
+  const bool better =
+      !best_ || (lower_ ? value < *best_ - min_delta_ : value > *best_ + min_delta_);
+  if (better) best_ = value;
+  return better;
+}
+
+}  // namespace learn::callbacks

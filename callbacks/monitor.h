@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace learn {
+class Learner;
+}
+
+namespace learn::callbacks {
+
+/// Which way a monitored value gets better; `automatic`: down if its name has "loss" or "error" in
+/// it, else up.
+enum class Better : std::uint8_t { automatic, lower, higher };
+/// "auto", "min" or "max", as options name them. Throws UsageError.
+[[nodiscard]] Better better_from(std::string_view name);
+
+/// A value that is known at the end of an epoch, and the best it has been.
+class Monitor {
+ public:
+  /// `name`: "valid_loss", "train_loss", or a metric of the learner. Throws UsageError unless
+  /// `min_delta` is finite and not negative.
+  explicit Monitor(std::string name, Better better = Better::automatic, double min_delta = 0);
+
+  /// Throws UsageError that lists the known names if the learner will not have such a value.
+  void check_known(const Learner& learn) const;
+  /// NaN if it is not known, because validation was cancelled for instance.
+  [[nodiscard]] double value(const Learner& learn) const;
+  /// Takes a value; true if it is better than the best so far by more than `min_delta`. NaN never
+  /// is; the first number always.
+  bool improves(double value);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool lower_is_better() const noexcept { return lower_; }
+  [[nodiscard]] const std::optional<double>& best() const noexcept { return best_; }
+  void reset() noexcept { best_.reset(); }
+  /// From a checkpoint.
+  void restore(std::optional<double> best) noexcept { best_ = best; }
+
+ private:
+  std::string name_;
+  bool lower_;
+  double min_delta_;
+  std::optional<double> best_;
+};
+
+}  // namespace learn::callbacks

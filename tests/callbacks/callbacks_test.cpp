@@ -1,0 +1,229 @@
+#include "callbacks/early_stopping.h"
+#include "callbacks/gradient_accumulation.h"
+#include "callbacks/gradient_clip.h"
+#include "callbacks/lambda.h"
+#include "callbacks/mixed_precision.h"
+#include "callbacks/registry.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/learner/param_scheduler.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/learner/tracer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace tiny;
+using namespace learn::callbacks;
+
+namespace {
+
+/// A learner whose metric "score" takes the given values, epoch by epoch.
+struct Scored {
+  explicit Scored(std::vector<double> given) : scores(std::move(given)), t({2}, {2}, options()) {}
+  LearnerOptions options() {
+    LearnerOptions out;
+    out.metrics = {{"score", [this](Context&, const Tensor& pred, const Tensor&) {
+                      return scores.at(at++) * static_cast<double>(pred.shape()[0]);
+                    }}};
+    return out;
+  }
+  std::vector<double> scores;
+  std::size_t at = 0;
+  Training t;
+};
+
+std::size_t epochs_run(const std::vector<double>& scores, EarlyStoppingOptions options) {
+  Scored s(scores);
+  options.monitor = "score";
+  s.t.learn.add<EarlyStopping>(options);
+  s.t.learn.fit(static_cast<std::int64_t>(scores.size()), {0});
+  return s.at;
+}
+
+}  // namespace
+
+TEST_CASE("early stopping counts epochs without improvement") {
+  CHECK(epochs_run({1, 2, 2, 3, 4}, {.patience = 1}) == 3);
+  CHECK(epochs_run({1, 2, 2, 3, 4}, {.patience = 2}) == 5);
+  CHECK(epochs_run({1, 2, 2, 1, 4}, {.patience = 2}) == 4);
+  CHECK(epochs_run({1, 1.4, 1.8, 2}, {.min_delta = 0.5, .patience = 2}) == 4);
+  CHECK(epochs_run({1, 1.4, 1.3, 2}, {.min_delta = 0.5, .patience = 2}) == 3);
+  CHECK(epochs_run({4, 3, 3, 1}, {.patience = 1, .better = Better::lower}) == 3);
+  CHECK(epochs_run({1, NAN, NAN, 2}, {.patience = 2}) == 3);
+  CHECK(epochs_run({NAN, 1, 2}, {.patience = 2}) == 3);
+}
+
+TEST_CASE("early stopping begins anew with each fit and tells what it can monitor") {
+  Scored s({5, 1, 1, 9});
+  auto& early =
+      s.t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "score", .patience = 2});
+  s.t.learn.fit(2, {0});
+  CHECK(early.waited() == 1);
+  s.t.learn.fit(1, {0});
+  CHECK(early.waited() == 0);
+  Training t;
+  t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "acuracy"});
+  CHECK_THROWS_WITH_AS(t.learn.fit(1),
+                       "there is no value 'acuracy' to monitor; known here: train_loss, valid_loss",
+                       UsageError);
+  Training blind({2}, {});
+  blind.learn.add<EarlyStopping>();
+  CHECK_THROWS_AS(blind.learn.fit(1), UsageError);
+  CHECK_THROWS_AS(EarlyStopping(EarlyStoppingOptions{.patience = 0}), UsageError);
+  CHECK_THROWS_AS(EarlyStopping(EarlyStoppingOptions{.min_delta = -1}), UsageError);
+}
+
+TEST_CASE("a loss that is not finite ends training before it does harm") {
+  for (const double bad : {static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+    CAPTURE(bad);
+    Training t({2, 2, 2}, {2});
+    t.train.gain_of_batch = [&](std::size_t batch) { return batch == 1 ? bad : 1.0; };
+    auto& guard = t.learn.add<TerminateOnNan>();
+    auto& tracer = t.learn.add<Tracer>();
+    t.learn.fit(2, {0.1F});
+    CHECK(guard.terminated());
+    CHECK(tracer.trace == "T( E( B( l b d S( )S )B B( l )B )E !train )T");
+    for (const double v : values(t.learn.params().flat_master())) CHECK(std::isfinite(v));
+    for (const double v : values(t.learn.params().flat_buffers())) CHECK(std::isfinite(v));
+    t.train.gain_of_batch = [](std::size_t) { return 1.0; };
+    t.learn.fit(1, {0.1F});
+    CHECK_FALSE(guard.terminated());
+  }
+}
+
+TEST_CASE("a lambda hears one event, in its place") {
+  Training t;
+  std::string heard;
+  on(
+      t.learn, Event::epoch_end, [&](Learner&) { heard += "b"; }, "second", 1);
+  auto& first = on(
+      t.learn, Event::epoch_end, [&](Learner&) { heard += "a"; }, "first");
+  on(t.learn, Event::cancelled, [&](Learner&) { heard += "!"; });
+  t.learn.fit(2, {0.1F});
+  CHECK(heard == "abab");
+  CHECK(t.learn.listeners(Event::epoch_end).size() == 2);
+  CHECK(t.learn.listeners(Event::batch_begin).empty());
+  t.learn.remove(first);
+  t.learn.add<Once>(Event::batch_begin, true, [](Learner& l) { l.cancel(Scope::epoch); });
+  t.learn.fit(1, {0.1F});
+  CHECK(heard == "abab!b");
+  CHECK_THROWS_AS(on(t.learn, Event::epoch_end, nullptr), UsageError);
+}
+
+TEST_CASE("a schedule on the step clock waits while steps are skipped") {
+  const auto rates = [](Clock clock) {
+    Training t({1, 1, 1, 1}, {});
+    t.learn.add<ParamScheduler>(
+        std::vector{ScheduledHyper{Hyper::lr, {optim::schedules::linear(0.4, 0)}}}, clock);
+    std::vector<double> seen;
+    on(t.learn, Event::step_begin, [&](Learner& l) {
+      seen.push_back(l.optimizer().lr(0));
+      if (l.state().batch_in_pass == 1) l.skip_step();
+    });
+    t.learn.fit(1, {0.5F});
+    CHECK(t.learn.optimizer().lr(0) == 0.5F);
+    return seen;
+  };
+  CHECK(rates(Clock::batch) == std::vector<double>{0.4F, 0.3F, 0.2F, 0.1F});
+  CHECK(rates(Clock::step) == std::vector<double>{0.4F, 0.3F, 0.3F, 0.2F});
+}
+
+TEST_CASE("any hyper-parameter can be scheduled, per layer group") {
+  Training t({1, 1}, {});
+  std::vector<GroupHypers> seen;
+  on(t.learn, Event::step_begin, [&](Learner& l) {
+    seen.push_back(l.optimizer().hypers(0));
+    CHECK(l.optimizer().hypers(1).weight_decay == 0);  // no decay of norms, scheduled or not
+  });
+  const optim::Schedule line = optim::schedules::linear(0.5, 0.25);
+  std::vector<ScheduledHyper> all;
+  for (const char* name : {"lr", "momentum", "weight_decay", "dampening", "beta2", "eps"})
+    all.push_back({hyper_from(name), {line}});
+  t.learn.add<ParamScheduler>(all);
+  const GroupHypers before = t.learn.optimizer().hypers(0);
+  t.learn.fit(1, {before.lr});
+  REQUIRE(seen.size() == 2);
+  const GroupHypers& last = seen[1];
+  for (const float value :
+       {last.lr, last.momentum, last.weight_decay, last.dampening, last.beta2, last.eps})
+    CHECK(value == 0.375F);
+  const GroupHypers after = t.learn.optimizer().hypers(0);
+  CHECK(after.momentum == before.momentum);
+  CHECK(after.eps == before.eps);
+  CHECK_THROWS_AS((void)hyper_from("temperature"), UsageError);
+  CHECK_THROWS_AS(ParamScheduler({}), UsageError);
+  CHECK_THROWS_AS(ParamScheduler({all[0], all[0]}), UsageError);
+  Training two({1}, {});
+  two.learn.add<ParamScheduler>(std::vector{ScheduledHyper{Hyper::lr, {line, line}}});
+  CHECK_THROWS_AS(two.learn.fit(1), UsageError);  // one layer group
+}
+
+TEST_CASE("callbacks are made from text") {
+  Training t;
+  for (const char* spec : {"mixed_precision:dtype=f16,flat_master=true,loss_scale=128",
+                           "gradient_clip:limit=0.5,by=value",
+                           "gradient_accumulation:batches=2",
+                           "early_stopping:monitor=train_loss,patience=3,min_delta=0.1,mode=min",
+                           "terminate_on_nan",
+                           "param_scheduler:hyper=momentum,schedule=cosine,start=0.9,end=0.8"})
+    add_from_text(t.learn, spec);
+  CHECK(t.learn.find<MixedPrecision>()->options().flat_master);
+  CHECK(t.learn.find<MixedPrecision>()->options().loss_scale == 128.0F);
+  t.learn.fit(1, {0.01F});
+  const auto registry = callback_registry();
+  for (const auto& [name, entry] : registry.entries()) CHECK_FALSE(entry.help.empty());
+}
+
+TEST_CASE("text that means nothing is refused with what there is") {
+  Training t;
+  const auto refused = [&](const char* spec, const char* why) {
+    CAPTURE(spec);
+    CHECK_THROWS_WITH_AS(add_from_text(t.learn, spec), doctest::Contains(why), UsageError);
+  };
+  refused("gradient_clamp", "known: ");
+  refused("gradient_clip:norm=1", "gradient_clip has no option 'norm'; it has: by, limit");
+  refused("gradient_clip:limit=one", "limit=one");
+  refused("gradient_clip:limit=1x", "limit=1x");
+  refused("gradient_clip:limit", "key=value");
+  refused("gradient_clip:limit=1,limit=2", "twice");
+  refused("gradient_clip:by=size", "norm or value");
+  refused("terminate_on_nan:every=2", "it has: none");
+  refused("mixed_precision:dtype=f32", "f16 or bf16");
+  refused("mixed_precision:dynamic=yes", "true or false");
+  refused("early_stopping:mode=best", "auto, max, min");
+  refused("param_scheduler:schedule=magic", "unknown schedule");
+  refused("param_scheduler:hyper=temperature", "unknown hyper-parameter");
+  CHECK(t.learn.listeners(Event::train_begin).empty());
+}
+
+TEST_CASE("every callback works with every other, in any order of addition") {
+  const std::vector<std::string> specs{"mixed_precision:loss_scale=256",
+                                       "gradient_clip:limit=0.5",
+                                       "gradient_clip:limit=0.5,by=value",
+                                       "gradient_accumulation:batches=2",
+                                       "early_stopping:monitor=valid_loss,patience=9",
+                                       "terminate_on_nan",
+                                       "param_scheduler:hyper=momentum,start=0.9,end=0.8"};
+  const auto run = [&](const std::string& first, const std::string& second) {
+    Training t({2, 2, 1}, {2});
+    add_from_text(t.learn, first);
+    add_from_text(t.learn, second);
+    t.learn.fit(2, {0.05F});
+    for (const double v : values(t.learn.params().flat_master())) CHECK(std::isfinite(v));
+    CHECK(t.learn.state().step_clock > 0);
+    return values(t.learn.params().flat_master());
+  };
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    for (std::size_t j = i + 1; j < specs.size(); ++j) {
+      CAPTURE(specs[i]);
+      CAPTURE(specs[j]);
+      // The two ways of clipping have one order: who was added first clips first.
+      const bool both_clip =
+          specs[i].starts_with("gradient_clip") && specs[j].starts_with("gradient_clip");
+      const std::vector<double> forwards = run(specs[i], specs[j]);
+      const std::vector<double> backwards = run(specs[j], specs[i]);
+      if (!both_clip) CHECK(forwards == backwards);
+    }
+  }
+}

@@ -1,0 +1,412 @@
+#include "callbacks/mixed_precision.h"
+
+#include "callbacks/lambda.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/nn/layers.h"
+#include "framework/optim/sgd.h"
+#include "framework/tensor/compare.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/learner/tracer.h"
+#include "tests/support/memory_state.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace tiny;
+using namespace learn::callbacks;
+
+namespace {
+
+LearnerOptions with_momentum() {
+  LearnerOptions options;
+  options.optimizer = optim::sgd({.momentum = 0.9F, .weight_decay = 0.01F});
+  return options;
+}
+
+std::vector<std::int64_t> batches(std::size_t count) { return std::vector<std::int64_t>(count, 2); }
+
+/// All that a skipped step must leave alone.
+struct Snapshot {
+  explicit Snapshot(Learner& l)
+      : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
+    for (auto& [name, state] : l.params().states()) states[name] = values(state);
+    if (l.params().flat_half().defined()) half = values(l.params().flat_half());
+  }
+  bool operator==(const Snapshot&) const = default;
+  std::vector<double> masters, buffers, half;
+  std::map<std::string, std::vector<double>> states;
+};
+
+/// Sets found_inf at the steps of a list, counted from 0 over the life of the learner.
+class Inject final : public Callback {
+ public:
+  explicit Inject(std::set<std::int64_t> steps) : steps_(std::move(steps)) {}
+  [[nodiscard]] std::string_view name() const override { return "inject"; }
+  void step_begin(Learner& l) override {
+    if (!steps_.contains(at_++)) return;
+    const Tensor bad = full(l.context().step(), {1}, DType::f32, INFINITY);
+    backend::find_non_finite(l.context(), bad, l.optimizer().control());
+  }
+
+ private:
+  std::set<std::int64_t> steps_;
+  std::int64_t at_ = 0;
+};
+
+/// The loss scale after each step of `steps`, with overflows at those of `bad`.
+std::vector<float> scales_of(const MixedPrecisionOptions& options,
+                             std::size_t steps,
+                             const std::set<std::int64_t>& bad) {
+  Training t(batches(steps), {});
+  t.learn.add<MixedPrecision>(options);
+  t.learn.add<Inject>(bad);
+  std::vector<float> seen;
+  on(t.learn, Event::step_end, [&](Learner& l) {
+    const StepControl control = l.optimizer().read_control();
+    CHECK(control.inverse_scale == 1 / control.loss_scale);
+    seen.push_back(control.loss_scale);
+  });
+  t.learn.fit(1, {0.01F});
+  return seen;
+}
+
+/// Every half parameter is its rounded master, and every f32 one is its master itself.
+void check_one_source_of_truth(Learner& l) {
+  nn::ParamStore& params = l.params();
+  for (std::int64_t i = 0; i < params.size(); ++i) {
+    CAPTURE(params.info(i).name);
+    const Tensor master = params.master(i);
+    const Tensor& value = params.slot(i).value;
+    if (!is_half(value.dtype())) {
+      CHECK(value.same_memory(master));
+      continue;
+    }
+    Tensor rounded = full(l.context().step(), master.shape(), value.dtype(), 0);
+    for (std::int64_t k = 0; k < master.elements(); ++k) set(rounded, k, get(master, k));
+    CHECK(same_bits(value, rounded).equal);
+  }
+}
+
+/// Linear, BatchNorm, Linear: three modules to freeze and to split.
+class Net final : public nn::Module {
+ public:
+  explicit Net(const nn::Scope& scope)
+      : Module(scope),
+        first_(scope / "first", kFeatures, 8, {.bias = false}),
+        norm_(scope / "norm", 8),
+        last_(scope / "last", 8, kFeatures) {}
+  [[nodiscard]] std::string describe() const override { return "Net"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return last_(norm_(first_(x))); }
+
+ private:
+  nn::Linear first_;
+  nn::BatchNorm1d norm_;
+  nn::Linear last_;
+};
+
+struct NetTraining : Training {
+  explicit NetTraining(std::vector<std::int64_t> sizes = {4, 4, 4})
+      : Training(std::move(sizes),
+                 {4},
+                 with_momentum(),
+                 nn::make_model<Net>("net", {kFeatures}, static_cast<int>(kFeatures))) {}
+};
+
+/// The masters after `epochs` epochs of the net in the given precision.
+std::vector<double> trained(const std::optional<MixedPrecisionOptions>& options,
+                            std::int64_t epochs = 2) {
+  NetTraining t;
+  if (options) t.learn.add<MixedPrecision>(*options);
+  t.learn.fit(epochs, {0.05F});
+  return values(t.learn.params().flat_master());
+}
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("an overflow at step 7 leaves nothing behind, halves the scale, and the run goes on") {
+  for (const bool flat : {false, true}) {
+    CAPTURE(flat);
+    Training t(batches(12), {}, with_momentum());
+    // The scale 512 times a slope of some 500 is beyond the largest half, 65504; the prediction
+    // and the loss are not.
+    t.train.gain_of_batch = [](std::size_t batch) { return batch == 6 ? 2000.0 : 1.0; };
+    t.learn.add<MixedPrecision>(MixedPrecisionOptions{.loss_scale = 512.0F, .flat_master = flat});
+    std::optional<Snapshot> before;
+    std::vector<float> scales;
+    std::vector<std::int64_t> steps;
+    double overflow_loss = 0;
+    on(t.learn, Event::batch_begin, [&](Learner& l) {
+      if (l.state().batch_in_pass == 6) before.emplace(l);
+    });
+    on(t.learn, Event::batch_end, [&](Learner& l) {
+      scales.push_back(l.optimizer().read_control().loss_scale);
+      steps.push_back(l.state().step_clock);
+      if (l.state().batch_in_pass != 6) return;
+      overflow_loss = get(l.state().loss.value(), 0);
+      CHECK(l.state().batch_clock == 7);
+      REQUIRE(before);
+      CHECK(Snapshot(l) == *before);
+      CHECK(before->states.size() == 1);  // momentum
+    });
+    t.learn.fit(1, {0.01F});
+    CHECK(std::isfinite(overflow_loss));
+    CHECK(scales == std::vector<float>{512, 512, 512, 512, 512, 512, 256, 256, 256, 256, 256, 256});
+    CHECK(steps == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11});
+    CHECK(t.learn.state().batch_clock == 12);
+    CHECK(t.learn.optimizer().read_control().skipped == 1);
+    CHECK_FALSE(Snapshot(t.learn).masters == before->masters);
+  }
+}
+
+TEST_CASE("the loss scale takes every turn: growth, ceiling, shrink, floor") {
+  MixedPrecisionOptions options;
+  options.loss_scale = 4.0F;
+  options.scaling.growth_interval = 2;
+  options.scaling.ceiling = 16;
+  const std::vector<float> seen = scales_of(options, 13, {6, 7, 8, 9, 10});
+  CHECK(seen == std::vector<float>{4, 8, 8, 16, 16, 16, 8, 4, 2, 1, 1, 1, 2});
+  // One clean step before an overflow does not count afterwards.
+  CHECK(scales_of(options, 5, {1}) == std::vector<float>{4, 2, 2, 4, 4});
+}
+
+TEST_CASE("a static scale stays, bf16 has none") {
+  MixedPrecisionOptions options;
+  options.scaling.dynamic = false;
+  options.scaling.growth_interval = 1;
+  CHECK(scales_of(options, 4, {1, 2}) == std::vector<float>{512, 512, 512, 512});
+  CHECK(scales_of({.dtype = DType::bf16}, 3, {1}) == std::vector<float>{1, 1, 1});
+  CHECK(MixedPrecision().options().loss_scale == 65536.0F);
+}
+
+TEST_CASE("half training follows f32 training") {
+  const std::vector<double> full = trained(std::nullopt);
+  // Weights of order 1, six steps through a BatchNorm over four samples, which amplifies roundings:
+  // ten of them, of 11 bits (f16) and 8 bits (bf16). A lost step is a hundred times larger.
+  CHECK(distance(trained(MixedPrecisionOptions{.loss_scale = 1024.0F}), full) < 10 * 0x1p-11);
+  CHECK(distance(trained(MixedPrecisionOptions{.dtype = DType::bf16}), full) < 10 * 0x1p-8);
+}
+
+TEST_CASE("flat masters give the same bits") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CAPTURE(dtype);
+    CHECK(trained(MixedPrecisionOptions{.dtype = dtype, .flat_master = false}) ==
+          trained(MixedPrecisionOptions{.dtype = dtype, .flat_master = true}));
+  }
+}
+
+TEST_CASE("a power of two as loss scale changes no bit while nothing underflows") {
+  MixedPrecisionOptions one;
+  one.scaling.dynamic = false;
+  one.loss_scale = 64.0F;
+  MixedPrecisionOptions two = one;
+  two.loss_scale = 128.0F;
+  // Gradients below the smallest normal half times 64 would be rounded differently: allow those.
+  CHECK(distance(trained(one), trained(two)) < 1e-6);
+}
+
+TEST_CASE("two fits equal one, the scale goes on") {
+  NetTraining twice;
+  MixedPrecisionOptions options;
+  options.scaling.growth_interval = 2;
+  options.loss_scale = 8.0F;
+  twice.learn.add<MixedPrecision>(options);
+  twice.learn.fit(1, {0.05F});
+  CHECK(twice.learn.optimizer().read_control().loss_scale == 16);
+  twice.learn.fit(1, {0.05F});
+  CHECK(twice.learn.optimizer().read_control().loss_scale == 64);
+  CHECK(values(twice.learn.params().flat_master()) == trained(options));
+}
+
+TEST_CASE("a run that goes on from saved state gives the same bits, scale included") {
+  MixedPrecisionOptions options;
+  options.scaling.growth_interval = 2;
+  options.loss_scale = 8.0F;
+  NetTraining first;
+  first.learn.add<MixedPrecision>(options);
+  first.learn.fit(1, {0.05F});
+  test::MemoryState state;
+  test::Save save(first.ctx, state);
+  first.learn.visit_state(save);
+  first.learn.fit(1, {0.05F});
+
+  NetTraining second;
+  second.learn.add<MixedPrecision>(options);
+  test::Load load(second.ctx, state);
+  second.learn.visit_state(load);
+  CHECK(second.learn.state().batch_clock == 3);
+  CHECK(second.learn.state().step_clock == 3);
+  CHECK(second.learn.state().epoch_clock == 1);
+  CHECK(second.learn.optimizer().read_control().loss_scale == 16);
+  second.learn.fit(1, {0.05F});
+  CHECK(Snapshot(second.learn) == Snapshot(first.learn));
+  CHECK(second.learn.optimizer().read_control().loss_scale == 64);
+}
+
+TEST_CASE("the model is f32 outside of fits, however they end") {
+  NetTraining t;
+  t.learn.add<MixedPrecision>();
+  const auto is_f32 = [&] {
+    check_one_source_of_truth(t.learn);
+    return t.learn.params().working_dtype() == DType::f32 && t.learn.optimizer().options().flat;
+  };
+  on(t.learn, Event::batch_begin, [](Learner& l) {
+    CHECK(l.params().working_dtype() == DType::f16);
+    CHECK(l.state().batch.x.dtype() == DType::f16);
+  });
+  t.learn.fit(1, {0.05F});
+  CHECK(is_f32());
+  t.learn.validate();
+  CHECK(is_f32());
+  for (const Event event : {Event::train_begin,
+                            Event::batch_begin,
+                            Event::backward_end,
+                            Event::step_begin,
+                            Event::validate_begin,
+                            Event::epoch_end}) {
+    CAPTURE(name_of(event));
+    const auto& cancel = t.learn.add<Once>(event, true, [](Learner& l) { l.cancel(Scope::train); });
+    t.learn.fit(1, {0.05F});
+    CHECK(is_f32());
+    t.learn.remove(cancel);
+    const auto& fault = t.learn.add<Once>(event, true, [](Learner&) { throw IoError("disk"); });
+    CHECK_THROWS_AS(t.learn.fit(1, {0.05F}), IoError);
+    CHECK(is_f32());
+    t.learn.remove(fault);
+  }
+}
+
+TEST_CASE("validation outside of a fit uses the precision of the one inside") {
+  NetTraining t;
+  t.learn.add<MixedPrecision>();
+  t.learn.fit(1, {0.05F});
+  const double inside = t.learn.state().valid_loss;
+  t.learn.validate();
+  CHECK(t.learn.state().valid_loss == inside);
+  CHECK(t.learn.get_preds(t.valid).loss == inside);
+  to_fp32(t.learn);
+  t.learn.validate();
+  CHECK(t.learn.state().valid_loss != inside);
+  CHECK(t.learn.state().valid_loss == doctest::Approx(inside).epsilon(0.01));  // 11 bits
+}
+
+TEST_CASE("the recorded loss is not scaled") {
+  const auto losses = [](bool half) {
+    NetTraining t;
+    if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
+    std::vector<double> out;
+    on(t.learn, Event::batch_end, [&](Learner& l) {
+      out.push_back(get(l.state().loss.value(), 0));
+    });
+    t.learn.fit(1, {0});
+    out.push_back(t.learn.state().train_loss);
+    return out;
+  };
+  CHECK(distance(losses(true), losses(false)) < 0.01);  // of order 1, in 11 bits
+}
+
+TEST_CASE("gradients at step_begin are those of f32") {
+  const auto grads = [](bool half) {
+    NetTraining t({4});
+    if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
+    std::vector<double> out;
+    on(t.learn, Event::step_begin, [&](Learner& l) { out = values(l.grads().flat_grad()); });
+    t.learn.fit(1, {0.05F});
+    return out;
+  };
+  CHECK(distance(grads(true), grads(false)) < 0.01);  // of order 1, in 11 bits
+}
+
+TEST_CASE("layer groups, rates of their own, frozen layers and empty groups") {
+  for (const bool flat : {false, true}) {
+    for (const bool half : {false, true}) {
+      for (int first = 0; first < 3; ++first) {
+        CAPTURE(flat);
+        CAPTURE(half);
+        CAPTURE(first);
+        NetTraining t;
+        if (half)
+          t.learn.add<MixedPrecision>(
+              MixedPrecisionOptions{.loss_scale = 1024.0F, .flat_master = flat});
+        // Group 1 is BatchNorm alone: its group of weights is empty.
+        t.learn.split({"norm", "last"});
+        t.learn.freeze_to(first);
+        nn::ParamStore& params = t.learn.params();
+        std::vector<std::vector<double>> before;
+        for (std::int64_t i = 0; i < params.size(); ++i) before.push_back(values(params.master(i)));
+        on(t.learn, Event::batch_end, check_one_source_of_truth);
+        on(t.learn, Event::step_begin, [](Learner& l) {
+          CHECK(l.optimizer().lr(0) == 0.001F);
+          CHECK(l.optimizer().lr(2) == 0.1F);
+        });
+        t.learn.fit(1, {0.001F, 0.1F});
+        for (std::int64_t i = 0; i < params.size(); ++i) {
+          CAPTURE(params.info(i).name);
+          const bool same = values(params.master(i)) == before[static_cast<std::size_t>(i)];
+          CHECK(same != params.slot(i).trainable);
+        }
+        t.learn.unfreeze();
+        t.learn.fit(1, {0.001F, 0.1F});
+        CHECK(t.learn.optimizer().read_control().skipped == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("an epoch without a single update at the floor is an error, not a silence") {
+  Training t(batches(3), {});
+  MixedPrecisionOptions options;
+  options.loss_scale = 1.0F;
+  t.learn.add<MixedPrecision>(options);
+  t.train.gain_of_batch = [](std::size_t) { return INFINITY; };
+  CHECK_THROWS_AS(t.learn.fit(1, {0.01F}), DivergedError);
+  CHECK(t.learn.params().working_dtype() == DType::f32);
+}
+
+TEST_CASE("asking for scaled gradients after mixed precision names both") {
+  Training t;
+  t.learn.add<MixedPrecision>();
+  t.learn.add<Once>(Event::backward_end, true, [](Learner& l) { (void)l.scaled_grads(); });
+  CHECK_THROWS_WITH_AS(t.learn.fit(1, {0.1F}),
+                       doctest::Contains("'once' at backward_end: asked for scaled gradients, but "
+                                         "'mixed_precision' has already unscaled them"),
+                       std::logic_error);
+}
+
+TEST_CASE("short forms replace each other, two precisions are refused by name") {
+  Training t;
+  to_fp16(t.learn);
+  to_fp16(t.learn, {.flat_master = true});
+  CHECK(t.learn.find<MixedPrecision>()->options().flat_master);
+  to_bf16(t.learn);
+  CHECK(t.learn.find<MixedPrecision>()->options().dtype == DType::bf16);
+  t.learn.fit(1, {0.1F});
+  CHECK_THROWS_WITH_AS(t.learn.add<MixedPrecision>(),
+                       "callbacks 'mixed_precision' and 'mixed_precision' both set the precision: "
+                       "remove one of them",
+                       UsageError);
+  to_fp32(t.learn);
+  CHECK(t.learn.find<MixedPrecision>() == nullptr);
+  to_fp32(t.learn);
+}
+
+TEST_CASE("contradicting options are refused") {
+  const auto make = [](const MixedPrecisionOptions& o) { const MixedPrecision made(o); };
+  CHECK_THROWS_AS(make({.dtype = DType::f32}), UsageError);
+  CHECK_THROWS_AS(make({.dtype = DType::bf16, .loss_scale = 512.0F}), UsageError);
+  CHECK_THROWS_AS(make({.loss_scale = 0.0F}), UsageError);
+  CHECK_THROWS_AS(make({.loss_scale = 0x1p25F}), UsageError);
+  CHECK_THROWS_AS(make({.scaling = {.factor = 1}}), UsageError);
+  CHECK_THROWS_AS(make({.scaling = {.growth_interval = 0}}), UsageError);
+}
