@@ -1,0 +1,38 @@
+// A callback of one's own, and a training that uses it: a warning when the gradient's norm jumps.
+#include "callbacks/mixed_precision.h"
+#include "data/loader.h"
+#include "data/synthetic10.h"
+#include "framework/learner/learner.h"
+#include "framework/optim/gradients.h"
+#include "models/registry.h"
+
+#include <fmt/core.h>
+
+using namespace learn;
+
+class GradientWatch final : public Callback {
+ public:
+  std::string_view name() const override { return "gradient_watch"; }
+  void step_begin(Learner& learn) override {  // unscaled here, whatever the precision
+    Tensor norm = learn.context().empty({1}, DType::f32);
+    optim::gradient_norm(learn.grads(), norm);
+    const float now = norm.data<float>()[0];
+    if (before_ > 0 && now > 3 * before_)
+      fmt::print("batch {}: norm {:.3f} -> {:.3f}\n", learn.state().batch_clock, before_, now);
+    before_ = now;
+  }
+
+ private:
+  float before_ = 0;
+};
+
+int main() {
+  Context ctx;
+  const data::Dataset pictures = data::synthetic10({.count = 512});
+  data::Loader train(ctx, pictures, {.batch_size = 64, .shuffle = true});
+  Learner learn(ctx, models::make_model("mlp"), train, nullptr);
+  learn.add<GradientWatch>();
+  callbacks::to_bf16(learn);
+  learn.fit_one_cycle(2, {0.05F});
+  fmt::print("{}\ntrain loss {:.3f}\n", learn.explain(), learn.state().train_loss);
+}
