@@ -78,6 +78,7 @@ class ParamStore {
       16;  ///< 64 bytes of f32, 32 of halves: full vectors, no tails
 
   ParamStore() = default;
+  ~ParamStore() = default;
   ParamStore(const ParamStore&) = delete;
   ParamStore& operator=(const ParamStore&) = delete;
 

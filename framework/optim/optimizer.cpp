@@ -167,9 +167,18 @@ void Optimizer::step() {
   backend::end_step(store_.context(), control_);
 }
 
-void Optimizer::set_hypers(int group, const GroupHypers& hypers) {
-  check_hypers(hypers);
-  hypers_.at(static_cast<std::size_t>(group)) = hypers;
+const GroupHypers& Optimizer::hypers(int group) const {
+  check<UsageError>(group >= 0 && group < static_cast<int>(hypers_.size()),
+                    "parameter group {} does not exist: there are {}",
+                    group,
+                    hypers_.size());
+  return hypers_[static_cast<std::size_t>(group)];
+}
+
+void Optimizer::set_hypers(int group, const GroupHypers& changed) {
+  check_hypers(changed);
+  static_cast<void>(hypers(group));
+  hypers_[static_cast<std::size_t>(group)] = changed;
   hypers_changed_ = true;
 }
 
@@ -239,6 +248,7 @@ void Optimizer::visit_state(StateVisitor& visitor) {
     visit_real(visitor, "beta2", h.beta2);
     visit_real(visitor, "eps", h.eps);
     visit_real(visitor, "weight_decay", h.weight_decay);
+    if (visitor.loading()) check_hypers(h);
   }
   hypers_changed_ = true;
   StepControl control = read_control();

@@ -54,12 +54,10 @@ class Optimizer {
   void step();
 
   /// Hyper-parameters of parameter group `g` of `store().groups()`; changes take effect at the next
-  /// step. Throws UsageError for a value that is negative or not finite, or for eps 0, which would
-  /// make NaN of the gaps in the flat buffers.
-  [[nodiscard]] const GroupHypers& hypers(int group) const {
-    return hypers_.at(static_cast<std::size_t>(group));
-  }
-  void set_hypers(int group, const GroupHypers& hypers);
+  /// step. Throws UsageError for a group that is not there, a value that is negative or not finite,
+  /// or eps 0, which would make NaN of the gaps in the flat buffers.
+  [[nodiscard]] const GroupHypers& hypers(int group) const;
+  void set_hypers(int group, const GroupHypers& changed);
   /// Learning rate of layer group g, for both of its parameter groups; and of all.
   void set_lr(int layer_group, float lr);
   void set_lr(float lr);

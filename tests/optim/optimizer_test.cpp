@@ -251,6 +251,8 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_AS((void)optim::sgd({.lr = -1})(t.store), UsageError);
   CHECK_THROWS_AS((void)optim::adam({.eps = 0})(t.store), UsageError);
   CHECK_THROWS_AS((void)optim::adam({.beta2 = 1})(t.store), UsageError);
+  CHECK_THROWS_WITH_AS(
+      t.optimizer->set_hypers(6, {}), doctest::Contains("there are 6"), UsageError);
   CHECK_THROWS_AS(t.optimizer->set_lr(std::numeric_limits<float>::quiet_NaN()), UsageError);
   nn::ParamStore wide;
   test::declare_small_net(wide);

@@ -1,0 +1,95 @@
+// Times what a training step does to the flat buffers: milliseconds and GB/s of the traffic that
+// the definition needs. The first row, a copy, is what the memory gives.
+//   bench_optim [threads] [parameters]
+#include "framework/backend/cast.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/backend/optim.h"
+#include "framework/tensor/factory.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+using namespace learn;
+
+namespace {
+
+/// Seconds of the fastest of 30 runs: the rest shared the memory with something.
+template <class F>
+double seconds(F&& run) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e9;
+  for (int i = 0; i < 30; ++i) {
+    const auto start = Clock::now();
+    run();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+template <class T>
+Tensor block(Arena& arena, const T& value) {
+  Tensor bytes(arena, {static_cast<std::int64_t>(sizeof(T))}, DType::u8);
+  std::memcpy(bytes.raw(), &value, sizeof(T));
+  return bytes;
+}
+
+void bench(Context& ctx, std::int64_t n) {
+  Arena& arena = ctx.persistent();
+  const auto random = [&](DType dtype) { return uniform(arena, {n}, dtype, 0.1, 1, 1); };
+  Tensor a = random(DType::f32), b = random(DType::f32), c = random(DType::f32);
+  Tensor norm(arena, {1}, DType::f32);
+  Tensor none;
+  backend::OptimRun run;
+  run.weight = random(DType::f32);
+  run.grad = random(DType::f32);
+  run.hypers = block(arena, GroupHypers{.lr = 1e-6F, .weight_decay = 0.01F});
+  run.control = block(arena, StepControl{.step = 5});
+  const auto row = [&](std::string_view what, int bytes, auto&& f) {
+    const double s = seconds(f);
+    fmt::print("{:24} {:8.3f} ms {:6.1f} GB/s\n",
+               what,
+               s * 1e3,
+               1e-9 * bytes * static_cast<double>(n) / s);
+  };
+  row("copy", 8, [&] { backend::copy(ctx, a, c); });
+  for (const DType working : {DType::f32, DType::f16, DType::bf16}) {
+    run.half = is_half(working) ? random(working) : Tensor();
+    const int half = is_half(working) ? 2 : 0;
+    const auto name = [&](const char* what) {
+      return fmt::format("{} {}", what, name_of(working));
+    };
+    row(name("sgd"), 12 + half, [&] { backend::sgd_step(ctx, run, none, false); });
+    row(name("sgd momentum"), 20 + half, [&] { backend::sgd_step(ctx, run, a, false); });
+    row(name("adam"), 28 + half, [&] { backend::adam_step(ctx, run, a, b); });
+    backend::RmsPropState state{.square = b};
+    row(name("rmsprop"), 20 + half, [&] { backend::rmsprop_step(ctx, run, state); });
+    if (half == 0) continue;
+    row(name("gather gradients"), 6, [&] {
+      backend::gather_half_grads(ctx, run.half, c, run.control, GradMode::overwrite);
+    });
+  }
+  row("unscale gradients", 8, [&] { backend::unscale_grads(ctx, c, run.control); });
+  row("find non-finite", 4, [&] { backend::find_non_finite(ctx, c, run.control); });
+  row("norm", 4, [&] { backend::l2_norm(ctx, {c}, norm); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Context ctx({.threads = argc > 1 ? std::atoi(argv[1]) : 0});
+    // Darknet's count, about the smallest of the three nets: its buffers already leave most caches.
+    const std::int64_t n = argc > 2 ? std::atoll(argv[2]) : 5067776;
+    fmt::print("{} parameters, {} threads\n", n, ctx.threads().threads());
+    bench(ctx, n);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_optim: {}\n", error.what());
+    return 1;
+  }
+}
