@@ -36,12 +36,16 @@ template <class F>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2"),
   gnu::flatten,
   gnu::noinline]] void
-run_avx512(F& body) {
-  body();
+run_avx512(const F& body) {
+  F local = body;  // captures in registers: read through a pointer, a store to the output could
+                   // alias them
+  local();
 }
 template <class F>
-[[gnu::target("avx2,fma,f16c,bmi,bmi2"), gnu::flatten, gnu::noinline]] void run_avx2(F& body) {
-  body();
+[[gnu::target("avx2,fma,f16c,bmi,bmi2"), gnu::flatten, gnu::noinline]] void run_avx2(
+    const F& body) {
+  F local = body;
+  local();
 }
 #else
 template <class F>
