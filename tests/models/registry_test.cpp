@@ -1,0 +1,102 @@
+#include "models/registry.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace learn;
+using models::make_model;
+using models::ModelOptions;
+
+namespace {
+
+std::int64_t parameters(const char* name, const ModelOptions& options = {}) {
+  return make_model(name, options).params->parameter_count();
+}
+
+}  // namespace
+
+// Sources of the counts: fastai's notebook and release for darknet and wrn_22; the widely used
+// CIFAR ResNets of PyTorch for resnet18/34/50; the rest by hand.
+TEST_CASE("parameter counts of all models") {
+  CHECK(parameters("darknet", {.classes = 2}) == 5'067'378);
+  CHECK(parameters("resnet18") == 11'173'962);
+  CHECK(parameters("resnet34") == 21'282'122);
+  CHECK(parameters("resnet50") == 23'520'842);
+  CHECK(parameters("resnet9") == 6'573'120);
+  CHECK(parameters("wrn_22") == 9'658'458);
+  CHECK(parameters("linear") == 32 * 32 * 3 * 10 + 10);
+  CHECK(parameters("mlp") == 3072 * 512 + 512 + 512 * 512 + 512 + 5120 + 10);
+  CHECK(parameters("linear", {.classes = 7, .input = {5, 4, 1}}) == 20 * 7 + 7);
+  // The widths of ResNet-9: convolutions grow with the square.
+  CHECK(parameters("small") == parameters("resnet9", {.width = 16}));
+}
+
+TEST_CASE("the notebook's layer groups of Darknet, with a head that has no BatchNorm") {
+  const nn::Model model = make_model("darknet", {.classes = 2});
+  nn::ParamStore& store = *model.params;
+  store.set_layer_groups(model.split);
+  REQUIRE(store.layer_groups() == 3);
+  std::int64_t plain[3] = {};
+  std::int64_t norm[3] = {};
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    const nn::ParamInfo& info = store.info(i);
+    (nn::is_norm(info.role) ? norm : plain)[info.layer_group] += info.shape.elements();
+  }
+  CHECK(plain[0] == 307'120);
+  CHECK(norm[0] == 1'728);
+  CHECK(plain[1] == 4'751'360);
+  CHECK(norm[1] == 6'144);
+  CHECK(plain[2] == 1'026);
+  CHECK(norm[2] == 0);
+}
+
+TEST_CASE("every model can be split where it says") {
+  const auto all = models::model_registry();
+  for (const auto& [name, entry] : all.entries()) {
+    CAPTURE(name);
+    CHECK(!entry.help.empty());
+    const nn::Model model = entry.value({});
+    CHECK(model.name == name);
+    CHECK(!model.module->describe().empty());
+    model.params->set_layer_groups(model.split);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(model.params->layer_groups()));
+    for (std::int64_t i = 0; i < model.params->size(); ++i)
+      ++sizes[static_cast<std::size_t>(model.params->info(i).layer_group)];
+    for (const std::int64_t size : sizes) CHECK(size > 0);
+  }
+}
+
+TEST_CASE("parameters have PyTorch's names") {
+  const auto has = [](const char* model, const char* name) {
+    INFO(model, " ", name);
+    CHECK(make_model(model).params->find(name) >= 0);
+  };
+  has("darknet", "layers.0.0.weight");
+  has("darknet", "layers.0.1.bias");
+  has("darknet", "layers.14.conv2.0.weight");
+  has("darknet", "layers.17.bias");
+  has("resnet18", "layer1.0.conv1.weight");
+  has("resnet18", "layer2.0.downsample.0.weight");
+  has("resnet18", "layer4.1.bn2.bias");
+  has("resnet50", "layer1.0.downsample.1.weight");
+  has("resnet50", "layer4.2.conv3.weight");
+  has("resnet9", "layer3.residual.res2.bn.weight");
+  has("resnet9", "linear.weight");
+  has("wrn_22", "features.1.conv2.2.weight");
+  has("wrn_22", "features.4.shortcut.weight");
+}
+
+TEST_CASE("options that a model has no use for are refused") {
+  const auto refused = [](const char* name, const ModelOptions& options, const char* text) {
+    CHECK_THROWS_WITH_AS((void)make_model(name, options), doctest::Contains(text), UsageError);
+  };
+  refused("resnet10", {}, "known: darknet, linear");
+  refused("linear", {.width = 3}, "no width");
+  refused("resnet18", {.dropout = 0.5}, "no dropout");
+  refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, these are 7x32");
+  refused("mlp", {.input = {32, 32}}, "(H,W,C)");
+  refused("mlp", {.dropout = 1}, "[0, 1)");
+  refused("darknet", {.classes = 0}, "0 classes");
+  refused("darknet", {.width = -4}, "width -4");
+}

@@ -1,0 +1,119 @@
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/tape.h"
+#include "framework/nn/layers.h"
+#include "framework/nn/loss.h"
+#include "framework/nn/model.h"
+#include "framework/tensor/factory.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+using namespace learn;
+
+namespace {
+
+/// Every kind of layer, a shared one included. Smooth activations, so that differences are exact.
+class Everything final : public nn::Module {
+ public:
+  explicit Everything(const nn::Scope& scope)
+      : Module(scope), layers_(scope / "layers"), shared_(scope / "shared", 6, 6) {
+    layers_.emplace<nn::Conv2d>(3, 4, nn::ConvOptions{.stride = 2});
+    layers_.emplace<nn::BatchNorm2d>(4, BatchNormOptions{.activation = ActivationKind::silu()});
+    layers_.emplace<nn::Residual>(
+        [](nn::Sequential& s) {
+          s.emplace<nn::ConvBnAct>(
+              4, 6, nn::ConvBnActOptions{.groups = 2, .activation = ActivationKind::gelu()});
+        },
+        [](nn::Sequential& s) { s.emplace<nn::Conv2d>(4, 6, nn::ConvOptions{.kernel = 1}); });
+    layers_.emplace<nn::AvgPool2d>(Pool2dOptions::square(3, 1, 1));
+    layers_.emplace<nn::MaxPool2d>(2);
+    layers_.emplace<nn::Dropout>(0.25);
+    layers_.emplace<nn::GlobalAvgPool>();
+    layers_.emplace<nn::Flatten>();
+    layers_.emplace<nn::BatchNorm1d>(6);
+    layers_.emplace<nn::Activation>(ActivationKind::silu());
+    head_.emplace(scope / "head", 6, 5);
+  }
+  std::string describe() const override { return "Everything"; }
+
+ protected:
+  Var forward(const Var& x) override {
+    const Var features = layers_(x);
+    return (*head_)(shared_(ops::add(shared_(features), features)));
+  }
+
+ private:
+  nn::Sequential layers_;
+  nn::Linear shared_;
+  std::optional<nn::Linear> head_;
+};
+
+struct Problem {
+  explicit Problem(float smoothing) : criterion(nn::cross_entropy(smoothing)) {
+    model.params->materialize(ctx, DType::f64);
+    pictures = uniform(ctx.persistent(), {4, 9, 8, 3}, DType::f64, -1, 1, ctx.seed());
+    classes = Tensor(ctx.persistent(), {4}, DType::i64);
+    for (std::int64_t i = 0; i < 4; ++i) set(classes, i, static_cast<double>((3 * i + 1) % 5));
+  }
+  /// The same batch number each time, and so the same dropout mask.
+  Var loss() {
+    tape.reset({.batch = 5});
+    x = tape.input(pictures, true);
+    return criterion.fn((*model.module)(x), classes);
+  }
+  double value() { return get(loss().value(), 0); }
+
+  Context ctx{{.threads = 1, .seed = 31}};
+  nn::Model model = nn::make_model<Everything>("everything", {9, 8, 3}, 5);
+  nn::Loss criterion;
+  Tape tape{ctx};
+  Tensor pictures, classes;
+  Var x;
+};
+
+/// Elements of `values`, at most 40 spread over all, against central differences.
+void check_slope(Problem& problem,
+                 Tensor& values,
+                 const Tensor& gradient,
+                 const std::string& what) {
+  const std::int64_t stride = std::max<std::int64_t>(1, values.elements() / 40);
+  for (std::int64_t i = 0; i < values.elements(); i += stride) {
+    CAPTURE(what);
+    CAPTURE(i);
+    constexpr double kStep = 1e-5;  // error of the difference: step^2 plus 1e-16 / step
+    const double at = get(values, i);
+    set(values, i, at + kStep);
+    const double above = problem.value();
+    set(values, i, at - kStep);
+    const double below = problem.value();
+    set(values, i, at);
+    const double slope = (above - below) / (2 * kStep);
+    CHECK(std::abs(get(gradient, i) - slope) <= 1e-7 + 1e-6 * std::abs(slope));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("all gradients of a net of every layer agree with central differences in double") {
+  for (const float smoothing : {0.0F, 0.1F}) {
+    CAPTURE(smoothing);
+    Problem problem(smoothing);
+    CAPTURE(problem.ctx.seed());
+    nn::ParamStore& store = *problem.model.params;
+    store.begin_gradients();
+    problem.tape.backward(problem.loss());
+    Arena host("gradients", cpu_pages());
+    Tensor dx(host, problem.pictures.shape(), DType::f64);
+    const Tensor grad = problem.tape.grad_of(problem.x);
+    for (std::int64_t i = 0; i < dx.elements(); ++i) set(dx, i, get(grad, i));
+    check_slope(problem, problem.pictures, dx, "pictures");
+    for (std::int64_t p = 0; p < store.size(); ++p) {
+      Tensor values = store.master(p);
+      check_slope(problem, values, store.master_grad(p), store.info(p).name);
+    }
+  }
+}
