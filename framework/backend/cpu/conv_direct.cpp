@@ -145,6 +145,16 @@ void find_rows(const Gather& g, const Task& t, RowPlaces& places) {
   }
 }
 
+/// Floats between neighbouring source rows if it is the same for all of them, else 0: then they can
+/// be multiplied where they lie, as those of a 1x1 window can.
+std::int64_t even_spacing(const RowPlaces& places, std::int64_t rows) {
+  if (rows < 2) return 0;
+  const std::int64_t spacing = places.from[1] - places.from[0];
+  for (std::int64_t i = 2; i < rows; ++i)
+    if (places.from[i] - places.from[i - 1] != spacing) return 0;
+  return spacing;
+}
+
 void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, float* gathered) {
   RowPlaces places;
   find_rows(g, t, places);
@@ -167,15 +177,17 @@ void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, floa
     accumulate = true;
   }
   for (const DepthBlock& block : blocks) {
-    kernels.gather_rows(places.from,
-                        rows,
-                        block.copies.data(),
-                        static_cast<std::int64_t>(block.copies.size()),
-                        gathered,
-                        kRowStride);
+    const std::int64_t spacing = block.copies.size() == 1 ? even_spacing(places, rows) : 0;
+    if (spacing == 0)
+      kernels.gather_rows(places.from,
+                          rows,
+                          block.copies.data(),
+                          static_cast<std::int64_t>(block.copies.size()),
+                          gathered,
+                          kRowStride);
     kernels.multiply(
-        {.a = gathered,
-         .a_stride = kRowStride,
+        {.a = spacing == 0 ? gathered : places.from[0] + block.copies[0].from,
+         .a_stride = spacing == 0 ? kRowStride : spacing,
          .b = g.panels + (t.group * g.panels_per_group() + t.first_panel) * g.panel_floats,
          .b_stride = g.panel_floats,
          .runs = block.runs.data(),
