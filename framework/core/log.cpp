@@ -64,6 +64,13 @@ void message(Level level, std::string_view text) {
   logger().log(translate(level), spdlog::string_view_t(text.data(), text.size()));
 }
 
+void to_file(std::string_view text) {
+  auto& sinks = logger().sinks();
+  if (sinks.size() < 2) return;
+  sinks.back()->log(
+      {logger().name(), spdlog::level::info, spdlog::string_view_t(text.data(), text.size())});
+}
+
 bool enabled(Level level) { return logger().should_log(translate(level)); }
 
 }  // namespace learn::log

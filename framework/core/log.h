@@ -19,6 +19,9 @@ void set_file(const std::string& path);
 /// Writes everything buffered so far.
 void flush();
 void message(Level level, std::string_view text);
+/// Writes a line to the file of `set_file` alone, at every level; nothing if there is none. For
+/// what the terminal shows by other means, a table for instance.
+void to_file(std::string_view text);
 [[nodiscard]] bool enabled(Level level);
 
 template <class... Args>

@@ -37,8 +37,15 @@ class Registry {
     for (const auto& [key, entry] : entries_) known += (known.empty() ? "" : ", ") + key;
     fail<UsageError>("unknown {} '{}'; known: {}", kind_, name, known);
   }
-  [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const {
+  [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const& {
     return entries_;
+  }
+  /// Not of a temporary: a loop over it would outlive the registry.
+  void entries() const&& = delete;
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : entries_) names.push_back(name);
+    return names;
   }
 
  private:

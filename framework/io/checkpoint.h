@@ -31,6 +31,7 @@ Metadata load_state(const std::filesystem::path& path, VisitState visit);
 /// Writes the masters and buffers of a model as PyTorch would name and lay them out: convolution
 /// weights (K,R,S,C) as OIHW, all in f32, and a `num_batches_tracked` of 0 beside each running
 /// variance, so that `load_state_dict(load_file(path))` of the same model in PyTorch just works.
+/// (Not so for a linear layer that flattens more than one pixel: PyTorch flattens channels first.)
 void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata = {});
 
 /// What did not match between a file and a model: "fc.weight (2,512), here (10,512)".
@@ -51,7 +52,8 @@ enum class WeightsMatch : std::uint8_t {
   partial,  ///< what matches is loaded, the rest stays: fine-tuning with another head
 };
 
-/// Reads such a file (any floating dtype) into a model. Everything is compared before anything is
+/// Reads such a file (any floating dtype), or the model's part of a training's state, into a model.
+/// Everything is compared before anything is
 /// written. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
 /// all matches.
 WeightsReport load_weights(const std::filesystem::path& path,

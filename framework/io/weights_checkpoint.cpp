@@ -35,23 +35,38 @@ struct Place {
   Tensor tensor;
 };
 
-std::vector<Place> places_of(nn::ParamStore& store) {
+/// How a kind of file names tensors and lays them out.
+struct Convention {
+  std::string params;   ///< before the names of parameters
+  std::string buffers;  ///< before the names of buffers
+  bool pytorch = true;  ///< OIHW
+};
+const Convention kWeights{};
+/// As `Learner::visit_state` writes a whole training; its other tensors do not concern a model.
+const Convention kTraining{"model.params.", "model.buffers.", false};
+
+std::vector<Place> places_of(nn::ParamStore& store, const Convention& convention) {
   std::vector<Place> places;
   for (std::int64_t i = 0; i < store.size(); ++i)
-    places.push_back({store.info(i).name, store.master(i)});
+    places.push_back({convention.params + store.info(i).name, store.master(i)});
   for (std::int64_t i = 0; i < store.buffer_count(); ++i)
-    places.push_back({store.buffer(i).name, store.buffer(i).value});
+    places.push_back({convention.buffers + store.buffer(i).name, store.buffer(i).value});
   return places;
 }
 
-void read_into(const SafetensorsFile& file, const TensorEntry& entry, Tensor& tensor) {
+void read_into(const SafetensorsFile& file,
+               const TensorEntry& entry,
+               const Convention& convention,
+               Tensor& tensor) {
   std::vector<std::byte> bytes(entry.end - entry.begin);
   file.read(entry, bytes);
+  const Shape& shape = tensor.shape();
+  const Shape order = convention.pytorch ? shape : Shape{shape.elements()};
   visit_floating(entry.dtype, [&]<class From>() {
     const auto* from = reinterpret_cast<const From*>(bytes.data());
     visit_floating(tensor.dtype(), [&]<class To>() {
       const std::span<To> to = tensor.span<To>();
-      for_each_element(tensor.shape(), [&](std::int64_t ours, std::int64_t theirs) {
+      for_each_element(order, [&](std::int64_t ours, std::int64_t theirs) {
         to[static_cast<std::size_t>(ours)] = from_double<To>(as_double(from[theirs]));
       });
     });
@@ -61,6 +76,7 @@ void read_into(const SafetensorsFile& file, const TensorEntry& entry, Tensor& te
 /// Compares names and shapes; `matches` gets what can be loaded.
 WeightsReport compare(const SafetensorsFile& file,
                       const std::vector<Place>& places,
+                      const Convention& convention,
                       std::vector<std::pair<const TensorEntry*, Tensor>>& matches) {
   WeightsReport report;
   std::set<std::string_view> known;
@@ -72,7 +88,8 @@ WeightsReport compare(const SafetensorsFile& file,
       continue;
     }
     const TensorEntry& entry = found->second;
-    const Shape wanted = file_shape(place.tensor.shape());
+    const Shape& own = place.tensor.shape();
+    const Shape wanted = convention.pytorch ? file_shape(own) : own;
     if (entry.shape == wanted && is_floating(entry.dtype))
       matches.emplace_back(&entry, place.tensor);
     else
@@ -80,7 +97,9 @@ WeightsReport compare(const SafetensorsFile& file,
           fmt::format("{} is {} {}, here {}", place.name, entry.dtype, entry.shape, wanted));
   }
   for (const auto& [name, entry] : file.tensors())
-    if (!known.contains(name) && !name.ends_with(kBatches)) report.unexpected.push_back(name);
+    if ((name.starts_with(convention.params) || name.starts_with(convention.buffers)) &&
+        !known.contains(name) && !name.ends_with(kBatches))
+      report.unexpected.push_back(name);
   report.loaded = static_cast<std::int64_t>(matches.size());
   return report;
 }
@@ -105,7 +124,7 @@ std::string WeightsReport::describe() const {
 void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata) {
   Arena arena("weights export", cpu_pages());
   std::vector<NamedTensor> tensors;
-  for (const Place& place : places_of(store)) {
+  for (const Place& place : places_of(store, kWeights)) {
     Tensor copy(arena, file_shape(place.tensor.shape()), DType::f32);
     const std::span<float> to = copy.span<float>();
     visit_floating(place.tensor.dtype(), [&]<class T>() {
@@ -130,15 +149,18 @@ WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
                            WeightsMatch match) {
   const SafetensorsFile file(path);
+  const auto kind = file.metadata().find("learn.kind");
+  const bool training = kind != file.metadata().end() && kind->second == "train";
+  const Convention& convention = training ? kTraining : kWeights;
   std::vector<std::pair<const TensorEntry*, Tensor>> matches;
-  WeightsReport report = compare(file, places_of(store), matches);
+  WeightsReport report = compare(file, places_of(store, convention), convention, matches);
   if (match == WeightsMatch::strict && !report.clean())
     fail<CheckpointError>("'{}' does not fit the model:{}", path.string(), report.describe());
   if (matches.empty())
     fail<CheckpointError>("nothing in '{}' fits the model:{}", path.string(), report.describe());
-  for (auto& [entry, tensor] : matches) read_into(file, *entry, tensor);
-  // The masters changed: the model's half copies are made anew.
-  if (is_half(store.working_dtype())) store.set_working_dtype(store.working_dtype());
+  for (auto& [entry, tensor] : matches) read_into(file, *entry, convention, tensor);
+  store.refresh_working();
+  store.commit_buffers();
   return report;
 }
 

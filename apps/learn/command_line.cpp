@@ -1,0 +1,143 @@
+// The only file that includes CLI11.
+#include "apps/learn/command_line.h"
+
+#include "apps/learn/suggest.h"
+#include "framework/core/error.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace learn::cli {
+namespace {
+
+void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
+  const std::string names =
+      (option.short_name.empty() ? "" : "-" + option.short_name + ",") + "--" + option.name;
+  if (option.kind == OptionKind::flag) {
+    app.add_flag_function(
+           names + ",!--no-" + option.name,
+           [&parsed, name = option.name](std::int64_t count) {
+             parsed.values.emplace_back(name, count > 0 ? "true" : "false");
+           },
+           option.help)
+        ->group(option.group);
+    return;
+  }
+  app.add_option_function<std::string>(
+         names,
+         [&parsed, name = option.name](const std::string& text) {
+           parsed.values.emplace_back(name, text);
+         },
+         option.help)
+      ->type_name(option.value)
+      ->group(option.group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+/// `epochs=5` becomes `--epochs=5` where a command has such an option; anything else stays.
+std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
+                                     const std::vector<Command>& commands) {
+  std::vector<std::string> out;
+  const Command* command = nullptr;
+  for (const std::string& word : argv) {
+    for (const Command& one : commands)
+      if (command == nullptr && one.name == word) command = &one;
+    const std::string key = word.substr(0, word.find('='));
+    const bool pair = key.size() < word.size() && !word.starts_with("-") && command != nullptr;
+    const Option* option = pair ? command->options->find(key) : nullptr;
+    // A bare true or false is how such pairs switch a flag.
+    if (option != nullptr && option->kind == OptionKind::flag && word == key + "=false")
+      out.push_back("--no-" + key);
+    else if (option != nullptr && option->kind == OptionKind::flag && word == key + "=true")
+      out.push_back("--" + key);
+    else
+      out.push_back((option != nullptr ? "--" : "") + word);
+  }
+  return out;
+}
+
+/// What the parser could not place: the first word decides what the user is told.
+[[noreturn]] void reject(const std::vector<std::string>& rest,
+                         const Command* command,
+                         const std::vector<Command>& commands) {
+  const std::string& word = rest.front();
+  if (command == nullptr) {
+    std::vector<std::string> names;
+    for (const Command& one : commands) names.push_back(one.name);
+    fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
+                     word,
+                     did_you_mean(word, names));
+  }
+  const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+  const std::string name = bare.substr(0, bare.find('='));
+  const std::string nearest_name = nearest(name, command->options->names());
+  fail<UsageError>("unknown {} '{}' of 'learn {}'{}\n  'learn {} --help' lists the options",
+                   word.starts_with("-") || bare.size() > name.size() ? "option" : "argument",
+                   word,
+                   command->name,
+                   nearest_name.empty() ? "" : fmt::format("; did you mean '--{}'?", nearest_name),
+                   command->name);
+}
+
+}  // namespace
+
+Parsed parse_command_line(const std::vector<std::string>& argv,
+                          const std::vector<Command>& commands,
+                          const std::string& version) {
+  Parsed parsed;
+  CLI::App app("learn: a callback-driven training framework", "learn");
+  bool wants_version = false;
+  app.add_flag("-V,--version", wants_version, "print the version");
+  app.add_flag(
+      "-q,--quiet", parsed.quiet, "warnings and errors only; the results are still printed");
+  app.add_flag("-v,--verbose", parsed.verbose, "say more");
+  app.allow_extras();
+  std::vector<CLI::App*> subcommands;
+  for (const Command& command : commands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.help);
+    sub->allow_extras()->fallthrough();
+    if (!command.argument.empty()) {
+      auto* argument = sub->add_option(command.argument, parsed.argument, command.argument_help);
+      argument->type_name("")->required(command.argument_required);
+    }
+    for (const Option& option : command.options->all()) add_option(*sub, option, parsed);
+    subcommands.push_back(sub);
+  }
+  std::vector<std::string> words = with_dashes(argv, commands);
+  std::reverse(words.begin(), words.end());  // CLI11 wants a stack
+  try {
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    for (const CLI::App* sub : subcommands)
+      if (sub->parsed()) return Parsed{.print = sub->help("learn")};
+    return Parsed{.print = app.help()};
+  } catch (const CLI::ParseError& e) {
+    fail<UsageError>("{}", e.what());
+  }
+  if (wants_version) return Parsed{.print = "learn " + version + "\n"};
+
+  const Command* chosen = nullptr;
+  for (std::size_t i = 0; i < commands.size(); ++i)
+    if (subcommands[i]->parsed()) chosen = &commands[i];
+  const std::vector<std::string> rest = app.remaining(true);
+  if (!rest.empty()) reject(rest, chosen, commands);
+  if (chosen == nullptr) return Parsed{.print = app.help()};
+  parsed.command = chosen->name;
+  return parsed;
+}
+
+void apply(const OptionTable& table,
+           const std::vector<std::pair<std::string, std::string>>& values) {
+  for (const auto& [name, text] : values) {
+    const Option* option = table.find(name);
+    if (option == nullptr) fail<UsageError>("there is no option '{}'", name);
+    try {
+      option->set(text);
+    } catch (const UsageError& e) {
+      fail<UsageError>("--{}: {}", name, e.what());
+    }
+  }
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,40 @@
+#pragma once
+#include "apps/learn/option_table.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace learn::cli {
+
+/// A subcommand as the parser needs to know it.
+struct Command {
+  std::string name;
+  std::string help;
+  std::string argument;  ///< "RUN": name of the one positional argument; empty: there is none
+  std::string argument_help;
+  bool argument_required = false;
+  const OptionTable* options = nullptr;
+};
+
+/// What was on the command line, nothing applied yet.
+struct Parsed {
+  std::string command;
+  std::string argument;
+  std::vector<std::pair<std::string, std::string>> values;  ///< option and text, in order
+  bool quiet = false;
+  bool verbose = false;
+  std::string print;  ///< help or version was asked for: print this and leave
+};
+
+/// Reads argv. `name=value` is taken as `--name value`. Whatever is wrong is a UsageError; unknown
+/// names come with the nearest known one.
+[[nodiscard]] Parsed parse_command_line(const std::vector<std::string>& argv,
+                                        const std::vector<Command>& commands,
+                                        const std::string& version);
+
+/// Sets the options of a table; errors name the option: "--lr: ...".
+void apply(const OptionTable& table,
+           const std::vector<std::pair<std::string, std::string>>& values);
+
+}  // namespace learn::cli

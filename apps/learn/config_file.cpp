@@ -1,0 +1,191 @@
+// The only file that includes toml++.
+#include "apps/learn/config_file.h"
+
+#include "apps/learn/suggest.h"
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+
+#include <toml++/toml.h>
+
+#include <sstream>
+#include <string_view>
+
+namespace learn::cli {
+namespace {
+
+std::string line_of(const std::string& source, unsigned line) {
+  std::istringstream lines(source);
+  std::string text;
+  for (unsigned i = 0; i < line; ++i) std::getline(lines, text);
+  return text;
+}
+
+/// The message, the place, and the line with a mark under its `width` characters, as compilers do.
+[[noreturn]] void fail_at(const ConfigFile& file,
+                          unsigned line,
+                          unsigned column,
+                          std::size_t width,
+                          const std::string& message,
+                          const std::string& hint = {}) {
+  const std::string number = std::to_string(line);
+  const std::string margin(number.size() + 1, ' ');
+  const std::string text = line_of(file.source, line);
+  const std::size_t before = column > 0 ? column - 1 : 0;
+  fail<UsageError>("{}\n{}--> {}:{}:{}\n{} |\n{} | {}\n{} | {}{} {}",
+                   message,
+                   margin,
+                   file.name,
+                   line,
+                   column,
+                   margin,
+                   " " + number,
+                   text,
+                   margin,
+                   std::string(before, ' '),
+                   std::string(std::max<std::size_t>(1, width), '^'),
+                   hint);
+}
+
+std::string number_text(const toml::node& node) {
+  if (const auto* integer = node.as_integer()) return std::to_string(integer->get());
+  if (const auto* real = node.as_floating_point()) return toml_number(real->get());
+  return {};
+}
+
+/// The value as the command line would give it, or nothing if its type does not fit.
+std::optional<std::string> text_of(const toml::node& node, const Option& option) {
+  switch (option.kind) {
+    case OptionKind::flag:
+      if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+      return std::nullopt;
+    case OptionKind::integer:
+      if (node.is_integer()) return number_text(node);
+      return std::nullopt;
+    case OptionKind::real:
+      if (node.is_number()) return number_text(node);
+      return std::nullopt;
+    case OptionKind::text:
+      if (const auto* text = node.as_string()) return text->get();
+      return std::nullopt;
+    case OptionKind::list:
+      break;
+  }
+  if (const auto* text = node.as_string()) return text->get();
+  if (node.is_number()) return number_text(node);
+  const auto* array = node.as_array();
+  if (array == nullptr) return std::nullopt;
+  std::string list;
+  for (const toml::node& item : *array) {
+    const auto* text = item.as_string();
+    const std::string one = text != nullptr ? text->get() : number_text(item);
+    if (one.empty()) return std::nullopt;
+    if (!list.empty()) list += option.separator;
+    list += one;
+  }
+  return list;
+}
+
+constexpr std::string_view name_of(OptionKind kind) {
+  switch (kind) {
+    case OptionKind::flag:
+      return "true or false";
+    case OptionKind::integer:
+      return "a whole number";
+    case OptionKind::real:
+      return "a number";
+    case OptionKind::text:
+      return "a text in quotes";
+    case OptionKind::list:
+      return "a list";
+  }
+  return "?";
+}
+
+void add_entry(ConfigFile& file,
+               const toml::key& key,
+               const toml::node& node,
+               const std::string& section,
+               const OptionTable& table) {
+  const std::string name(key.str());
+  const unsigned line = key.source().begin.line;
+  const unsigned column = key.source().begin.column;
+  const Option* option = table.find(name);
+  if (option == nullptr || !option->in_config) {
+    const std::string near = nearest(name, table.names());
+    fail_at(file,
+            line,
+            column,
+            name.size(),
+            option == nullptr ? fmt::format("unknown key '{}' in [{}]", name, section)
+                              : fmt::format("'{}' belongs on the command line", name),
+            option != nullptr || near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+  const std::optional<std::string> text = text_of(node, *option);
+  const auto at = node.source().begin;
+  if (!text)
+    fail_at(
+        file, at.line, at.column, 1, fmt::format("'{}' must be {}", name, name_of(option->kind)));
+  file.entries.push_back({name, *text, at.line, at.column});
+}
+
+}  // namespace
+
+ConfigFile parse_config(const std::string& source,
+                        const std::string& name,
+                        const std::string& section,
+                        const OptionTable& table) {
+  ConfigFile file{name, source, {}};
+  toml::table root;
+  try {
+    root = toml::parse(std::string_view(source), std::string_view(name));
+  } catch (const toml::parse_error& e) {
+    fail_at(file,
+            e.source().begin.line,
+            e.source().begin.column,
+            1,
+            fmt::format("this is not TOML: {}", e.description()));
+  }
+  for (const auto& [key, node] : root) {
+    if (key.str() != section || !node.is_table())
+      fail_at(file,
+              key.source().begin.line,
+              key.source().begin.column,
+              key.str().size(),
+              fmt::format("'{}' stands outside of [{}]", key.str(), section),
+              table.find(key.str()) != nullptr ? fmt::format("write [{}] above it", section) : "");
+    for (const auto& [name_key, value] : *node.as_table())
+      add_entry(file, name_key, value, section, table);
+  }
+  return file;
+}
+
+ConfigFile read_config(const std::filesystem::path& path,
+                       const std::string& section,
+                       const OptionTable& table) {
+  return parse_config(read_text_file(path), path.string(), section, table);
+}
+
+void apply(const OptionTable& table, const ConfigFile& config) {
+  for (const ConfigEntry& entry : config.entries) {
+    try {
+      table.find(entry.name)->set(entry.text);
+    } catch (const UsageError& e) {
+      fail_at(config, entry.line, entry.column, 1, fmt::format("{}: {}", entry.name, e.what()));
+    }
+  }
+}
+
+std::string write_config(const OptionTable& table, const std::string& section) {
+  std::string text = fmt::format("[{}]\n", section);
+  std::string group;
+  for (const Option& option : table.all()) {
+    const std::string value = option.toml();
+    if (!option.in_config || value.empty()) continue;
+    if (option.group != group) text += fmt::format("\n# {}\n", option.group);
+    group = option.group;
+    text += fmt::format("{} = {}\n", option.name, value);
+  }
+  return text;
+}
+
+}  // namespace learn::cli

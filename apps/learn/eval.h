@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace learn::cli {
+
+struct EvalOptions {
+  std::string path;  ///< a run's folder or a checkpoint
+  std::string weights = "best";
+  std::string data;  ///< empty: what it was trained on
+  std::string data_dir;
+  std::int64_t valid_limit = 0;
+  std::int64_t batch_size = 256;
+  std::int64_t workers = 2;
+  std::string device = "auto";
+  std::int64_t threads = 0;
+};
+
+/// `learn eval RUN|CKPT`: loss, accuracy, a table per class with what it is confused with. The
+/// checkpoint says what model and data it belongs to. Throws CheckpointError, DataError,
+/// UsageError.
+int eval(const EvalOptions& options);
+
+}  // namespace learn::cli

@@ -1,0 +1,59 @@
+#pragma once
+#include "apps/learn/train_options.h"
+#include "data/loader.h"
+#include "data/registry.h"
+#include "framework/io/safetensors.h"
+#include "framework/learner/learner.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace learn::cli {
+
+/// The objects behind a set of options, made through the registries: context, data, loaders, model,
+/// learner with the callbacks that change the training. Callbacks that report are the caller's.
+class Experiment {
+ public:
+  /// `max_batches` limits each pass, for trial runs; 0: no limit. Throws UsageError for names and
+  /// values that do not exist or do not fit, DataError, DeviceError, CheckpointError.
+  explicit Experiment(const TrainOptions& options, std::int64_t max_batches = 0);
+
+  [[nodiscard]] Context& context() noexcept { return ctx_; }
+  [[nodiscard]] const data::DataPair& data() const noexcept { return data_; }
+  [[nodiscard]] data::Loader& train_loader() noexcept { return *train_; }
+  [[nodiscard]] Learner& learner() noexcept { return *learner_; }
+  [[nodiscard]] const TrainOptions& options() const noexcept { return options_; }
+
+  /// Trains as the options say: epochs, rates, schedule.
+  void fit();
+  /// What a checkpoint must say of the experiment, so that it can be used without it.
+  [[nodiscard]] Metadata metadata(const std::string& config) const;
+  /// "small (0.42 M params) · synthetic10 10000/2000 (synthetic) · cpu 2 threads · fp32 · ...".
+  [[nodiscard]] std::string headline();
+
+ private:
+  void load_data();
+  void make_learner();
+  void make_groups();
+  void add_callbacks();
+  void fit_scheduled();
+
+  TrainOptions options_;
+  std::int64_t max_batches_;
+  Context ctx_;
+  data::DataPair data_;
+  data::Normalization normalization_;
+  std::unique_ptr<data::Loader> train_, valid_;
+  std::unique_ptr<Learner> learner_;
+};
+
+/// Mean and standard deviation as six numbers, and back. Throws CheckpointError.
+[[nodiscard]] std::string to_text(const data::Normalization& normalization);
+[[nodiscard]] data::Normalization normalization_from(const std::string& text);
+
+/// " · ", or " - " where the terminal shows ASCII only.
+[[nodiscard]] std::string dot();
+
+}  // namespace learn::cli

@@ -1,0 +1,107 @@
+#include "apps/learn/run_command.h"
+
+#include "apps/learn/command_line.h"
+#include "apps/learn/eval.h"
+#include "apps/learn/models.h"
+#include "apps/learn/train.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <new>
+
+namespace learn::cli {
+namespace {
+
+OptionTable eval_table(EvalOptions& o) {
+  OptionTable t;
+  t.group("Options");
+  t.text("weights", o.weights, "best|last|...", "which checkpoint of a run");
+  t.text("data", o.data, "NAME|DIR", "other data than it was trained on");
+  t.text("data-dir", o.data_dir, "DIR", "where data sets lie");
+  t.integer("valid-limit", o.valid_limit, kNotNegative, "N", "so many images; 0: as in training");
+  t.integer("batch-size", o.batch_size, {1, 1 << 20}, "N", "images per batch").short_name = "b";
+  t.integer("workers", o.workers, {0, 64}, "N", "threads that prepare batches");
+  t.text("device", o.device, "auto|cpu|cuda[:N]", "where to compute");
+  t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
+  return t;
+}
+
+OptionTable models_table(ModelsOptions& o) {
+  OptionTable t;
+  t.group("Options");
+  t.integer("classes", o.classes, kPositive, "N", "outputs");
+  t.integer("image-size", o.image_size, kPositive, "N", "pictures of N x N");
+  t.integer("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
+  return t;
+}
+
+int dispatch(const std::vector<std::string>& argv) {
+  TrainOptions train_options;
+  EvalOptions eval_options;
+  ModelsOptions models_options;
+  const OptionTable train_options_table = train_table(train_options);
+  const OptionTable eval_options_table = eval_table(eval_options);
+  const OptionTable models_options_table = models_table(models_options);
+  const std::vector<Command> commands{
+      {"train", "train a model on images", "", "", false, &train_options_table},
+      {"eval",
+       "measure a trained model",
+       "RUN|CKPT",
+       "folder of a run, or a .safetensors file",
+       true,
+       &eval_options_table},
+      {"models",
+       "list the models, or show the layers of one",
+       "NAME",
+       "of a model",
+       false,
+       &models_options_table}};
+  const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
+  if (!parsed.print.empty()) {
+    fmt::print("{}", parsed.print);
+    return 0;
+  }
+  log::set_level(parsed.quiet     ? log::Level::warn
+                 : parsed.verbose ? log::Level::debug
+                                  : log::Level::info);
+  if (parsed.command == "train") {
+    resolve(train_options, train_options_table, parsed.values);
+    return train(train_options, train_options_table, argv);
+  }
+  if (parsed.command == "eval") {
+    apply(eval_options_table, parsed.values);
+    eval_options.path = parsed.argument;
+    return eval(eval_options);
+  }
+  apply(models_options_table, parsed.values);
+  models_options.name = parsed.argument;
+  return models(models_options);
+}
+
+int report(const char* what, ExitCode code) {
+  log::flush();
+  std::fflush(stdout);
+  std::fprintf(stderr, "error: %s\n", what);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& argv) noexcept {
+  try {
+    return dispatch(argv);
+  } catch (const Error& e) {
+    return report(e.what(), e.exit_code());
+  } catch (const std::bad_alloc&) {
+    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+  } catch (const std::exception& e) {
+    return report(
+        (std::string(e.what()) + "\nThis is a fault of learn itself; please report it.").c_str(),
+        ExitCode::internal);
+  }
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,251 @@
+#include "apps/learn/train.h"
+
+#include "apps/learn/experiment.h"
+#include "apps/learn/signals.h"
+#include "callbacks/checkpointer.h"
+#include "callbacks/csv_logger.h"
+#include "callbacks/interrupt.h"
+#include "callbacks/lambda.h"
+#include "callbacks/plot_results.h"
+#include "callbacks/progress.h"
+#include "callbacks/recorder.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/core/log.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/run_dir.h"
+#include "framework/io/text_table.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+namespace learn::cli {
+namespace {
+
+constexpr std::int64_t kDryRunBatches = 3;
+constexpr std::int64_t kDevRunBatches = 5;
+
+/// To the terminal and to run.log.
+void say(const std::string& line) {
+  fmt::print(stderr, "{}\n", line);
+  log::to_file(line);
+}
+
+RunRecord new_record(Experiment& experiment, const std::vector<std::string>& argv) {
+  const TrainOptions& options = experiment.options();
+  const data::DataPair& data = experiment.data();
+  RunRecord record;
+  record.argv = argv;
+  record.versions = {{"learn", LEARN_VERSION}, {"compiler", __VERSION__}};
+  record.seed = static_cast<std::uint64_t>(options.seed);
+  record.device = to_string(experiment.context().device());
+  record.threads = experiment.context().threads().threads();
+  record.model = options.model;
+  record.parameters = experiment.learner().params().parameter_count();
+  record.precision = options.precision;
+  record.dataset = data.train.name;
+  record.synthetic = data.train.synthetic;
+  record.fingerprint = data.train.fingerprint();
+  record.train_samples = data.train.size();
+  record.valid_samples = data.valid.size();
+  record.started = utc_now();
+  record.epochs = options.epochs;
+  return record;
+}
+
+/// Takes over what is known now from the callbacks.
+void update(RunRecord& record, Learner& learn) {
+  const auto* recorder = learn.find<callbacks::Recorder>();
+  const auto* checkpointer = learn.find<callbacks::Checkpointer>();
+  record.epochs_done = static_cast<std::int64_t>(recorder->epochs().size());
+  if (const auto& best = checkpointer->monitor().best())
+    record.best =
+        RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
+  if (recorder->epochs().empty()) return;
+  const callbacks::EpochRecord& last = recorder->epochs().back();
+  record.results = {{"train_loss", last.train_loss},
+                    {"valid_loss", last.valid_loss},
+                    {"seconds", last.seconds},
+                    {"images_per_second", last.images_per_second}};
+  for (const auto& [name, value] : last.metrics) record.results[name] = value;
+}
+
+callbacks::Progress& add_progress(Learner& learn, const TrainOptions& options) {
+  learn.add<callbacks::Recorder>();
+  learn.add<callbacks::Interrupt>(caught_signal());
+  return learn.add<callbacks::Progress>(callbacks::ProgressOptions{
+      .live = options.progress ? callbacks::Live::automatic : callbacks::Live::off});
+}
+
+/// The callbacks that write into the run's folder.
+void add_files(Experiment& experiment, const RunDir& dir, const std::string& config) {
+  Learner& learn = experiment.learner();
+  const TrainOptions& options = experiment.options();
+  const data::Dataset& data = experiment.data().train;
+  learn.add<callbacks::CsvLogger>(dir.path() / "results.csv");
+  learn.add<callbacks::Checkpointer>(
+      callbacks::CheckpointerOptions{.folder = dir.path() / "weights",
+                                     .every = options.save_every,
+                                     .monitor = options.monitor,
+                                     .metadata = experiment.metadata(config)});
+  if (options.plots)
+    learn.add<callbacks::PlotResults>(
+        dir.path(),
+        fmt::format("{}: {} on {}{}",
+                    dir.path().filename().string(),
+                    options.model,
+                    data.name,
+                    data.synthetic && data.name.find("synthetic") == std::string::npos
+                        ? " (synthetic)"
+                        : ""));
+}
+
+/// What is printed when training has ended.
+void print_closing(const RunRecord& record, const RunDir& dir, bool plots) {
+  const std::string path = dir.path().string();
+  if (record.best)
+    fmt::print("best  epoch {}  {} {:.4f}  ->  {}\n",
+               record.best->epoch,
+               record.best->metric,
+               record.best->value,
+               dir.weights("best").string());
+  if (plots) fmt::print("plots {}/results.png {}/lr_schedule.png\n", path, path);
+  fmt::print("next  learn eval {}\n", path);
+  std::fflush(stdout);
+}
+
+/// How the fit ended: the status for run.json and the exit code.
+int conclude(RunRecord& record, Learner& learn) {
+  record.ended = utc_now();
+  if (const int number = caught_signal().load(); number != 0) {
+    record.status = "interrupted";
+    record.error = fmt::format("signal {}", number);
+    return 128 + number;
+  }
+  if (learn.find<callbacks::TerminateOnNan>()->terminated()) {
+    record.status = "diverged";
+    record.error =
+        fmt::format("the loss is not finite at batch {}; try a lower --lr or --clip-norm 1",
+                    learn.state().batch_clock);
+    return static_cast<int>(ExitCode::diverged);
+  }
+  record.status = "finished";
+  return static_cast<int>(ExitCode::ok);
+}
+
+int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
+  Learner& learn = experiment.learner();
+  callbacks::on(
+      learn,
+      Event::epoch_end,
+      [&](Learner& l) {
+        update(record, l);
+        dir.write(record);
+      },
+      "run_record",
+      order::kTracker + 30);
+  dir.write(record);
+  try {
+    experiment.fit();
+  } catch (const std::exception& e) {
+    const auto* known = dynamic_cast<const Error*>(&e);
+    record.status = "crashed";
+    record.error = e.what();
+    record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
+    record.ended = utc_now();
+    log::to_file(fmt::format("error: {}", e.what()));
+    dir.write(record);
+    throw;
+  }
+  update(record, learn);
+  record.exit_code = conclude(record, learn);
+  dir.write(record);
+  return record.exit_code;
+}
+
+int train_for_real(Experiment& experiment,
+                   const OptionTable& table,
+                   const std::vector<std::string>& argv) {
+  const TrainOptions& options = experiment.options();
+  const RunDir dir = RunDir::create(options.out, options.name, options.exist_ok);
+  log::set_file((dir.path() / "run.log").string());
+  const std::string config = write_config(table, "train");
+  write_file_atomically(dir.path() / "config.toml", config);
+  say(experiment.headline());
+  say(fmt::format("run   {}", dir.path().string()));
+
+  RunRecord record = new_record(experiment, argv);
+  add_progress(experiment.learner(), options);
+  add_files(experiment, dir, config);
+  catch_signals();
+  const int code = run(experiment, dir, record);
+  if (record.status == "interrupted")
+    say(fmt::format("interrupted: the last batch was finished, its state is in {}",
+                    dir.weights("last").string()));
+  else if (record.status == "diverged")
+    say(fmt::format("diverged: {}", record.error));
+  print_closing(record, dir, options.plots);
+  log::set_file("");
+  return code;
+}
+
+std::string mebibytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
+}
+
+/// A few batches, then what a whole training would take. Writes nothing.
+int dry_run(TrainOptions options) {
+  const std::int64_t epochs = options.epochs;
+  options.epochs = 1;
+  Experiment experiment(options, kDryRunBatches);
+  say(experiment.headline());
+  Learner& learn = experiment.learner();
+  auto& recorder = learn.add<callbacks::Recorder>();
+  experiment.fit();
+  const double speed = recorder.epochs().back().images_per_second;
+  const auto images = static_cast<double>(experiment.data().train.size() * epochs);
+  TextTable plan({{"dry run"}, {""}});
+  plan.row({"memory",
+            mebibytes(experiment.context().persistent().stats().peak) +
+                " parameters, state and data, " +
+                mebibytes(experiment.context().step().stats().peak) + " activations"});
+  plan.row({"loss",
+            fmt::format(
+                "{:.4f} after {} batches", recorder.epochs().back().train_loss, kDryRunBatches)});
+  plan.row({"speed", fmt::format("{:.0f} img/s at first, training", speed)});
+  plan.row({"time",
+            fmt::format("about {} for {} epochs of training", clock_text(images / speed), epochs)});
+  fmt::print("{}", plan.to_string());
+  return 0;
+}
+
+int fast_dev_run(TrainOptions options) {
+  options.epochs = 1;
+  Experiment experiment(options, kDevRunBatches);
+  say(experiment.headline());
+  add_progress(experiment.learner(), options);
+  catch_signals();
+  experiment.fit();
+  if (const int number = caught_signal().load(); number != 0) return 128 + number;
+  return 0;
+}
+
+}  // namespace
+
+int train(const TrainOptions& options,
+          const OptionTable& table,
+          const std::vector<std::string>& argv) {
+  if (options.print_config) {
+    fmt::print("{}", write_config(table, "train"));
+    return 0;
+  }
+  if (options.dry_run) return dry_run(options);
+  if (options.fast_dev_run) return fast_dev_run(options);
+  Experiment experiment(options);
+  if (!options.explain) return train_for_real(experiment, table, argv);
+  add_progress(experiment.learner(), options);
+  fmt::print("{}", experiment.learner().explain());
+  return 0;
+}
+
+}  // namespace learn::cli

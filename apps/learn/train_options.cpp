@@ -1,0 +1,261 @@
+#include "apps/learn/train_options.h"
+
+#include "apps/learn/command_line.h"
+#include "apps/learn/suggest.h"
+#include "data/registry.h"
+#include "framework/core/error.h"
+#include "framework/optim/registry.h"
+#include "models/registry.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace learn::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Makes an option refuse names that a registry does not know.
+template <class Value>
+void known_from(Option& option, std::string& field, const Registry<Value>& registry) {
+  option.set = [&field, kind = option.name, names = registry.names()](const std::string& text) {
+    require_known(kind, text, names);
+    field = text;
+  };
+}
+
+void add_data_options(OptionTable& t, TrainOptions& o) {
+  t.group("Data");
+  std::vector<std::string> sets = data::datasets().names();
+  Option& data = t.text("data", o.data, "NAME|DIR", joined(sets) + ", or a folder of images");
+  data.set = [&o, sets](const std::string& text) {
+    const bool folder = text.find('/') != std::string::npos || std::filesystem::is_directory(text);
+    if (!folder) require_known("data set", text, sets);
+    o.data = text;
+  };
+  t.text("data-dir", o.data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data");
+  t.list(
+      "classes", o.classes, ',', "A,B,...", "train on these classes only, labelled in this order");
+  t.real("val-split",
+         o.val_split,
+         kShare,
+         "SHARE",
+         "validate on this share of the training images instead of the test set");
+  Option& limit = t.text("train-limit",
+                         o.train_limit,
+                         "N|SHARE",
+                         "so many training images, or a share with a point: 0.1");
+  limit.set = [&o](const std::string& text) {
+    if (text.find('.') == std::string::npos)
+      (void)parse_integer(text, kPositive);
+    else
+      (void)parse_real(text, {0, 1, true, false});
+    o.train_limit = text;
+  };
+  t.integer("valid-limit", o.valid_limit, kNotNegative, "N", "so many validation images; 0: all");
+  t.integer("image-size",
+            o.image_size,
+            kNotNegative,
+            "N",
+            "scale pictures of a folder to N x N; 0: as they are");
+  t.integer("workers",
+            o.workers,
+            {0, 64},
+            "N",
+            "threads that prepare batches; 0: the training thread does it");
+  t.integer("prefetch", o.prefetch, {1, 64}, "N", "batches prepared ahead");
+}
+
+void add_model_options(OptionTable& t, TrainOptions& o) {
+  t.group("Model");
+  Option& model = t.text("model", o.model, "NAME", "'learn models' lists them");
+  model.short_name = "m";
+  known_from(model, o.model, models::model_registry());
+  t.integer("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
+  t.real("dropout", o.dropout, kShare, "P", "dropout, where the model has it");
+  t.text("pretrained",
+         o.pretrained,
+         "FILE",
+         "start from these weights; layers that do not fit keep their own");
+  t.list("split",
+         o.split,
+         ',',
+         "A,B|auto",
+         "modules that begin new layer groups; auto: the model's own cuts");
+  Option& freeze = t.text("freeze",
+                          o.freeze,
+                          "N|body|none",
+                          "do not train the first N layer groups, or all but the last");
+  freeze.set = [&o](const std::string& text) {
+    if (text != "none" && text != "body") (void)parse_integer(text, kPositive);
+    o.freeze = text;
+  };
+}
+
+void add_schedule_options(OptionTable& t, TrainOptions& o) {
+  t.group("Schedule");
+  t.integer("epochs", o.epochs, {1, 100000}, "N", "passes over the training images").short_name =
+      "e";
+  t.integer("batch-size", o.batch_size, {1, 1 << 20}, "N", "images per batch").short_name = "b";
+  t.integer("accumulate", o.accumulate, {1, 1 << 20}, "N", "batches per update");
+  t.numbers("lr",
+            o.lr,
+            kPositive,
+            "X[:Y]",
+            "(highest) learning rate; X:Y spreads over layer groups; else 0.1 for sgd, 0.001 for "
+            "rmsprop, 0.01");
+  t.choice("schedule",
+           o.schedule,
+           {"one-cycle", "flat-cos", "cosine", "linear", "step", "const"},
+           "course of the learning rate");
+  t.real("warmup",
+         o.warmup,
+         kShare,
+         "SHARE",
+         "share of the training in which the rate rises; else 0.25 with one-cycle, 0");
+  Option& optimizer =
+      t.text("optimizer", o.optimizer, joined(optim::optimizers().names()), "update rule");
+  known_from(optimizer, o.optimizer, optim::optimizers());
+  t.real("momentum",
+         o.momentum,
+         kShare,
+         "M",
+         "momentum or beta1; else 0.9, and cycled with one-cycle");
+  t.real("weight-decay",
+         o.weight_decay,
+         kNotNegative,
+         "X",
+         "decoupled (adam: L2); none on BatchNorm and biases");
+  t.real("clip-norm", o.clip_norm, kNotNegative, "X", "largest norm of the gradients; 0: no limit");
+  t.group("Regularisation");
+  t.choice("augment",
+           o.augment,
+           {"none", "basic", "full"},
+           "basic: shift and mirror; full: and cut a square out");
+  t.real("label-smoothing",
+         o.label_smoothing,
+         kShare,
+         "X",
+         "share of each target spread over all classes");
+}
+
+void add_run_options(OptionTable& t, TrainOptions& o) {
+  t.group("Precision and device");
+  t.choice("precision",
+           o.precision,
+           {"fp32", "fp16", "bf16"},
+           "of weights, activations and their gradients; masters are fp32");
+  t.flag("flat-master", o.flat_master, "update all masters in one pass (fp16, bf16)");
+  Option& scale = t.text("loss-scale", o.loss_scale, "X|dynamic", "loss scale of fp16");
+  scale.set = [&o](const std::string& text) {
+    if (text != "dynamic") (void)parse_real(text, kPositive);
+    o.loss_scale = text;
+  };
+  t.text("device", o.device, "auto|cpu|cuda[:N]", "where to train");
+  t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
+  t.integer(
+      "seed", o.seed, kNotNegative, "N", "of initial weights, order, augmentation and dropout");
+  t.group("Run");
+  t.text("out", o.out, "DIR", "folder of the runs");
+  t.text("name", o.name, "NAME", "of this run; numbered if it exists");
+  t.integer("save-every",
+            o.save_every,
+            kNotNegative,
+            "N",
+            "keep a checkpoint each N epochs; 0: last and best only");
+  t.text("monitor",
+         o.monitor,
+         "VALUE",
+         "what makes an epoch the best: accuracy, valid_loss, train_loss, ...");
+  t.integer("patience",
+            o.patience,
+            kNotNegative,
+            "N",
+            "stop after N epochs without a better value; 0: never");
+  t.list("callbacks",
+         o.callbacks,
+         ';',
+         "SPEC;...",
+         "more callbacks: 'gradient_clip:limit=1,by=value;...'");
+  t.flag("plots", o.plots, "draw results.png and lr_schedule.png");
+  t.flag("progress", o.progress, "show a bar, or a line now and then, while an epoch runs");
+}
+
+void add_call_options(OptionTable& t, TrainOptions& o) {
+  t.group("This call");
+  t.text("config", o.config, "FILE", "read options from [train] of a TOML file").short_name = "c";
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  t.choice(
+      "preset", o.preset, names, "a named set of options: " + [] {
+        std::string text;
+        for (const Preset& preset : presets())
+          text += (text.empty() ? "" : "; ") + preset.name + ": " + preset.help;
+        return text;
+      }());
+  t.flag("exist-ok", o.exist_ok, "use runs/NAME again if it exists");
+  t.flag("dry-run", o.dry_run, "three batches, memory and time estimate; writes nothing");
+  t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
+  t.flag("print-config", o.print_config, "print the resolved configuration and leave");
+  t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
+  for (const char* const name :
+       {"config", "preset", "exist-ok", "dry-run", "fast-dev-run", "print-config", "explain"})
+    t.keep_out_of_config(name);
+}
+
+/// Options that make no sense together are refused, so that none is ignored.
+void check_combinations(const TrainOptions& o) {
+  if (o.flat_master && o.precision == "fp32")
+    fail<UsageError>(
+        "--flat-master needs --precision fp16 or bf16: fp32 weights are their own masters");
+  if (o.loss_scale != "dynamic" && o.precision != "fp16")
+    fail<UsageError>("--loss-scale needs --precision fp16, not {}", o.precision);
+  if (o.schedule == "const" && o.warmup.value_or(0) == 0) return;
+  if (o.schedule == "one-cycle" && o.warmup && *o.warmup == 0)
+    fail<UsageError>("--schedule one-cycle needs a --warmup above 0");
+}
+
+}  // namespace
+
+OptionTable train_table(TrainOptions& options) {
+  OptionTable table;
+  add_data_options(table, options);
+  add_model_options(table, options);
+  add_schedule_options(table, options);
+  add_run_options(table, options);
+  add_call_options(table, options);
+  return table;
+}
+
+void resolve(TrainOptions& options, const OptionTable& table, const Values& command_line) {
+  const auto given = [&](std::string_view name) {
+    std::string value;
+    for (const auto& [key, text] : command_line)
+      if (key == name) value = text;
+    return value;
+  };
+  const std::string preset = given("preset");
+  const std::string config = given("config");
+  if (!preset.empty()) {
+    apply(table, {{"preset", preset}});
+    const auto found = std::find_if(
+        presets().begin(), presets().end(), [&](const Preset& p) { return p.name == preset; });
+    apply(table, found->values);
+  }
+  if (!config.empty()) apply(table, read_config(config, "train", table));
+  apply(table, command_line);
+  check_combinations(options);
+}
+
+std::vector<float> learning_rates(const TrainOptions& options) {
+  if (!options.lr.empty()) return options.lr;
+  if (options.optimizer == "sgd") return {0.1F};
+  if (options.optimizer == "rmsprop") return {0.001F};
+  return {0.01F};
+}
+
+}  // namespace learn::cli

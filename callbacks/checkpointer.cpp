@@ -1,0 +1,74 @@
+#include "callbacks/checkpointer.h"
+
+#include "callbacks/recorder.h"
+#include "framework/io/checkpoint.h"
+#include "framework/learner/learner.h"
+
+#include <system_error>
+
+namespace learn::callbacks {
+
+Checkpointer::Checkpointer(CheckpointerOptions options)
+    : options_(std::move(options)),
+      monitor_(options_.monitor, options_.better, options_.min_delta) {
+  check<UsageError>(
+      options_.every >= 0, "checkpointer: every must not be negative, got {}", options_.every);
+}
+
+void Checkpointer::visit_state(StateVisitor& visitor) {
+  bool known = monitor_.best().has_value();
+  double best = monitor_.best().value_or(0);
+  visitor.visit("known", known);
+  visitor.visit("best", best);
+  visitor.visit("best_epoch", best_epoch_);
+  if (visitor.loading()) monitor_.restore(known ? std::optional(best) : std::nullopt);
+}
+
+void Checkpointer::train_begin(Learner& learn) {
+  (void)recorder_of(learn, name());
+  if (options_.best) monitor_.check_known(learn);
+  std::error_code error;
+  std::filesystem::create_directories(options_.folder, error);
+  if (error) fail<IoError>("cannot make '{}': {}", options_.folder.string(), error.message());
+  saved_batch_ = learn.state().batch_clock;
+}
+
+void Checkpointer::epoch_end(Learner& learn) {
+  if (recorder_of(learn, name()).finished_epoch() == nullptr) return;
+  const std::int64_t epoch = learn.state().epoch_clock;
+  if (options_.best && monitor_.improves(monitor_.value(learn))) {
+    best_epoch_ = epoch;
+    save_weights(path("best"), learn.params(), metadata(learn));
+  }
+  if (options_.every > 0 && epoch % options_.every == 0)
+    save_state_as(learn, fmt::format("epoch-{:04}", epoch));
+  if (options_.last) save_state_as(learn, "last", "last.prev");
+  saved_batch_ = learn.state().batch_clock;
+}
+
+void Checkpointer::train_end(Learner& learn) {
+  if (options_.last && learn.state().batch_clock != saved_batch_)
+    save_state_as(learn, "last", "last.prev");
+}
+
+Metadata Checkpointer::metadata(const Learner& learn) const {
+  Metadata out = options_.metadata;
+  out["learn.epoch"] = std::to_string(learn.state().epoch_clock);
+  out["learn.step"] = std::to_string(learn.state().step_clock);
+  if (monitor_.best())
+    out["learn.best"] =
+        fmt::format("{} {} at epoch {}", monitor_.name(), *monitor_.best(), best_epoch_);
+  return out;
+}
+
+void Checkpointer::save_state_as(Learner& learn,
+                                 const std::string& file,
+                                 const std::string& previous) {
+  save_state(
+      path(file),
+      [&](StateVisitor& visitor) { learn.visit_state(visitor); },
+      metadata(learn),
+      previous.empty() ? std::filesystem::path() : path(previous));
+}
+
+}  // namespace learn::callbacks

@@ -1,0 +1,13 @@
+#include "callbacks/interrupt.h"
+
+#include "framework/learner/learner.h"
+
+namespace learn::callbacks {
+
+void Interrupt::batch_end(Learner& learn) {
+  if (requested_.load(std::memory_order_relaxed) == 0) return;
+  // A validation outside of a fit has no training scope to end.
+  learn.cancel(learn.state().activity == Activity::fit ? Scope::train : Scope::validate);
+}
+
+}  // namespace learn::callbacks

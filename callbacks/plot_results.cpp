@@ -1,0 +1,99 @@
+#include "callbacks/plot_results.h"
+
+#include "callbacks/recorder.h"
+#include "framework/io/plot.h"
+#include "framework/learner/learner.h"
+
+#include <functional>
+
+namespace learn::callbacks {
+namespace {
+
+using plot::Panel;
+using plot::Series;
+
+Series of_batches(const std::vector<BatchRecord>& batches,
+                  std::string name,
+                  const std::function<double(const BatchRecord&)>& value) {
+  Series series{.name = std::move(name)};
+  for (const BatchRecord& batch : batches) {
+    series.x.push_back(batch.epoch);
+    series.y.push_back(value(batch));
+  }
+  return series;
+}
+
+Series of_epochs(const std::vector<EpochRecord>& epochs,
+                 std::string name,
+                 const std::function<double(const EpochRecord&)>& value) {
+  Series series{.name = std::move(name), .markers = true};
+  for (const EpochRecord& epoch : epochs) {
+    series.x.push_back(static_cast<double>(epoch.epoch));
+    series.y.push_back(value(epoch));
+  }
+  return series;
+}
+
+Panel loss_panel(const std::vector<BatchRecord>& batches, const std::vector<EpochRecord>& epochs) {
+  Series raw = of_batches(batches, "", [](const BatchRecord& b) { return b.loss; });
+  raw.faint = true;
+  return {
+      .title = "loss",
+      .x_label = "epoch",
+      .series = {std::move(raw),
+                 of_batches(batches, "train", [](const BatchRecord& b) { return b.smooth_loss; }),
+                 of_epochs(epochs, "valid", [](const EpochRecord& e) { return e.valid_loss; })},
+      .integer_x = true};
+}
+
+Panel metrics_panel(const std::vector<EpochRecord>& epochs) {
+  Panel panel{.title = "metrics", .x_label = "epoch", .integer_x = true};
+  for (std::size_t i = 0; i < epochs.back().metrics.size(); ++i)
+    panel.series.push_back(of_epochs(epochs,
+                                     epochs.back().metrics[i].first,
+                                     [i](const EpochRecord& e) { return e.metrics.at(i).second; }));
+  return panel;
+}
+
+Panel batch_panel(const std::vector<BatchRecord>& batches,
+                  const std::string& title,
+                  const std::function<double(const BatchRecord&)>& value) {
+  return {.title = title,
+          .x_label = "epoch",
+          .series = {of_batches(batches, "", value)},
+          .integer_x = true};
+}
+
+}  // namespace
+
+void PlotResults::train_begin(Learner& learn) { (void)recorder_of(learn, name()); }
+
+void PlotResults::train_end(Learner& learn) {
+  Recorder& recorder = recorder_of(learn, name());
+  const std::vector<BatchRecord>& batches = recorder.batches(learn);
+  const std::vector<EpochRecord>& epochs = recorder.epochs();
+  if (batches.empty()) return;
+
+  plot::Figure results{.title = title_, .panels = {loss_panel(batches, epochs)}};
+  if (!epochs.empty() && !epochs.back().metrics.empty())
+    results.panels.push_back(metrics_panel(epochs));
+  plot::save(folder_ / "results.png", results);
+
+  plot::Figure schedule{.title = title_};
+  schedule.panels.push_back(batch_panel(
+      batches, "learning rate", [](const BatchRecord& b) { return static_cast<double>(b.lr); }));
+  schedule.panels.push_back(batch_panel(
+      batches, "momentum", [](const BatchRecord& b) { return static_cast<double>(b.momentum); }));
+  bool moved = false;
+  for (const BatchRecord& batch : batches)
+    moved = moved || batch.loss_scale != batches.front().loss_scale;
+  if (moved) {
+    schedule.panels.push_back(batch_panel(batches, "loss scale", [](const BatchRecord& b) {
+      return static_cast<double>(b.loss_scale);
+    }));
+    schedule.panels.back().log_y = true;
+  }
+  plot::save(folder_ / "lr_schedule.png", schedule);
+}
+
+}  // namespace learn::callbacks

@@ -1,0 +1,27 @@
+#pragma once
+#include "framework/learner/callback.h"
+
+#include <filesystem>
+#include <string>
+
+namespace learn::callbacks {
+
+/// Draws what the recorder kept when training ends: results.png (losses and metrics) and
+/// lr_schedule.png (learning rate, momentum and, if it moved, the loss scale). Needs a Recorder.
+class PlotResults final : public Callback {
+ public:
+  /// `title` stands above each picture: what was trained on what.
+  PlotResults(std::filesystem::path folder, std::string title)
+      : folder_(std::move(folder)), title_(std::move(title)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "plot_results"; }
+  [[nodiscard]] int order() const override { return order::kTracker + 20; }
+  void train_begin(Learner& learn) override;
+  void train_end(Learner& learn) override;
+
+ private:
+  std::filesystem::path folder_;
+  std::string title_;
+};
+
+}  // namespace learn::callbacks

@@ -1,0 +1,124 @@
+#include "callbacks/progress.h"
+
+#include "callbacks/recorder.h"
+#include "framework/core/log.h"
+#include "framework/io/text_table.h"
+#include "framework/learner/learner.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace learn::callbacks {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+Progress::Progress(const ProgressOptions& options) : options_(options), unicode_(locale_is_utf8()) {
+  if (options_.live == Live::automatic)
+    options_.live = ::isatty(::fileno(options_.bar)) != 0 ? Live::bar : Live::lines;
+}
+
+void Progress::train_begin(Learner& learn) {
+  (void)recorder_of(learn, name());
+  begin_ = last_shown_ = Clock::now();
+  titles_ = {"epoch", "train_loss", "valid_loss"};
+  for (const Metric& metric : learn.options().metrics) titles_.push_back(metric.name);
+  titles_.insert(titles_.end(), {"lr", "img/s", "time"});
+  print_row(titles_);
+}
+
+void Progress::batch_end(Learner& learn) {
+  if (learn.state().activity != Activity::fit) return;
+  const double wait = options_.live == Live::bar ? kRedrawSeconds : options_.heartbeat_seconds;
+  if (options_.live == Live::off || seconds_since(last_shown_) < wait) return;
+  last_shown_ = Clock::now();
+  show(learn);
+}
+
+void Progress::epoch_end(Learner& learn) {
+  const EpochRecord* epoch = recorder_of(learn, name()).finished_epoch();
+  if (epoch == nullptr) return;
+  std::vector<std::string> cells{std::to_string(epoch->epoch),
+                                 fmt::format("{:.6f}", epoch->train_loss),
+                                 fmt::format("{:.6f}", epoch->valid_loss)};
+  for (const auto& [metric, value] : epoch->metrics) cells.push_back(fmt::format("{:.6f}", value));
+  cells.resize(titles_.size() - 3);
+  cells.push_back(fmt::format("{:.2e}", epoch->lr));
+  cells.push_back(grouped(static_cast<std::int64_t>(epoch->images_per_second)));
+  cells.push_back(clock_text(epoch->seconds));
+  print_row(cells);
+}
+
+void Progress::train_end(Learner&) { clear_bar(); }
+
+void Progress::error(Learner&, const std::exception&) { clear_bar(); }
+
+void Progress::print_row(const std::vector<std::string>& cells) {
+  constexpr std::size_t kNarrowest = 9;
+  clear_bar();
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t width = i == 0 ? titles_[0].size() : std::max(titles_[i].size(), kNarrowest);
+    if (i > 0) line += "  ";
+    line += padded(cells[i], width, TextTable::Align::right);
+  }
+  fmt::print(options_.table, "{}\n", line);
+  std::fflush(options_.table);
+  log::to_file(line);
+}
+
+BarState Progress::state_of(Learner& learn) const {
+  const TrainState& state = learn.state();
+  Recorder& recorder = recorder_of(learn, name());
+  const std::vector<BatchRecord>& batches = recorder.batches(learn);
+  const std::int64_t done = state.batch_clock - state.fit_first_batch;
+  BarState bar{.epoch = state.epoch + 1,
+               .epochs = state.epochs,
+               .batch = state.batch_in_pass + 1,
+               .batches = state.batches,
+               .training = state.training,
+               .loss = batches.empty() ? 0 : batches.back().smooth_loss,
+               .images_per_second = state.training ? recorder.images_per_second() : 0};
+  if (done > 0)
+    bar.eta_seconds = seconds_since(begin_) * static_cast<double>(state.fit_batches - done) /
+                      static_cast<double>(done);
+  return bar;
+}
+
+void Progress::show(Learner& learn) {
+  const BarState state = state_of(learn);
+  if (options_.live == Live::lines) {
+    log::info("[progress] {} {}/{} batch {}/{}  loss {:.4f}  lr {:.2e}  {:.0f} img/s  eta {}",
+              state.training ? "epoch" : "validation of epoch",
+              state.epoch,
+              state.epochs,
+              state.batch,
+              state.batches,
+              state.loss,
+              learn.optimizer().lr(learn.params().layer_groups() - 1),
+              state.images_per_second,
+              clock_text(state.eta_seconds));
+    return;
+  }
+  // One column stays free: a full line would make some terminals scroll.
+  drawn_ = render_bar(state, terminal_width(::fileno(options_.bar)) - 1, unicode_);
+  fmt::print(options_.bar, "\r\x1b[K{}", drawn_);
+  std::fflush(options_.bar);
+}
+
+void Progress::clear_bar() {
+  if (drawn_.empty()) return;
+  fmt::print(options_.bar, "\r\x1b[K");
+  std::fflush(options_.bar);
+  drawn_.clear();
+}
+
+}  // namespace learn::callbacks

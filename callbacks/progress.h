@@ -1,0 +1,59 @@
+#pragma once
+#include "callbacks/progress_bar.h"
+#include "framework/learner/callback.h"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// What is shown between the rows of the table.
+enum class Live : std::uint8_t {
+  automatic,  ///< a bar if `bar` is a terminal, else lines
+  bar,        ///< one line that is redrawn
+  lines,      ///< a line in the log at each heartbeat; no control characters
+  off,
+};
+
+struct ProgressOptions {
+  std::FILE* table = stdout;
+  std::FILE* bar = stderr;
+  Live live = Live::automatic;
+  double heartbeat_seconds = 30;
+};
+
+/// Shows the training: a table with a row per epoch (train_loss is the true mean over the epoch),
+/// and a bar with the smoothed loss, images per second and the time left. Where there is no
+/// terminal the output has no control characters: the rows, and a line in the log now and then.
+/// Needs a Recorder.
+class Progress final : public Callback {
+ public:
+  explicit Progress(const ProgressOptions& options = {});
+
+  [[nodiscard]] std::string_view name() const override { return "progress"; }
+  [[nodiscard]] int order() const override { return order::kReport; }
+  void train_begin(Learner& learn) override;
+  void batch_end(Learner& learn) override;
+  void epoch_end(Learner& learn) override;
+  void train_end(Learner& learn) override;
+  void error(Learner& learn, const std::exception& error) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void print_row(const std::vector<std::string>& cells);
+  void show(Learner& learn);
+  void clear_bar();
+  [[nodiscard]] BarState state_of(Learner& learn) const;
+
+  ProgressOptions options_;
+  bool unicode_;
+  std::vector<std::string> titles_;
+  Clock::time_point begin_, last_shown_;
+  std::string drawn_;  // the bar on the screen
+};
+
+}  // namespace learn::callbacks

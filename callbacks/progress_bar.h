@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace learn::callbacks {
+
+/// What the bar shows at one moment.
+struct BarState {
+  std::int64_t epoch = 1;  ///< from 1
+  std::int64_t epochs = 1;
+  std::int64_t batch = 0;  ///< batches of the pass that are done
+  std::int64_t batches = 1;
+  bool training = true;
+  double loss = 0;  ///< smoothed; only while training
+  double images_per_second = 0;
+  double eta_seconds = -1;  ///< of the whole training; negative: not known yet
+};
+
+/// One line of exactly `width` columns or less: "epoch 3/10 ━━━━╸━━━  61 %  60/98  loss 0.5921
+/// ...". Parts that do not fit are left out from the right. `unicode`: the terminal shows more than
+/// ASCII.
+[[nodiscard]] std::string render_bar(const BarState& state, std::size_t width, bool unicode);
+
+/// Columns of the terminal behind a file descriptor; 80 if it does not say.
+[[nodiscard]] std::size_t terminal_width(int fd);
+/// True if the locale of the environment is a UTF-8 one.
+[[nodiscard]] bool locale_is_utf8();
+
+}  // namespace learn::callbacks

@@ -1,0 +1,124 @@
+#include "callbacks/recorder.h"
+
+#include "framework/backend/cast.h"
+#include "framework/learner/learner.h"
+
+#include <cmath>
+#include <limits>
+
+namespace learn::callbacks {
+namespace {
+
+constexpr std::int64_t kPending = 256;  // losses kept on the device before they must be read
+
+double seconds_between(std::chrono::steady_clock::time_point a,
+                       std::chrono::steady_clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+}  // namespace
+
+Recorder::Recorder(double beta) : beta_(beta) {
+  check<UsageError>(beta >= 0 && beta < 1, "recorder: beta must be in [0,1), got {}", beta);
+}
+
+void Recorder::visit_state(StateVisitor& visitor) {
+  visitor.visit("weighted_sum", weighted_sum_);
+  visitor.visit("weight", weight_);
+}
+
+void Recorder::train_begin(Learner& learn) {
+  if (!pending_.defined()) pending_ = Tensor(learn.context().persistent(), {kPending}, DType::f32);
+}
+
+void Recorder::epoch_begin(Learner&) {
+  epoch_begin_ = Clock::now();
+  images_ = 0;
+  in_training_ = true;
+  validated_ = false;
+  finished_ = false;
+}
+
+void Recorder::batch_end(Learner& learn) {
+  const TrainState& state = learn.state();
+  if (!state.training || state.activity != Activity::fit) return;
+  images_ += state.batch.size();
+  if (!state.loss.defined()) return;  // cancelled before there was one
+  if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
+  Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
+  backend::cast(learn.context(), state.loss.value().view({1}), slot);
+  const GroupHypers& hypers = learn.optimizer().hypers(learn.params().groups() - 2);
+  const double position =
+      static_cast<double>(state.batch_in_pass + 1) / static_cast<double>(state.batches);
+  batches_.push_back({.batch = state.batch_clock,
+                      .epoch = static_cast<double>(state.epoch_clock) + position,
+                      .lr = hypers.lr,
+                      .momentum = hypers.momentum});
+  // Nothing is won by waiting where memory is shared, and the loss scale is then exact.
+  if (learn.context().device().is_cpu()) read_losses(learn);
+}
+
+void Recorder::read_losses(Learner& learn) {
+  if (read_ == batches_.size()) return;
+  const auto count = static_cast<std::int64_t>(batches_.size() - read_);
+  const Tensor host = backend::to_host(learn.context(), pending_.range(0, count));
+  const float scale = learn.optimizer().read_control().loss_scale;
+  for (const float loss : host.span<float>()) {
+    if (std::isfinite(loss)) {  // one bad batch must not blind the rest of the run
+      weighted_sum_ = beta_ * weighted_sum_ + (1 - beta_) * static_cast<double>(loss);
+      weight_ = beta_ * weight_ + (1 - beta_);
+    }
+    BatchRecord& record = batches_[read_++];
+    record.loss = static_cast<double>(loss);
+    record.smooth_loss = weight_ > 0 ? weighted_sum_ / weight_ : record.loss;
+    record.loss_scale = scale;
+  }
+}
+
+void Recorder::validate_begin(Learner& learn) {
+  if (learn.state().activity != Activity::fit) return;
+  training_end_ = Clock::now();
+  in_training_ = false;
+}
+
+void Recorder::validate_end(Learner& learn) {
+  validated_ = learn.state().activity == Activity::fit;
+}
+
+void Recorder::epoch_end(Learner& learn) {
+  const TrainState& state = learn.state();
+  const Clock::time_point now = Clock::now();
+  if (in_training_) training_end_ = now;
+  in_training_ = false;
+  finished_ = learn.valid_source() != nullptr ? validated_ : state.batch_in_pass == state.batches;
+  if (!finished_) return;
+  const double training = seconds_between(epoch_begin_, training_end_);
+  epochs_.push_back(
+      {.epoch = state.epoch_clock,
+       .train_loss = state.train_loss,
+       .valid_loss = validated_ ? state.valid_loss : std::numeric_limits<double>::quiet_NaN(),
+       .metrics = validated_ ? state.metrics : decltype(EpochRecord::metrics){},
+       .lr = batches_.empty() ? 0 : batches_.back().lr,
+       .seconds = seconds_between(epoch_begin_, now),
+       .images_per_second = training > 0 ? static_cast<double>(images_) / training : 0});
+}
+
+void Recorder::train_end(Learner& learn) { read_losses(learn); }
+
+const std::vector<BatchRecord>& Recorder::batches(Learner& learn) {
+  read_losses(learn);
+  return batches_;
+}
+
+double Recorder::images_per_second() const {
+  const double seconds = seconds_between(epoch_begin_, in_training_ ? Clock::now() : training_end_);
+  return seconds > 0 ? static_cast<double>(images_) / seconds : 0;
+}
+
+Recorder& recorder_of(const Learner& learn, std::string_view asking) {
+  if (auto* recorder = learn.find<Recorder>()) return *recorder;
+  fail<UsageError>("{} reads what the recorder keeps: add callbacks::Recorder to the learner",
+                   asking);
+}
+
+}  // namespace learn::callbacks

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# The program as a user types it: command_line.sh PATH/TO/learn. Prints what failed; exit status 1 then.
+set -uo pipefail
+learn=$(realpath "$1")
+folder=$(mktemp -d "${TMPDIR:-/tmp}/learn cli XXXXXX")  # with spaces, as folders have
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+unset LEARN_DATA
+failed=0
+tiny=(--data synthetic10 --train-limit 128 --valid-limit 64 --model small --width 4 --batch-size 32
+      --epochs 2 --threads 1 --workers 1)
+
+# check TEXT CONDITION...: the condition is a command.
+check() {
+  local text=$1
+  shift
+  if "$@"; then return; fi
+  echo "FAILED: $text"
+  echo "  status $status"
+  sed 's/^/  out: /' out; sed 's/^/  err: /' err
+  failed=1
+}
+run() { "$learn" "$@" >out 2>err </dev/null; status=$?; }
+exits() { [ "$status" = "$1" ]; }
+says() { grep -qF -- "$1" out; }
+complains() { grep -qF -- "$1" err; }
+lacks_controls() { ! grep -qP '[\r\x1b]' out err; }
+
+run --help
+check "help of the program" exits 0
+check "help lists the commands" says "eval"
+run train --help
+check "help of a command" exits 0
+check "help shows defaults" says '[128]'
+run --version
+check "version" says "learn "
+
+run train "${tiny[@]}"
+check "a training ends well" exits 0
+check "it shows a table" says "epoch  train_loss  valid_loss"
+check "it names the best epoch" says "best  epoch"
+check "it says what it trains on" complains "(synthetic)"
+check "no control characters without a terminal" lacks_controls
+for file in config.toml run.json run.log results.csv results.png lr_schedule.png \
+    weights/last.safetensors weights/best.safetensors; do
+  check "the run holds $file" test -s "runs/train/$file"
+done
+check "results.csv has a row per epoch" test "$(wc -l <runs/train/results.csv)" = 3
+check "run.json says finished" grep -q '"status": "finished"' runs/train/run.json
+check "run.json says synthetic" grep -q '"synthetic": true' runs/train/run.json
+check "latest points to the run" test "$(readlink runs/latest)" = train
+cp runs/train/results.csv first.csv
+
+run train -c runs/train/config.toml
+check "the written configuration trains again" exits 0
+check "in a folder of its own" test -d runs/train-2
+# Columns 3 to 5: losses and accuracy; times differ.
+check "and gives the same numbers" test "$(cut -d, -f1,3-6 first.csv)" = "$(cut -d, -f1,3-6 runs/train-2/results.csv)"
+
+run eval runs/train --threads 1
+check "a run can be measured" exits 0
+best=$(awk -F, 'NR > 1 && $5 > best { best = $5 } END { printf "%.4f", best }' first.csv)
+check "with the accuracy of its best epoch ($best)" says "accuracy $best"
+run eval runs/train --weights last
+check "and its last state too" exits 0
+run eval runs/train/weights/best.safetensors
+check "and a checkpoint alone" exits 0
+
+run train "${tiny[@]}" --precision fp16 --lr 0.001:0.01 --freeze 1 --pretrained runs/train/weights/best.safetensors \
+  --accumulate 2 --clip-norm 1 --augment full --schedule cosine --warmup 0.1 --optimizer sgd --name fine --no-plots --save-every 1
+check "options work together" exits 0
+check "no plots when not wanted" test ! -e runs/fine/results.png
+check "checkpoints are kept" test -e runs/fine/weights/epoch-0002.safetensors
+run train "${tiny[@]}" --precision bf16 --flat-master --schedule flat-cos --val-split 0.5 --patience 1 --name half
+check "bf16, a split, patience" exits 0
+
+run train "${tiny[@]}" --epochs 1 --lr 1e30 --optimizer sgd --schedule const --name boom
+check "a loss that is not finite is status 7" exits 7
+check "and recorded" grep -q '"status": "diverged"' runs/boom/run.json
+
+before=$(find runs | wc -l)
+run train "${tiny[@]}" --dry-run
+check "a dry run" exits 0
+check "shows memory" says "MiB"
+run train "${tiny[@]}" --fast-dev-run
+check "a fast run" exits 0
+run train "${tiny[@]}" --explain
+check "the loop is explained" says "terminate_on_nan"
+run train "${tiny[@]}" --print-config
+check "the configuration is printed" says 'model = "small"'
+check "none of them writes" test "$before" = "$(find runs | wc -l)"
+
+run train --bacth-size 3
+check "an unknown option is status 2" exits 2
+check "with the nearest one" complains "did you mean '--batch-size'?"
+run train --lr nan
+check "a wrong value is status 2" exits 2
+run trian
+check "an unknown command is status 2" complains "did you mean 'train'?"
+run train --model resnt9
+check "an unknown model" complains "did you mean 'resnet9'?"
+run train --data cifar10
+check "missing data is status 3" exits 3
+run train --data ./nowhere
+check "a missing folder is status 3" exits 3
+printf '[train]\nbacth-size = 1\n' >bad.toml
+run train -c bad.toml
+check "a wrong key is status 2" exits 2
+check "with its place" complains "bad.toml:2:1"
+run train -c missing.toml
+check "a missing configuration is status 5" exits 5
+run train "${tiny[@]}" --name ../escape
+check "a name that leaves the folder is status 2" exits 2
+run train "${tiny[@]}" --monitor nonsense
+check "an unknown monitor is status 2" exits 2
+
+head -c 2000 runs/train/weights/best.safetensors >cut.safetensors
+run eval cut.safetensors
+check "a damaged checkpoint is status 4" exits 4
+run eval runs/nowhere
+check "a missing one is status 4" exits 4
+if [ ! -e /dev/nvidia0 ]; then
+  run train "${tiny[@]}" --device cuda
+  check "a device that is not there is status 8" exits 8
+fi
+
+run models
+check "models are listed" says "resnet18"
+run models small
+check "a model is shown" says "layer3"
+run models smal
+check "a wrong one is status 2" exits 2
+
+"$learn" train "${tiny[@]}" --epochs 1000 --name stopped >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 200); do [ -s runs/stopped/weights/last.safetensors ] && break; sleep 0.1; done
+kill -INT "$pid"
+wait "$pid"
+status=$?
+check "an interrupt is status 130" exits 130
+check "and recorded" grep -q '"status": "interrupted"' runs/stopped/run.json
+run eval runs/stopped --weights last
+check "and its state can be read" exits 0
+
+[ "$failed" = 0 ] && echo "all passed"
+exit "$failed"

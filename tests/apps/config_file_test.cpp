@@ -1,0 +1,93 @@
+#include "apps/learn/config_file.h"
+
+#include "framework/core/error.h"
+
+#include <doctest/doctest.h>
+
+using namespace learn;
+using namespace learn::cli;
+
+namespace {
+
+struct Fields {
+  std::int64_t batch_size = 128;
+  double lr = 0.1;
+  bool plots = true;
+  std::string name = "train";
+  std::vector<std::string> classes;
+  bool dry_run = false;
+  OptionTable table;
+  Fields() {
+    table.group("Schedule");
+    table.integer("batch-size", batch_size, kPositive, "N", "");
+    table.real("lr", lr, kPositive, "X", "");
+    table.group("Run");
+    table.flag("plots", plots, "");
+    table.text("name", name, "NAME", "");
+    table.list("classes", classes, ',', "A,B", "");
+    table.flag("dry-run", dry_run, "");
+    table.keep_out_of_config("dry-run");
+  }
+  void read(const std::string& source) {
+    apply(table, parse_config(source, "experiment.toml", "train", table));
+  }
+  [[nodiscard]] std::string error(const std::string& source) {
+    try {
+      read(source);
+      return "accepted";
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a configuration sets what it names and nothing else") {
+  Fields f;
+  f.read("[train]\nbatch-size = 32\nplots = false\nclasses = [\"cat\", \"dog\"]\n");
+  CHECK(f.batch_size == 32);
+  CHECK_FALSE(f.plots);
+  CHECK(f.classes == std::vector<std::string>{"cat", "dog"});
+  CHECK(f.lr == 0.1);
+  f.read("[train]\nlr = 1\nclasses = \"a,b\"\n");  // a whole number is a number
+  CHECK(f.lr == 1);
+  f.read("");
+  CHECK(f.batch_size == 32);
+}
+
+TEST_CASE("what is wrong is shown with its place and a suggestion") {
+  Fields f;
+  const std::string typo = f.error("# mine\n[train]\nlr = 0.1\nbacth-size = 128\n");
+  CHECK(typo ==
+        "unknown key 'bacth-size' in [train]\n"
+        "  --> experiment.toml:4:1\n"
+        "   |\n"
+        " 4 | bacth-size = 128\n"
+        "   | ^^^^^^^^^^ did you mean 'batch-size'?");
+  CHECK(f.error("[train]\nlr = \"x\"\n").find("'lr' must be a number") == 0);
+  CHECK(f.error("[train]\nbatch-size = 1.5\n").find("must be a whole number") != std::string::npos);
+  CHECK(f.error("[train]\nplots = 1\n").find("must be true or false") != std::string::npos);
+  CHECK(f.error("[train]\nclasses = [[1]]\n").find("must be a list") != std::string::npos);
+  CHECK(f.error("[train]\nlr = \n").find("not TOML") != std::string::npos);
+  CHECK(f.error("[train]\nlr = 1\nlr = 2\n").find("experiment.toml:3") != std::string::npos);
+  CHECK(f.error("lr = 1\n").find("stands outside of [train]") != std::string::npos);
+  CHECK(f.error("[trian]\nlr = 1\n").find("'trian' stands outside") != std::string::npos);
+  CHECK(f.error("[train]\ndry-run = true\n").find("belongs on the command line") !=
+        std::string::npos);
+  CHECK(f.error("[train]\nlr = nan\n").find("not a finite number") != std::string::npos);
+  CHECK(f.error("[train]\nlr = -1\n").find("experiment.toml:2:6") != std::string::npos);
+}
+
+TEST_CASE("what is written is read back") {
+  Fields f;
+  f.read("[train]\nlr = 0.1234567890123\nname = \"a \\\"b\\\" \\\\\"\nclasses = [\"x\"]\n");
+  const std::string written = write_config(f.table, "train");
+  CHECK(written.find("dry-run") == std::string::npos);
+  Fields again;
+  again.read(written);
+  CHECK(again.lr == f.lr);
+  CHECK(again.name == f.name);
+  CHECK(again.classes == f.classes);
+  CHECK(write_config(again.table, "train") == written);
+}

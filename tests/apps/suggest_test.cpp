@@ -1,0 +1,28 @@
+#include "apps/learn/suggest.h"
+
+#include "framework/core/error.h"
+
+#include <doctest/doctest.h>
+
+using namespace learn;
+using namespace learn::cli;
+
+TEST_CASE("edits are counted, a swap of neighbours as one") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("bacth-size", "batch-size") == 1);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("only a near name is suggested") {
+  const std::vector<std::string> known{"batch-size", "epochs", "lr", "out"};
+  CHECK(nearest("bacth-size", known) == "batch-size");
+  CHECK(nearest("epoch", known) == "epochs");
+  CHECK(nearest("momentum", known).empty());
+  CHECK(nearest("xy", known).empty());
+  CHECK(did_you_mean("epoch", known) == "; did you mean 'epochs'?");
+  CHECK_THROWS_WITH_AS(require_known("model", "resnt9", {"resnet9", "small"}),
+                       "unknown model 'resnt9'; did you mean 'resnet9'? (known: resnet9, small)",
+                       UsageError);
+  require_known("model", "small", {"resnet9", "small"});
+}
