@@ -147,7 +147,7 @@ TEST_CASE("batch norm: operands that do not fit are named with both values") {
     return tape.input(full(ctx.step(), shape, dtype, 1), true);
   };
   const auto run = [&](const Var& x, const Var& weight, const Var& residual = {}) {
-    const Shape channels{x.shape()[-1]};
+    const Shape channels{x.shape().rank() == 0 ? 1 : x.shape()[-1]};
     return ops::batch_norm(
         x, weight, make(channels), make(channels).value(), make(channels).value(), residual, {});
   };
