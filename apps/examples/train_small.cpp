@@ -10,7 +10,7 @@ using namespace learn;
 
 int main() {
   Context ctx;  // device, threads, memory, seed
-  const auto pictures = data::load("synthetic10", {.train_limit = 4000, .valid_limit = 1000});
+  const auto pictures = data::load("synthetic10", {.train_limit = 10000, .valid_limit = 2000});
   const auto stats = data::measure(pictures.train);
   const auto augment = data::augmentation("basic", 32, 32);  // reflect-pad, crop, mirror
   data::Loader train(
@@ -21,5 +21,5 @@ int main() {
   learn.add<callbacks::Recorder>();
   learn.add<callbacks::Progress>();
   callbacks::to_fp16(learn);
-  learn.fit_one_cycle(3, {0.1F});
+  learn.fit_one_cycle(5, {0.1F});
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The program as a user types it: command_line.sh PATH/TO/learn. Prints what failed; exit status 1 then.
+# shellcheck disable=SC2317  # the small functions below are called through check
 set -uo pipefail
 learn=$(realpath "$1")
 folder=$(mktemp -d "${TMPDIR:-/tmp}/learn cli XXXXXX")  # with spaces, as folders have
