@@ -96,16 +96,18 @@ BarState Progress::state_of(Learner& learn) const {
 void Progress::show(Learner& learn) {
   const BarState state = state_of(learn);
   if (options_.live == Live::lines) {
-    log::info("[progress] {} {}/{} batch {}/{}  loss {:.4f}  lr {:.2e}  {:.0f} img/s  eta {}",
-              state.training ? "epoch" : "validation of epoch",
-              state.epoch,
-              state.epochs,
-              state.batch,
-              state.batches,
-              state.loss,
-              learn.optimizer().lr(learn.params().layer_groups() - 1),
-              state.images_per_second,
-              clock_text(state.eta_seconds));
+    std::string line = fmt::format("[progress] {} {}/{} batch {}/{}",
+                                   state.training ? "epoch" : "validation of epoch",
+                                   state.epoch,
+                                   state.epochs,
+                                   state.batch,
+                                   state.batches);
+    if (state.training)
+      line += fmt::format("  loss {:.4f}  lr {:.2e}  {:.0f} img/s",
+                          state.loss,
+                          learn.optimizer().lr(learn.params().layer_groups() - 1),
+                          state.images_per_second);
+    log::info("{}  eta {}", line, clock_text(state.eta_seconds));
     return;
   }
   // One column stays free: a full line would make some terminals scroll.
