@@ -1,0 +1,34 @@
+#include "callbacks/mixed_precision.h"
+#include "tests/integration/training.h"
+
+#include <doctest/doctest.h>
+
+using namespace learn;
+
+namespace {
+
+/// Training loss after many passes over 64 pictures.
+template <class Prepare>
+double overfitted_loss(Prepare&& prepare) {
+  Context ctx({.seed = 3});
+  const data::DataPair pictures = data::load("synthetic10", {.train_limit = 64, .valid_limit = 64});
+  data::Loader train(
+      ctx, pictures.train, {.shuffle = true, .normalization = data::measure(pictures.train)});
+  Learner learn(ctx,
+                models::make_model("small", {.width = 8}),
+                train,
+                nullptr,
+                {.optimizer = optim::adamw({.weight_decay = 0})});
+  prepare(learn);
+  learn.fit_one_cycle(60, {0.01F});
+  return learn.state().train_loss;
+}
+
+}  // namespace
+
+TEST_CASE("one batch is learnt by heart, in every precision") {
+  // Guessing costs log(10) = 2.3; a net that cannot push one batch far below that is broken.
+  CHECK(overfitted_loss([](Learner&) {}) < 0.1);
+  CHECK(overfitted_loss([](Learner& learn) { callbacks::to_fp16(learn); }) < 0.1);
+  CHECK(overfitted_loss([](Learner& learn) { callbacks::to_bf16(learn); }) < 0.1);
+}

@@ -1,0 +1,29 @@
+#pragma once
+#include "data/loader.h"
+#include "data/registry.h"
+#include "framework/learner/learner.h"
+#include "framework/optim/adam.h"
+#include "models/registry.h"
+
+namespace learn {
+
+/// Trains `model` on a pair of data sets as the quickstart does and returns the accuracy on the
+/// second.
+inline double trained_accuracy(const data::DataPair& pictures,
+                               std::string_view model,
+                               std::int64_t epochs) {
+  Context ctx({.seed = 7});
+  const data::Normalization stats = data::measure(pictures.train);
+  data::Loader train(ctx, pictures.train, {.shuffle = true, .normalization = stats});
+  data::Loader valid(ctx, pictures.valid, {.batch_size = 250, .normalization = stats});
+  Learner learn(
+      ctx,
+      models::make_model(model),
+      train,
+      &valid,
+      {.optimizer = optim::adamw({.weight_decay = 0.01F}), .metrics = {metrics::accuracy()}});
+  learn.fit_one_cycle(epochs, {0.01F});
+  return learn.state().metrics.at(0).second;
+}
+
+}  // namespace learn
