@@ -7,24 +7,12 @@ constexpr int kLanes = 16;
 constexpr int kMaxWidth = 4;
 constexpr int max_rows(int width) { return width <= 2 ? 14 : 24 / width; }
 
-#include "framework/backend/cpu/simd/gemm.inl"
-#include "framework/backend/cpu/simd/winograd.inl"
+#include "framework/backend/cpu/simd/kernels.inl"
 
 }  // namespace
 
 const Kernels& avx512_kernels() {
-  static constexpr Kernels kKernels{
-      .name = "avx512",
-      .multiply = multiply_block<false>,
-      .multiply_transposed = multiply_block<true>,
-      .gather_rows = gather_rows,
-      .transpose = transpose,
-      .winograd_input = winograd_input,
-      .winograd_output = winograd_output,
-      .winograd_output_gradient = winograd_output_gradient,
-      .winograd_weight = winograd_weight,
-      .winograd_weight_gradient = winograd_weight_gradient,
-  };
+  static constexpr Kernels kKernels = table("avx512");
   return kKernels;
 }
 
