@@ -1,5 +1,4 @@
 #pragma once
-#include <concepts>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -14,10 +13,10 @@ class FunctionRef;
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
-  template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> &&
-           std::is_invocable_r_v<R, F&, Args...>) FunctionRef(F&& f)
-  noexcept  // NOLINT(google-explicit-constructor): stands for its argument
+  template <class F,
+            class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+                                     std::is_invocable_r_v<R, F&, Args...>>>
+  FunctionRef(F&& f) noexcept  // not explicit: stands for its argument
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
