@@ -54,6 +54,7 @@ class Tape {
   /// Records `node`, which made `value` from `inputs`. Keeps the node only if an input needs a
   /// gradient.
   template <std::derived_from<Node> N>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): both are moved on
   Var record(std::vector<Var> inputs, Tensor value, N node) {
     return record_node(
         std::move(inputs), std::move(value), [&] { return std::make_unique<N>(std::move(node)); });
