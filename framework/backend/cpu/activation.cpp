@@ -1,7 +1,7 @@
 #include "framework/backend/cpu/activation.h"
 
 #include "framework/backend/cpu/activation_functions.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/core/dtype.h"
 #include "framework/tensor/convert.h"
 

@@ -1,7 +1,7 @@
 #include "framework/backend/cpu/activation_functions.h"
 #include "framework/backend/cpu/batch_norm.h"
 #include "framework/backend/cpu/batch_norm_lanes.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 
 namespace learn::backend::cpu {
 namespace {

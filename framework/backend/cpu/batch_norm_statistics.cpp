@@ -1,6 +1,6 @@
 #include "framework/backend/cpu/batch_norm.h"
 #include "framework/backend/cpu/channel_folding.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "framework/backend/cpu/cast.h"
 
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 namespace learn::backend::cpu {

@@ -1,6 +1,6 @@
 #include "framework/backend/cpu/elementwise.h"
 
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/core/random.h"
 #include "framework/tensor/convert.h"
 

@@ -1,5 +1,5 @@
 #include "framework/backend/cpu/pool.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>

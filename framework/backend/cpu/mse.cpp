@@ -1,5 +1,5 @@
 #include "framework/backend/cpu/loss.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 namespace learn::backend::cpu {

@@ -1,6 +1,6 @@
 #include "framework/backend/cpu/simd/kernels.h"
 
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 
 namespace learn::backend::cpu::simd {
 

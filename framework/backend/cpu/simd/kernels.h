@@ -1,12 +1,12 @@
 #pragma once
 #include <cstdint>
 
-/// The innermost loops of convolution and matrix product, compiled once per instruction set; simd.h
-/// chooses. Tiles of sums that must stay in registers need explicit vectors, whose width and number
-/// differ between instruction sets, so unlike the loops of simd.h these have a source file for
-/// each. Those files are built with wider instructions than the rest of the program and include
-/// nothing but this header: an inline function of another one, compiled there, could be the one the
-/// linker keeps for everybody.
+/// The innermost loops of convolution and matrix product, compiled once per instruction set;
+/// vectorize.h chooses. Tiles of sums that must stay in registers need explicit vectors, whose
+/// width and number differ between instruction sets, so unlike the loops of vectorize.h these have
+/// a source file for each. Those files are built with wider instructions than the rest of the
+/// program and include nothing but this header: an inline function of another one, compiled there,
+/// could be the one the linker keeps for everybody.
 namespace learn::backend::cpu::simd {
 
 /// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the

@@ -1,4 +1,4 @@
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 
 #include "framework/core/error.h"
 
