@@ -15,6 +15,10 @@ Checkpointer::Checkpointer(CheckpointerOptions options)
       options_.every >= 0, "checkpointer: every must not be negative, got {}", options_.every);
 }
 
+std::vector<std::string> Checkpointer::claims() const {
+  return {fmt::format("write checkpoints into '{}'", options_.folder.lexically_normal().string())};
+}
+
 void Checkpointer::visit_state(StateVisitor& visitor) {
   bool known = monitor_.best().has_value();
   double best = monitor_.best().value_or(0);

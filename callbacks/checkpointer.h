@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace learn::callbacks {
 
@@ -30,6 +31,7 @@ class Checkpointer final : public Callback {
   [[nodiscard]] std::string_view name() const override { return "checkpointer"; }
   /// After all trackers, so that what they decided is part of the checkpoint.
   [[nodiscard]] int order() const override { return order::kTracker + 10; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
   void visit_state(StateVisitor& visitor) override;
   /// Throws UsageError if the learner will not have the monitored value or has no Recorder.
   void train_begin(Learner& learn) override;

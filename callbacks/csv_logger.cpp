@@ -5,6 +5,10 @@
 
 namespace learn::callbacks {
 
+std::vector<std::string> CsvLogger::claims() const {
+  return {fmt::format("write '{}'", path_.lexically_normal().string())};
+}
+
 void CsvLogger::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   if (csv_) return;

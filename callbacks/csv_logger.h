@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace learn::callbacks {
 
@@ -16,6 +18,7 @@ class CsvLogger final : public Callback {
 
   [[nodiscard]] std::string_view name() const override { return "csv_logger"; }
   [[nodiscard]] int order() const override { return order::kReport; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
   /// Throws IoError if the file cannot be made, UsageError without a Recorder.
   void train_begin(Learner& learn) override;
   void epoch_end(Learner& learn) override;

@@ -66,6 +66,10 @@ Panel batch_panel(const std::vector<BatchRecord>& batches,
 
 }  // namespace
 
+std::vector<std::string> PlotResults::claims() const {
+  return {fmt::format("draw into '{}'", folder_.lexically_normal().string())};
+}
+
 void PlotResults::train_begin(Learner& learn) { (void)recorder_of(learn, name()); }
 
 void PlotResults::train_end(Learner& learn) {

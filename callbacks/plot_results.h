@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace learn::callbacks {
 
@@ -16,6 +17,7 @@ class PlotResults final : public Callback {
 
   [[nodiscard]] std::string_view name() const override { return "plot_results"; }
   [[nodiscard]] int order() const override { return order::kTracker + 20; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
   void train_begin(Learner& learn) override;
   void train_end(Learner& learn) override;
 

@@ -26,6 +26,10 @@ Progress::Progress(const ProgressOptions& options) : options_(options), unicode_
     options_.live = ::isatty(::fileno(options_.bar)) != 0 ? Live::bar : Live::lines;
 }
 
+std::vector<std::string> Progress::claims() const {
+  return {fmt::format("print the table of epochs to file {}", ::fileno(options_.table))};
+}
+
 void Progress::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   begin_ = last_shown_ = Clock::now();

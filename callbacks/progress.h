@@ -35,6 +35,7 @@ class Progress final : public Callback {
 
   [[nodiscard]] std::string_view name() const override { return "progress"; }
   [[nodiscard]] int order() const override { return order::kReport; }
+  [[nodiscard]] std::vector<std::string> claims() const override;
   void train_begin(Learner& learn) override;
   void batch_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;

@@ -40,11 +40,13 @@ struct EpochRecord {
 /// the loss scale of such batches is that of the moment they were read.
 class Recorder final : public Callback {
  public:
-  /// `beta` of the smoothed loss; fastai's default. Throws UsageError unless it is in [0,1).
-  explicit Recorder(double beta = 0.98);
+  static constexpr double kBeta = 0.98;  ///< fastai's
+  /// `beta` of the smoothed loss. Throws UsageError unless it is in [0,1).
+  explicit Recorder(double beta = kBeta);
 
   [[nodiscard]] std::string_view name() const override { return "recorder"; }
   [[nodiscard]] int order() const override { return order::kRecorder; }
+  [[nodiscard]] std::vector<std::string> claims() const override { return {"record the training"}; }
   void visit_state(StateVisitor& visitor) override;
   void train_begin(Learner& learn) override;
   void epoch_begin(Learner& learn) override;

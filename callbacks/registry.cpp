@@ -1,17 +1,29 @@
 #include "callbacks/registry.h"
 
+#include "callbacks/checkpointer.h"
+#include "callbacks/csv_logger.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
+#include "callbacks/plot_results.h"
+#include "callbacks/progress.h"
+#include "callbacks/recorder.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 
+#include <array>
+
 namespace learn::callbacks {
 namespace {
 
-Callback& add_mixed_precision(Learner& learn, CallbackOptions& options) {
+template <class C, class... Args>
+MadeCallback made(Args&&... args) {
+  return {std::make_unique<C>(std::forward<Args>(args)...), handled_by<C>()};
+}
+
+MadeCallback make_mixed_precision(CallbackOptions& options, const RunSettings&) {
   MixedPrecisionOptions out;
   const std::string dtype = options.text("dtype", "f16");
   if (dtype != "f16" && dtype != "bf16")
@@ -25,38 +37,38 @@ Callback& add_mixed_precision(Learner& learn, CallbackOptions& options) {
   else
     (void)options.text("loss_scale", "");
   options.finish();
-  return learn.add<MixedPrecision>(out);
+  return made<MixedPrecision>(out);
 }
 
-Callback& add_gradient_clip(Learner& learn, CallbackOptions& options) {
+MadeCallback make_gradient_clip(CallbackOptions& options, const RunSettings&) {
   const auto limit = static_cast<float>(options.real("limit", 1));
   const std::string by = options.text("by", "norm");
   options.finish();
   if (by != "norm" && by != "value")
     fail<UsageError>("gradient_clip: by must be norm or value, not '{}'", by);
-  return learn.add<GradientClip>(limit, by == "norm" ? ClipBy::norm : ClipBy::value);
+  return made<GradientClip>(limit, by == "norm" ? ClipBy::norm : ClipBy::value);
 }
 
-Callback& add_gradient_accumulation(Learner& learn, CallbackOptions& options) {
+MadeCallback make_gradient_accumulation(CallbackOptions& options, const RunSettings&) {
   const AccumulateEvery every{.batches = options.integer("batches", 0),
                               .samples = options.integer("samples", 0)};
   options.finish();
-  return learn.add<GradientAccumulation>(every);
+  return made<GradientAccumulation>(every);
 }
 
-Callback& add_early_stopping(Learner& learn, CallbackOptions& options) {
+MadeCallback make_early_stopping(CallbackOptions& options, const RunSettings& run) {
   const EarlyStoppingOptions defaults;
-  const EarlyStoppingOptions out{.monitor = options.text("monitor", defaults.monitor),
+  const EarlyStoppingOptions out{.monitor = options.text("monitor", run.monitor),
                                  .min_delta = options.real("min_delta", defaults.min_delta),
                                  .patience = options.integer("patience", defaults.patience),
                                  .better = better_from(options.text("mode", "auto"))};
   options.finish();
-  return learn.add<EarlyStopping>(out);
+  return made<EarlyStopping>(out);
 }
 
-Callback& add_terminate_on_nan(Learner& learn, CallbackOptions& options) {
+MadeCallback make_terminate_on_nan(CallbackOptions& options, const RunSettings&) {
   options.finish();
-  return learn.add<TerminateOnNan>();
+  return made<TerminateOnNan>();
 }
 
 optim::Schedule schedule_from(CallbackOptions& options) {
@@ -75,50 +87,163 @@ optim::Schedule schedule_from(CallbackOptions& options) {
       kind);
 }
 
-Callback& add_param_scheduler(Learner& learn, CallbackOptions& options) {
+MadeCallback make_param_scheduler(CallbackOptions& options, const RunSettings&) {
   const Hyper hyper = hyper_from(options.text("hyper", "lr"));
   const std::string clock = options.text("clock", "batch");
   if (clock != "batch" && clock != "step")
     fail<UsageError>("param_scheduler: clock must be batch or step, not '{}'", clock);
   const optim::Schedule schedule = schedule_from(options);
   options.finish();
-  return learn.add<ParamScheduler>(std::vector{ScheduledHyper{hyper, {schedule}}},
-                                   clock == "batch" ? Clock::batch : Clock::step);
+  return made<ParamScheduler>(std::vector{ScheduledHyper{hyper, {schedule}}},
+                              clock == "batch" ? Clock::batch : Clock::step);
+}
+
+MadeCallback make_recorder(CallbackOptions& options, const RunSettings&) {
+  const double beta = options.real("beta", Recorder::kBeta);
+  options.finish();
+  return made<Recorder>(beta);
+}
+
+Live live_from(const std::string& name) {
+  if (name == "auto") return Live::automatic;
+  if (name == "bar") return Live::bar;
+  if (name == "lines") return Live::lines;
+  if (name == "off") return Live::off;
+  fail<UsageError>("progress: live must be auto, bar, lines or off, not '{}'", name);
+}
+
+MadeCallback make_progress(CallbackOptions& options, const RunSettings&) {
+  ProgressOptions out;
+  out.live = live_from(options.text("live", "auto"));
+  out.heartbeat_seconds = options.real("heartbeat", out.heartbeat_seconds);
+  options.finish();
+  return made<Progress>(out);
+}
+
+MadeCallback make_csv_logger(CallbackOptions& options, const RunSettings& run) {
+  const std::string path = options.text("path", "results.csv");
+  options.finish();
+  return made<CsvLogger>(run.folder / path);
+}
+
+MadeCallback make_checkpointer(CallbackOptions& options, const RunSettings& run) {
+  CheckpointerOptions out;
+  out.folder = run.folder / options.text("folder", "weights");
+  out.last = options.flag("last", out.last);
+  out.best = options.flag("best", out.best);
+  out.every = options.integer("every", out.every);
+  out.monitor = options.text("monitor", run.monitor);
+  out.better = better_from(options.text("mode", "auto"));
+  out.min_delta = options.real("min_delta", out.min_delta);
+  out.metadata = run.metadata;
+  options.finish();
+  return made<Checkpointer>(std::move(out));
+}
+
+MadeCallback make_plot_results(CallbackOptions& options, const RunSettings& run) {
+  const std::string folder = options.text("folder", "");
+  const std::string title = options.text("title", run.title);
+  options.finish();
+  return made<PlotResults>(folder.empty() ? run.folder : run.folder / folder, title);
+}
+
+/// Callbacks that text cannot describe, and how they are had.
+struct Untold {
+  std::string_view name;
+  std::string_view instead;
+};
+constexpr std::array kUntold{
+    Untold{"interrupt",
+           "it waits for a flag of the program. 'learn train' always has it; a program adds "
+           "callbacks::Interrupt with its flag"},
+    Untold{"lambda",
+           "it runs a function of the program. A program adds one with callbacks::on(learn, event, "
+           "function)"},
+};
+
+struct Spec {
+  std::string name;
+  std::string_view options;
+};
+
+Spec take_apart(std::string_view spec) {
+  const std::size_t colon = std::min(spec.find(':'), spec.size());
+  const std::string_view rest = spec.substr(std::min(colon + 1, spec.size()));
+  Spec out{std::string(spec.substr(0, colon)), rest};
+  for (const Untold& one : kUntold)
+    if (one.name == out.name)
+      fail<UsageError>("callback '{}' cannot be made from text: {}", one.name, one.instead);
+  return out;
+}
+
+void add_training(Registry<CallbackFactory>& registry) {
+  registry.add("mixed_precision",
+               "half precision with f32 masters: dtype=f16|bf16, flat_master, dynamic, loss_scale, "
+               "growth_interval",
+               {make_mixed_precision});
+  registry.add(
+      "gradient_clip", "limits unscaled gradients: limit=1, by=norm|value", {make_gradient_clip});
+  registry.add("gradient_accumulation",
+               "one update for several batches: batches=N or samples=N",
+               {make_gradient_accumulation});
+  registry.add("early_stopping",
+               "ends training without progress: monitor=valid_loss, patience=1, min_delta=0, "
+               "mode=auto|min|max",
+               {make_early_stopping});
+  registry.add("terminate_on_nan",
+               "ends training when the loss is infinite or NaN",
+               {make_terminate_on_nan});
+  registry.add("param_scheduler",
+               "moves a hyper-parameter: hyper=lr|momentum|weight_decay|dampening|beta2|eps, "
+               "schedule=constant|cosine|exponential|linear|polynomial, start, end, power, "
+               "clock=batch|step",
+               {make_param_scheduler});
+}
+
+void add_reporting(Registry<CallbackFactory>& registry) {
+  registry.add("recorder",
+               "keeps losses, rates and times for the others: beta=0.98 of the smoothed loss",
+               {make_recorder, true});
+  registry.add("progress",
+               "a table of epochs, a bar or lines between: live=auto|bar|lines|off, heartbeat=30 "
+               "(seconds between lines)",
+               {make_progress, true});
+  registry.add(
+      "csv_logger", "the table of epochs as a file: path=results.csv", {make_csv_logger, true});
+  registry.add("checkpointer",
+               "saves the state at the end of epochs: folder=weights, last=true, best=true, "
+               "every=0 (N: each N epochs), monitor=valid_loss, mode=auto|min|max, min_delta=0",
+               {make_checkpointer, true});
+  registry.add("plot_results",
+               "draws losses, metrics and schedule when training ends: folder, title",
+               {make_plot_results, true});
 }
 
 }  // namespace
 
 Registry<CallbackFactory> callback_registry() {
   Registry<CallbackFactory> registry("callback");
-  registry.add("mixed_precision",
-               "half precision with f32 masters: dtype=f16|bf16, flat_master, dynamic, loss_scale, "
-               "growth_interval",
-               add_mixed_precision);
-  registry.add(
-      "gradient_clip", "limits unscaled gradients: limit=1, by=norm|value", add_gradient_clip);
-  registry.add("gradient_accumulation",
-               "one update for several batches: batches=N or samples=N",
-               add_gradient_accumulation);
-  registry.add("early_stopping",
-               "ends training without progress: monitor=valid_loss, patience=1, min_delta=0, "
-               "mode=auto|min|max",
-               add_early_stopping);
-  registry.add(
-      "terminate_on_nan", "ends training when the loss is infinite or NaN", add_terminate_on_nan);
-  registry.add("param_scheduler",
-               "moves a hyper-parameter: hyper=lr|momentum|weight_decay|dampening|beta2|eps, "
-               "schedule=constant|cosine|exponential|linear|polynomial, start, end, power, "
-               "clock=batch|step",
-               add_param_scheduler);
+  add_training(registry);
+  add_reporting(registry);
   return registry;
 }
 
-Callback& add_from_text(Learner& learn, std::string_view spec) {
-  const std::size_t colon = std::min(spec.find(':'), spec.size());
-  const std::string name(spec.substr(0, colon));
-  spec.remove_prefix(std::min(colon + 1, spec.size()));
-  CallbackOptions options(name, spec);
-  return callback_registry().at(name).value(learn, options);
+MadeCallback make_from_text(std::string_view spec, const RunSettings& run) {
+  const Spec parts = take_apart(spec);
+  const auto registry = callback_registry();
+  CallbackOptions options(parts.name, parts.options);
+  return registry.at(parts.name).value.make(options, run);
+}
+
+bool reports(std::string_view spec) {
+  return callback_registry().at(take_apart(spec).name).value.reports;
+}
+
+Callback& add_from_text(Learner& learn, std::string_view spec, const RunSettings& run) {
+  MadeCallback made = make_from_text(spec, run);
+  Callback& callback = *made.callback;
+  learn.insert(std::move(made.callback), made.events);
+  return callback;
 }
 
 }  // namespace learn::callbacks

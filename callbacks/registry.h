@@ -1,10 +1,13 @@
 #pragma once
 #include "framework/core/registry.h"
+#include "framework/io/safetensors.h"
 #include "framework/learner/callback.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -35,15 +38,37 @@ class CallbackOptions {
   std::map<std::string, bool> asked_;  // key: was given
 };
 
-/// Adds a callback made from options to a learner.
-using CallbackFactory = std::function<Callback&(Learner&, CallbackOptions&)>;
+/// What callbacks made from text take from the run they belong to.
+struct RunSettings {
+  std::filesystem::path folder = ".";  ///< where relative paths in options begin
+  std::string title;                   ///< of plots
+  std::string monitor = "valid_loss";  ///< of those that are told none
+  Metadata metadata;                   ///< goes into checkpoints
+};
+
+/// A callback with the events it hears, for `Learner::insert`.
+struct MadeCallback {
+  std::unique_ptr<Callback> callback;
+  EventSet events;
+};
+
+/// Makes a callback from options.
+struct CallbackFactory {
+  std::function<MadeCallback(CallbackOptions&, const RunSettings&)> make;
+  bool reports = false;  ///< shows or writes what happens; the training is the same without it
+};
 
 /// Every callback that needs nothing but options, by name, with a line of help that lists them. To
 /// add one, add a line to registry.cpp.
 [[nodiscard]] Registry<CallbackFactory> callback_registry();
 
-/// Adds what "gradient_clip:limit=1,by=norm" says. Throws UsageError for an unknown name, option or
-/// value, and as `Learner::insert`.
-Callback& add_from_text(Learner& learn, std::string_view spec);
+/// Makes what "gradient_clip:limit=1,by=norm" says; no file is touched before the training begins.
+/// Throws UsageError for an unknown name, option or value, and for a callback that text cannot
+/// describe, with what to use instead.
+[[nodiscard]] MadeCallback make_from_text(std::string_view spec, const RunSettings& run = {});
+/// True for a callback that reports. Throws UsageError for an unknown name.
+[[nodiscard]] bool reports(std::string_view spec);
+/// Adds what `make_from_text` makes. Throws as that and as `Learner::insert`.
+Callback& add_from_text(Learner& learn, std::string_view spec, const RunSettings& run = {});
 
 }  // namespace learn::callbacks

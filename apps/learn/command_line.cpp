@@ -97,6 +97,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.help);
     sub->allow_extras()->fallthrough();
+    sub->footer(command.notes);
     if (!command.argument.empty()) {
       auto* argument = sub->add_option(command.argument, parsed.argument, command.argument_help);
       argument->type_name("")->required(command.argument_required);

@@ -15,6 +15,7 @@ struct Command {
   std::string argument_help;
   bool argument_required = false;
   const OptionTable* options = nullptr;
+  std::string notes;  ///< printed below the options in the help
 };
 
 /// What was on the command line, nothing applied yet.

@@ -181,7 +181,9 @@ void Experiment::add_callbacks() {
   if (options_.patience > 0)
     learn.add<callbacks::EarlyStopping>(callbacks::EarlyStoppingOptions{
         .monitor = options_.monitor, .patience = options_.patience});
-  for (const std::string& spec : options_.callbacks) callbacks::add_from_text(learn, spec);
+  const callbacks::RunSettings run{.monitor = options_.monitor};
+  for (const std::string& spec : options_.callbacks)
+    if (!callbacks::reports(spec)) callbacks::add_from_text(learn, spec, run);
   if (learn.find<callbacks::TerminateOnNan>() == nullptr) learn.add<callbacks::TerminateOnNan>();
 }
 

@@ -46,7 +46,7 @@ int dispatch(const std::vector<std::string>& argv) {
   const OptionTable eval_options_table = eval_table(eval_options);
   const OptionTable models_options_table = models_table(models_options);
   const std::vector<Command> commands{
-      {"train", "train a model on images", "", "", false, &train_options_table},
+      {"train", "train a model on images", "", "", false, &train_options_table, train_notes()},
       {"eval",
        "measure a trained model",
        "RUN|CKPT",

@@ -1,13 +1,10 @@
 #include "apps/learn/train.h"
 
 #include "apps/learn/experiment.h"
+#include "apps/learn/reporting.h"
 #include "apps/learn/signals.h"
 #include "callbacks/checkpointer.h"
-#include "callbacks/csv_logger.h"
-#include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
-#include "callbacks/plot_results.h"
-#include "callbacks/progress.h"
 #include "callbacks/recorder.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
@@ -18,6 +15,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 
 namespace learn::cli {
 namespace {
@@ -68,36 +66,6 @@ void update(RunRecord& record, Learner& learn) {
                     {"seconds", last.seconds},
                     {"images_per_second", last.images_per_second}};
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
-}
-
-callbacks::Progress& add_progress(Learner& learn, const TrainOptions& options) {
-  learn.add<callbacks::Recorder>();
-  learn.add<callbacks::Interrupt>(caught_signal());
-  return learn.add<callbacks::Progress>(callbacks::ProgressOptions{
-      .live = options.progress ? callbacks::Live::automatic : callbacks::Live::off});
-}
-
-/// The callbacks that write into the run's folder.
-void add_files(Experiment& experiment, const RunDir& dir, const std::string& config) {
-  Learner& learn = experiment.learner();
-  const TrainOptions& options = experiment.options();
-  const data::Dataset& data = experiment.data().train;
-  learn.add<callbacks::CsvLogger>(dir.path() / "results.csv");
-  learn.add<callbacks::Checkpointer>(
-      callbacks::CheckpointerOptions{.folder = dir.path() / "weights",
-                                     .every = options.save_every,
-                                     .monitor = options.monitor,
-                                     .metadata = experiment.metadata(config)});
-  if (options.plots)
-    learn.add<callbacks::PlotResults>(
-        dir.path(),
-        fmt::format("{}: {} on {}{}",
-                    dir.path().filename().string(),
-                    options.model,
-                    data.name,
-                    data.synthetic && data.name.find("synthetic") == std::string::npos
-                        ? " (synthetic)"
-                        : ""));
 }
 
 /// What is printed when training has ended.
@@ -175,13 +143,14 @@ int train_for_real(Experiment& experiment,
   say(fmt::format("run   {}", dir.path().string()));
 
   RunRecord record = new_record(experiment, argv);
-  add_progress(experiment.learner(), options);
-  add_files(experiment, dir, config);
+  add_reporting(experiment, dir.path(), config);
   catch_signals();
   const int code = run(experiment, dir, record);
   if (record.status == "interrupted")
-    say(fmt::format("interrupted: the last batch was finished, its state is in {}",
-                    dir.weights("last").string()));
+    say("interrupted after a whole batch" +
+        (std::filesystem::exists(dir.weights("last"))
+             ? fmt::format(": the state is in {}", dir.weights("last").string())
+             : ""));
   else if (record.status == "diverged")
     say(fmt::format("diverged: {}", record.error));
   print_closing(record, dir, options.plots);
@@ -243,7 +212,7 @@ int train(const TrainOptions& options,
   if (options.fast_dev_run) return fast_dev_run(options);
   Experiment experiment(options);
   if (!options.explain) return train_for_real(experiment, table, argv);
-  add_progress(experiment.learner(), options);
+  add_reporting(experiment, std::filesystem::path(options.out) / options.name, "");
   fmt::print("{}", experiment.learner().explain());
   return 0;
 }

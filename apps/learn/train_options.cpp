@@ -2,6 +2,7 @@
 
 #include "apps/learn/command_line.h"
 #include "apps/learn/suggest.h"
+#include "callbacks/registry.h"
 #include "data/registry.h"
 #include "framework/core/error.h"
 #include "framework/optim/registry.h"
@@ -176,11 +177,16 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
             kNotNegative,
             "N",
             "stop after N epochs without a better value; 0: never");
-  t.list("callbacks",
-         o.callbacks,
-         ';',
-         "SPEC;...",
-         "more callbacks: 'gradient_clip:limit=1,by=value;...'");
+  Option& callbacks = t.list("callbacks",
+                             o.callbacks,
+                             ';',
+                             "SPEC;...",
+                             "more callbacks, or others than learn's own of that name: "
+                             "'gradient_clip:limit=1,by=value;checkpointer:every=2'; see below");
+  callbacks.set = [&o, set_list = callbacks.set](const std::string& text) {
+    set_list(text);
+    for (const std::string& spec : o.callbacks) (void)callbacks::make_from_text(spec);
+  };
   t.flag("plots", o.plots, "draw results.png and lr_schedule.png");
   t.flag("progress", o.progress, "show a bar, or a line now and then, while an epoch runs");
 }
@@ -214,6 +220,12 @@ void check_combinations(const TrainOptions& o) {
         "--flat-master needs --precision fp16 or bf16: fp32 weights are their own masters");
   if (o.loss_scale != "dynamic" && o.precision != "fp16")
     fail<UsageError>("--loss-scale needs --precision fp16, not {}", o.precision);
+  for (const std::string& spec : o.callbacks)
+    if (o.save_every > 0 && spec.substr(0, spec.find(':')) == "checkpointer")
+      fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
+                       o.save_every,
+                       spec,
+                       o.save_every);
   if (o.schedule == "const" && o.warmup.value_or(0) == 0) return;
   if (o.schedule == "one-cycle" && o.warmup && *o.warmup == 0)
     fail<UsageError>("--schedule one-cycle needs a --warmup above 0");
@@ -229,6 +241,14 @@ OptionTable train_table(TrainOptions& options) {
   add_run_options(table, options);
   add_call_options(table, options);
   return table;
+}
+
+std::string train_notes() {
+  const auto registry = callbacks::callback_registry();
+  std::string text = "Callbacks for --callbacks, as NAME or NAME:OPTION=VALUE,...\n";
+  for (const auto& [name, entry] : registry.entries())
+    text += fmt::format("  {:<24}{}\n", name, entry.help);
+  return text;
 }
 
 void resolve(TrainOptions& options, const OptionTable& table, const Values& command_line) {

@@ -72,6 +72,9 @@ struct TrainOptions {
 /// The options of `learn train`, bound to `options`, which must outlive the table.
 [[nodiscard]] OptionTable train_table(TrainOptions& options);
 
+/// What the help says below them: the callbacks that --callbacks takes, with their options.
+[[nodiscard]] std::string train_notes();
+
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 /// Named sets of options. `help` says what each is for.

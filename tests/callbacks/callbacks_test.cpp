@@ -196,34 +196,3 @@ TEST_CASE("text that means nothing is refused with what there is") {
   refused("param_scheduler:hyper=temperature", "unknown hyper-parameter");
   CHECK(t.learn.listeners(Event::train_begin).empty());
 }
-
-TEST_CASE("every callback works with every other, in any order of addition") {
-  const std::vector<std::string> specs{"mixed_precision:loss_scale=256",
-                                       "gradient_clip:limit=0.5",
-                                       "gradient_clip:limit=0.5,by=value",
-                                       "gradient_accumulation:batches=2",
-                                       "early_stopping:monitor=valid_loss,patience=9",
-                                       "terminate_on_nan",
-                                       "param_scheduler:hyper=momentum,start=0.9,end=0.8"};
-  const auto run = [&](const std::string& first, const std::string& second) {
-    Training t({2, 2, 1}, {2});
-    add_from_text(t.learn, first);
-    add_from_text(t.learn, second);
-    t.learn.fit(2, {0.05F});
-    for (const double v : values(t.learn.params().flat_master())) CHECK(std::isfinite(v));
-    CHECK(t.learn.state().step_clock > 0);
-    return values(t.learn.params().flat_master());
-  };
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    for (std::size_t j = i + 1; j < specs.size(); ++j) {
-      CAPTURE(specs[i]);
-      CAPTURE(specs[j]);
-      // The two ways of clipping have one order: who was added first clips first.
-      const bool both_clip =
-          specs[i].starts_with("gradient_clip") && specs[j].starts_with("gradient_clip");
-      const std::vector<double> forwards = run(specs[i], specs[j]);
-      const std::vector<double> backwards = run(specs[j], specs[i]);
-      if (!both_clip) CHECK(forwards == backwards);
-    }
-  }
-}

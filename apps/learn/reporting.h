@@ -1,0 +1,20 @@
+#pragma once
+#include "apps/learn/experiment.h"
+
+#include <filesystem>
+#include <string>
+
+namespace learn::cli {
+
+/// The table of epochs, the bar, and the end after a signal: what a training shows that writes no
+/// file.
+void add_progress(Learner& learn, const TrainOptions& options);
+
+/// All callbacks that report, for a run in `folder`: those named with --callbacks, and learn's own
+/// wherever there is none of their kind. Touches no file before the training begins. Throws
+/// UsageError.
+void add_reporting(Experiment& experiment,
+                   const std::filesystem::path& folder,
+                   const std::string& config);
+
+}  // namespace learn::cli

@@ -1,0 +1,142 @@
+// Every callback beside every other, the way users combine them.
+#include "callbacks/interrupt.h"
+#include "callbacks/lambda.h"
+#include "callbacks/recorder.h"
+#include "callbacks/registry.h"
+#include "framework/io/csv.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+using namespace tiny;
+using namespace learn::callbacks;
+
+namespace {
+
+/// One callback of each kind, as text where that is possible.
+const std::vector<std::string>& kinds() {
+  static const std::vector<std::string> all{"mixed_precision:loss_scale=256",
+                                            "gradient_clip:limit=0.5",
+                                            "gradient_clip:limit=0.5,by=value",
+                                            "gradient_accumulation:batches=2",
+                                            "early_stopping:patience=9",
+                                            "terminate_on_nan",
+                                            "param_scheduler:hyper=momentum,start=0.9,end=0.8",
+                                            "recorder:beta=0.9",
+                                            "progress:live=off",
+                                            "csv_logger",
+                                            "checkpointer:every=1",
+                                            "plot_results:title=pairs",
+                                            "interrupt",
+                                            "lambda"};
+  return all;
+}
+
+std::string name_in(const std::string& spec) { return spec.substr(0, spec.find(':')); }
+
+bool is_text(const std::string& spec) { return spec != "interrupt" && spec != "lambda"; }
+
+bool reporting(const std::string& spec) { return !is_text(spec) || reports(spec); }
+
+/// Whether a learner can have it twice.
+bool works_twice(const std::string& spec) {
+  const std::string name = name_in(spec);
+  return !is_text(spec) || name == "early_stopping" || name == "terminate_on_nan";
+}
+
+struct Outcome {
+  std::vector<double> weights;
+  std::int64_t steps = 0;
+};
+
+/// Trains with the given callbacks. They report into `folder`.
+Outcome train_with(const std::vector<std::string>& specs, const std::filesystem::path& folder) {
+  static const std::atomic<int> no_signal{0};
+  Training t({2, 2, 1}, {2});
+  bool recorded = false;
+  int heard = 0;
+  for (const std::string& spec : specs) {
+    recorded = recorded || name_in(spec) == "recorder";
+    if (spec == "interrupt")
+      t.learn.add<Interrupt>(no_signal);
+    else if (spec == "lambda")
+      on(t.learn, Event::batch_end, [&](Learner&) { ++heard; });
+    else
+      add_from_text(t.learn, spec, {.folder = folder});
+  }
+  if (!recorded) t.learn.add<Recorder>();
+  t.learn.fit(2, {0.05F});
+  if (std::find(specs.begin(), specs.end(), "lambda") != specs.end()) CHECK(heard > 0);
+  return {values(t.learn.params().flat_master()), t.learn.state().step_clock};
+}
+
+}  // namespace
+
+TEST_CASE("the callbacks tried in pairs are all there are") {
+  std::vector<std::string> tried;
+  for (const std::string& spec : kinds())
+    if (is_text(spec) && (tried.empty() || tried.back() != name_in(spec)))
+      tried.push_back(name_in(spec));
+  std::sort(tried.begin(), tried.end());
+  CHECK(tried == callback_registry().names());
+}
+
+TEST_CASE("every callback works with every other, in any order of addition") {
+  const TemporaryFolder folder;
+  for (std::size_t i = 0; i < kinds().size(); ++i) {
+    for (std::size_t j = i + 1; j < kinds().size(); ++j) {
+      const std::string& first = kinds()[i];
+      const std::string& second = kinds()[j];
+      CAPTURE(first);
+      CAPTURE(second);
+      const Outcome forwards = train_with({first, second}, folder.path());
+      const Outcome backwards = train_with({second, first}, folder.path());
+      CHECK(forwards.steps > 0);
+      for (const double v : forwards.weights) CHECK(std::isfinite(v));
+      // The two ways of clipping have one order: who was added first clips first.
+      const bool both_clip = name_in(first) == name_in(second);
+      if (!both_clip) CHECK(forwards.weights == backwards.weights);
+      if (reporting(second)) CHECK(forwards.weights == train_with({first}, folder.path()).weights);
+    }
+  }
+  CHECK(read_csv(folder / "results.csv").rows.size() == 2);
+  for (const char* const file : {"results.png", "weights/last.safetensors"})
+    CHECK(std::filesystem::exists(folder / file));
+}
+
+TEST_CASE("two callbacks that contradict each other are refused, both named") {
+  const TemporaryFolder folder;
+  for (const std::string& spec : kinds()) {
+    CAPTURE(spec);
+    if (works_twice(spec)) {
+      CHECK_NOTHROW(train_with({spec, spec}, folder.path()));
+      continue;
+    }
+    const std::string both = fmt::format("callbacks '{0}' and '{0}' both ", name_in(spec));
+    CHECK_THROWS_WITH_AS(
+        train_with({spec, spec}, folder.path()), doctest::Contains(both.c_str()), UsageError);
+  }
+  // Files of their own are no contradiction.
+  CHECK_NOTHROW(train_with({"csv_logger:path=a.csv", "csv_logger:path=b.csv"}, folder.path()));
+  CHECK(read_csv(folder / "b.csv").rows.size() == 2);
+}
+
+TEST_CASE("what text cannot describe is refused with what to do") {
+  CHECK_THROWS_WITH_AS(
+      (void)make_from_text("interrupt"), doctest::Contains("callbacks::Interrupt"), UsageError);
+  CHECK_THROWS_WITH_AS((void)make_from_text("lambda:event=epoch_end"),
+                       doctest::Contains("callbacks::on(learn, event"),
+                       UsageError);
+  for (const char* const spec : {"csv_logger:file=a.csv",
+                                 "progress:live=loud",
+                                 "checkpointer:every=-1",
+                                 "checkpointer:mode=best",
+                                 "recorder:beta=1",
+                                 "plot_results:size=2"})
+    CHECK_THROWS_AS((void)make_from_text(spec), UsageError);
+}
