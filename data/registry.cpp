@@ -129,16 +129,23 @@ DataPair load_folder(const fs::path& path, const DataOptions& options) {
 }
 
 DataPair load_auto(const DataOptions& options) {
-  const std::vector<fs::path> all = places(options, kCifar10Archive.folder);
-  if (!find(all, kCifar10File).empty()) return load_cifar10(options);
+  if (!find_cifar10(options).empty()) return load_cifar10(options);
   log::info(
       "[data] note: CIFAR-10 not found in {}; using synthetic10 (procedural shapes, NOT "
       "CIFAR-10)",
-      list(all));
+      list(places(options, kCifar10Archive.folder)));
   return load_synthetic(SyntheticLevel::normal, options);
 }
 
 }  // namespace
+
+fs::path find_cifar10(const DataOptions& options) {
+  return find(places(options, kCifar10Archive.folder), kCifar10File);
+}
+
+fs::path find_cifar100(const DataOptions& options) {
+  return find(places(options, kCifar100Archive.folder), kCifar100File);
+}
 
 Registry<DataFactory> datasets() {
   Registry<DataFactory> registry("data set");

@@ -39,4 +39,8 @@ using DataFactory = std::function<DataPair(const DataOptions&)>;
 /// damaged data.
 [[nodiscard]] DataPair load(std::string_view name, const DataOptions& options = {});
 
+/// Where the files of CIFAR-10 or CIFAR-100 lie; empty if they are not found.
+[[nodiscard]] std::filesystem::path find_cifar10(const DataOptions& options);
+[[nodiscard]] std::filesystem::path find_cifar100(const DataOptions& options);
+
 }  // namespace learn::data

@@ -1,6 +1,7 @@
 #include "apps/learn/run_command.h"
 
 #include "apps/learn/command_line.h"
+#include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/models.h"
 #include "apps/learn/train.h"
@@ -38,13 +39,24 @@ OptionTable models_table(ModelsOptions& o) {
   return t;
 }
 
+OptionTable doctor_table(DoctorOptions& o) {
+  OptionTable t;
+  t.group("Options");
+  t.text("data-dir", o.data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data");
+  t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
+  t.real("seconds", o.seconds, {0, 60}, "S", "time for the matrix product; 0: leave it out");
+  return t;
+}
+
 int dispatch(const std::vector<std::string>& argv) {
   TrainOptions train_options;
   EvalOptions eval_options;
   ModelsOptions models_options;
+  DoctorOptions doctor_options;
   const OptionTable train_options_table = train_table(train_options);
   const OptionTable eval_options_table = eval_table(eval_options);
   const OptionTable models_options_table = models_table(models_options);
+  const OptionTable doctor_options_table = doctor_table(doctor_options);
   const std::vector<Command> commands{
       {"train", "train a model on images", "", "", false, &train_options_table, train_notes()},
       {"eval",
@@ -58,7 +70,13 @@ int dispatch(const std::vector<std::string>& argv) {
        "NAME",
        "of a model",
        false,
-       &models_options_table}};
+       &models_options_table},
+      {"doctor",
+       "report this machine: processor, memory, CUDA, data sets, speed",
+       "",
+       "",
+       false,
+       &doctor_options_table}};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {
     fmt::print("{}", parsed.print);
@@ -75,6 +93,10 @@ int dispatch(const std::vector<std::string>& argv) {
     apply(eval_options_table, parsed.values);
     eval_options.path = parsed.argument;
     return eval(eval_options);
+  }
+  if (parsed.command == "doctor") {
+    apply(doctor_options_table, parsed.values);
+    return doctor(doctor_options);
   }
   apply(models_options_table, parsed.values);
   models_options.name = parsed.argument;

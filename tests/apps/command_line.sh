@@ -125,6 +125,14 @@ if [ ! -e /dev/nvidia0 ]; then
   check "a device that is not there is status 8" exits 8
 fi
 
+run doctor --seconds 0.1
+check "the machine is reported" exits 0
+check "with its processor" says "cores usable"
+check "with what became of CUDA" says "cuda"
+check "with the speed of a matrix product" says "GFLOP/s"
+run doctor --seconds -1
+check "a wrong duration is status 2" exits 2
+
 run models
 check "models are listed" says "resnet18"
 run models small

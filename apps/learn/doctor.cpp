@@ -1,0 +1,134 @@
+#include "apps/learn/doctor.h"
+
+#include "data/registry.h"
+#include "framework/backend/context.h"
+#include "framework/backend/conv.h"
+#include "framework/backend/cpu/simd.h"
+#include "framework/backend/device_choice.h"
+#include "framework/io/text_table.h"
+#include "framework/tensor/factory.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The value behind "key : value" in one of Linux's /proc tables; empty if it is not there.
+std::string proc_value(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t colon = line.find(':');
+    const std::size_t first = line.find_first_not_of(" \t", colon + 1);
+    if (colon != std::string::npos && first != std::string::npos) return line.substr(first);
+  }
+  return {};
+}
+
+std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / double(1 << 30)); }
+
+std::string memory_text() {
+  const auto bytes = [](const char* key) {
+    const std::string text = proc_value("/proc/meminfo", key);  // "16384 kB"
+    return text.empty() ? 0.0 : std::stod(text) * 1024;
+  };
+  return fmt::format("{} of {} available", gib(bytes("MemAvailable")), gib(bytes("MemTotal")));
+}
+
+std::string disk_text() {
+  std::error_code error;
+  const fs::space_info space = fs::space(".", error);
+  if (error) return error.message();
+  return gib(double(space.available)) + " free in the current folder";
+}
+
+const char* isa_text() {
+  using backend::cpu::simd::Isa;
+  switch (backend::cpu::simd::isa()) {
+    case Isa::avx512:
+      return "AVX-512";
+    case Isa::avx2:
+      return "AVX2";
+    case Isa::baseline:
+      break;
+  }
+  return "the baseline instructions";
+}
+
+std::string cpu_text() {
+  const std::string model = proc_value("/proc/cpuinfo", "model name");
+  return fmt::format("{}, {} hardware threads, {} cores usable, kernels use {}",
+                     model.empty() ? "unknown processor" : model,
+                     std::thread::hardware_concurrency(),
+                     physical_cores(),
+                     isa_text());
+}
+
+std::string cuda_text(const CudaStatus& status) {
+  if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
+  const char* advice =
+      status.built ? "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU"
+                   : "; install the CUDA Toolkit (nvcc 12 or newer) and build again to have it";
+  return "none: " + status.reason + advice;
+}
+
+std::string place_text(const fs::path& found) {
+  return found.empty() ? "not found" : found.string();
+}
+
+/// f32 matrix products of 1024 x 1024 x 1024, in 10^9 operations (multiplications and additions)
+/// per second; the best of them, as others may use the machine.
+double matrix_gflops(Context& ctx, double seconds) {
+  constexpr std::int64_t n = 1024;
+  using Clock = std::chrono::steady_clock;
+  Tensor x = uniform(ctx.persistent(), {n, n}, DType::f32, -1, 1, 1);
+  Tensor w = uniform(ctx.persistent(), {n, n}, DType::f32, -1, 1, 2);
+  Tensor y(ctx.persistent(), {n, n}, DType::f32);
+  double best = 0;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  do {
+    const auto begin = Clock::now();
+    backend::linear_forward(ctx, x, w, {}, y);
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    best = std::max(best, 2e-9 * n * n * n / took.count());
+  } while (Clock::now() < end);
+  return best;
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options) {
+  TextTable table({{"what"}, {"on this machine"}});
+  utsname system{};
+  if (uname(&system) != 0) system = {};
+  const data::DataOptions data_options{.directory = options.data_dir};
+  table.row(
+      {"learn",
+       fmt::format("{}, {} build, compiler {}", LEARN_VERSION, LEARN_BUILD_TYPE, __VERSION__)});
+  table.row({"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)});
+  table.row({"cpu", cpu_text()});
+  table.row({"memory", memory_text()});
+  table.row({"disk", disk_text()});
+  table.row({"cuda", cuda_text(cuda_status())});
+  table.row({"--device auto", fmt::format("{}", choose_device("auto"))});
+  table.row({"cifar10", place_text(data::find_cifar10(data_options))});
+  table.row({"cifar100", place_text(data::find_cifar100(data_options))});
+  Context ctx({.threads = static_cast<int>(options.threads)});
+  if (options.seconds > 0)
+    table.row({"matrix product",
+               fmt::format("{:.0f} GFLOP/s in f32 with {} threads",
+                           matrix_gflops(ctx, options.seconds),
+                           ctx.threads().threads())});
+  fmt::print("{}", table.to_string());
+  return 0;
+}
+
+}  // namespace learn::cli
