@@ -3,7 +3,7 @@
 #include "data/registry.h"
 #include "framework/backend/context.h"
 #include "framework/backend/conv.h"
-#include "framework/backend/cpu/simd.h"
+#include "framework/backend/cpu/vectorize.h"
 #include "framework/backend/device_choice.h"
 #include "framework/io/text_table.h"
 #include "framework/tensor/factory.h"
