@@ -1,11 +1,26 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "framework/backend/device_choice.h"
 
+#include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+namespace {
+
+/// Every log says what it ran on. False if that is not what the caller wanted, as when the fake
+/// runtime was to be preloaded and a static one is in its place.
+bool name_device() {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return false;
+  std::printf("device: %s\n", properties.name);
+  const char* const expected = std::getenv("LEARN_EXPECT_DEVICE");
+  return expected == nullptr || std::string_view(expected) == properties.name;
+}
+
+}  // namespace
 
 // Test discovery runs this program at build time, on machines without a GPU, so listing comes
 // first.
@@ -19,6 +34,10 @@ int main(int argc, char** argv) {
     if (status.devices == 0) {
       std::printf("skipped: %s\n", status.reason.c_str());
       return std::getenv("LEARN_REQUIRE_GPU") != nullptr ? 1 : kSkipped;
+    }
+    if (!name_device()) {
+      std::printf("error: not the device LEARN_EXPECT_DEVICE names\n");
+      return 1;
     }
   }
   return doctest::Context(argc, argv).run();

@@ -1,0 +1,130 @@
+// One device, "FAKE (no GPU)": its limits are an H200's.
+#include "tests/cuda/fake/api_error.h"
+#include "tests/cuda/fake/capture.h"
+#include "tests/cuda/fake/device_memory.h"
+#include "tests/cuda/fake/limits.h"
+#include "tests/cuda/fake/stop.h"
+#include "tests/cuda/fake/stream.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+using namespace fakecuda;
+
+namespace {
+
+cudaError_t check_device(int device) {
+  return report(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) { return check_device(device); }
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) return check_device(device);
+  *properties = {};
+  std::strcpy(properties->name, "FAKE (no GPU)");
+  properties->major = 9;
+  properties->minor = 0;
+  properties->totalGlobalMem = device_bytes_total();
+  properties->multiProcessorCount = kMultiprocessors;
+  properties->warpSize = kWarp;
+  properties->maxThreadsPerBlock = kMaxThreads;
+  properties->maxThreadsPerMultiProcessor = 2048;
+  properties->regsPerBlock = 65536;
+  properties->regsPerMultiprocessor = 65536;
+  properties->sharedMemPerBlock = kSharedDefault;
+  properties->sharedMemPerBlockOptin = kSharedOptIn;
+  properties->sharedMemPerMultiprocessor = kSharedOptIn + 1024;
+  properties->l2CacheSize = 50 << 20;
+  properties->memoryBusWidth = 6144;
+  properties->unifiedAddressing = 1;
+  properties->concurrentKernels = 1;
+  properties->asyncEngineCount = 2;
+  const int blocks[] = {kMaxThreads, kMaxThreads, 64};
+  const int grids[] = {2147483647, 65535, 65535};
+  std::memcpy(properties->maxThreadsDim, blocks, sizeof(blocks));
+  std::memcpy(properties->maxGridSize, grids, sizeof(grids));
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (device != 0) return check_device(device);
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = kMultiprocessors;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      break;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = kMaxThreads;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = 2048;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = kSharedDefault;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = kSharedOptIn;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = kSharedOptIn + 1024;
+      break;
+    case cudaDevAttrWarpSize:
+      *value = kWarp;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = 50 << 20;
+      break;
+    default:
+      stop("cudaDeviceGetAttribute: attribute {} is not modelled", static_cast<int>(attribute));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
+  const std::lock_guard guard(api_mutex());
+  *total = device_bytes_total();
+  *available = *total - device_bytes_used();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const std::lock_guard guard(api_mutex());
+  if (const cudaError_t code = forbidden_by_capture("cudaDeviceSynchronize")) return report(code);
+  drain_all();
+  return cudaSuccess;
+}
+
+}  // extern "C"
+
+namespace {
+
+struct AtExit {
+  ~AtExit() { check_leaks(); }
+} at_exit;
+
+}  // namespace

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace fakecuda {
+
+class PtxModule;
+
+/// With FAKE_CUDA_COVERAGE=FILE in the environment, the process appends to FILE, at its end, for
+/// each kernel it launched the source lines it executed and those it did not;
+/// tests/cuda/fake/coverage.py joins the files of several runs.
+void remember_for_coverage(const PtxModule& module);
+
+}  // namespace fakecuda

@@ -1,0 +1,69 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+/// The memory of the device that is not there. It is mapped twice: at the device's addresses, which
+/// the program sees and nobody can touch (a host dereference is a fault at that very line), and at
+/// the simulator's own, `kept(p)`. Every byte has a flag that tells whether anything has written
+/// it.
+///
+/// Whoever computes something "on the device" does so inside work given to enqueue() of stream.h,
+/// and gets at its operands through read_view() and write_view(), which check the range.
+namespace fakecuda {
+
+/// The bytes [device, device + bytes), all of one allocation and all written before; else the
+/// process stops. `what` names the reader in the report, as in "cudnn: x". Null for no bytes.
+[[nodiscard]] const void* read_view(const void* device, std::size_t bytes, std::string_view what);
+/// The same bytes for writing; they count as written from now on. Only what is written must be
+/// asked for.
+[[nodiscard]] void* write_view(void* device, std::size_t bytes, std::string_view what);
+/// Stops unless [device, device + bytes) lies in one allocation.
+void check_range(const void* device, std::size_t bytes, std::string_view what);
+
+/// One allocation, exact to the byte; empty if there is none.
+struct Range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  [[nodiscard]] bool holds(std::uintptr_t at, std::size_t bytes) const noexcept {
+    return at >= begin && at + bytes <= end;
+  }
+};
+
+[[nodiscard]] bool is_device(const void* p);
+/// The living allocation, of the device or of pinned host memory, that holds `p`.
+[[nodiscard]] Range range_of(const void* p);
+/// What is known of a bad address, for a report: "freed memory", "host memory", ...
+[[nodiscard]] std::string_view describe(const void* p);
+
+/// Null if the simulated device is full. Addresses are aligned to 256 bytes, no more, and never
+/// used twice in a process.
+[[nodiscard]] void* allocate_device(std::size_t bytes);
+/// Memory of __device__ variables: it lives as long as the process and is no leak.
+[[nodiscard]] void* allocate_for_module(std::size_t bytes);
+void free_device(void* p);
+[[nodiscard]] void* allocate_pinned(std::size_t bytes);
+void free_pinned(void* p);
+[[nodiscard]] bool is_pinned(const void* p);
+[[nodiscard]] std::size_t device_bytes_used();
+[[nodiscard]] std::size_t device_bytes_total();
+/// The process ends with a fault if device memory is still allocated.
+void check_leaks();
+
+/// Copies between any two memories; bytes of the device that nobody wrote arrive on the host as
+/// 0xFF and stay unwritten on the device.
+void copy_bytes(void* to, const void* from, std::size_t bytes);
+void set_bytes(void* to, int value, std::size_t bytes);
+
+// ---- for the interpreter: no checks
+
+/// The distance from an address of the device to the simulator's view of the same byte.
+[[nodiscard]] std::ptrdiff_t kept_offset();
+/// The distance from an address of the device to its written-flag, one byte each.
+[[nodiscard]] std::ptrdiff_t written_offset();
+/// The device's first address.
+[[nodiscard]] std::uintptr_t device_base();
+/// Bytes of address space the device has.
+inline constexpr std::size_t kDeviceSpace = std::size_t{1} << 40U;
+
+}  // namespace fakecuda

@@ -1,0 +1,14 @@
+#pragma once
+
+/// Sizes of the simulated device: an H200's, but for the number of multiprocessors, which is small
+/// so that kernels that size their grid by it get several rounds of work per block.
+namespace fakecuda {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kMaxThreads = 1024;
+inline constexpr int kMultiprocessors = 4;
+/// Shared memory of a block without and with cudaFuncSetAttribute.
+inline constexpr int kSharedDefault = 48 << 10;
+inline constexpr int kSharedOptIn = 227 << 10;
+
+}  // namespace fakecuda
