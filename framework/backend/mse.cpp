@@ -35,6 +35,7 @@ void for_pair(const Context& ctx, const Tensor& pred, const Tensor& target, F&& 
   const Twin twin = choose(ctx, pred.dtype());
   if (twin == Twin::cuda) no_cuda_twin("mse");
   for_floating("mse", pred.dtype(), [&]<class T>() {
+    // NOLINTNEXTLINE(bugprone-branch-clone): the types differ
     if (target.dtype() == pred.dtype())
       f.template operator()<T, T>(twin);
     else

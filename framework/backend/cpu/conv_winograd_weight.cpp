@@ -19,9 +19,9 @@ constexpr std::int64_t kPad = 16;
 constexpr std::int64_t kDepth = 256;
 // Channels in times out of a slice of the result: 1.2 MB, which stays in the second-level cache
 // beside a block of operands.
-constexpr std::int64_t kSliceResult = 64 * 128;
+constexpr std::int64_t kSliceResult = 64LL * 128;
 // Up to here transforming the input once per slice costs less than writing it all to memory.
-constexpr std::int64_t kSlicedResult = 128 * 256;
+constexpr std::int64_t kSlicedResult = 128LL * 256;
 
 /// du (36 matrices of k x c) = sum over tiles of transformed dy (tile, k) * transformed x (tile,
 /// c).
@@ -136,7 +136,7 @@ WeightPass slice_of(const WeightPass& p, std::int64_t first, std::int64_t count)
 void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, GradMode mode) {
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kWantedTasks = 16;
-  constexpr std::int64_t kPartialFloats = 2560 * 1024;  // 10 MB: adding them up takes time
+  constexpr std::int64_t kPartialFloats = 2560LL * 1024;  // 10 MB: adding them up takes time
   const std::int64_t slices = (p.dy.c * p.x.c + kSliceResult - 1) / kSliceResult;
   const std::int64_t n = kWinogradMatrices * p.matrix();
   const std::int64_t chunks =

@@ -5,9 +5,10 @@
 //   max_rows(width)    rows of a tile of that width: all its sums stay in registers. Wide and low
 //                      tiles need fewer loads per product than narrow and high ones.
 
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
-typedef float UnalignedVector
-    __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
+using Vector [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+using UnalignedVector
+    [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(alignof(float)), gnu::may_alias]] =
+        float;
 
 inline Vector load(const float* from) { return *reinterpret_cast<const UnalignedVector*>(from); }
 inline void store(float* to, Vector v) { *reinterpret_cast<UnalignedVector*>(to) = v; }
@@ -21,7 +22,7 @@ inline void store_part(const Vector* sum, float* c, std::int64_t width, bool acc
   if (j == kWidth) return;
   const Vector last = sum[j];
   c += j * kLanes;
-  for (int x = 0; x < width - j * kLanes; ++x) c[x] = accumulate ? c[x] + last[x] : last[x];
+  for (std::int64_t x = 0; x < width - j * kLanes; ++x) c[x] = accumulate ? c[x] + last[x] : last[x];
 }
 
 /// One tile: kRows rows by kWidth vectors of columns, all sums in registers.
@@ -112,7 +113,7 @@ void multiply_block(const GemmBlock& g) {
 inline void copy_floats(float* to, const float* from, std::int64_t n) {
   for (; n >= kLanes; n -= kLanes, from += kLanes, to += kLanes) store(to, load(from));
 #pragma GCC unroll 4
-  for (int part = kLanes / 2; part > 0; part /= 2)
+  for (std::int64_t part = kLanes / 2; part > 0; part /= 2)
     if ((n & part) != 0) {
       __builtin_memcpy(to, from, static_cast<unsigned long>(part) * sizeof(float));
       to += part;
@@ -131,8 +132,8 @@ void gather_rows(const float* const* from,
       copy_floats(to + copy->to, from[i] + copy->from, copy->length);
 }
 
-typedef float Four __attribute__((vector_size(16)));
-typedef float UnalignedFour __attribute__((vector_size(16), aligned(alignof(float)), may_alias));
+using Four [[gnu::vector_size(16)]] = float;
+using UnalignedFour [[gnu::vector_size(16), gnu::aligned(alignof(float)), gnu::may_alias]] = float;
 
 /// 4x4 floats at a time: two rounds of interleaving.
 void transpose(const float* from,

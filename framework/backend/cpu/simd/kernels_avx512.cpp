@@ -3,7 +3,7 @@
 namespace learn::backend::cpu::simd {
 namespace {
 
-constexpr int kLanes = 16;
+constexpr std::int64_t kLanes = 16;
 constexpr int kMaxWidth = 4;
 constexpr int max_rows(int width) { return width <= 2 ? 14 : 24 / width; }
 

@@ -3,7 +3,7 @@
 namespace learn::backend::cpu::simd {
 namespace {
 
-constexpr int kLanes = 4;
+constexpr std::int64_t kLanes = 4;
 constexpr int kMaxWidth = 2;
 constexpr int max_rows(int width) { return 6 * 2 / width; }
 
