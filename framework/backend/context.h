@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/backend/cuda_options.h"
 #include "framework/core/device.h"
 #include "framework/core/thread_pool.h"
 #include "framework/tensor/tensor.h"
@@ -20,6 +21,7 @@ struct ContextOptions {
   /// faults.
   bool reference = false;
   ArenaOptions arena;
+  CudaOptions cuda = {};
 };
 
 namespace backend::cuda {
@@ -40,6 +42,7 @@ class Context {
   [[nodiscard]] Device device() const noexcept { return options_.device; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
   [[nodiscard]] bool reference() const noexcept { return options_.reference; }
+  [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
   [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
   /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
   [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }

@@ -13,7 +13,14 @@ if(NOT LEARN_CUDA STREQUAL "OFF")
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0)
-      set(LEARN_HAVE_CUDA 1)
+      find_package(CUDAToolkit REQUIRED)
+      find_package(CUDNN 9)
+      if(CUDNN_FOUND)
+        set(LEARN_HAVE_CUDA 1)
+      else()
+        message(STATUS "CUDA backend off: nvcc is here, but not the headers of cuDNN >= 9 (cudnn.h). Install "
+                       "cuDNN (NVIDIA's package libcudnn9-dev-cuda-${CUDAToolkit_VERSION_MAJOR}) or set CUDNN_ROOT")
+      endif()
     else()
       message(STATUS "CUDA backend off: nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20, 12.0 is needed")
     endif()
@@ -33,12 +40,23 @@ if(LEARN_HAVE_CUDA)
   # Shared everywhere: executables would otherwise link the static runtime as well, and a test runtime
   # could not take its place.
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
-  find_package(CUDAToolkit REQUIRED)
+  # cuDNN and cuBLASLt are loaded by name when they are first needed; these are where to look if the
+  # loader does not find them.
+  foreach(_library CUDNN CUBLASLT)
+    set(LEARN_${_library}_LIBRARY "")
+  endforeach()
+  if(CUDNN_LIBRARY)
+    set(LEARN_CUDNN_LIBRARY "${CUDNN_LIBRARY}")
+  endif()
+  if(TARGET CUDA::cublasLt)
+    get_target_property(LEARN_CUBLASLT_LIBRARY CUDA::cublasLt IMPORTED_LOCATION)
+  endif()
 elseif(LEARN_CUDA STREQUAL "ON")
-  message(FATAL_ERROR "LEARN_CUDA=ON, but no nvcc >= 12 was found; set CUDACXX or CMAKE_CUDA_COMPILER")
+  message(FATAL_ERROR "LEARN_CUDA=ON, but nvcc >= 12 and cuDNN >= 9 were not both found; set CUDACXX or "
+                      "CMAKE_CUDA_COMPILER, and CUDNN_ROOT")
 endif()
-message(STATUS "CUDA backend: ${LEARN_HAVE_CUDA} (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, "
-               "architectures ${CMAKE_CUDA_ARCHITECTURES})")
+message(STATUS "CUDA backend: ${LEARN_HAVE_CUDA} (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN "
+               "${CUDNN_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES})")
 
 # Kernels: warnings are errors, double arithmetic, local memory and spills included. -Wpedantic and
 # -Wold-style-cast cannot be used: nvcc's own preprocessing breaks them thousands of times.

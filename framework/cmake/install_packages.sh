@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the distribution's packages that are missing: for the build, and with --tests for the tests
-# and lint as well. A machine that has them all never reaches apt, so it may be offline.
+# and lint as well. A machine that has them all never reaches apt, so it may be offline. The CUDA toolkit
+# and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12 and cuDNN >= 9 are.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libspdlog-dev libfmt-dev libcli11-dev doctest-dev
