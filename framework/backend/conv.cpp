@@ -2,6 +2,8 @@
 
 #include "framework/backend/cpu/conv.h"
 #include "framework/backend/cpu/reference/conv.h"
+#include "framework/backend/cuda/conv.h"
+#include "framework/backend/cuda/linear.h"
 #include "framework/backend/dispatch.h"
 
 #include <concepts>
@@ -41,17 +43,32 @@ void check_shape(const char* op, const char* what, const Tensor& tensor, const S
         wanted);
 }
 
+const std::byte* raw_or_null(const Tensor& t) { return t.defined() ? t.raw() : nullptr; }
+
 Shape y_shape(const ConvGeometry& g) { return {g.n, g.p, g.q, g.k}; }
 
 cpu::ConvResources resources(Context& ctx) {
   return {ctx.threads(), ctx.step(), cpu::simd::best_kernels()};
 }
 
-/// Calls `reference.operator()<T>()` or `fast.operator()<T>()`; the fast twin has no f64.
-template <class Reference, class Fast>
-void run_twin(Context& ctx, const char* op, DType dtype, Reference&& reference, Fast&& fast) {
+cuda::LibraryResources cuda_resources(Context& ctx) {
+  return {ctx.cuda().compute(), ctx.step(), ctx.cuda_options()};
+}
+
+/// Calls `reference.operator()<T>()`, `fast.operator()<T>()` or `on_device()`; only the reference
+/// has f64.
+template <class Reference, class Fast, class OnDevice>
+void run_twin(Context& ctx,
+              const char* op,
+              DType dtype,
+              Reference&& reference,
+              Fast&& fast,
+              OnDevice&& on_device) {
   const Twin twin = choose(ctx, dtype);
-  if (twin == Twin::cuda) no_cuda_twin(op);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda) for_cuda_floating(op, dtype, [&]<class T>() { on_device(); });
+    return;
+  }
   for_floating(op, dtype, [&]<class T>() {
     if constexpr (std::same_as<T, double>) {
       reference.template operator()<T>();
@@ -64,13 +81,15 @@ void run_twin(Context& ctx, const char* op, DType dtype, Reference&& reference, 
   });
 }
 
+template <class OnDevice>
 void forward(Context& ctx,
              const char* op,
              const ConvGeometry& g,
              const Tensor& x,
              const Tensor& w,
              const Tensor& bias,
-             Tensor& y) {
+             Tensor& y,
+             OnDevice&& on_device) {
   check_operands(ctx, op, {&x, &w, &y});
   if (bias.defined()) {
     check_operands(ctx, op, {&x, &bias});
@@ -91,16 +110,19 @@ void forward(Context& ctx,
                             w.data<T>(),
                             bias.defined() ? bias.data<T>() : nullptr,
                             y.data<T>());
-      });
+      },
+      on_device);
 }
 
+template <class OnDevice>
 void backward_data(Context& ctx,
                    const char* op,
                    const ConvGeometry& g,
                    const Tensor& dy,
                    const Tensor& w,
                    Tensor& dx,
-                   GradMode mode) {
+                   GradMode mode,
+                   OnDevice&& on_device) {
   check_operands(ctx, op, {&dy, &w, &dx});
   run_twin(
       ctx,
@@ -111,16 +133,19 @@ void backward_data(Context& ctx,
       },
       [&]<class T>() {
         cpu::conv2d_backward_data(resources(ctx), g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
-      });
+      },
+      on_device);
 }
 
+template <class OnDevice>
 void backward_weight(Context& ctx,
                      const char* op,
                      const ConvGeometry& g,
                      const Tensor& x,
                      const Tensor& dy,
                      Tensor& dw,
-                     GradMode mode) {
+                     GradMode mode,
+                     OnDevice&& on_device) {
   check_operands(ctx, op, {&x, &dy, &dw});
   run_twin(
       ctx,
@@ -132,7 +157,8 @@ void backward_weight(Context& ctx,
       [&]<class T>() {
         cpu::conv2d_backward_weight(
             resources(ctx), g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode);
-      });
+      },
+      on_device);
 }
 
 /// A linear layer is a convolution of 1x1 pictures.
@@ -184,7 +210,10 @@ void conv2d_forward(Context& ctx,
                     const Conv2dOptions& options) {
   const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options);
   check_shape("conv2d", "the output", y, y_shape(g));
-  forward(ctx, "conv2d", g, x, w, bias, y);
+  forward(ctx, "conv2d", g, x, w, bias, y, [&] {
+    ctx.cache<cuda::Convolutions>().forward(
+        cuda_resources(ctx), g, x.dtype(), x.raw(), w.raw(), raw_or_null(bias), y.raw());
+  });
 }
 
 void conv2d_backward_data(Context& ctx,
@@ -195,7 +224,10 @@ void conv2d_backward_data(Context& ctx,
                           GradMode mode) {
   const ConvGeometry g = conv2d_geometry(dx.shape(), w.shape(), options);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_data(ctx, "conv2d", g, dy, w, dx, mode);
+  backward_data(ctx, "conv2d", g, dy, w, dx, mode, [&] {
+    ctx.cache<cuda::Convolutions>().backward_data(
+        cuda_resources(ctx), g, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  });
 }
 
 void conv2d_backward_weight(Context& ctx,
@@ -206,27 +238,50 @@ void conv2d_backward_weight(Context& ctx,
                             GradMode mode) {
   const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_weight(ctx, "conv2d", g, x, dy, dw, mode);
+  backward_weight(ctx, "conv2d", g, x, dy, dw, mode, [&] {
+    ctx.cache<cuda::Convolutions>().backward_weight(
+        cuda_resources(ctx), g, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode);
+  });
 }
 
 void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y) {
   const ConvGeometry g = linear_geometry(x.shape(), w.shape());
   check_shape("linear", "the output", y, {g.n, g.k});
-  forward(ctx, "linear", g, x, w, bias, y);
+  forward(ctx, "linear", g, x, w, bias, y, [&] {
+    ctx.cache<cuda::Linears>().forward(cuda_resources(ctx),
+                                       {g.n, g.c, g.k},
+                                       x.dtype(),
+                                       x.raw(),
+                                       w.raw(),
+                                       raw_or_null(bias),
+                                       y.raw());
+  });
 }
 
 void linear_backward_data(
     Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode) {
   const ConvGeometry g = linear_geometry(dx.shape(), w.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
-  backward_data(ctx, "linear", g, dy, w, dx, mode);
+  backward_data(ctx, "linear", g, dy, w, dx, mode, [&] {
+    ctx.cache<cuda::Linears>().backward_data(
+        cuda_resources(ctx), {g.n, g.c, g.k}, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  });
 }
 
 void linear_backward_weight(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode) {
   const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
-  backward_weight(ctx, "linear", g, x, dy, dw, mode);
+  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&] {
+    ctx.cache<cuda::Linears>().backward_weight(cuda_resources(ctx),
+                                               {g.n, g.c, g.k},
+                                               x.dtype(),
+                                               x.raw(),
+                                               dy.raw(),
+                                               dw.raw(),
+                                               mode,
+                                               nullptr);
+  });
 }
 
 void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
@@ -245,7 +300,8 @@ void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
       [&]<class T>() { cpu::reference::bias_backward(dy.data<T>(), rows, k, db.data<T>(), mode); },
       [&]<class T>() {
         cpu::bias_backward(resources(ctx), dy.data<T>(), rows, k, db.data<T>(), mode);
-      });
+      },
+      [] { no_cuda_twin("bias"); });
 }
 
 }  // namespace learn::backend

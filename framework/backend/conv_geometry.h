@@ -17,6 +17,7 @@ struct ConvGeometry {
   [[nodiscard]] constexpr std::int64_t x_elements() const { return n * h * w * c; }
   [[nodiscard]] constexpr std::int64_t y_elements() const { return n * p * q * k; }
   [[nodiscard]] constexpr std::int64_t weight_elements() const { return k * r * s * group_c(); }
+  friend constexpr bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
 /// Extent of a convolution's result along one side: floor((in + pads - window) / stride) + 1.

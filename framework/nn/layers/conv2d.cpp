@@ -2,6 +2,7 @@
 
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/tape.h"
+#include "framework/backend/conv.h"
 
 #include <fmt/format.h>
 
@@ -79,6 +80,11 @@ Var Conv2d::forward(const Var& x) {
   Tape& tape = x.tape();
   return ops::conv2d(
       x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var(), geometry_);
+}
+
+ConvGeometry Conv2d::geometry(const Shape& x) const {
+  return backend::conv2d_geometry(
+      x, {out_, kernel_h_, kernel_w_, in_ / geometry_.groups}, geometry_);
 }
 
 std::string Conv2d::describe() const {

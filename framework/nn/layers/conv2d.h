@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/conv_options.h"
+#include "framework/backend/conv_geometry.h"
 #include "framework/nn/init.h"
 #include "framework/nn/module.h"
 
@@ -34,6 +34,8 @@ class Conv2d final : public Module {
          const Init& init = init::default_weight());
 
   [[nodiscard]] std::string describe() const override;
+  /// The convolution this layer does on pictures of shape `x`, (N,H,W,C).
+  [[nodiscard]] ConvGeometry geometry(const Shape& x) const;
 
  protected:
   Var forward(const Var& x) override;

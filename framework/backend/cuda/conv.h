@@ -1,0 +1,52 @@
+#pragma once
+#include "framework/backend/conv_geometry.h"
+#include "framework/backend/cuda/library_resources.h"
+#include "framework/backend/grad_mode.h"
+#include "framework/core/dtype.h"
+
+#include <memory>
+
+namespace learn::backend::cuda {
+
+/// The CUDA twin of convolution, by cuDNN: f32, f16, bf16, summed in f32. Device pointers; enqueues
+/// only, but for the first call of each shape, which chooses a plan. One object belongs to one
+/// context, whose device must be current; cuDNN is loaded at the first call. Throws DeviceError
+/// with cuDNN's text.
+class Convolutions {
+ public:
+  Convolutions();
+  ~Convolutions();
+  Convolutions(const Convolutions&) = delete;
+  Convolutions& operator=(const Convolutions&) = delete;
+
+  /// y = x * w [+ bias]; `bias` may be null.
+  void forward(const LibraryResources& on,
+               const ConvGeometry& g,
+               DType dtype,
+               const void* x,
+               const void* w,
+               const void* bias,
+               void* y);
+  void backward_data(const LibraryResources& on,
+                     const ConvGeometry& g,
+                     DType dtype,
+                     const void* dy,
+                     const void* w,
+                     void* dx,
+                     GradMode mode);
+  void backward_weight(const LibraryResources& on,
+                       const ConvGeometry& g,
+                       DType dtype,
+                       const void* x,
+                       const void* dy,
+                       void* dw,
+                       GradMode mode);
+
+ private:
+  struct Impl;
+  Impl& ready(const LibraryResources& on);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,37 @@
+#pragma once
+#include "framework/backend/cuda/cudnn/conv_plan.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace learn::backend::cuda::cudnn {
+
+/// Runs a plan a few times and says how long one run took, in any unit.
+using PlanTimer = std::function<double(const ConvPlan&)>;
+
+/// The plans of one device, each chosen once and kept: in memory, and, if the options name a
+/// folder, on disk for the next run. A file is used only if all of its key matches: the versions,
+/// the device, the sizes, the options.
+class ConvPlans {
+ public:
+  ConvPlans(DeviceDescription device, const CudaOptions& options)
+      : device_(std::move(device)), options_(options) {}
+
+  /// Throws DeviceError if cuDNN has no plan. The timer is used only for a plan that is not known
+  /// yet, and if the options ask for it; it may be empty.
+  const ConvPlan& plan(const ConvProblem& problem, const PlanTimer& timer);
+
+ private:
+  [[nodiscard]] std::string key(const ConvProblem& problem, bool timed) const;
+  [[nodiscard]] std::optional<ConvPlan> load(const std::string& key) const;
+  void store(const std::string& key, const ConvPlan& plan) const;
+  [[nodiscard]] ConvPlan choose(const ConvProblem& problem, const PlanTimer& timer) const;
+
+  DeviceDescription device_;
+  CudaOptions options_;
+  std::unordered_map<ConvProblem, ConvPlan, ConvProblemHash> plans_;
+};
+
+}  // namespace learn::backend::cuda::cudnn

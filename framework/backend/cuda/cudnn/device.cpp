@@ -1,0 +1,28 @@
+#include "framework/backend/cuda/cudnn/device.h"
+
+namespace learn::backend::cuda::cudnn {
+namespace {
+
+std::string read_json(const Descriptor& descriptor) {
+  const auto text = descriptor.get_all<char>(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+  return {text.begin(), text.end()};
+}
+
+}  // namespace
+
+DeviceDescription::DeviceDescription(cudnnHandle_t handle)
+    : descriptor_(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+  descriptor_.set(CUDNN_ATTR_DEVICEPROP_HANDLE, handle).finalize("cannot describe the device");
+  json_ = read_json(descriptor_);
+}
+
+DeviceDescription::DeviceDescription(std::string_view json)
+    : descriptor_(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+  descriptor_
+      .set_all(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+               std::span<const char>(json.data(), json.size()))
+      .finalize("cannot read a device description");
+  json_ = read_json(descriptor_);
+}
+
+}  // namespace learn::backend::cuda::cudnn

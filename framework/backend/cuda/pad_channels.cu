@@ -1,0 +1,103 @@
+#include "framework/backend/cuda/device/convert.cuh"
+#include "framework/backend/cuda/launch.cuh"
+#include "framework/backend/cuda/pad_channels.h"
+#include "framework/core/dtype.h"
+
+namespace learn::backend::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+
+__device__ std::int64_t thread_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * kThreads + static_cast<std::int64_t>(threadIdx.x);
+}
+
+/// 16 bytes, elements of `T`.
+template <class T>
+struct alignas(16) Row {
+  static constexpr int kCount = static_cast<int>(16 / sizeof(T));
+  T v[kCount];
+};
+
+/// One thread writes 16 bytes of a padded row.
+template <class T>
+__global__ void pad_kernel(
+    const T* x, std::int64_t columns, Row<T>* padded, std::int64_t row_packs, std::int64_t packs) {
+  const std::int64_t i = thread_index();
+  if (i >= packs) return;
+  const std::int64_t row = i / row_packs;
+  const std::int64_t first = (i - row * row_packs) * Row<T>::kCount;
+  Row<T> out;
+#pragma unroll
+  for (int k = 0; k < Row<T>::kCount; ++k)
+    out.v[k] = first + k < columns ? x[row * columns + first + k] : T{};
+  padded[i] = out;
+}
+
+template <class T, bool accumulate>
+__global__ void unpad_kernel(
+    const T* padded, std::int64_t width, T* x, std::int64_t columns, std::int64_t n) {
+  const std::int64_t i = thread_index();
+  if (i >= n) return;
+  const std::int64_t row = i / columns;
+  const T value = padded[row * width + (i - row * columns)];
+  if constexpr (accumulate)
+    x[i] = device::store<T>(device::load(x[i]) + device::load(value));
+  else
+    x[i] = value;
+}
+
+}  // namespace
+
+template <class T>
+void pad_channels(Stream stream,
+                  const T* x,
+                  std::int64_t rows,
+                  std::int64_t columns,
+                  T* padded,
+                  std::int64_t width) {
+  const std::int64_t row_packs = width / Row<T>::kCount;
+  const std::int64_t packs = rows * row_packs;
+  launch("pad_channels",
+         pad_kernel<T>,
+         ceil_div(packs, kThreads),
+         kThreads,
+         stream,
+         x,
+         columns,
+         reinterpret_cast<Row<T>*>(padded),
+         row_packs,
+         packs);
+}
+
+template <class T>
+void unpad_channels(Stream stream,
+                    const T* padded,
+                    std::int64_t rows,
+                    std::int64_t width,
+                    T* x,
+                    std::int64_t columns,
+                    GradMode mode) {
+  const std::int64_t n = rows * columns;
+  launch("unpad_channels",
+         mode == GradMode::accumulate ? unpad_kernel<T, true> : unpad_kernel<T, false>,
+         ceil_div(n, kThreads),
+         kThreads,
+         stream,
+         padded,
+         width,
+         x,
+         columns,
+         n);
+}
+
+#define LEARN_INSTANTIATE(T)                                                                  \
+  template void pad_channels(Stream, const T*, std::int64_t, std::int64_t, T*, std::int64_t); \
+  template void unpad_channels(                                                               \
+      Stream, const T*, std::int64_t, std::int64_t, T*, std::int64_t, GradMode);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::backend::cuda

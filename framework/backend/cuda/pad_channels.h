@@ -1,0 +1,30 @@
+#pragma once
+#include "framework/backend/cuda/stream.h"
+#include "framework/backend/grad_mode.h"
+
+#include <cstdint>
+
+/// Between our rows of any width and rows that start at multiples of 16 bytes: f32, f16, bf16.
+/// Device pointers; enqueue only.
+namespace learn::backend::cuda {
+
+/// padded (rows,width) = x (rows,columns) with zeros behind each row. `padded` is 16-byte aligned
+/// and so are its rows.
+template <class T>
+void pad_channels(Stream stream,
+                  const T* x,
+                  std::int64_t rows,
+                  std::int64_t columns,
+                  T* padded,
+                  std::int64_t width);
+/// x (rows,columns) (+)= the first columns of padded (rows,width).
+template <class T>
+void unpad_channels(Stream stream,
+                    const T* padded,
+                    std::int64_t rows,
+                    std::int64_t width,
+                    T* x,
+                    std::int64_t columns,
+                    GradMode mode);
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,67 @@
+#include "framework/backend/cuda/staging.h"
+
+#include "framework/backend/cuda/api_error.h"
+#include "framework/backend/cuda/pad_channels.h"
+
+#include <cuda_runtime_api.h>
+
+namespace learn::backend::cuda {
+namespace {
+
+bool as_wanted(const void* data, const StagedShape& shape) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && shape.columns == shape.width &&
+         shape.rows == shape.all_rows;
+}
+
+std::size_t bytes_of(DType dtype, const StagedShape& shape) {
+  return static_cast<std::size_t>(shape.all_rows * shape.width) * size_of(dtype);
+}
+
+}  // namespace
+
+StagedInput::StagedInput(
+    Stream stream, Arena& workspace, DType dtype, const void* from, const StagedShape& shape)
+    : data_(from) {
+  if (from == nullptr || as_wanted(from, shape)) return;
+  copy_ = workspace.allocate(bytes_of(dtype, shape));
+  data_ = copy_.data();
+  const std::size_t filled = static_cast<std::size_t>(shape.rows * shape.width) * size_of(dtype);
+  if (shape.columns == shape.width)
+    check_api(cudaMemcpyAsync(copy_.data(), from, filled, cudaMemcpyDeviceToDevice, stream));
+  else
+    visit_floating(dtype, [&]<class T>() {
+      if constexpr (sizeof(T) < sizeof(double))
+        pad_channels(stream,
+                     static_cast<const T*>(from),
+                     shape.rows,
+                     shape.columns,
+                     reinterpret_cast<T*>(copy_.data()),
+                     shape.width);
+    });
+  if (shape.all_rows > shape.rows)
+    check_api(cudaMemsetAsync(copy_.data() + filled, 0, bytes_of(dtype, shape) - filled, stream));
+}
+
+StagedOutput::StagedOutput(
+    Stream stream, Arena& workspace, DType dtype, void* to, const StagedShape& shape)
+    : stream_(stream), dtype_(dtype), to_(to), shape_(shape), data_(to) {
+  if (as_wanted(to, shape)) return;
+  copy_ = workspace.allocate(bytes_of(dtype, shape));
+  data_ = copy_.data();
+}
+
+void StagedOutput::finish(GradMode mode) {
+  if (in_place()) return;
+  visit_floating(dtype_, [&]<class T>() {
+    if constexpr (sizeof(T) < sizeof(double))
+      unpad_channels(stream_,
+                     reinterpret_cast<const T*>(copy_.data()),
+                     shape_.rows,
+                     shape_.width,
+                     static_cast<T*>(to_),
+                     shape_.columns,
+                     mode);
+  });
+}
+
+}  // namespace learn::backend::cuda
