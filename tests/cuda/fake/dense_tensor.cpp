@@ -1,0 +1,87 @@
+#include "tests/cuda/fake/dense_tensor.h"
+
+#include "tests/cuda/fake/device_memory.h"
+#include "tests/cuda/fake/stop.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstring>
+
+namespace fakecuda {
+namespace {
+
+/// The toolkit's own conversions, not the framework's.
+float to_float(const void* element, Element type) {
+  switch (type) {
+    case Element::f32: {
+      float value = 0;
+      std::memcpy(&value, element, sizeof(value));
+      return value;
+    }
+    case Element::f16: {
+      __half_raw raw{};
+      std::memcpy(&raw.x, element, sizeof(raw.x));
+      return __half2float(__half(raw));
+    }
+    case Element::bf16: {
+      __nv_bfloat16_raw raw{};
+      std::memcpy(&raw.x, element, sizeof(raw.x));
+      return __bfloat162float(__nv_bfloat16(raw));
+    }
+  }
+  return 0;
+}
+
+void from_float(float value, void* element, Element type) {
+  switch (type) {
+    case Element::f32:
+      std::memcpy(element, &value, sizeof(value));
+      return;
+    case Element::f16: {
+      const __half_raw raw = __float2half_rn(value);
+      std::memcpy(element, &raw.x, sizeof(raw.x));
+      return;
+    }
+    case Element::bf16: {
+      const __nv_bfloat16_raw raw = __float2bfloat16_rn(value);
+      std::memcpy(element, &raw.x, sizeof(raw.x));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t bytes_of(Element type) { return type == Element::f32 ? 4 : 2; }
+
+std::vector<float> read_floats(const void* device,
+                               std::int64_t count,
+                               Element type,
+                               std::string_view what) {
+  const std::size_t size = bytes_of(type);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const auto* from = static_cast<const std::byte*>(read_view(device, values.size() * size, what));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_float(from + i * size, type);
+  return values;
+}
+
+void write_floats(void* device,
+                  const std::vector<float>& values,
+                  Element type,
+                  std::string_view what) {
+  const std::size_t size = bytes_of(type);
+  auto* to = static_cast<std::byte*>(write_view(device, values.size() * size, what));
+  for (std::size_t i = 0; i < values.size(); ++i) from_float(values[i], to + i * size, type);
+}
+
+void check_alignment(const void* device, std::int64_t bytes, std::string_view what) {
+  if (reinterpret_cast<std::uintptr_t>(device) % static_cast<std::uintptr_t>(bytes) != 0)
+    stop("{} is at {}, which is no multiple of {} bytes", what, device, bytes);
+}
+
+void scribble(void* device, std::size_t bytes, std::string_view what) {
+  if (bytes > 0) std::memset(write_view(device, bytes, what), 0xAB, bytes);
+}
+
+}  // namespace fakecuda

@@ -1,0 +1,190 @@
+// What the op cases of convolutions and linear layers do not reach: operands that are not aligned,
+// empty batches, and the choice of plans.
+#include "framework/backend/cast.h"
+#include "framework/backend/conv.h"
+#include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+constexpr Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
+
+/// Half a unit in the last place of the type for the result, and as much for each copy of it.
+double tolerance(DType dtype) {
+  return dtype == DType::f32 ? 1e-5 : dtype == DType::f16 ? 2e-3 : 1.6e-2;
+}
+
+Context& oracle() {
+  static Context ctx({.reference = true});
+  return ctx;
+}
+
+Tensor drawn(const Shape& shape, DType dtype, std::uint64_t stream) {
+  return uniform(oracle().persistent(), shape, dtype, -1, 1, 5, stream);
+}
+
+/// The same values on the device, `odd` elements behind an aligned address.
+Tensor on_device(Context& ctx, const Tensor& host, std::int64_t odd = 0) {
+  const Tensor aligned = backend::to_device(ctx, ctx.step(), host);
+  if (odd == 0) return aligned;
+  const Tensor room = ctx.empty({host.elements() + odd}, host.dtype());
+  Tensor shifted = room.range(odd, host.elements()).view(host.shape());
+  backend::copy(ctx, aligned, shifted);
+  return shifted;
+}
+
+void check_close(Context& ctx, const Tensor& device, const Tensor& expected) {
+  const double allowed = tolerance(expected.dtype());
+  const Comparison result =
+      all_close(backend::to_host(ctx, device), expected, allowed, 4 * allowed);
+  CHECK_MESSAGE(result, result.text);
+}
+
+struct ConvRun {
+  Tensor y, dx, dw;
+};
+
+/// Forward and both gradients, added to ones, on a device and by the reference.
+ConvRun run_conv(
+    Context& ctx, const Tensor& x, const Tensor& w, const Tensor& dy, std::int64_t odd) {
+  const auto put = [&](const Tensor& host) {
+    return ctx.device().is_cuda() ? on_device(ctx, host, odd) : host;
+  };
+  ConvRun run{put(full(oracle().persistent(), dy.shape(), dy.dtype(), NAN)),
+              put(full(oracle().persistent(), x.shape(), x.dtype(), 1)),
+              put(full(oracle().persistent(), w.shape(), w.dtype(), 1))};
+  backend::conv2d_forward(ctx, put(x), put(w), {}, run.y, kSame);
+  backend::conv2d_backward_data(ctx, put(dy), put(w), run.dx, kSame, GradMode::accumulate);
+  backend::conv2d_backward_weight(ctx, put(x), put(dy), run.dw, kSame, GradMode::accumulate);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("operands of a convolution need not be aligned") {
+  Context cuda({.device = Device::cuda()});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(name_of(dtype));
+    const Tensor x = drawn({2, 5, 4, 8}, dtype, 1);
+    const Tensor w = drawn({16, 3, 3, 8}, dtype, 2);
+    const Tensor dy = drawn({2, 5, 4, 16}, dtype, 3);
+    const ConvRun expected = run_conv(oracle(), x, w, dy, 0);
+    for (const std::int64_t odd : {0, 1}) {
+      CAPTURE(odd);
+      const ConvRun got = run_conv(cuda, x, w, dy, odd);
+      check_close(cuda, got.y, expected.y);
+      check_close(cuda, got.dx, expected.dx);
+      check_close(cuda, got.dw, expected.dw);
+    }
+  }
+}
+
+TEST_CASE("operands of a linear layer need not be aligned") {
+  Context cuda({.device = Device::cuda()});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(name_of(dtype));
+    const Tensor x = drawn({6, 24}, dtype, 1);
+    const Tensor w = drawn({10, 24}, dtype, 2);
+    const Tensor bias = drawn({10}, dtype, 3);
+    Tensor expected(oracle().persistent(), {6, 10}, dtype);
+    backend::linear_forward(oracle(), x, w, bias, expected);
+    for (const std::int64_t odd : {0, 1}) {
+      CAPTURE(odd);
+      Tensor y = on_device(cuda, expected, odd);
+      backend::linear_forward(
+          cuda, on_device(cuda, x, odd), on_device(cuda, w, odd), on_device(cuda, bias, odd), y);
+      check_close(cuda, y, expected);
+    }
+  }
+}
+
+TEST_CASE("an empty batch on the device has no result and zero weight gradients") {
+  Context cuda({.device = Device::cuda()});
+  const Tensor x = cuda.empty({0, 4, 4, 3}, DType::f16);
+  Tensor y = cuda.empty({0, 4, 4, 2}, DType::f16);
+  Tensor dx = x;
+  const Tensor w = on_device(cuda, drawn({2, 3, 3, 3}, DType::f16, 1));
+  backend::conv2d_forward(cuda, x, w, {}, y, kSame);
+  backend::conv2d_backward_data(cuda, y, w, dx, kSame, GradMode::overwrite);
+  Tensor dw = on_device(cuda, drawn({2, 3, 3, 3}, DType::f16, 2));
+  backend::conv2d_backward_weight(cuda, x, y, dw, kSame, GradMode::overwrite);
+  CHECK(
+      same_bits(backend::to_host(cuda, dw), zeros(oracle().step(), dw.shape(), DType::f16)).equal);
+  const Tensor rows = cuda.empty({0, 5}, DType::f32);
+  const Tensor d_rows = cuda.empty({0, 3}, DType::f32);
+  Tensor dw_linear = on_device(cuda, drawn({3, 5}, DType::f32, 3));
+  const Tensor before = backend::to_host(cuda, dw_linear);
+  backend::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::accumulate);
+  CHECK(same_bits(backend::to_host(cuda, dw_linear), before).equal);
+  backend::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::overwrite);
+  CHECK(same_bits(backend::to_host(cuda, dw_linear), zeros(oracle().step(), {3, 5})).equal);
+}
+
+TEST_CASE("f64 is refused on the device, with the reason") {
+  Context cuda({.device = Device::cuda()});
+  const Tensor x = cuda.empty({1, 4, 4, 8}, DType::f64);
+  const Tensor w = cuda.empty({8, 3, 3, 8}, DType::f64);
+  Tensor y = x;
+  CHECK_THROWS_WITH_AS(backend::conv2d_forward(cuda, x, w, {}, y, kSame),
+                       doctest::Contains("f64 lives on the CPU only"),
+                       DTypeError);
+}
+
+TEST_CASE("timed plans give the same results, also for gradients that are added to") {
+  Context cuda({.device = Device::cuda(), .cuda = {.tune = true}});
+  const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
+  const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
+  const Tensor dy = drawn({2, 5, 4, 16}, DType::f16, 3);
+  const ConvRun expected = run_conv(oracle(), x, w, dy, 0);
+  const ConvRun got = run_conv(cuda, x, w, dy, 0);
+  check_close(cuda, got.y, expected.y);
+  check_close(cuda, got.dx, expected.dx);
+  check_close(cuda, got.dw, expected.dw);
+}
+
+TEST_CASE("plans are kept in a folder and used again, but never damaged ones") {
+  const TemporaryFolder folder;
+  const std::string plans = (folder.path() / "plans").string();
+  const ContextOptions options{.device = Device::cuda(), .cuda = {.plan_cache = plans}};
+  const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
+  const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
+  const Tensor dy = drawn({2, 5, 4, 16}, DType::f16, 3);
+  const ConvRun expected = run_conv(oracle(), x, w, dy, 0);
+  const auto run_and_check = [&] {
+    Context cuda(options);
+    const ConvRun got = run_conv(cuda, x, w, dy, 0);
+    check_close(cuda, got.y, expected.y);
+    check_close(cuda, got.dx, expected.dx);
+    check_close(cuda, got.dw, expected.dw);
+  };
+  const auto files = [&] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(plans))
+      found.push_back(entry.path());
+    return found;
+  };
+  run_and_check();
+  REQUIRE(files().size() == 3);  // one for each pass
+  const auto written = std::filesystem::last_write_time(files()[0]);
+  run_and_check();
+  CHECK(files().size() == 3);
+  CHECK(std::filesystem::last_write_time(files()[0]) == written);
+  // Cut in the middle of the plan, behind the key.
+  for (const auto& file : files())
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
+  run_and_check();
+  // Another key in the same place.
+  for (const auto& file : files()) std::ofstream(file) << "learn convolution plan 0\n{}";
+  run_and_check();
+}
