@@ -63,8 +63,8 @@ Var Tape::param(ParamSlot& slot) {
     }
     return {*this, found->second, std::move(content)};
   }
-  const Var leaf = push(
-      slot.value, {.param = &slot, .needs_grad = options_.grad && slot.trainable, .leaf = true});
+  Var leaf = push(slot.value,
+                  {.param = &slot, .needs_grad = options_.grad && slot.trainable, .leaf = true});
   leaves_.emplace(&slot, leaf.id_);
   return leaf;
 }
@@ -74,7 +74,7 @@ Var Tape::record_node(std::vector<Var> inputs,
                       FunctionRef<std::unique_ptr<Node>()> make) {
   bool needed = false;
   for (const Var& in : inputs) needed = at(in).needs_grad || needed;
-  const Var out = push(std::move(value), {.needs_grad = needed});
+  Var out = push(std::move(value), {.needs_grad = needed});
   if (needed) {
     std::unique_ptr<Node> node = make();
     node->inputs_ = std::move(inputs);
@@ -99,10 +99,11 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
   else
     backend::fill(ctx_, root.grad, 1);
   root.written = true;
-  for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
-    Value& output = values_[record->output];
-    if (output.written) record->node->backward(*this, output.grad);
-    record->node.reset();
+  for (std::size_t i = records_.size(); i-- > 0;) {
+    Record& record = records_[i];
+    Value& output = values_[record.output];
+    if (output.written) record.node->backward(*this, output.grad);
+    record.node.reset();
     if (!output.leaf) output.grad = {};
   }
   for (const auto& [slot, id] : leaves_) {

@@ -42,6 +42,8 @@ struct ThreadPool::Impl {
   explicit Impl(int threads) {
     for (int i = 1; i < threads; ++i) workers.emplace_back([this] { work(); });
   }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   ~Impl() {
     {
       const std::lock_guard lock(mutex);

@@ -11,6 +11,8 @@ class Sha256 {
  public:
   Sha256();
   ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
   void update(std::span<const std::byte> bytes);
   /// 64 hexadecimal digits. Ends the computation.
   [[nodiscard]] std::string hex();

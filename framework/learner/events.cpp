@@ -183,6 +183,7 @@ void Learner::require_idle(std::string_view what) const {
 }
 
 void Learner::drive(Activity activity, FunctionRef<void()> body) {
+  // NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): never copied
   struct BackToIdle {
     Learner& learn;
     ~BackToIdle() {

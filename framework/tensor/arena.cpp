@@ -58,6 +58,9 @@ struct Arena::Impl {
   std::map<std::byte*, std::size_t> free_by_address;
   std::set<std::pair<std::size_t, std::byte*>> free_by_size;  // best fit, lowest address first
 
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   ~Impl() {
     for (const auto& [slab, bytes] : slabs) pages->release(slab, bytes);
   }

@@ -200,8 +200,8 @@ void run_staged(const ConvResources& on,
 void run_pass(const ConvResources& on, const Pass& p, const WeightMatrices& u) {
   // Transformed weights of half a megabyte (64 x 64 channels) stay in the second-level cache beside
   // a block; those of two still come fast enough from the third.
-  constexpr std::int64_t kFusedWeights = 128 * 128;
-  constexpr std::int64_t kBlockFloats = 256 * 1024;
+  constexpr std::int64_t kFusedWeights = 128LL * 128;
+  constexpr std::int64_t kBlockFloats = 256LL * 1024;
   const FloatWorkspace zeros(on.workspace, p.from.c);
   std::fill_n(zeros.data(), p.from.c, 0.0F);
   if (p.from.c * p.to.c > kFusedWeights) return run_staged(on, p, u, zeros.data());
