@@ -169,6 +169,20 @@ ConvGeometry linear_geometry(const Shape& x, const Shape& w) {
   return {.n = x[0], .c = x[1], .k = w[0]};
 }
 
+/// As `linear_backward_weight`. Where `db` is not null, a device may write the bias's gradient
+/// there in passing; returns whether it did.
+bool linear_weight_gradient(
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, std::byte* db) {
+  const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
+  check_shape("linear", "the output's gradient", dy, {g.n, g.k});
+  bool with_bias = false;
+  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&] {
+    with_bias = ctx.cache<cuda::Linears>().backward_weight(
+        cuda_resources(ctx), {g.n, g.c, g.k}, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode, db);
+  });
+  return with_bias;
+}
+
 }  // namespace
 
 ConvGeometry conv2d_geometry(const Shape& x, const Shape& w, const Conv2dOptions& options) {
@@ -270,18 +284,21 @@ void linear_backward_data(
 
 void linear_backward_weight(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode) {
-  const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
-  check_shape("linear", "the output's gradient", dy, {g.n, g.k});
-  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&] {
-    ctx.cache<cuda::Linears>().backward_weight(cuda_resources(ctx),
-                                               {g.n, g.c, g.k},
-                                               x.dtype(),
-                                               x.raw(),
-                                               dy.raw(),
-                                               dw.raw(),
-                                               mode,
-                                               nullptr);
-  });
+  linear_weight_gradient(ctx, x, dy, dw, mode, nullptr);
+}
+
+void linear_backward_parameters(Context& ctx,
+                                const Tensor& x,
+                                const Tensor& dy,
+                                Tensor& dw,
+                                GradMode weight_mode,
+                                Tensor& db,
+                                GradMode bias_mode) {
+  check_operands(ctx, "linear", {&dy, &db});
+  check_shape("linear", "the bias's gradient", db, {dw.shape()[0]});
+  std::byte* sums = bias_mode == GradMode::overwrite ? db.raw() : nullptr;
+  if (!linear_weight_gradient(ctx, x, dy, dw, weight_mode, sums))
+    bias_backward(ctx, dy, db, bias_mode);
 }
 
 void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {

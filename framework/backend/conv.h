@@ -46,6 +46,16 @@ void linear_backward_data(
 void linear_backward_weight(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode);
 
+/// Both gradients of a linear layer's parameters: as `linear_backward_weight` and `bias_backward`.
+/// On CUDA from one reading of dy where db is overwritten.
+void linear_backward_parameters(Context& ctx,
+                                const Tensor& x,
+                                const Tensor& dy,
+                                Tensor& dw,
+                                GradMode weight_mode,
+                                Tensor& db,
+                                GradMode bias_mode);
+
 /// db (K) (+)= dy (...,K) summed over all other dimensions.
 void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode);
 

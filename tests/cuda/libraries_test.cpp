@@ -109,6 +109,35 @@ TEST_CASE("operands of a linear layer need not be aligned") {
   }
 }
 
+TEST_CASE("a linear layer's bias gradient comes with its weight's") {
+  Context cuda({.device = Device::cuda()});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const std::int64_t classes : {8, 10}) {
+      CAPTURE(name_of(dtype));
+      CAPTURE(classes);
+      const Tensor x = drawn({6, 24}, dtype, 1);
+      const Tensor dy = drawn({6, classes}, dtype, 2);
+      const Tensor ones = full(oracle().persistent(), {classes, 24}, dtype, 1);
+      const Tensor nothing = full(oracle().persistent(), {classes}, dtype, NAN);
+      Tensor dw = on_device(cuda, ones);
+      Tensor db = on_device(cuda, nothing);
+      backend::linear_backward_parameters(cuda,
+                                          on_device(cuda, x),
+                                          on_device(cuda, dy),
+                                          dw,
+                                          GradMode::accumulate,
+                                          db,
+                                          GradMode::overwrite);
+      Tensor expected_dw(oracle().persistent(), ones.shape(), dtype);
+      Tensor expected_db(oracle().persistent(), nothing.shape(), dtype);
+      backend::copy(oracle(), ones, expected_dw);
+      backend::linear_backward_parameters(
+          oracle(), x, dy, expected_dw, GradMode::accumulate, expected_db, GradMode::overwrite);
+      check_close(cuda, dw, expected_dw);
+      check_close(cuda, db, expected_db);
+    }
+}
+
 TEST_CASE("an empty batch on the device has no result and zero weight gradients") {
   Context cuda({.device = Device::cuda()});
   const Tensor x = cuda.empty({0, 4, 4, 3}, DType::f16);

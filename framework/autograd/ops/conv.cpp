@@ -50,10 +50,16 @@ struct LinearNode final : Node {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
       backend::linear_backward_data(ctx, dy, w, dx, mode);
     });
+    bool both = false;
     tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
-      backend::linear_backward_weight(ctx, x, dy, dw, mode);
+      if (has_bias)
+        tape.accumulate(input(2), [&](Tensor& db, GradMode bias_mode) {
+          backend::linear_backward_parameters(ctx, x, dy, dw, mode, db, bias_mode);
+          both = true;
+        });
+      if (!both) backend::linear_backward_weight(ctx, x, dy, dw, mode);
     });
-    if (!has_bias) return;
+    if (!has_bias || both) return;
     tape.accumulate(input(2),
                     [&](Tensor& db, GradMode mode) { backend::bias_backward(ctx, dy, db, mode); });
   }

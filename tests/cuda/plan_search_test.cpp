@@ -1,0 +1,113 @@
+// The choice of plans, on descriptions of devices: no GPU and no fake.
+#include "framework/backend/cuda/cudnn/conv_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+using namespace learn;
+using namespace learn::backend::cuda::cudnn;
+
+namespace {
+
+DeviceDescription device(const std::string& name) {
+  std::ifstream in(LEARN_DEVICES "/" + name + ".json");
+  const std::string json{std::istreambuf_iterator<char>(in), {}};
+  return DeviceDescription(std::string_view(json));
+}
+
+constexpr ConvGeometry kLayer{.n = 512,
+                              .h = 32,
+                              .w = 32,
+                              .c = 64,
+                              .k = 128,
+                              .r = 3,
+                              .s = 3,
+                              .p = 32,
+                              .q = 32,
+                              .options = Conv2dOptions::symmetric(1, 1)};
+constexpr std::size_t kAll = 64;
+
+std::size_t smallest(const std::vector<ConvPlan>& plans) {
+  return std::min_element(
+             plans.begin(),
+             plans.end(),
+             [](const ConvPlan& a, const ConvPlan& b) { return a.workspace() < b.workspace(); })
+      ->workspace();
+}
+
+}  // namespace
+
+TEST_CASE("determinism, TF32 and scratch memory decide which plans there are") {
+  const DeviceDescription h200 = device("h200");
+  const ConvProblem problem{ConvPass::backward_data, kLayer, DType::f32};
+  const CudaOptions strict{.workspace_limit = std::size_t{4} << 30U};
+  CudaOptions loose = strict;
+  const std::vector<ConvPlan> exact = find_plans(h200, problem, strict, kAll);
+  REQUIRE(!exact.empty());
+  loose.deterministic = false;
+  CHECK(find_plans(h200, problem, loose, kAll).size() > exact.size());
+  loose = strict;
+  loose.tf32 = true;
+  const std::vector<ConvPlan> rounded = find_plans(h200, problem, loose, kAll);
+  CHECK(rounded.size() > exact.size());
+  CHECK(rounded[0].json() != exact[0].json());
+  // Every plan needs something here; below the limit are only those that need no more than that.
+  loose = strict;
+  loose.workspace_limit = smallest(exact);
+  for (const ConvPlan& plan : find_plans(h200, problem, loose, kAll))
+    CHECK(plan.workspace() <= loose.workspace_limit);
+  loose.workspace_limit = 0;
+  const std::vector<ConvPlan> modest = find_plans(h200, problem, loose, kAll);
+  CHECK((modest.size() == 1 || smallest(modest) == 0));
+}
+
+TEST_CASE("plans survive as text, damaged text does not pass") {
+  const DeviceDescription a100 = device("a100");
+  const ConvProblem problem{ConvPass::backward_weight, kLayer, DType::f16};
+  const ConvPlan plan = std::move(find_plans(a100, problem, {})[0]);
+  const ConvPlan again(a100, plan.json());
+  CHECK(again.json() == plan.json());
+  CHECK(again.workspace() == plan.workspace());
+  const std::string text = plan.json();
+  CHECK_THROWS_AS(ConvPlan(a100, std::string_view(text).substr(0, text.size() / 2)), DeviceError);
+  CHECK_THROWS_WITH_AS(
+      DeviceDescription(std::string_view("{}")), doctest::Contains("cuDNN"), DeviceError);
+}
+
+TEST_CASE("odd convolutions have plans on every device, with a bias and for added gradients") {
+  const ConvGeometry odd[] = {
+      {2, 5, 6, 3, 4, 3, 3, 5, 6, Conv2dOptions::symmetric(1, 1)},
+      {1, 9, 7, 2, 3, 3, 2, 4, 3, {2, 3, 1, 0, 0, 1, 1}},  // pixels that no window reads
+      {1, 3, 3, 2, 3, 2, 2, 6, 4, {1, 2, 3, 1, 2, 4, 1}},  // padding beyond the window
+      {5, 1, 1, 8, 9, 3, 3, 1, 1, Conv2dOptions::symmetric(1, 1)},
+      {2, 5, 5, 6, 4, 3, 3, 5, 5, Conv2dOptions::symmetric(1, 1, 2)},
+      {2, 6, 6, 5, 5, 3, 3, 3, 3, Conv2dOptions::symmetric(2, 1, 5)}};  // one channel each
+  for (const char* name : {"h200", "a100", "a10", "rtx4090", "b200"}) {
+    const DeviceDescription one = device(name);
+    for (const ConvGeometry& g : odd)
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const ConvGeometry padded = padded_geometry(g, dtype);
+        for (const ConvProblem& problem :
+             {ConvProblem{ConvPass::forward, padded, dtype, true},
+              ConvProblem{ConvPass::backward_data, padded, dtype, false, true},
+              ConvProblem{ConvPass::backward_weight, padded, dtype, false, true}}) {
+          CAPTURE(name);
+          CAPTURE(problem.text());
+          CHECK(find_plans(one, problem, {}).size() == 1);
+        }
+      }
+  }
+}
+
+TEST_CASE("channels are padded for tensor cores only") {
+  const ConvGeometry stem{.n = 1, .c = 3, .k = 10};
+  CHECK(padded_geometry(stem, DType::f16).c == 8);
+  CHECK(padded_geometry(stem, DType::bf16).k == 16);
+  CHECK(padded_geometry(stem, DType::f32) == stem);
+  const ConvGeometry grouped{.n = 1, .c = 3, .k = 6, .options = {.groups = 3}};
+  CHECK(padded_geometry(grouped, DType::f16) == grouped);
+}
