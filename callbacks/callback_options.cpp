@@ -39,9 +39,9 @@ const std::string* CallbackOptions::take(const std::string& key) {
   return found == given_.end() ? nullptr : &found->second;
 }
 
-std::string CallbackOptions::text(const std::string& key, std::string fallback) {
+std::string CallbackOptions::text(const std::string& key, const std::string& fallback) {
   const std::string* given = take(key);
-  return given != nullptr ? *given : std::move(fallback);
+  return given != nullptr ? *given : fallback;
 }
 
 double CallbackOptions::real(const std::string& key, double fallback) {

@@ -21,7 +21,7 @@ class CallbackOptions {
   /// key=value, or that gives a key twice.
   CallbackOptions(std::string owner, std::string_view text);
 
-  [[nodiscard]] std::string text(const std::string& key, std::string fallback);
+  [[nodiscard]] std::string text(const std::string& key, const std::string& fallback);
   /// These throw UsageError for text that is no such number, or neither "true" nor "false".
   [[nodiscard]] double real(const std::string& key, double fallback);
   [[nodiscard]] std::int64_t integer(const std::string& key, std::int64_t fallback);

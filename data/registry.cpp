@@ -45,7 +45,7 @@ std::string list(const std::vector<fs::path>& places) {
 
 fs::path require(const DataOptions& options, const CifarArchive& archive, const char* file) {
   const std::vector<fs::path> all = places(options, archive.folder);
-  const fs::path found = find(all, file);
+  fs::path found = find(all, file);
   if (found.empty()) {
     const fs::path home = all.front().parent_path();
     fail<DataError>(

@@ -64,6 +64,7 @@ std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
   const std::string& word = rest.front();
   if (command == nullptr) {
     std::vector<std::string> names;
+    names.reserve(commands.size());
     for (const Command& one : commands) names.push_back(one.name);
     fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
                      word,

@@ -18,14 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path checkpoint_in(const EvalOptions& options) {
-  const fs::path path(options.path);
+  fs::path path(options.path);
   if (!fs::is_directory(path)) {
     if (!fs::exists(path))
       fail<CheckpointError>("'{}' is neither a run nor a checkpoint: it does not exist",
                             options.path);
     return path;
   }
-  const fs::path file = path / "weights" / (options.weights + ".safetensors");
+  fs::path file = path / "weights" / (options.weights + ".safetensors");
   if (!fs::exists(file))
     fail<CheckpointError>(
         "'{}' holds no '{}': is it the folder of a run?", options.path, file.string());

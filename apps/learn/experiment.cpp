@@ -39,7 +39,7 @@ LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   options.optimizer = optim::optimizers().at(o.optimizer).value(settings);
   options.metrics = {metrics::accuracy()};
   constexpr int kTop = 5;
-  if (classes > 2 * kTop) options.metrics.push_back(metrics::top_k(kTop));
+  if (classes > std::size_t{2} * kTop) options.metrics.push_back(metrics::top_k(kTop));
   options.lr = learning_rates(o).back();
   return options;
 }

@@ -206,7 +206,8 @@ TEST_CASE("cancelling a scope that is not open is a logic error that names the c
   };
   for (const auto& [event, scopes] : closed) {
     for (const Scope scope : scopes) {
-      CAPTURE(name_of(event));
+      const Event at = event;  // clang captures no binding
+      CAPTURE(name_of(at));
       CAPTURE(name_of(scope));
       Training t;
       t.learn.add<Once>(event, true, [s = scope](Learner& l) { l.cancel(s); });

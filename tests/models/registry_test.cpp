@@ -54,7 +54,8 @@ TEST_CASE("the notebook's layer groups of Darknet, with a head that has no Batch
 TEST_CASE("every model can be split where it says") {
   const auto all = models::model_registry();
   for (const auto& [name, entry] : all.entries()) {
-    CAPTURE(name);
+    const std::string& model_name = name;  // clang captures no binding
+    CAPTURE(model_name);
     CHECK(!entry.help.empty());
     const nn::Model model = entry.value({});
     CHECK(model.name == name);

@@ -116,7 +116,8 @@ TEST_CASE("optimizers follow PyTorch step by step") {
   CHECK(made.size() == golden::kTrajectories.size());
   for (const auto& [name, rows] : golden::kTrajectories)
     for (const bool reference : {false, true}) {
-      CAPTURE(name);
+      const std::string& kind = name;  // clang captures no binding
+      CAPTURE(kind);
       CAPTURE(reference);
       REQUIRE(made.contains(name));
       REQUIRE(rows.size() >= 10);

@@ -75,7 +75,8 @@ TEST_CASE("one pass per run and one per parameter give the same bits, for any nu
   for (const DType working : {DType::f32, DType::f16, DType::bf16})
     for (std::size_t k = 0; k < flats.size(); ++k) {
       const auto& [name, flat] = flats[k];
-      CAPTURE(name);
+      const std::string& kind = name;  // clang captures no binding
+      CAPTURE(kind);
       CAPTURE(working);
       Trained runs(flat, 1, working, true);
       Trained threaded(flat, 3, working, true);
@@ -91,7 +92,8 @@ TEST_CASE("one pass per run and one per parameter give the same bits, for any nu
 
 TEST_CASE("gaps stay zero and half copies stay the rounded masters") {
   for (const auto& [name, factory] : every_kind(true)) {
-    CAPTURE(name);
+    const std::string& kind = name;  // clang captures no binding
+    CAPTURE(kind);
     Trained t(factory, 2, DType::f16, false);
     for (int step = 0; step < 3; ++step) t.step(step);
     std::vector<bool> used(static_cast<std::size_t>(t.store.flat_size()));
@@ -207,7 +209,8 @@ TEST_CASE("groups may change in the middle of training") {
 
 TEST_CASE("a saved optimizer goes on with the same bits") {
   for (const auto& [name, factory] : every_kind(true)) {
-    CAPTURE(name);
+    const std::string& kind = name;  // clang captures no binding
+    CAPTURE(kind);
     Trained straight(factory, 1, DType::bf16, false);
     Trained first(factory, 1, DType::bf16, false);
     Trained resumed(factory, 1, DType::bf16, false);

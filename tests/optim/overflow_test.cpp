@@ -72,7 +72,8 @@ TEST_CASE("an overflow in any gradient leaves everything as it was") {
     for (const DType working : {DType::f32, DType::f16, DType::bf16})
       for (const char* poisoned : {"a.weight", "b.bias", "c.bn.bias", "d.weight"})
         for (const double value : {kInf, -kInf, std::numeric_limits<double>::quiet_NaN()}) {
-          CAPTURE(name);
+          const std::string& kind = name;  // clang captures no binding
+          CAPTURE(kind);
           CAPTURE(working);
           CAPTURE(poisoned);
           CAPTURE(value);
@@ -82,7 +83,8 @@ TEST_CASE("an overflow in any gradient leaves everything as it was") {
           const auto before = step.everything();
           step.run(2, poisoned, value);
           for (auto& [what, now] : step.everything()) {
-            CAPTURE(what);
+            const std::string& part = what;  // clang captures no binding
+            CAPTURE(part);
             CHECK(same_bits(before.at(what), now));
           }
           const StepControl control = step.optimizer->read_control();
@@ -104,7 +106,8 @@ TEST_CASE("after an overflow training goes on as if the step had not been") {
   bumpy.run(1);
   const auto expected = smooth.everything();
   for (auto& [what, now] : bumpy.everything()) {
-    CAPTURE(what);
+    const std::string& part = what;  // clang captures no binding
+    CAPTURE(part);
     CHECK(same_bits(expected.at(what), now));
   }
   CHECK(bumpy.optimizer->read_control().loss_scale == 1024);

@@ -13,7 +13,8 @@ TEST_CASE("optimizers are made by name with the options they know") {
   store.materialize(ctx);
   const auto registry = optim::optimizers();
   for (const auto& [name, entry] : registry.entries()) {
-    CAPTURE(name);
+    const std::string& kind = name;  // clang captures no binding
+    CAPTURE(kind);
     CHECK(entry.help.size() > 20);
     const auto made = entry.value({.lr = 0.25F, .momentum = 0.5F, .weight_decay = 0.125F})(store);
     CHECK(made->name() == name);

@@ -39,19 +39,19 @@ TEST_CASE("combined schedules rescale their parts and pass over empty ones") {
 }
 
 TEST_CASE("schedules refuse what makes no sense") {
-  CHECK_THROWS_AS(exponential(0, 1), UsageError);
-  CHECK_THROWS_AS(polynomial(1, 0, 0), UsageError);
+  CHECK_THROWS_AS((void)exponential(0, 1), UsageError);
+  CHECK_THROWS_AS((void)polynomial(1, 0, 0), UsageError);
   CHECK_THROWS_WITH_AS(
-      combine({0.5}, {constant(1), constant(2)}), doctest::Contains("1 shares"), UsageError);
+      (void)combine({0.5}, {constant(1), constant(2)}), doctest::Contains("1 shares"), UsageError);
   CHECK_THROWS_WITH_AS(
-      combine({0.5, 0.6}, {constant(1), constant(2)}), doctest::Contains("1.1"), UsageError);
-  CHECK_THROWS_AS(combine({-0.5, 1.5}, {constant(1), constant(2)}), UsageError);
-  CHECK_THROWS_AS(piecewise({0.5}, {1}), UsageError);
-  CHECK_THROWS_AS(piecewise({0.6, 0.5}, {1, 2, 3}), UsageError);
-  CHECK_THROWS_AS(piecewise({1.5}, {1, 2}), UsageError);
-  CHECK_THROWS_AS(one_cycle(0.1, {.pct_start = 1.5}), UsageError);
-  CHECK_THROWS_AS(one_cycle(0.1, {.div = 0}), UsageError);
-  CHECK_THROWS_AS(flat_cosine(0.1, 0.7, 0), UsageError);
+      (void)combine({0.5, 0.6}, {constant(1), constant(2)}), doctest::Contains("1.1"), UsageError);
+  CHECK_THROWS_AS((void)combine({-0.5, 1.5}, {constant(1), constant(2)}), UsageError);
+  CHECK_THROWS_AS((void)piecewise({0.5}, {1}), UsageError);
+  CHECK_THROWS_AS((void)piecewise({0.6, 0.5}, {1, 2, 3}), UsageError);
+  CHECK_THROWS_AS((void)piecewise({1.5}, {1, 2}), UsageError);
+  CHECK_THROWS_AS((void)one_cycle(0.1, {.pct_start = 1.5}), UsageError);
+  CHECK_THROWS_AS((void)one_cycle(0.1, {.div = 0}), UsageError);
+  CHECK_THROWS_AS((void)flat_cosine(0.1, 0.7, 0), UsageError);
   CHECK_THROWS_AS((void)sgdr_epochs({.cycles = 0}), UsageError);
   CHECK_THROWS_AS((void)kOneCycleV1.snapped(0), UsageError);
 }
