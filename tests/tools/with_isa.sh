@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# with_isa.sh baseline|avx2 PROGRAM...: the programs' tests with the CPU kernels of that instruction set. Exit
+# status 77, skipped, where the machine lacks it.
+set -euo pipefail
+isa=$1
+shift
+if [ "$isa" != baseline ] && ! grep -qw "$isa" /proc/cpuinfo; then
+  echo "skipped: this machine has no $isa"
+  exit 77
+fi
+for program in "$@"; do LEARN_ISA=$isa "$program" --test-suite-exclude=slow; done
