@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The README's program must be an example that is compiled and run, character by character."""
+"""The README's program must be an example that is compiled and run, character by character; and an example has at
+most 25 lines of code beside its includes."""
 import pathlib
 import re
 import sys
@@ -11,9 +12,21 @@ def blocks(text):
     return re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
 
 
+MOST_LINES = 25
+
+
+def code_lines(text):
+    """Lines that are neither blank, nor an include, nor a comment alone."""
+    return sum(not re.match(r"\s*($|#include|//)", line) for line in text.splitlines())
+
+
 def main():
+    assert code_lines("#include <a>\n\n// b\nint x;  // c\n  int y;\n") == 2
     assert blocks("a\n```cpp\nint x;\n```\n") == ["int x;\n"]
     examples = {file.name: file.read_text() for file in (ROOT / "apps/examples").glob("*.cpp")}
+    for name, text in examples.items():
+        if code_lines(text) > MOST_LINES:
+            sys.exit(f"{name}: {code_lines(text)} lines of code; {MOST_LINES} are what an example may need")
     shown = blocks((ROOT / "README.md").read_text())
     if not shown:
         sys.exit("README.md shows no program")
