@@ -1,4 +1,5 @@
 #pragma once
+#include "callbacks/recorder.h"
 #include "framework/io/csv.h"
 #include "framework/learner/callback.h"
 
@@ -10,8 +11,9 @@
 namespace learn::callbacks {
 
 /// Writes a row for each finished epoch: epoch, time (seconds), train_loss, val_loss, the metrics,
-/// lr, img_s. A row is on the disk when its epoch ends. The file is made at the first fit; further
-/// fits of the same learner add to it, and nothing else touches it. Needs a Recorder.
+/// lr, img_s. A row is on the disk when its epoch ends. The file is made at the first fit, with a
+/// row for each epoch that the recorder knows already, so that a resumed run has every epoch once;
+/// further fits of the same learner add to it, and nothing else touches it. Needs a Recorder.
 class CsvLogger final : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -24,6 +26,8 @@ class CsvLogger final : public Callback {
   void epoch_end(Learner& learn) override;
 
  private:
+  void write(const EpochRecord& epoch, const Learner& learn);
+
   std::filesystem::path path_;
   std::unique_ptr<CsvWriter> csv_;
 };

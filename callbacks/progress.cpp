@@ -33,6 +33,7 @@ std::vector<std::string> Progress::claims() const {
 void Progress::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   begin_ = last_shown_ = Clock::now();
+  first_batch_ = learn.state().batch_clock;
   titles_ = {"epoch", "train_loss", "valid_loss"};
   for (const Metric& metric : learn.options().metrics) titles_.push_back(metric.name);
   titles_.insert(titles_.end(), {"lr", "img/s", "time"});
@@ -83,7 +84,8 @@ BarState Progress::state_of(Learner& learn) const {
   const TrainState& state = learn.state();
   Recorder& recorder = recorder_of(learn, name());
   const std::vector<BatchRecord>& batches = recorder.batches(learn);
-  const std::int64_t done = state.batch_clock - state.fit_first_batch;
+  const std::int64_t watched = state.batch_clock - first_batch_;
+  const std::int64_t left = state.fit_batches - (state.batch_clock - state.fit_first_batch);
   BarState bar{.epoch = state.epoch + 1,
                .epochs = state.epochs,
                .batch = state.batch_in_pass + 1,
@@ -91,9 +93,9 @@ BarState Progress::state_of(Learner& learn) const {
                .training = state.training,
                .loss = batches.empty() ? 0 : batches.back().smooth_loss,
                .images_per_second = state.training ? recorder.images_per_second() : 0};
-  if (done > 0)
-    bar.eta_seconds = seconds_since(begin_) * static_cast<double>(state.fit_batches - done) /
-                      static_cast<double>(done);
+  if (watched > 0)
+    bar.eta_seconds =
+        seconds_since(begin_) * static_cast<double>(left) / static_cast<double>(watched);
   return bar;
 }
 

@@ -54,7 +54,8 @@ class Progress final : public Callback {
   bool unicode_;
   std::vector<std::string> titles_;
   Clock::time_point begin_, last_shown_;
-  std::string drawn_;  // the bar on the screen
+  std::int64_t first_batch_ = 0;  // when it began to watch
+  std::string drawn_;             // the bar on the screen
 };
 
 }  // namespace learn::callbacks

@@ -22,18 +22,17 @@ Recorder::Recorder(double beta) : beta_(beta) {
   check<UsageError>(beta >= 0 && beta < 1, "recorder: beta must be in [0,1), got {}", beta);
 }
 
-void Recorder::visit_state(StateVisitor& visitor) {
-  visitor.visit("weighted_sum", weighted_sum_);
-  visitor.visit("weight", weight_);
-}
-
 void Recorder::train_begin(Learner& learn) {
   if (!pending_.defined()) pending_ = Tensor(learn.context().persistent(), {kPending}, DType::f32);
 }
 
-void Recorder::epoch_begin(Learner&) {
-  epoch_begin_ = Clock::now();
-  images_ = 0;
+void Recorder::epoch_begin(Learner& learn) {
+  const TrainState& state = learn.state();
+  const bool goes_on = state.batch_clock > state.epoch_first_batch;
+  if (!goes_on) cut_seconds_ = 0;
+  if (!goes_on) images_ = 0;
+  epoch_begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(
+                                    std::chrono::duration<double>(cut_seconds_));
   in_training_ = true;
   validated_ = false;
   finished_ = false;
@@ -90,7 +89,10 @@ void Recorder::epoch_end(Learner& learn) {
   const Clock::time_point now = Clock::now();
   if (in_training_) training_end_ = now;
   in_training_ = false;
-  finished_ = learn.valid_source() != nullptr ? validated_ : state.batch_in_pass == state.batches;
+  read_losses(learn);
+  cut_seconds_ = seconds_between(epoch_begin_, now);
+  finished_ = !state.epoch_cut &&
+              (learn.valid_source() != nullptr ? validated_ : state.batch_in_pass == state.batches);
   if (!finished_) return;
   const double training = seconds_between(epoch_begin_, training_end_);
   epochs_.push_back(

@@ -37,7 +37,8 @@ struct EpochRecord {
 /// epoch that was cut short (an interrupt, a NaN) has no record.
 ///
 /// Losses stay on the device until someone asks for them, so on a GPU no batch waits for the host;
-/// the loss scale of such batches is that of the moment they were read.
+/// the loss scale of such batches is that of the moment they were read. The history is part of a
+/// checkpoint, without losses that are still on the device.
 class Recorder final : public Callback {
  public:
   static constexpr double kBeta = 0.98;  ///< fastai's
@@ -79,6 +80,7 @@ class Recorder final : public Callback {
   Tensor pending_;        // f32: the losses that were not
   std::vector<EpochRecord> epochs_;
   Clock::time_point epoch_begin_, training_end_;
+  double cut_seconds_ = 0;  // that an epoch had run when it was cut short; a resumed one adds to it
   std::int64_t images_ = 0;
   bool in_training_ = false;
   bool validated_ = false;

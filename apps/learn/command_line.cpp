@@ -11,6 +11,18 @@
 namespace learn::cli {
 namespace {
 
+/// Names as "--plots, --no-plots"; CLI11 also says that the second one stands for false.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string text;
+    for (const char c : CLI::Formatter::make_option_name(option, positional))
+      text += c == ',' ? std::string(", ") : std::string(1, c);
+    const std::size_t note = text.find("{false}");
+    return note == std::string::npos ? text : text.erase(note, std::string_view("{false}").size());
+  }
+};
+
 void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
   const std::string names =
       (option.short_name.empty() ? "" : "-" + option.short_name + ",") + "--" + option.name;
@@ -88,6 +100,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
                           const std::string& version) {
   Parsed parsed;
   CLI::App app("learn: a callback-driven training framework", "learn");
+  app.formatter(std::make_shared<HelpFormatter>());  // subcommands inherit it
   bool wants_version = false;
   app.add_flag("-V,--version", wants_version, "print the version");
   app.add_flag(
@@ -129,8 +142,8 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   return parsed;
 }
 
-void apply(const OptionTable& table,
-           const std::vector<std::pair<std::string, std::string>>& values) {
+void set_options(const OptionTable& table,
+                 const std::vector<std::pair<std::string, std::string>>& values) {
   for (const auto& [name, text] : values) {
     const Option* option = table.find(name);
     if (option == nullptr) fail<UsageError>("there is no option '{}'", name);

@@ -35,7 +35,7 @@ struct Parsed {
                                         const std::string& version);
 
 /// Sets the options of a table; errors name the option: "--lr: ...".
-void apply(const OptionTable& table,
-           const std::vector<std::pair<std::string, std::string>>& values);
+void set_options(const OptionTable& table,
+                 const std::vector<std::pair<std::string, std::string>>& values);
 
 }  // namespace learn::cli

@@ -165,7 +165,7 @@ ConfigFile read_config(const std::filesystem::path& path,
   return parse_config(read_text_file(path), path.string(), section, table);
 }
 
-void apply(const OptionTable& table, const ConfigFile& config) {
+void set_options(const OptionTable& table, const ConfigFile& config) {
   for (const ConfigEntry& entry : config.entries) {
     try {
       table.find(entry.name)->set(entry.text);

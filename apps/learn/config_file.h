@@ -31,7 +31,7 @@ struct ConfigFile {
                                      const OptionTable& table);
 
 /// Sets the options; a refused value is a UsageError with its place in the file.
-void apply(const OptionTable& table, const ConfigFile& config);
+void set_options(const OptionTable& table, const ConfigFile& config);
 
 /// Every option that is part of the configuration and set, as a file that `read_config` takes back.
 [[nodiscard]] std::string write_config(const OptionTable& table, const std::string& section);

@@ -53,7 +53,7 @@ TrainOptions trained_with(const SafetensorsFile& file) {
   TrainOptions options;
   const OptionTable table = train_table(options);
   try {
-    apply(table, parse_config(require(file, "learn.config"), "learn.config", "train", table));
+    set_options(table, parse_config(require(file, "learn.config"), "learn.config", "train", table));
   } catch (const UsageError& e) {
     fail<CheckpointError>("'{}': {}", file.path().string(), e.what());
   }

@@ -227,6 +227,7 @@ Metadata Experiment::metadata(const std::string& config) const {
           {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
           {"learn.normalization", to_text(normalization_)},
           {"learn.dataset", train.name},
+          {"learn.fingerprint", train.fingerprint()},
           {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
 }
 

@@ -90,15 +90,15 @@ int dispatch(const std::vector<std::string>& argv) {
     return train(train_options, train_options_table, argv);
   }
   if (parsed.command == "eval") {
-    apply(eval_options_table, parsed.values);
+    set_options(eval_options_table, parsed.values);
     eval_options.path = parsed.argument;
     return eval(eval_options);
   }
   if (parsed.command == "doctor") {
-    apply(doctor_options_table, parsed.values);
+    set_options(doctor_options_table, parsed.values);
     return doctor(doctor_options);
   }
-  apply(models_options_table, parsed.values);
+  set_options(models_options_table, parsed.values);
   models_options.name = parsed.argument;
   return models(models_options);
 }

@@ -2,6 +2,7 @@
 
 #include "apps/learn/experiment.h"
 #include "apps/learn/reporting.h"
+#include "apps/learn/resume.h"
 #include "apps/learn/signals.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
@@ -14,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -78,6 +80,7 @@ void print_closing(const RunRecord& record, const RunDir& dir, bool plots) {
                record.best->value,
                dir.weights("best").string());
   if (plots) fmt::print("plots {}/results.png {}/lr_schedule.png\n", path, path);
+  if (record.status == "interrupted") fmt::print("next  learn train --resume {}\n", path);
   fmt::print("next  learn eval {}\n", path);
   std::fflush(stdout);
 }
@@ -131,11 +134,26 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   return record.exit_code;
 }
 
+/// Takes the state that the run has left, and its record.
+void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
+  load_run(experiment, dir.path());
+  if (const std::string started = dir.started(); !started.empty()) record.started = started;
+  record.resumed = utc_now();
+  const TrainState& state = experiment.learner().state();
+  say(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
+                  state.batch_clock,
+                  state.fit_batches,
+                  std::min(state.epoch_clock + 1, state.epochs),
+                  state.epochs));
+}
+
 int train_for_real(Experiment& experiment,
                    const OptionTable& table,
                    const std::vector<std::string>& argv) {
   const TrainOptions& options = experiment.options();
-  const RunDir dir = RunDir::create(options.out, options.name, options.exist_ok);
+  const bool resuming = !options.resume.empty();
+  const RunDir dir = resuming ? RunDir::open(options.resume)
+                              : RunDir::create(options.out, options.name, options.exist_ok);
   log::set_file((dir.path() / "run.log").string());
   const std::string config = write_config(table, "train");
   write_file_atomically(dir.path() / "config.toml", config);
@@ -144,6 +162,7 @@ int train_for_real(Experiment& experiment,
 
   RunRecord record = new_record(experiment, argv);
   add_reporting(experiment, dir.path(), config);
+  if (resuming) go_on(experiment, dir, record);
   catch_signals();
   const int code = run(experiment, dir, record);
   if (record.status == "interrupted")
@@ -210,7 +229,9 @@ int train(const TrainOptions& options,
   }
   if (options.dry_run) return dry_run(options);
   if (options.fast_dev_run) return fast_dev_run(options);
-  Experiment experiment(options);
+  TrainOptions start = options;
+  if (!options.resume.empty()) start.pretrained.clear();  // the checkpoint has what came of them
+  Experiment experiment(start);
   if (!options.explain) return train_for_real(experiment, table, argv);
   add_reporting(experiment, std::filesystem::path(options.out) / options.name, "");
   fmt::print("{}", experiment.learner().explain());

@@ -1,6 +1,7 @@
 #include "apps/learn/train_options.h"
 
 #include "apps/learn/command_line.h"
+#include "apps/learn/resume.h"
 #include "apps/learn/suggest.h"
 #include "callbacks/registry.h"
 #include "data/registry.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 namespace learn::cli {
 namespace {
@@ -203,13 +205,25 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
           text += (text.empty() ? "" : "; ") + preset.name + ": " + preset.help;
         return text;
       }());
+  t.text("resume",
+         o.resume,
+         "RUN|last",
+         "go on with a run that was stopped, in its folder, from its last checkpoint, as if it had "
+         "never stopped; 'last': the latest in --out. After a signal that is the middle of an "
+         "epoch, after a crash the end of one");
   t.flag("exist-ok", o.exist_ok, "use runs/NAME again if it exists");
   t.flag("dry-run", o.dry_run, "three batches, memory and time estimate; writes nothing");
   t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
   t.flag("print-config", o.print_config, "print the resolved configuration and leave");
   t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
-  for (const char* const name :
-       {"config", "preset", "exist-ok", "dry-run", "fast-dev-run", "print-config", "explain"})
+  for (const char* const name : {"config",
+                                 "preset",
+                                 "resume",
+                                 "exist-ok",
+                                 "dry-run",
+                                 "fast-dev-run",
+                                 "print-config",
+                                 "explain"})
     t.keep_out_of_config(name);
 }
 
@@ -226,6 +240,8 @@ void check_combinations(const TrainOptions& o) {
                        o.save_every,
                        spec,
                        o.save_every);
+  if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run))
+    fail<UsageError>("--resume cannot go with --exist-ok, --dry-run or --fast-dev-run");
   if (o.schedule == "const" && o.warmup.value_or(0) == 0) return;
   if (o.schedule == "one-cycle" && o.warmup && *o.warmup == 0)
     fail<UsageError>("--schedule one-cycle needs a --warmup above 0");
@@ -260,14 +276,24 @@ void resolve(TrainOptions& options, const OptionTable& table, const Values& comm
   };
   const std::string preset = given("preset");
   const std::string config = given("config");
+  std::string resume = given("resume");
+  std::optional<ResumeGuard> guard;
+  if (!resume.empty()) {
+    const std::string out = given("out");
+    resume = find_run(resume, out.empty() ? options.out : out).string();
+    set_saved_options(table, resume);
+    guard.emplace(table);
+  }
   if (!preset.empty()) {
-    apply(table, {{"preset", preset}});
+    set_options(table, {{"preset", preset}});
     const auto found = std::find_if(
         presets().begin(), presets().end(), [&](const Preset& p) { return p.name == preset; });
-    apply(table, found->values);
+    set_options(table, found->values);
   }
-  if (!config.empty()) apply(table, read_config(config, "train", table));
-  apply(table, command_line);
+  if (!config.empty()) set_options(table, read_config(config, "train", table));
+  set_options(table, command_line);
+  if (guard) guard->check(table);
+  options.resume = resume;
   check_combinations(options);
 }
 

@@ -62,6 +62,7 @@ struct TrainOptions {
   // One call only
   std::string config;
   std::string preset;
+  std::string resume;  ///< folder of the run to go on with, once resolved
   bool exist_ok = false;
   bool dry_run = false;
   bool fast_dev_run = false;
@@ -86,7 +87,8 @@ struct Preset {
 [[nodiscard]] const std::vector<Preset>& presets();
 
 /// Fills `options` from the command line's values: flag over configuration file over preset over
-/// default. Then checks what must fit together. Throws UsageError, IoError.
+/// default; a run that is resumed stands in the place of the defaults, and must not be
+/// contradicted. Then checks what must fit together. Throws UsageError, IoError, CheckpointError.
 void resolve(TrainOptions& options, const OptionTable& table, const Values& command_line);
 
 /// The learning rates to train with: what was given, or the optimizer's usual one.

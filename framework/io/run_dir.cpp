@@ -3,8 +3,11 @@
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -87,6 +90,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
             {"train_samples", record.train_samples},
             {"valid_samples", record.valid_samples}}},
           {"started", record.started},
+          {"resumed", record.resumed},
           {"ended", record.ended},
           {"epochs", record.epochs},
           {"epochs_done", record.epochs_done},
@@ -95,6 +99,48 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
 }
 
 }  // namespace
+
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    // A file system that knows no locks has none to be broken.
+    if (fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(fd_);
+    fail<UsageError>("another process is training in '{}'", folder.string());
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+RunDir::RunDir(fs::path path)
+    : path_(std::move(path)), lock_(std::make_shared<const FolderLock>(path_)) {
+  make_folder(path_ / "weights");
+  sweep_temporaries(path_);
+  sweep_temporaries(path_ / "weights");
+}
+
+RunDir RunDir::open(const fs::path& path) {
+  if (!fs::is_directory(path)) fail<IoError>("there is no folder '{}'", path.string());
+  RunDir run(path);
+  const fs::path real = fs::canonical(path);
+  if (fs::is_symlink(real.parent_path() / "latest")) point_latest(real.parent_path(), real);
+  return run;
+}
+
+std::string RunDir::started() const {
+  const fs::path file = path_ / "run.json";
+  if (!fs::exists(file)) return {};
+  const auto json = nlohmann::json::parse(read_text_file(file), nullptr, false);
+  const bool says = json.is_object() && json.contains("started") && json["started"].is_string();
+  return says ? json["started"].get<std::string>() : std::string();
+}
 
 RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_ok) {
   check_name(name);
@@ -106,11 +152,9 @@ RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_
     if (i > kMaxRuns) fail<IoError>("'{}' holds too many runs named '{}'", root.string(), name);
     path = root / fmt::format("{}-{}", name, i);
   }
-  make_folder(path / "weights");
-  sweep_temporaries(path);
-  sweep_temporaries(path / "weights");
+  RunDir run(path);
   point_latest(root, path);
-  return RunDir(path);
+  return run;
 }
 
 void RunDir::write(const RunRecord& record) const {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct RunRecord {
   std::int64_t train_samples = 0;
   std::int64_t valid_samples = 0;
   std::string started;  ///< UTC, ISO 8601
+  std::string resumed;  ///< the last time that it was; empty if it never stopped
   std::string ended;    ///< empty while it runs
   std::int64_t epochs = 0;
   std::int64_t epochs_done = 0;
@@ -39,7 +41,11 @@ struct RunRecord {
   std::string error;                      ///< why it ended, if it did not finish
 };
 
-/// The folder of one run: everything it leaves behind.
+/// Held as long as a process works in a folder; gone with the process, however that ends.
+class FolderLock;
+
+/// The folder of one run: everything it leaves behind. While an object of it lives, no other
+/// process can have one of the same folder: UsageError.
 class RunDir {
  public:
   /// Makes `root/name`, or `root/name-2`, `root/name-3`, ... if that exists; creating the folder is
@@ -50,16 +56,23 @@ class RunDir {
                                      const std::string& name,
                                      bool exist_ok = false);
 
+  /// The folder of a run that is there already. Throws IoError if there is none.
+  [[nodiscard]] static RunDir open(const std::filesystem::path& path);
+
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] std::filesystem::path weights(const std::string& name) const {
     return path_ / "weights" / (name + ".safetensors");
   }
   /// Replaces `run.json` atomically. Throws IoError.
   void write(const RunRecord& record) const;
+  /// When the run was begun, out of the `run.json` that is there; empty if it does not say.
+  [[nodiscard]] std::string started() const;
 
  private:
-  explicit RunDir(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit RunDir(std::filesystem::path path);
+
   std::filesystem::path path_;
+  std::shared_ptr<const FolderLock> lock_;
 };
 
 /// Now, as "2026-11-20T12:05:17Z".

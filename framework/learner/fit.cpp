@@ -2,6 +2,8 @@
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 
+#include <utility>
+
 namespace learn {
 namespace {
 
@@ -34,13 +36,9 @@ void Learner::fit(std::int64_t epochs, const LrSpec& lrs) {
 void Learner::train(std::int64_t epochs) {
   params().commit_buffers();
   sync_step_clock();
-  state_.epoch = 0;
-  state_.epochs = epochs;
-  state_.fit_first_batch = state_.batch_clock;
-  state_.fit_batches = epochs * train_.batches();
-  state_.fit_first_step = state_.step_clock;
-  state_.fit_steps = state_.fit_batches;
+  begin_fit(epochs);
   run(Scope::train, [&] {
+    if (state_.resumed) set_hypers(std::exchange(resumed_hypers_, {}));
     for (; state_.epoch < epochs && !cancelled_; ++state_.epoch) {
       state_.training = true;
       run(Scope::epoch, [&] {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 namespace learn {
@@ -75,35 +74,6 @@ void Learner::sync_step_clock() { state_.step_clock = optimizer_->read_control()
 void Learner::set_step_runner(std::unique_ptr<StepRunner> runner) {
   check<UsageError>(runner != nullptr, "set_step_runner: null");
   runner_ = std::move(runner);
-}
-
-void Learner::visit_state(StateVisitor& visitor) {
-  {
-    const StateVisitor::Scope model(visitor, "model");
-    params().visit_state(visitor);
-  }
-  {
-    const StateVisitor::Scope optimizer(visitor, "optimizer");
-    optimizer_->visit_state(visitor);
-  }
-  {
-    const StateVisitor::Scope clocks(visitor, "clocks");
-    visitor.visit("batch", state_.batch_clock);
-    visitor.visit("epoch", state_.epoch_clock);
-  }
-  {
-    const StateVisitor::Scope data(visitor, "data");
-    train_.visit_state(visitor);
-  }
-  const StateVisitor::Scope callbacks(visitor, "callbacks");
-  std::map<std::string, int> seen;
-  for (const Slot& slot : slots_) {
-    std::string name(slot.callback->name());
-    if (const int count = ++seen[name]; count > 1) name += fmt::format("_{}", count);
-    const StateVisitor::Scope one(visitor, name);
-    slot.callback->visit_state(visitor);
-  }
-  sync_step_clock();
 }
 
 }  // namespace learn

@@ -165,8 +165,15 @@ class Learner {
   [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
   [[nodiscard]] std::string explain() const;
 
-  /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data.
+  /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
+  /// in the fit. Gradients that are held for a later step are no part of it.
   void visit_state(StateVisitor& visitor);
+  /// After a state was loaded: the next fit goes on inside the fit that the state was saved in,
+  /// with the epochs, batches and updates that were left, and finishes an epoch that was cut short.
+  /// With the same data, model, callbacks and arguments it ends with the same bits as if it had
+  /// never stopped. That fit throws UsageError if it is told other epochs, batches or rates than
+  /// the saved one; `resume` itself if the state holds no fit.
+  void resume();
 
  private:
   struct Slot {
@@ -194,6 +201,7 @@ class Learner {
   void train_step();
   void zero_unused_gradients();
   void settle(Scope scope);
+  void settle_epoch();
   void settle_batch();
   void drop_held_gradients();
   void roll_back_buffers();
@@ -202,6 +210,13 @@ class Learner {
   void evaluate_batch(FunctionRef<void()> each_batch);
   void validation_pass();
   void train(std::int64_t epochs);
+
+  // Going on (resume.cpp).
+  void visit_fit(StateVisitor& visitor);
+  void begin_fit(std::int64_t epochs);
+  void go_on_with_fit(std::int64_t epochs, std::int64_t batches);
+  [[nodiscard]] std::vector<GroupHypers> hypers() const;
+  void set_hypers(const std::vector<GroupHypers>& hypers);
 
   void check_conflicts(const Callback& added) const;
 
@@ -219,9 +234,11 @@ class Learner {
   std::vector<Scope> open_;               // the scopes around us, outermost first
   std::optional<std::size_t> cancelled_;  // index into open_ of the scope that is ending
   Running running_;
-  const Callback* seeder_ = nullptr;    // who set the seed of this backward pass
-  const Callback* unscaler_ = nullptr;  // who took it out again
-  bool forward_ran_ = false;            // of this batch; the same for the two below
+  std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
+  std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
+  const Callback* seeder_ = nullptr;         // who set the seed of this backward pass
+  const Callback* unscaler_ = nullptr;       // who took it out again
+  bool forward_ran_ = false;                 // of this batch; the same for the two below
   bool skipped_ = false;
   bool stepped_ = false;
 };

@@ -16,10 +16,11 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 void Learner::train_pass() {
   state_.training = true;
   state_.batches = train_.batches();
+  state_.batch_in_pass = state_.batch_clock - state_.epoch_first_batch;  // 0 but after a resume
+  if (state_.batch_in_pass == state_.batches) return;  // it was cut short in its validation pass
+  if (state_.batch_in_pass == 0) losses_.begin(ctx_, state_.batches);
   state_.train_loss = kNaN;
   train_.begin(state_.epoch_clock);
-  losses_.begin(ctx_, state_.batches);
-  state_.batch_in_pass = 0;
   while (!cancelled_ && train_.next(state_.batch)) {
     run(Scope::batch, [&] { runner_->run(*this, [&] { train_batch(); }); });
     release_batch();
@@ -73,8 +74,15 @@ void Learner::zero_unused_gradients() {
 /// Clocks count what is closing before the callbacks hear of its end, so that what they save says
 /// where to go on.
 void Learner::settle(Scope scope) {
-  if (scope == Scope::epoch) ++state_.epoch_clock;
+  if (scope == Scope::epoch) settle_epoch();
   if (scope == Scope::batch && state_.training) settle_batch();
+}
+
+void Learner::settle_epoch() {
+  state_.epoch_cut = cancelled_ && open_[*cancelled_] == Scope::train;
+  if (state_.epoch_cut) return;
+  ++state_.epoch_clock;
+  state_.epoch_first_batch = state_.batch_clock;
 }
 
 void Learner::settle_batch() {

@@ -3,6 +3,7 @@
 #include "framework/backend/cast.h"
 #include "framework/backend/context.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -38,6 +39,29 @@ double LossMeter::mean(Context& ctx) const {
   for (std::size_t i = 0; i < samples_.size(); ++i)
     sum += static_cast<double>(values[i]) * static_cast<double>(samples_[i]);
   return sum / static_cast<double>(total);
+}
+
+void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& visitor) {
+  auto count = static_cast<std::int64_t>(samples_.size());
+  visitor.visit("losses_known", count);
+  check<CheckpointError>(count >= 0 && count <= batches,
+                         "the checkpoint holds {} losses of a pass of {} batches",
+                         count,
+                         batches);
+  if (visitor.loading()) begin(ctx, batches);
+  if (count == 0) return;
+  Arena host("losses", cpu_pages());
+  Tensor losses = visitor.loading() ? Tensor(host, {count}, DType::f32)
+                                    : backend::to_host(ctx, losses_.range(0, count));
+  Tensor samples(host, {count}, DType::i64);
+  std::copy(samples_.begin(), samples_.end(), samples.data<std::int64_t>());
+  visitor.visit("losses", losses);
+  visitor.visit("losses_samples", samples);
+  if (!visitor.loading()) return;
+  const auto loaded = samples.span<std::int64_t>();
+  samples_.assign(loaded.begin(), loaded.end());
+  Tensor slots = losses_.range(0, count);
+  backend::copy(ctx, backend::to_device(ctx, ctx.step(), losses), slots);
 }
 
 }  // namespace learn

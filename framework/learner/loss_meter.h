@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/tensor/state_visitor.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
@@ -19,6 +20,8 @@ class LossMeter {
   /// Mean over all samples added; NaN if there are none. Waits for the device.
   [[nodiscard]] double mean(Context& ctx) const;
   [[nodiscard]] std::int64_t samples() const noexcept;
+  /// The losses of a pass of `batches` that is under way. Throws CheckpointError for more of them.
+  void visit_state(Context& ctx, std::int64_t batches, StateVisitor& visitor);
 
  private:
   Tensor losses_;  // f32, one per batch

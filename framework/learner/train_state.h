@@ -28,12 +28,17 @@ struct TrainState {
   /// exact, elsewhere it is as old as the last `Learner::sync_step_clock`.
   std::int64_t batch_clock = 0;
   std::int64_t step_clock = 0;
-  std::int64_t epoch_clock =
-      0;  ///< epochs closed since the learner was made; counts before epoch_end
-  std::int64_t fit_first_batch = 0;  ///< `batch_clock` at train_begin
-  std::int64_t fit_batches = 0;      ///< training batches the running fit plans
-  std::int64_t fit_first_step = 0;   ///< `step_clock` at train_begin
-  std::int64_t fit_steps = 0;        ///< updates it plans; fewer than batches when accumulating
+  /// Epochs closed since the learner was made, without one that the end of the whole training cut
+  /// short; counts before epoch_end.
+  std::int64_t epoch_clock = 0;
+  bool epoch_cut = false;              ///< at epoch_end: that has happened to this epoch
+  std::int64_t fit_first_epoch = 0;    ///< `epoch_clock` when the running fit began
+  std::int64_t fit_first_batch = 0;    ///< `batch_clock` when it began
+  std::int64_t fit_first_step = 0;     ///< `step_clock` when it began
+  std::int64_t epoch_first_batch = 0;  ///< `batch_clock` when the epoch that is not closed began
+  bool resumed = false;  ///< the running fit is the rest of one that was saved; see Learner::resume
+  std::int64_t fit_batches = 0;  ///< training batches the running fit plans
+  std::int64_t fit_steps = 0;    ///< updates it plans; fewer than batches when accumulating
 
   /// Gradients of earlier batches are held: the backward pass of this one adds to them.
   bool gradients_held = false;

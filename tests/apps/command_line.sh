@@ -1,31 +1,9 @@
 #!/usr/bin/env bash
 # The program as a user types it: command_line.sh PATH/TO/learn. Prints what failed; exit status 1 then.
-# shellcheck disable=SC2317  # the small functions below are called through check
-set -uo pipefail
-learn=$(realpath "$1")
-folder=$(mktemp -d "${TMPDIR:-/tmp}/learn cli XXXXXX")  # with spaces, as folders have
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-unset LEARN_DATA
-failed=0
+# shellcheck disable=SC1091,SC2034,SC2154  # checks.sh is there, and gives learn, status and folder
+source "$(dirname "$0")/checks.sh"
 tiny=(--data synthetic10 --train-limit 128 --valid-limit 64 --model small --width 4 --batch-size 32
       --epochs 2 --threads 1 --workers 1)
-
-# check TEXT CONDITION...: the condition is a command.
-check() {
-  local text=$1
-  shift
-  if "$@"; then return; fi
-  echo "FAILED: $text"
-  echo "  status $status"
-  sed 's/^/  out: /' out; sed 's/^/  err: /' err
-  failed=1
-}
-run() { "$learn" "$@" >out 2>err </dev/null; status=$?; }
-exits() { [ "$status" = "$1" ]; }
-says() { grep -qF -- "$1" out; }
-complains() { grep -qF -- "$1" err; }
-lacks_controls() { ! grep -qP '[\r\x1b]' out err; }
 
 run --help
 check "help of the program" exits 0
@@ -151,5 +129,4 @@ check "and recorded" grep -q '"status": "interrupted"' runs/stopped/run.json
 run eval runs/stopped --weights last
 check "and its state can be read" exits 0
 
-[ "$failed" = 0 ] && echo "all passed"
-exit "$failed"
+conclude

@@ -30,7 +30,7 @@ struct Program {
   std::string error(const std::vector<std::string>& argv) {
     try {
       const Parsed parsed = parse(argv);
-      cli::apply(train, parsed.values);  // not std::apply
+      set_options(train, parsed.values);
       return "accepted";
     } catch (const UsageError& e) {
       return e.what();
@@ -74,7 +74,11 @@ TEST_CASE("what is wrong comes with the nearest right name") {
 TEST_CASE("help and version are printed, not run") {
   Program p;
   CHECK(p.parse({"--help"}).print.find("train a model") != std::string::npos);
-  CHECK(p.parse({"train", "--help"}).print.find("passes [10]") != std::string::npos);
+  const std::string help = p.parse({"train", "--help"}).print;
+  CHECK(help.find("passes [10]") != std::string::npos);
+  CHECK(help.find("-e, --epochs N") != std::string::npos);
+  CHECK(help.find("--plots, --no-plots ") != std::string::npos);
+  CHECK(help.find("{false}") == std::string::npos);
   CHECK(p.parse({"--version"}).print == "learn 1.2.3\n");
   CHECK(p.parse({}).print.find("train") != std::string::npos);
 }

@@ -29,7 +29,7 @@ struct Fields {
     table.keep_out_of_config("dry-run");
   }
   void read(const std::string& source) {
-    apply(table, parse_config(source, "experiment.toml", "train", table));
+    set_options(table, parse_config(source, "experiment.toml", "train", table));
   }
   [[nodiscard]] std::string error(const std::string& source) {
     try {

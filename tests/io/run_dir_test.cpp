@@ -30,12 +30,34 @@ TEST_CASE("runs are numbered and latest points to the newest") {
 
 TEST_CASE("exist_ok uses the folder again and sweeps what a killed run left half written") {
   const TemporaryFolder folder;
-  const RunDir first = RunDir::create(folder.path(), "train");
-  std::ofstream(first.path() / "weights" / "last.safetensors.tmp.123") << "half";
-  std::ofstream(first.path() / "results.csv") << "kept";
-  CHECK(RunDir::create(folder.path(), "train", true).path() == first.path());
-  CHECK_FALSE(fs::exists(first.path() / "weights" / "last.safetensors.tmp.123"));
-  CHECK(fs::exists(first.path() / "results.csv"));
+  const fs::path first = RunDir::create(folder.path(), "train").path();
+  std::ofstream(first / "weights" / "last.safetensors.tmp.123") << "half";
+  std::ofstream(first / "results.csv") << "kept";
+  CHECK(RunDir::create(folder.path(), "train", true).path() == first);
+  CHECK_FALSE(fs::exists(first / "weights" / "last.safetensors.tmp.123"));
+  CHECK(fs::exists(first / "results.csv"));
+}
+
+TEST_CASE("a run that is gone on with keeps its folder, its link and its beginning") {
+  const TemporaryFolder folder;
+  const fs::path first = [&] {
+    const RunDir dir = RunDir::create(folder.path(), "train");
+    CHECK(dir.started().empty());
+    RunRecord record;
+    record.started = "2026-11-20T12:05:17Z";
+    dir.write(record);
+    CHECK_THROWS_WITH_AS(
+        (void)RunDir::open(dir.path()), doctest::Contains("another process"), UsageError);
+    CHECK_THROWS_AS((void)RunDir::create(folder.path(), "train", true), UsageError);
+    return dir.path();
+  }();
+  (void)RunDir::create(folder.path(), "other");
+  const RunDir again = RunDir::open(first);
+  CHECK(again.started() == "2026-11-20T12:05:17Z");
+  CHECK(fs::read_symlink(folder / "latest") == "train");
+  std::ofstream(first / "run.json") << "{ \"started\": 3";
+  CHECK(again.started().empty());
+  CHECK_THROWS_AS((void)RunDir::open(folder / "nowhere"), IoError);
 }
 
 TEST_CASE("runs that start at once never share a folder") {

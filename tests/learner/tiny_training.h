@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// A training small enough to be followed by hand, on plain loops of its own: what is tested with
@@ -136,8 +137,16 @@ class Data final : public BatchSource {
   }
   void begin(std::int64_t epoch) override {
     epochs_begun.push_back(epoch);
+    const std::int64_t go_on_at = std::exchange(resume_at_, 0);
     at_ = 0;
     sample_ = 0;
+    while (at_ < static_cast<std::size_t>(go_on_at)) sample_ += sizes_[at_++];
+  }
+  void visit_state(StateVisitor& visitor) override {
+    auto at = static_cast<std::int64_t>(at_);
+    visitor.visit("at", at);
+    at_ = static_cast<std::size_t>(at);
+    if (visitor.loading()) resume_at_ = at < batches() ? at : 0;
   }
   [[nodiscard]] bool next(Batch& batch) override {
     if (at_ == sizes_.size()) return false;
@@ -161,6 +170,7 @@ class Data final : public BatchSource {
   std::vector<std::int64_t> sizes_;
   std::size_t at_ = 0;
   std::int64_t sample_ = 0;
+  std::int64_t resume_at_ = 0;  // where the next pass begins
 };
 
 /// A whole setting: context, data, learner.

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# A run that is stopped and resumed, against one that never stops: resume.sh PATH/TO/learn. Prints what failed; exit
+# status 1 then.
+# shellcheck disable=SC1091,SC2034,SC2154,SC2317  # checks.sh is there, gives learn, and calls the functions below
+source "$(dirname "$0")/checks.sh"
+options=(--data synthetic10 --train-limit 256 --valid-limit 64 --model small --width 4 --batch-size 16 --epochs 4
+         --threads 1 --workers 1 --precision fp16 --accumulate 3 --augment full)
+
+# in_folder FOLDER ARGUMENT...: the program with these arguments, in that folder.
+in_folder() {
+  local where=$1
+  shift
+  (cd "$where" && exec "$learn" "$@") >out 2>err </dev/null
+  status=$?
+}
+# The weights of the best epoch, byte for byte, and the table without its times.
+same() {
+  local table
+  for table in straight "$1"; do cut -d, -f1,3-6 "$table/runs/train/results.csv" >"$table.table"; done
+  cmp straight/runs/train/weights/best.safetensors "$1/runs/train/weights/best.safetensors" &&
+    cmp straight.table "$1.table"
+}
+# stop FOLDER SIGNAL: begins a run, and sends the signal once there is a first checkpoint.
+stop() {
+  mkdir "$1"
+  (cd "$1" && exec "$learn" train "${options[@]}") >out 2>err </dev/null &
+  local pid=$!
+  for _ in $(seq 600); do [ -s "$1/runs/train/weights/last.safetensors" ] && break; sleep 0.05; done
+  kill "-$2" "$pid"
+  wait "$pid" 2>/dev/null
+  status=$?
+}
+
+mkdir straight
+in_folder straight train "${options[@]}"
+check "a run that never stops" exits 0
+
+stop interrupted INT
+check "an interrupt" exits 130
+check "says how to go on" says "learn train --resume runs/train"
+in_folder interrupted train --resume last --workers 0
+check "it is resumed" exits 0
+check "and says where" complains "resumed after"
+check "it leaves what the other one left" same interrupted
+check "and its record says so" grep -q '"resumed": "2' interrupted/runs/train/run.json
+
+stop killed KILL
+check "a run that was killed" exits 137
+in_folder killed train "${options[@]}" --resume runs/train
+check "is resumed from the end of an epoch, options repeated" exits 0
+check "leaves the same" same killed
+
+in_folder killed train --resume runs/train
+check "a finished run has nothing left to do" exits 0
+check "and stays as it is" same killed
+
+in_folder killed train --resume last --model resnet9 --batch-size 8 --threads 2
+check "other options are refused" exits 2
+check "the model is named" complains '--model: "small" then, "resnet9" now'
+check "the batch size too" complains '--batch-size: 16 then, 8 now'
+in_folder killed train --resume nowhere
+check "no run: status 4" exits 4
+mkdir -p killed/runs/empty
+in_folder killed train --resume runs/empty
+check "no checkpoint: status 4" exits 4
+check "says which is missing" complains "weights/last.safetensors"
+in_folder straight train --resume last --dry-run
+check "a dry run resumes nothing" exits 2
+head -c 3000 straight/runs/train/weights/last.safetensors >half
+mv half straight/runs/train/weights/last.safetensors
+in_folder straight train --resume last
+check "a damaged checkpoint: status 4" exits 4
+check "names the one before it" complains "last.prev.safetensors"
+
+conclude

@@ -1,0 +1,222 @@
+// A training that stops anywhere and goes on from its checkpoint ends with the same bits.
+#include "callbacks/checkpointer.h"
+#include "callbacks/csv_logger.h"
+#include "callbacks/early_stopping.h"
+#include "callbacks/interrupt.h"
+#include "callbacks/lambda.h"
+#include "callbacks/recorder.h"
+#include "callbacks/registry.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/csv.h"
+#include "framework/optim/adam.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <map>
+
+using namespace tiny;
+using namespace learn::callbacks;
+
+namespace {
+
+const std::vector<std::int64_t> kTrain{2, 3, 2, 1};
+const std::vector<std::int64_t> kValid{2, 1};
+constexpr std::int64_t kEpochs = 3;
+
+Metric mean_prediction() {
+  return {"mean", [](Context&, const Tensor& pred, const Tensor&) {
+            double sum = 0;
+            for (const double v : values(pred)) sum += v;
+            return sum / static_cast<double>(kFeatures);
+          }};
+}
+
+/// One process of a run: learner, callbacks, files in `folder`. Batches differ from epoch to epoch.
+struct Process {
+  explicit Process(const TemporaryFolder& run, const std::vector<std::string>& specs = {})
+      : folder(run), t(kTrain, kValid, options()) {
+    t.train.gain_of_batch = [this](std::size_t batch) {
+      return 1 + 0.1 * static_cast<double>(t.train.epochs_begun.back()) +
+             0.01 * static_cast<double>(batch);
+    };
+    for (const std::string& spec : specs) add_from_text(t.learn, spec);
+    t.learn.add<Recorder>();
+    t.learn.add<CsvLogger>(run / "results.csv");
+    t.learn.add<Checkpointer>(CheckpointerOptions{.folder = run.path()});
+    t.learn.add<Interrupt>(signal);
+  }
+  static LearnerOptions options() {
+    LearnerOptions out;
+    out.optimizer = optim::adam();
+    out.metrics = {mean_prediction()};
+    return out;
+  }
+  void load() {
+    load_state(folder / "last.safetensors", [&](StateVisitor& v) { t.learn.visit_state(v); });
+    t.learn.resume();
+  }
+  void fit() { t.learn.fit_one_cycle(kEpochs, {0.05F}); }
+
+  const TemporaryFolder& folder;
+  std::atomic<int> signal{0};
+  Training t;
+};
+
+/// Everything a checkpoint holds, but for the times of epochs, and for the hyper-parameters of the
+/// moment: a schedule sets them at each batch, and takes them back before the last checkpoint of a
+/// training that was interrupted.
+std::map<std::string, std::vector<double>> contents(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  std::map<std::string, std::vector<double>> out;
+  for (const auto& [name, entry] : file.tensors()) {
+    Arena arena("contents", cpu_pages());
+    Tensor tensor(arena, entry.shape, entry.dtype);
+    file.read(entry, {tensor.raw(), tensor.bytes()});
+    out[name] = values(tensor);
+    if (name != "callbacks.recorder.epochs.table") continue;
+    const std::int64_t columns = entry.shape[1];
+    for (std::int64_t row = 0; row < entry.shape[0]; ++row)
+      for (const std::int64_t timed : {4, 5})  // seconds, images per second
+        out[name][static_cast<std::size_t>(row * columns + timed)] = 0;
+  }
+  for (const auto& [name, text] : file.metadata())
+    if (name.starts_with("state.") && name != "state.callbacks.recorder.cut_seconds" &&
+        !name.starts_with("state.optimizer.group"))
+      out[name + " = " + text] = {};
+  return out;
+}
+
+/// Names of what differs.
+std::string difference(const std::map<std::string, std::vector<double>>& a,
+                       const std::map<std::string, std::vector<double>>& b) {
+  std::string out;
+  for (const auto& [name, numbers] : a)
+    if (const auto found = b.find(name); found == b.end() || found->second != numbers)
+      out += name + '\n';
+  return out.empty() && a.size() != b.size() ? "something is missing" : out;
+}
+
+std::vector<std::vector<std::string>> rows_without_times(const std::filesystem::path& path) {
+  std::vector<std::vector<std::string>> rows = read_csv(path).rows;
+  for (auto& row : rows) row[1] = row.back() = "";  // time, img_s
+  return rows;
+}
+
+/// Runs straight, and again with a stop wherever `stop` says so, counted in batch_end events of
+/// both passes; both must leave the same files.
+void check_same(const std::vector<std::string>& specs, int events) {
+  const TemporaryFolder straight;
+  Process whole(straight, specs);
+  whole.fit();
+  const auto expected = contents(straight / "last.safetensors");
+  const GroupHypers hypers = whole.t.learn.optimizer().hypers(0);
+  for (int stop = 1; stop < events; ++stop) {
+    CAPTURE(stop);
+    const TemporaryFolder run;
+    {
+      Process first(run, specs);
+      int seen = 0;
+      on(
+          first.t.learn,
+          Event::batch_end,
+          [&](Learner&) { first.signal = ++seen >= stop ? 2 : 0; },
+          "stop",
+          -1000);
+      first.fit();
+      CHECK(first.t.learn.state().batch_clock <= whole.t.learn.state().batch_clock);
+    }
+    Process second(run, specs);
+    second.load();
+    second.fit();
+    CHECK(difference(contents(run / "last.safetensors"), expected) == "");
+    CHECK(rows_without_times(run / "results.csv") == rows_without_times(straight / "results.csv"));
+    CHECK(second.t.learn.optimizer().hypers(0).lr == hypers.lr);
+    CHECK(second.t.learn.optimizer().hypers(0).momentum == hypers.momentum);
+  }
+}
+
+constexpr int kEvents = static_cast<int>(kEpochs) * 6;  // batches of training and validation
+
+}  // namespace
+
+TEST_CASE("resume equals straight run, bit for bit, wherever it stopped") {
+  check_same({}, kEvents);
+}
+
+TEST_CASE("resume equals straight run with every callback that keeps state") {
+  check_same({"mixed_precision:loss_scale=1024,growth_interval=2",
+              "gradient_accumulation:batches=3",
+              "gradient_clip:limit=0.5",
+              "early_stopping:patience=2",
+              "param_scheduler:hyper=weight_decay,start=0.1,end=0.01,clock=step"},
+             kEvents);
+}
+
+TEST_CASE("a run that was killed goes on from the last epoch's end") {
+  const TemporaryFolder straight;
+  Process whole(straight);
+  whole.fit();
+  const TemporaryFolder run;
+  {
+    Process first(run);
+    // The row of the second epoch is written, its checkpoint is not.
+    on(
+        first.t.learn,
+        Event::epoch_end,
+        [](Learner& l) {
+          if (l.state().epoch == 1) throw std::runtime_error("killed");
+        },
+        "killer",
+        order::kReport + 5);
+    CHECK_THROWS_AS(first.fit(), std::runtime_error);
+    CHECK(read_csv(run / "results.csv").rows.size() == 2);
+  }
+  Process second(run);
+  second.load();
+  second.fit();
+  CHECK(contents(run / "last.safetensors") == contents(straight / "last.safetensors"));
+  CHECK(rows_without_times(run / "results.csv") == rows_without_times(straight / "results.csv"));
+}
+
+TEST_CASE("a training that stopped itself does not go on") {
+  const TemporaryFolder run;
+  const std::vector<std::string> stopping{"early_stopping:patience=1,min_delta=100"};
+  Process first(run, stopping);
+  first.fit();
+  CHECK(first.t.learn.find<Recorder>()->epochs().size() == 2);
+  Process second(run, stopping);
+  second.load();
+  second.fit();
+  CHECK(second.t.learn.state().batch_clock == first.t.learn.state().batch_clock);
+  CHECK(read_csv(run / "results.csv").rows.size() == 2);
+}
+
+TEST_CASE("a resumed fit refuses another plan, and the one after it is a fit of its own") {
+  const TemporaryFolder run;
+  {
+    Process first(run);
+    on(first.t.learn, Event::epoch_end, [&](Learner&) { first.signal = 2; });
+    first.fit();
+    CHECK(first.t.learn.state().epoch_clock == 1);
+  }
+  Process second(run);
+  CHECK_THROWS_WITH_AS(second.t.learn.resume(), doctest::Contains("load that first"), UsageError);
+  second.load();
+  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs + 1, {0.05F}),
+                       doctest::Contains("was to last 3 epochs, 12 batches"),
+                       UsageError);
+  second.load();
+  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs, {0.1F}),
+                       doctest::Contains("had a learning rate of 0.05"),
+                       UsageError);
+  second.load();
+  second.fit();
+  CHECK(second.t.learn.state().epoch_clock == kEpochs);
+  CHECK(second.t.learn.state().resumed);
+  second.t.learn.fit(1, {0.05F});
+  CHECK_FALSE(second.t.learn.state().resumed);
+  CHECK(second.t.learn.state().epoch_clock == kEpochs + 1);
+}
