@@ -119,6 +119,24 @@ struct Arena::Impl {
     return at;
   }
 
+  Storage separate(const std::shared_ptr<Impl>& self, std::size_t asked) {
+    if (frozen) fail<Error>("arena '{}' is frozen, and gives each block its own memory", name);
+    const std::size_t bytes = std::max<std::size_t>(asked, 1);
+    void* const block = pages->allocate(bytes);
+    const std::lock_guard lock(mutex);
+    stats.reserved += bytes;
+    stats.used += bytes;
+    stats.peak = std::max(stats.peak, stats.used);
+    ++stats.blocks;
+    return {static_cast<std::byte*>(block), asked, pages->device(), [self, block, bytes] {
+              self->pages->release(block, bytes);
+              const std::lock_guard relock(self->mutex);
+              self->stats.reserved -= bytes;
+              self->stats.used -= bytes;
+              --self->stats.blocks;
+            }};
+  }
+
   void check_guards(const std::byte* at, std::size_t bytes, std::size_t asked) const {
     const auto clean = [](const std::byte* from, const std::byte* to) {
       return std::all_of(from, to, [](std::byte b) { return b == std::byte{kGuardByte}; });
@@ -150,6 +168,7 @@ Arena::~Arena() = default;
 
 Storage Arena::allocate(std::size_t asked) {
   Impl& impl = *impl_;
+  if (impl.options.exact) return impl.separate(impl_, asked);
   const std::size_t guard = impl.options.guard ? kGuardBytes : 0;
   const std::size_t bytes = round_up(asked + 2 * guard);
   std::byte* at = nullptr;

@@ -30,6 +30,9 @@ struct ArenaOptions {
   /// Fills each new block, and each freed one, with 0xFF bytes: NaN for every floating type (CPU
   /// only).
   bool poison = false;
+  /// Gives each block an allocation of its own and of its exact size, so that whatever watches the
+  /// device's memory sees each access beyond a tensor. Slow, and addresses do not repeat.
+  bool exact = false;
 };
 
 /// Hands out blocks of memory best-fit from slabs it keeps. The same sequence of requests yields
