@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/batch_norm.h"
 #include "framework/backend/cpu/reference/batch_norm.h"
+#include "framework/backend/cuda/batch_norm.h"
 #include "framework/backend/dispatch.h"
 #include "framework/tensor/convert.h"
 
@@ -54,12 +55,18 @@ void check_operands(const Context& ctx, const BatchNormOperands& in) {
   return ctx.empty({cpu::batch_norm_workspace(rows_of(x), channels_of(x))}, DType::f32);
 }
 
-/// Calls `f.operator()<T>(reference)` for the CPU twins.
-template <class F>
-void for_cpu_twins(const Context& ctx, const Tensor& x, F&& f) {
+/// Calls `host.operator()<T>(twin)` for the CPU twins or `on_device.operator()<T>(stream)`.
+template <class Host, class Cuda>
+void for_twins(Context& ctx, const Tensor& x, Host&& host, Cuda&& on_device) {
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
-  for_floating(kOp, x.dtype(), [&]<class T>() { f.template operator()<T>(twin); });
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
+        on_device.template operator()<T>(ctx.cuda().compute());
+      });
+    return;
+  }
+  for_floating(kOp, x.dtype(), [&]<class T>() { host.template operator()<T>(twin); });
 }
 
 template <class T>
@@ -76,7 +83,7 @@ void apply(Context& ctx,
            const BatchNormStatistics& statistics,
            const BatchNormOptions& options,
            Tensor& y) {
-  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+  const auto host = [&]<class T>(Twin twin) {
     using Wide = WideType<T>;
     const cpu::BatchNormApplyArgs<T> args{
         .rows = rows_of(in.x),
@@ -97,7 +104,22 @@ void apply(Context& ctx,
       }
     }
     cpu::reference::batch_norm_apply(args);
-  });
+  };
+  const auto on_device = [&]<class T>(cuda::Stream stream) {
+    cuda::batch_norm_apply<T>(stream,
+                              {.rows = rows_of(in.x),
+                               .channels = channels_of(in.x),
+                               .activation = options.activation,
+                               .residual_before_activation = options.residual_before_activation,
+                               .x = in.x.data<T>(),
+                               .residual = optional_data<T>(in.residual),
+                               .weight = in.weight.data<float>(),
+                               .bias = in.bias.data<float>(),
+                               .mean = statistics.mean.data<float>(),
+                               .rstd = statistics.rstd.data<float>(),
+                               .y = y.data<T>()});
+  };
+  for_twins(ctx, in.x, host, on_device);
 }
 
 }  // namespace
@@ -119,7 +141,7 @@ void batch_norm_train(Context& ctx,
                "batch_norm: training needs more than one value per channel, x is {}: use a larger "
                "batch or eval mode",
                in.x.shape());
-  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+  const auto host = [&]<class T>(Twin twin) {
     using Wide = WideType<T>;
     const cpu::BatchNormStatisticsArgs<T> args{.rows = rows_of(in.x),
                                                .channels = channels_of(in.x),
@@ -137,7 +159,23 @@ void batch_norm_train(Context& ctx,
       }
     }
     cpu::reference::batch_norm_statistics(args);
-  });
+  };
+  const auto on_device = [&]<class T>(cuda::Stream stream) {
+    Tensor workspace =
+        ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
+    cuda::batch_norm_statistics<T>(stream,
+                                   {.rows = rows_of(in.x),
+                                    .channels = channels_of(in.x),
+                                    .eps = options.eps,
+                                    .momentum = options.momentum,
+                                    .x = in.x.data<T>(),
+                                    .running_mean = running_mean.data<float>(),
+                                    .running_var = running_var.data<float>(),
+                                    .mean = statistics.mean.data<float>(),
+                                    .rstd = statistics.rstd.data<float>(),
+                                    .workspace = workspace.data<float>()});
+  };
+  for_twins(ctx, in.x, host, on_device);
   apply(ctx, in, statistics, options, y);
 }
 
@@ -154,14 +192,24 @@ void batch_norm_eval(Context& ctx,
   check_channels(in.x, "running_var", running_var);
   check_channels(in.x, "mean", statistics.mean);
   check_channels(in.x, "rstd", statistics.rstd);
-  for_cpu_twins(ctx, in.x, [&]<class T>(Twin) {
+  const auto host = [&]<class T>(Twin) {
     using Wide = WideType<T>;
     for (std::int64_t c = 0; c < channels_of(in.x); ++c) {
       statistics.mean.data<Wide>()[c] = running_mean.data<Wide>()[c];
       statistics.rstd.data<Wide>()[c] = static_cast<Wide>(
           1 / std::sqrt(as_double(running_var.data<Wide>()[c]) + static_cast<double>(options.eps)));
     }
-  });
+  };
+  const auto on_device = [&]<class T>(cuda::Stream stream) {
+    cuda::batch_norm_running_statistics(stream,
+                                        running_mean.data<float>(),
+                                        running_var.data<float>(),
+                                        options.eps,
+                                        statistics.mean.data<float>(),
+                                        statistics.rstd.data<float>(),
+                                        channels_of(in.x));
+  };
+  for_twins(ctx, in.x, host, on_device);
   apply(ctx, in, statistics, options, y);
 }
 
@@ -183,7 +231,7 @@ void batch_norm_backward(Context& ctx,
   }
   if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
   if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
-  for_cpu_twins(ctx, in.x, [&]<class T>(Twin twin) {
+  const auto host = [&]<class T>(Twin twin) {
     using Wide = WideType<T>;
     const cpu::BatchNormBackwardArgs<T> args{
         .rows = rows_of(in.x),
@@ -213,7 +261,34 @@ void batch_norm_backward(Context& ctx,
       }
     }
     cpu::reference::batch_norm_backward(args);
-  });
+  };
+  const auto on_device = [&]<class T>(cuda::Stream stream) {
+    Tensor workspace =
+        ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
+    cuda::batch_norm_backward<T>(stream,
+                                 {.rows = rows_of(in.x),
+                                  .channels = channels_of(in.x),
+                                  .activation = options.activation,
+                                  .residual_before_activation = options.residual_before_activation,
+                                  .batch_statistics = pass == BatchNormPass::train,
+                                  .x = in.x.data<T>(),
+                                  .residual = optional_data<T>(in.residual),
+                                  .dy = dy.data<T>(),
+                                  .weight = in.weight.data<float>(),
+                                  .bias = in.bias.data<float>(),
+                                  .mean = statistics.mean.data<float>(),
+                                  .rstd = statistics.rstd.data<float>(),
+                                  .dx = optional_data<T>(out.x.tensor),
+                                  .dresidual = optional_data<T>(out.residual.tensor),
+                                  .dweight = optional_data<float>(out.weight.tensor),
+                                  .dbias = optional_data<float>(out.bias.tensor),
+                                  .dx_mode = out.x.mode,
+                                  .dresidual_mode = out.residual.mode,
+                                  .dweight_mode = out.weight.mode,
+                                  .dbias_mode = out.bias.mode,
+                                  .workspace = workspace.data<float>()});
+  };
+  for_twins(ctx, in.x, host, on_device);
 }
 
 }  // namespace learn::backend

@@ -3,6 +3,7 @@
 #include "framework/backend/cpu/conv.h"
 #include "framework/backend/cpu/reference/conv.h"
 #include "framework/backend/cuda/conv.h"
+#include "framework/backend/cuda/elementwise.h"
 #include "framework/backend/cuda/linear.h"
 #include "framework/backend/dispatch.h"
 
@@ -310,6 +311,20 @@ void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
   const std::int64_t k = db.elements();
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < dy.shape().rank(); ++i) rows *= dy.shape()[i];
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("bias", dy.dtype(), [&]<class T>() {
+        Tensor workspace = ctx.empty({cuda::bias_backward_workspace(rows, k)}, DType::f32);
+        cuda::bias_backward(ctx.cuda().compute(),
+                            dy.data<T>(),
+                            rows,
+                            k,
+                            workspace.data<float>(),
+                            db.data<T>(),
+                            mode);
+      });
+    return;
+  }
   run_twin(
       ctx,
       "bias",

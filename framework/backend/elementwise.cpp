@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/elementwise.h"
 #include "framework/backend/cpu/reference/elementwise.h"
+#include "framework/backend/cuda/elementwise.h"
 #include "framework/backend/dispatch.h"
 
 namespace learn::backend {
@@ -10,12 +11,22 @@ namespace {
 namespace reference = cpu::reference;
 
 /// Checks device and dtype, picks the twin, and calls it for the C++ type.
-template <class Fast, class Oracle>
-void run_twin(
-    const Context& ctx, std::string_view op, const Tensor& x, Fast&& fast, Oracle&& oracle) {
+template <class Fast, class Oracle, class Cuda>
+void run_twin(Context& ctx,
+              std::string_view op,
+              const Tensor& x,
+              Fast&& fast,
+              Oracle&& oracle,
+              Cuda&& on_device) {
   check_device(ctx, op, x);
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(op);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(op, x.dtype(), [&]<class T>() {
+        on_device.template operator()<T>(ctx.cuda().compute());
+      });
+    return;
+  }
   for_floating(op, x.dtype(), [&]<class T>() {
     if constexpr (kHasFastTwin<T>)
       if (twin == Twin::fast) return fast.template operator()<T>();
@@ -76,7 +87,10 @@ void add(Context& ctx, const Tensor& a, const Tensor& b, Tensor& y) {
       "add",
       a,
       [&]<class T>() { cpu::add(ctx.threads(), a.data<T>(), b.data<T>(), y.data<T>(), n); },
-      [&]<class T>() { reference::add(a.data<T>(), b.data<T>(), y.data<T>(), n); });
+      [&]<class T>() { reference::add(a.data<T>(), b.data<T>(), y.data<T>(), n); },
+      [&]<class T>(cuda::Stream stream) {
+        cuda::add(stream, a.data<T>(), b.data<T>(), y.data<T>(), n);
+      });
 }
 
 void multiply(Context& ctx, const Tensor& a, const Tensor& b, Tensor& y, GradMode mode) {
@@ -90,7 +104,10 @@ void multiply(Context& ctx, const Tensor& a, const Tensor& b, Tensor& y, GradMod
       [&]<class T>() {
         cpu::multiply(ctx.threads(), a.data<T>(), b.data<T>(), y.data<T>(), mode, n);
       },
-      [&]<class T>() { reference::multiply(a.data<T>(), b.data<T>(), y.data<T>(), mode, n); });
+      [&]<class T>() { reference::multiply(a.data<T>(), b.data<T>(), y.data<T>(), mode, n); },
+      [&]<class T>(cuda::Stream stream) {
+        cuda::multiply(stream, a.data<T>(), b.data<T>(), y.data<T>(), mode, n);
+      });
 }
 
 void scale(Context& ctx, const Tensor& x, double factor, Tensor& y, GradMode mode) {
@@ -102,7 +119,10 @@ void scale(Context& ctx, const Tensor& x, double factor, Tensor& y, GradMode mod
       "scale",
       x,
       [&]<class T>() { cpu::scale(ctx.threads(), x.data<T>(), factor32, y.data<T>(), mode, n); },
-      [&]<class T>() { reference::scale(x.data<T>(), factor, y.data<T>(), mode, n); });
+      [&]<class T>() { reference::scale(x.data<T>(), factor, y.data<T>(), mode, n); },
+      [&]<class T>(cuda::Stream stream) {
+        cuda::scale(stream, x.data<T>(), factor32, y.data<T>(), mode, n);
+      });
 }
 
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y) {
@@ -117,6 +137,9 @@ void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y) {
       },
       [&, rows = rows, channels = channels]<class T>() {
         reference::add_bias(x.data<T>(), bias.data<T>(), y.data<T>(), rows, channels);
+      },
+      [&, rows = rows, channels = channels]<class T>(cuda::Stream stream) {
+        cuda::add_bias(stream, x.data<T>(), bias.data<T>(), y.data<T>(), rows, channels);
       });
 }
 
@@ -136,6 +159,9 @@ void dropout(Context& ctx, const DropoutMask& mask, const Tensor& x, Tensor& y, 
       },
       [&, p = p, batch = batch, stream = stream]<class T>() {
         reference::dropout(ctx.seed(), p, batch, stream, x.data<T>(), y.data<T>(), mode, n);
+      },
+      [&, p = p, batch = batch, stream = stream]<class T>(cuda::Stream queue) {
+        cuda::dropout(queue, ctx.seed(), p, batch, stream, x.data<T>(), y.data<T>(), mode, n);
       });
 }
 
@@ -152,6 +178,9 @@ void copy_into_columns(
       },
       [&]<class T>() {
         reference::copy_into_columns(x.data<T>(), y.data<T>(), outer, c.inner, c.width, offset);
+      },
+      [&]<class T>(cuda::Stream stream) {
+        cuda::copy_into_columns(stream, x.data<T>(), y.data<T>(), outer, c.inner, c.width, offset);
       });
 }
 
@@ -173,6 +202,10 @@ void copy_from_columns(Context& ctx,
       [&]<class T>() {
         reference::copy_from_columns(
             y.data<T>(), x.data<T>(), outer, c.inner, c.width, offset, mode);
+      },
+      [&]<class T>(cuda::Stream stream) {
+        cuda::copy_from_columns(
+            stream, y.data<T>(), x.data<T>(), outer, c.inner, c.width, offset, mode);
       });
 }
 

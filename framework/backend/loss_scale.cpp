@@ -3,6 +3,7 @@
 #include "framework/backend/cast.h"
 #include "framework/backend/cpu/loss_scale.h"
 #include "framework/backend/cpu/reference/loss_scale.h"
+#include "framework/backend/cuda/loss_scale.h"
 #include "framework/backend/dispatch.h"
 #include "framework/backend/step_rules.h"
 
@@ -19,7 +20,11 @@ void check_control(Context& ctx, const char* op, const Tensor& control) {
         control.bytes(),
         sizeof(StepControl));
   check_device(ctx, op, control);
-  if (ctx.device().is_cuda()) no_cuda_twin(op);
+}
+
+StepControl* block_of(Tensor& control) { return reinterpret_cast<StepControl*>(control.raw()); }
+const StepControl* block_of(const Tensor& control) {
+  return reinterpret_cast<const StepControl*>(control.raw());
 }
 
 StepControl read(const Tensor& control) {
@@ -28,10 +33,14 @@ StepControl read(const Tensor& control) {
   return block;
 }
 
-/// Reads the block, lets `rule` change it, writes it back.
-template <class Rule>
-void change(Context& ctx, const char* op, Tensor& control, Rule rule) {
+/// Reads the block, lets `rule` change it, writes it back; or `on_device(stream, block)`.
+template <class Rule, class Cuda>
+void change(Context& ctx, const char* op, Tensor& control, Rule rule, Cuda on_device) {
   check_control(ctx, op, control);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda) on_device(ctx.cuda().compute(), block_of(control));
+    return;
+  }
   StepControl block = read(control);
   rule(block);
   std::memcpy(control.raw(), &block, sizeof(block));
@@ -60,17 +69,37 @@ void for_gradient_type(const char* op, DType dtype, F f) {
 
 }  // namespace
 
+void write_control(Context& ctx, const StepControl& value, Tensor& control) {
+  change(
+      ctx,
+      "write_control",
+      control,
+      [&](StepControl& c) { c = value; },
+      [&](cuda::Stream stream, StepControl* c) { cuda::write_control(stream, value, c); });
+}
+
 void set_loss_scale(Context& ctx, float scale, Tensor& control) {
   if (!(scale > 0) || !std::isfinite(scale))
     fail<UsageError>("the loss scale must be positive and finite, not {}", scale);
-  change(ctx, "set_loss_scale", control, [&](StepControl& c) { step_rules::set_scale(c, scale); });
+  change(
+      ctx,
+      "set_loss_scale",
+      control,
+      [&](StepControl& c) { step_rules::set_scale(c, scale); },
+      [&](cuda::Stream stream, StepControl* c) { cuda::set_loss_scale(stream, scale, c); });
 }
 
 void begin_step(Context& ctx, Tensor& control) {
-  change(ctx, "begin_step", control, step_rules::begin);
+  change(ctx, "begin_step", control, step_rules::begin, [](cuda::Stream stream, StepControl* c) {
+    cuda::begin_step(stream, c);
+  });
 }
 
-void end_step(Context& ctx, Tensor& control) { change(ctx, "end_step", control, step_rules::end); }
+void end_step(Context& ctx, Tensor& control) {
+  change(ctx, "end_step", control, step_rules::end, [](cuda::Stream stream, StepControl* c) {
+    cuda::end_step(stream, c);
+  });
+}
 
 void gather_half_grads(
     Context& ctx, const Tensor& half, Tensor& grads, Tensor& control, GradMode mode) {
@@ -85,11 +114,17 @@ void gather_half_grads(
   check_device(ctx, kOp, half);
   check_full(ctx, kOp, grads);
   check_control(ctx, kOp, control);
-  const float factor = read(control).inverse_scale;
+  const bool on_cuda = ctx.device().is_cuda();
+  const float factor = on_cuda ? 0 : read(control).inverse_scale;
   for_gradient_type(kOp, half.dtype(), [&]<class T>() {
     const T* from = half.data<T>();
     float* to = grads.data<float>();
     const std::int64_t n = half.elements();
+    if (on_cuda) {
+      if constexpr (kHaveCuda)
+        cuda::unscale(ctx.cuda().compute(), from, to, block_of(control), mode, n);
+      return;
+    }
     const bool finite = ctx.reference()
                             ? cpu::reference::scale_to_f32(from, factor, to, mode, n)
                             : cpu::scale_to_f32(ctx.threads(), from, factor, to, mode, n);
@@ -101,9 +136,14 @@ void unscale_grads(Context& ctx, Tensor& grads, Tensor& control) {
   constexpr const char* kOp = "unscale_grads";
   check_full(ctx, kOp, grads);
   check_control(ctx, kOp, control);
-  const float factor = read(control).inverse_scale;
   auto* g = grads.data<float>();
   const std::int64_t n = grads.elements();
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      cuda::unscale<float>(ctx.cuda().compute(), g, g, block_of(control), GradMode::overwrite, n);
+    return;
+  }
+  const float factor = read(control).inverse_scale;
   const bool finite = ctx.reference()
                           ? cpu::reference::scale_to_f32(g, factor, g, GradMode::overwrite, n)
                           : cpu::scale_to_f32(ctx.threads(), g, factor, g, GradMode::overwrite, n);
@@ -115,20 +155,47 @@ void find_non_finite(Context& ctx, const Tensor& x, Tensor& control) {
   check_device(ctx, kOp, x);
   check_control(ctx, kOp, control);
   for_gradient_type(kOp, x.dtype(), [&]<class T>() {
+    if (ctx.device().is_cuda()) {
+      if constexpr (kHaveCuda)
+        cuda::find_non_finite(ctx.cuda().compute(), x.data<T>(), block_of(control), x.elements());
+      return;
+    }
     const bool finite = ctx.reference() ? cpu::reference::all_finite(x.data<T>(), x.elements())
                                         : cpu::all_finite(ctx.threads(), x.data<T>(), x.elements());
     if (!finite) note_overflow(control);
   });
 }
 
+namespace {
+
+/// All parts into one workspace, then one square root.
+void norm_on_device(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
+  if constexpr (kHaveCuda) {
+    std::int64_t floats = 0;
+    for (const Tensor& part : parts) floats += cuda::squares_workspace(part.elements());
+    Tensor workspace = ctx.empty({floats}, DType::f32);
+    float* at = workspace.data<float>();
+    for (const Tensor& part : parts) {
+      cuda::add_squares(ctx.cuda().compute(), part.data<float>(), part.elements(), at);
+      at += cuda::squares_workspace(part.elements());
+    }
+    cuda::join_norm(ctx.cuda().compute(), floats, workspace.data<float>(), norm.data<float>());
+  }
+}
+
+}  // namespace
+
 void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
   constexpr const char* kOp = "l2_norm";
   check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
   check_full(ctx, kOp, norm);
-  if (ctx.device().is_cuda()) no_cuda_twin(kOp);
+  for (const Tensor& part : parts) check_full(ctx, kOp, part);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda) norm_on_device(ctx, parts, norm);
+    return;
+  }
   double sum = 0;
   for (const Tensor& part : parts) {
-    check_full(ctx, kOp, part);
     const auto* x = part.data<float>();
     sum += ctx.reference() ? cpu::reference::sum_of_squares(x, part.elements())
                            : cpu::sum_of_squares(ctx.threads(), x, part.elements());
@@ -142,9 +209,14 @@ void clip_by_norm(Context& ctx, const Tensor& norm, float max_norm, Tensor& cont
     fail<UsageError>("the largest gradient norm must be positive, not {}", max_norm);
   check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
   check_full(ctx, kOp, norm);
-  change(ctx, kOp, control, [&](StepControl& c) {
-    step_rules::clip_by_norm(c, *norm.data<float>(), max_norm);
-  });
+  change(
+      ctx,
+      kOp,
+      control,
+      [&](StepControl& c) { step_rules::clip_by_norm(c, *norm.data<float>(), max_norm); },
+      [&](cuda::Stream stream, StepControl* c) {
+        cuda::clip_by_norm(stream, norm.data<float>(), max_norm, c);
+      });
 }
 
 void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control) {
@@ -152,6 +224,12 @@ void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& contr
   if (!(limit > 0)) fail<UsageError>("the gradient limit must be positive, not {}", limit);
   check_full(ctx, kOp, grads);
   check_control(ctx, kOp, control);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      cuda::clip_by_value(
+          ctx.cuda().compute(), grads.data<float>(), limit, block_of(control), grads.elements());
+    return;
+  }
   const float own = limit / read(control).grad_multiplier;
   if (ctx.reference())
     cpu::reference::clamp(grads.data<float>(), own, grads.elements());
@@ -169,13 +247,29 @@ void update_loss_scale(Context& ctx, const LossScaleOptions& options, Tensor& co
         options.floor,
         options.ceiling,
         options.growth_interval);
-  change(ctx, "update_loss_scale", control, [&](StepControl& c) {
-    step_rules::update_scale(c, options);
-  });
+  change(
+      ctx,
+      "update_loss_scale",
+      control,
+      [&](StepControl& c) { step_rules::update_scale(c, options); },
+      [&](cuda::Stream stream, StepControl* c) { cuda::update_loss_scale(stream, options, c); });
 }
 
 void commit_or_restore(Context& ctx, Tensor& live, Tensor& committed, const Tensor& control) {
-  check_control(ctx, "commit_or_restore", control);
+  constexpr const char* kOp = "commit_or_restore";
+  check_control(ctx, kOp, control);
+  if (ctx.device().is_cuda()) {
+    check_same(kOp, live, committed);
+    check_full(ctx, kOp, live);
+    check_full(ctx, kOp, committed);
+    if constexpr (kHaveCuda)
+      cuda::commit_or_restore(ctx.cuda().compute(),
+                              live.data<float>(),
+                              committed.data<float>(),
+                              block_of(control),
+                              live.elements());
+    return;
+  }
   if (read(control).found_inf != 0)
     copy(ctx, committed, live);
   else

@@ -12,6 +12,8 @@
 /// Every function throws ShapeError, DTypeError, DeviceError.
 namespace learn::backend {
 
+/// Puts `value` into the block.
+void write_control(Context& ctx, const StepControl& value, Tensor& control);
 /// Sets the loss scale and its inverse; `clean_steps` begins at 0. Throws UsageError unless it is
 /// positive and finite.
 void set_loss_scale(Context& ctx, float scale, Tensor& control);

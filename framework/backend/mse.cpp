@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/loss.h"
 #include "framework/backend/cpu/reference/loss.h"
+#include "framework/backend/cuda/loss.h"
 #include "framework/backend/dispatch.h"
 #include "framework/tensor/convert.h"
 
@@ -29,17 +30,30 @@ void check_scalar(std::string_view op, const Tensor& scalar, DType dtype) {
       scalar.dtype() == dtype, "{}: the loss must be {}, it is {}", op, dtype, scalar.dtype());
 }
 
-/// Calls `f.operator()<T, U>(twin)` with the types of prediction and target.
-template <class F>
-void for_pair(const Context& ctx, const Tensor& pred, const Tensor& target, F&& f) {
+/// Calls `host.operator()<T, U>(twin)` or `on_device.operator()<T, U>(stream)` with the types of
+/// prediction and target.
+template <class Host, class Cuda>
+void for_pair(
+    Context& ctx, const Tensor& pred, const Tensor& target, Host&& host, Cuda&& on_device) {
   const Twin twin = choose(ctx, pred.dtype());
-  if (twin == Twin::cuda) no_cuda_twin("mse");
+  const bool wide = target.dtype() != pred.dtype();
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("mse", pred.dtype(), [&]<class T>() {
+        // NOLINTNEXTLINE(bugprone-branch-clone): the types differ
+        if (wide)
+          on_device.template operator()<T, float>(ctx.cuda().compute());
+        else
+          on_device.template operator()<T, T>(ctx.cuda().compute());
+      });
+    return;
+  }
   for_floating("mse", pred.dtype(), [&]<class T>() {
     // NOLINTNEXTLINE(bugprone-branch-clone): the types differ
-    if (target.dtype() == pred.dtype())
-      f.template operator()<T, T>(twin);
+    if (wide)
+      host.template operator()<T, WideType<T>>(twin);
     else
-      f.template operator()<T, WideType<T>>(twin);
+      host.template operator()<T, T>(twin);
   });
 }
 
@@ -48,8 +62,8 @@ void for_pair(const Context& ctx, const Tensor& pred, const Tensor& target, F&& 
 void mse_forward(Context& ctx, const Tensor& pred, const Tensor& target, Tensor& loss) {
   check_pair(ctx, pred, target);
   check_scalar("mse", loss, wide_dtype(pred.dtype()));
-  for_pair(ctx, pred, target, [&]<class T, class U>(Twin twin) {
-    const std::int64_t n = pred.elements();
+  const std::int64_t n = pred.elements();
+  const auto host = [&]<class T, class U>(Twin twin) {
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast) {
         Tensor partial = ctx.empty({cpu::mse_partials(n)}, DType::f32);
@@ -62,7 +76,13 @@ void mse_forward(Context& ctx, const Tensor& pred, const Tensor& target, Tensor&
       }
     }
     cpu::reference::mse_forward(pred.data<T>(), target.data<U>(), n, loss.data<WideType<T>>());
-  });
+  };
+  const auto on_device = [&]<class T, class U>(cuda::Stream stream) {
+    Tensor workspace = ctx.empty({cuda::mse_workspace(n)}, DType::f32);
+    cuda::mse_forward(
+        stream, pred.data<T>(), target.data<U>(), n, workspace.data<float>(), loss.data<float>());
+  };
+  for_pair(ctx, pred, target, host, on_device);
 }
 
 void mse_backward(Context& ctx,
@@ -77,8 +97,8 @@ void mse_backward(Context& ctx,
         "mse: dpred has shape {}, pred {}",
         dpred.shape(),
         pred.shape());
-  for_pair(ctx, pred, target, [&]<class T, class U>(Twin twin) {
-    const std::int64_t n = pred.elements();
+  const std::int64_t n = pred.elements();
+  const auto host = [&]<class T, class U>(Twin twin) {
     const auto* seed = dloss.data<WideType<T>>();
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast)
@@ -86,7 +106,12 @@ void mse_backward(Context& ctx,
             ctx.threads(), pred.data<T>(), target.data<U>(), n, seed, dpred.data<T>(), mode);
     }
     cpu::reference::mse_backward(pred.data<T>(), target.data<U>(), n, seed, dpred.data<T>(), mode);
-  });
+  };
+  const auto on_device = [&]<class T, class U>(cuda::Stream stream) {
+    cuda::mse_backward(
+        stream, pred.data<T>(), target.data<U>(), n, dloss.data<float>(), dpred.data<T>(), mode);
+  };
+  for_pair(ctx, pred, target, host, on_device);
 }
 
 }  // namespace learn::backend

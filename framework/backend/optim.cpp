@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/optim.h"
 #include "framework/backend/cpu/reference/optim.h"
+#include "framework/backend/cuda/optim.h"
 #include "framework/backend/dispatch.h"
 
 #include <cstring>
@@ -10,12 +11,17 @@ namespace learn::backend {
 namespace {
 
 template <class T>
-T read_block(const char* op, const Tensor& block) {
+void check_block(const Context& ctx, const char* op, const Tensor& block) {
   check(block.bytes() == sizeof(T),
         "{}: a control block has {} bytes, expected {}",
         op,
         block.bytes(),
         sizeof(T));
+  check_device(ctx, op, block);
+}
+
+template <class T>
+T read_block(const Tensor& block) {
   T value;
   std::memcpy(&value, block.raw(), sizeof(T));
   return value;
@@ -56,56 +62,99 @@ float* state_data(const char* op, const OptimRun& run, Tensor& state) {
   return state.data<float>();
 }
 
-/// Calls `update(args)` for the type of the working copy, unless the step is skipped.
-template <class Update>
-void update_unless_skipped(Context& ctx, const char* op, const OptimRun& run, Update update) {
-  check_run(ctx, op, run);
-  if (ctx.device().is_cuda()) no_cuda_twin(op);
-  const auto control = read_block<StepControl>(op, run.control);
-  if (control.found_inf != 0) return;
-  const auto with_half = [&]<class T>(T* half) {
-    Tensor weight = run.weight;
-    update(cpu::OptimArgs<T>{.weight = weight.data<float>(),
-                             .grad = run.grad.data<float>(),
-                             .half = half,
-                             .n = weight.elements(),
-                             .hypers = read_block<GroupHypers>(op, run.hypers),
-                             .control = control,
-                             .missed_steps = run.missed_steps,
-                             .decoupled = run.decoupled_decay});
-  };
-  Tensor half = run.half;
+/// Calls `f(half)` with the working copy's elements, or a null float pointer if there is none.
+template <class F>
+void with_half(Tensor half, F&& f) {
   if (!half.defined())
-    with_half(static_cast<float*>(nullptr));
+    f(static_cast<float*>(nullptr));
   else if (half.dtype() == DType::f16)
-    with_half(half.data<Half>());
+    f(half.data<Half>());
   else
-    with_half(half.data<BFloat16>());
+    f(half.data<BFloat16>());
+}
+
+/// Calls `host(args)` unless the step is skipped, or `on_device(stream, args)`, where the kernel
+/// decides.
+template <class Host, class Cuda>
+void update(Context& ctx, const char* op, const OptimRun& run, Host&& host, Cuda&& on_device) {
+  check_run(ctx, op, run);
+  check_block<GroupHypers>(ctx, op, run.hypers);
+  check_block<StepControl>(ctx, op, run.control);
+  Tensor weight = run.weight;
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      with_half(run.half, [&]<class T>(T* half) {
+        on_device(
+            ctx.cuda().compute(),
+            cuda::OptimArgs<T>{.weight = weight.data<float>(),
+                               .grad = run.grad.data<float>(),
+                               .half = half,
+                               .n = weight.elements(),
+                               .hypers = reinterpret_cast<const GroupHypers*>(run.hypers.raw()),
+                               .control = reinterpret_cast<const StepControl*>(run.control.raw()),
+                               .missed_steps = run.missed_steps,
+                               .decoupled = run.decoupled_decay});
+      });
+    return;
+  }
+  const auto control = read_block<StepControl>(run.control);
+  if (control.found_inf != 0) return;
+  with_half(run.half, [&]<class T>(T* half) {
+    host(cpu::OptimArgs<T>{.weight = weight.data<float>(),
+                           .grad = run.grad.data<float>(),
+                           .half = half,
+                           .n = weight.elements(),
+                           .hypers = read_block<GroupHypers>(run.hypers),
+                           .control = control,
+                           .missed_steps = run.missed_steps,
+                           .decoupled = run.decoupled_decay});
+  });
 }
 
 }  // namespace
 
+void write_hypers(Context& ctx, const GroupHypers& hypers, Tensor& block) {
+  constexpr const char* kOp = "write_hypers";
+  check_block<GroupHypers>(ctx, kOp, block);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      cuda::write_hypers(ctx.cuda().compute(), hypers, reinterpret_cast<GroupHypers*>(block.raw()));
+    return;
+  }
+  std::memcpy(block.raw(), &hypers, sizeof(hypers));
+}
+
 void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov) {
   float* const b = state_data("sgd_step", run, buffer);
   check<Error>(b != nullptr || !nesterov, "sgd_step: Nesterov's form needs a momentum buffer");
-  update_unless_skipped(ctx, "sgd_step", run, [&](const auto& args) {
-    if (ctx.reference())
-      cpu::reference::sgd_step(args, b, nesterov);
-    else
-      cpu::sgd_step(ctx.threads(), args, b, nesterov);
-  });
+  update(
+      ctx,
+      "sgd_step",
+      run,
+      [&](const auto& args) {
+        if (ctx.reference())
+          cpu::reference::sgd_step(args, b, nesterov);
+        else
+          cpu::sgd_step(ctx.threads(), args, b, nesterov);
+      },
+      [&](cuda::Stream stream, const auto& args) { cuda::sgd_step(stream, args, b, nesterov); });
 }
 
 void adam_step(Context& ctx, const OptimRun& run, Tensor& mean, Tensor& square) {
   float* const m = state_data("adam_step", run, mean);
   float* const v = state_data("adam_step", run, square);
   check<Error>(m != nullptr && v != nullptr, "adam_step: both moments must have memory");
-  update_unless_skipped(ctx, "adam_step", run, [&](const auto& args) {
-    if (ctx.reference())
-      cpu::reference::adam_step(args, m, v);
-    else
-      cpu::adam_step(ctx.threads(), args, m, v);
-  });
+  update(
+      ctx,
+      "adam_step",
+      run,
+      [&](const auto& args) {
+        if (ctx.reference())
+          cpu::reference::adam_step(args, m, v);
+        else
+          cpu::adam_step(ctx.threads(), args, m, v);
+      },
+      [&](cuda::Stream stream, const auto& args) { cuda::adam_step(stream, args, m, v); });
 }
 
 void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state) {
@@ -113,12 +162,17 @@ void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state) {
   float* const a = state_data("rmsprop_step", run, state.mean);
   float* const b = state_data("rmsprop_step", run, state.buffer);
   check<Error>(v != nullptr, "rmsprop_step: the mean square must have memory");
-  update_unless_skipped(ctx, "rmsprop_step", run, [&](const auto& args) {
-    if (ctx.reference())
-      cpu::reference::rmsprop_step(args, v, a, b);
-    else
-      cpu::rmsprop_step(ctx.threads(), args, v, a, b);
-  });
+  update(
+      ctx,
+      "rmsprop_step",
+      run,
+      [&](const auto& args) {
+        if (ctx.reference())
+          cpu::reference::rmsprop_step(args, v, a, b);
+        else
+          cpu::rmsprop_step(ctx.threads(), args, v, a, b);
+      },
+      [&](cuda::Stream stream, const auto& args) { cuda::rmsprop_step(stream, args, v, a, b); });
 }
 
 }  // namespace learn::backend

@@ -9,6 +9,10 @@
 /// changes nothing at all when `control.found_inf` is set.
 namespace learn::backend {
 
+/// Puts the hyper-parameters of one group into their block, (sizeof(GroupHypers)) u8 in device
+/// memory. Does not wait: the values travel with the launch.
+void write_hypers(Context& ctx, const GroupHypers& hypers, Tensor& block);
+
 /// What every update is given: views of one run, all of shape (n).
 struct OptimRun {
   Tensor weight;   ///< f32 masters, updated

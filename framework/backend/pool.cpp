@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/pool.h"
 #include "framework/backend/cpu/reference/pool.h"
+#include "framework/backend/cuda/pool.h"
 #include "framework/backend/dispatch.h"
 
 namespace learn::backend {
@@ -68,6 +69,12 @@ void check_winner(std::string_view op,
   return {x[0], x[1], x[2], x[3], y[1], y[2]};
 }
 
+[[nodiscard]] cuda::PoolSizes sizes_of(const Shape& x,
+                                       const Shape& y,
+                                       const Pool2dOptions& options) {
+  return {x[0], x[1], x[2], x[3], y[1], y[2], options};
+}
+
 template <class F>
 void for_winner(const Tensor& winner, F&& f) {
   if (winner.dtype() == DType::u8)
@@ -101,7 +108,19 @@ void max_pool2d_forward(
   check_pair(ctx, kOp, options, x, y);
   check_winner(kOp, options, y, winner);
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
+        for_winner(winner, [&]<class Winner>() {
+          cuda::max_pool2d_forward(ctx.cuda().compute(),
+                                   sizes_of(x.shape(), y.shape(), options),
+                                   x.data<T>(),
+                                   y.data<T>(),
+                                   winner.data<Winner>());
+        });
+      });
+    return;
+  }
   for_floating(kOp, x.dtype(), [&]<class T>() {
     for_winner(winner, [&]<class Winner>() {
       if constexpr (!std::same_as<T, double>) {
@@ -131,7 +150,20 @@ void max_pool2d_backward(Context& ctx,
   check_pair(ctx, kOp, options, dx, dy);
   check_winner(kOp, options, dy, winner);
   const Twin twin = choose(ctx, dy.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, dy.dtype(), [&]<class T>() {
+        for_winner(winner, [&]<class Winner>() {
+          cuda::max_pool2d_backward(ctx.cuda().compute(),
+                                    sizes_of(dx.shape(), dy.shape(), options),
+                                    winner.data<Winner>(),
+                                    dy.data<T>(),
+                                    dx.data<T>(),
+                                    mode);
+        });
+      });
+    return;
+  }
   for_floating(kOp, dy.dtype(), [&]<class T>() {
     for_winner(winner, [&]<class Winner>() {
       if constexpr (!std::same_as<T, double>) {
@@ -157,7 +189,16 @@ void avg_pool2d_forward(Context& ctx, const Pool2dOptions& options, const Tensor
   constexpr std::string_view kOp = "avg_pool2d";
   check_pair(ctx, kOp, options, x, y);
   const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
+        cuda::avg_pool2d_forward(ctx.cuda().compute(),
+                                 sizes_of(x.shape(), y.shape(), options),
+                                 x.data<T>(),
+                                 y.data<T>());
+      });
+    return;
+  }
   for_floating(kOp, x.dtype(), [&]<class T>() {
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast)
@@ -174,7 +215,17 @@ void avg_pool2d_backward(
   constexpr std::string_view kOp = "avg_pool2d backward";
   check_pair(ctx, kOp, options, dx, dy);
   const Twin twin = choose(ctx, dy.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, dy.dtype(), [&]<class T>() {
+        cuda::avg_pool2d_backward(ctx.cuda().compute(),
+                                  sizes_of(dx.shape(), dy.shape(), options),
+                                  dy.data<T>(),
+                                  dx.data<T>(),
+                                  mode);
+      });
+    return;
+  }
   for_floating(kOp, dy.dtype(), [&]<class T>() {
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast)

@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/reduce.h"
 #include "framework/backend/cpu/reference/reduce.h"
+#include "framework/backend/cuda/reduce.h"
 #include "framework/backend/dispatch.h"
 
 namespace learn::backend {
@@ -11,9 +12,7 @@ namespace reference = cpu::reference;
 
 Twin twin_of(const Context& ctx, std::string_view op, const Tensor& x) {
   check_device(ctx, op, x);
-  const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(op);
-  return twin;
+  return choose(ctx, x.dtype());
 }
 
 /// The type of a sum: f32, or f64 for f64 elements.
@@ -36,6 +35,19 @@ void check_rows(std::string_view op, const Tensor& x) {
 void sum(Context& ctx, const Tensor& x, double factor, Tensor& y) {
   check_sum("sum", x, y);
   const Twin twin = twin_of(ctx, "sum", x);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("sum", x.dtype(), [&]<class T>() {
+        Tensor workspace = ctx.empty({cuda::sum_workspace(x.elements())}, DType::f32);
+        cuda::sum(ctx.cuda().compute(),
+                  x.data<T>(),
+                  static_cast<float>(factor),
+                  y.data<float>(),
+                  x.elements(),
+                  workspace.data<float>());
+      });
+    return;
+  }
   for_floating("sum", x.dtype(), [&]<class T>() {
     if constexpr (kHasFastTwin<T>) {
       if (twin == Twin::fast)
@@ -50,6 +62,18 @@ void sum(Context& ctx, const Tensor& x, double factor, Tensor& y) {
 void sum_backward(Context& ctx, const Tensor& dy, double factor, Tensor& dx, GradMode mode) {
   check_sum("sum_backward", dx, dy);
   const Twin twin = twin_of(ctx, "sum_backward", dx);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("sum_backward", dx.dtype(), [&]<class T>() {
+        cuda::sum_backward(ctx.cuda().compute(),
+                           dy.data<float>(),
+                           static_cast<float>(factor),
+                           dx.data<T>(),
+                           mode,
+                           dx.elements());
+      });
+    return;
+  }
   for_floating("sum_backward", dx.dtype(), [&]<class T>() {
     if constexpr (kHasFastTwin<T>) {
       if (twin == Twin::fast)
@@ -71,6 +95,13 @@ void argmax(Context& ctx, const Tensor& x, Tensor& index) {
         rows,
         index.shape());
   const Twin twin = twin_of(ctx, "argmax", x);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("argmax", x.dtype(), [&]<class T>() {
+        cuda::argmax(ctx.cuda().compute(), x.data<T>(), index.data<std::int64_t>(), rows, columns);
+      });
+    return;
+  }
   for_floating("argmax", x.dtype(), [&]<class T>() {
     if constexpr (kHasFastTwin<T>)
       if (twin == Twin::fast)
@@ -91,6 +122,19 @@ void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index) {
   const std::int64_t k = values.shape()[1];
   check<UsageError>(k >= 1 && k <= columns, "top_k: k = {} of {} values", k, columns);
   const Twin twin = twin_of(ctx, "top_k", x);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("top_k", x.dtype(), [&]<class T>() {
+        cuda::top_k(ctx.cuda().compute(),
+                    x.data<T>(),
+                    values.data<T>(),
+                    index.data<std::int64_t>(),
+                    rows,
+                    columns,
+                    k);
+      });
+    return;
+  }
   for_floating("top_k", x.dtype(), [&]<class T>() {
     auto* places = index.data<std::int64_t>();
     if constexpr (kHasFastTwin<T>)
@@ -113,6 +157,20 @@ void count_top_k(
   check(count.elements() == 1, "count_top_k: the count has one element, not {}", count.shape());
   check<UsageError>(k >= 1, "count_top_k: k must be at least 1, not {}", k);
   const Twin twin = twin_of(ctx, "count_top_k", x);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("count_top_k", x.dtype(), [&]<class T>() {
+        cuda::count_top_k(ctx.cuda().compute(),
+                          x.data<T>(),
+                          target.data<std::int64_t>(),
+                          rows,
+                          columns,
+                          k,
+                          count.data<std::int64_t>(),
+                          ctx.cuda().fault(cuda::FaultKind::count_top_k_class));
+      });
+    return;
+  }
   const auto* classes = target.data<std::int64_t>();
   for (std::int64_t r = 0; r < rows; ++r)
     if (classes[r] < 0 || classes[r] >= columns)

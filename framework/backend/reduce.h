@@ -22,7 +22,7 @@ void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index);
 
 /// count (one element, i64) = how many rows of x (N,C) have their target (N) i64 among the k
 /// largest. k = 1 counts the right predictions; k >= C counts all rows. Throws UsageError for k < 1
-/// and DataError for a class that is not in [0, C).
+/// and DataError for a class that is not in [0, C): on a CUDA device at the next synchronisation.
 void count_top_k(
     Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k, Tensor& count);
 

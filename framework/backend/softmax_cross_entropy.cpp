@@ -2,6 +2,7 @@
 
 #include "framework/backend/cpu/loss.h"
 #include "framework/backend/cpu/reference/loss.h"
+#include "framework/backend/cuda/loss.h"
 #include "framework/backend/dispatch.h"
 #include "framework/tensor/convert.h"
 
@@ -24,6 +25,7 @@ void check_labels(const Tensor& logits, const Tensor& target) {
         kOp,
         target.shape(),
         logits.shape());
+  if (target.device().is_cuda()) return;  // the kernel looks: the host must not wait here
   const std::int64_t classes = logits.shape()[1];
   const std::span<const std::int64_t> labels = target.span<std::int64_t>();
   for (std::size_t n = 0; n < labels.size(); ++n)
@@ -80,10 +82,28 @@ void softmax_cross_entropy(Context& ctx,
   if (!(label_smoothing >= 0 && label_smoothing <= 1))
     fail<UsageError>("label smoothing must be in [0,1], not {}", label_smoothing);
   const Twin twin = choose(ctx, logits.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
   check_target(ctx, logits, target);
   check_wide(kOp, "the loss", logits, {}, loss);
   if (gradient.defined()) check_wide(kOp, "the gradient", logits, logits.shape(), gradient);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, logits.dtype(), [&]<class T>() {
+        const bool labelled = target.dtype() == DType::i64;
+        Tensor scratch = ctx.empty({logits.shape()[0]}, DType::f32);
+        cuda::softmax_cross_entropy(ctx.cuda().compute(),
+                                    logits.data<T>(),
+                                    {.samples = logits.shape()[0],
+                                     .classes = logits.shape()[1],
+                                     .labels = labelled ? target.data<std::int64_t>() : nullptr,
+                                     .weights = labelled ? nullptr : target.data<float>(),
+                                     .smoothing = label_smoothing},
+                                    scratch.data<float>(),
+                                    loss.data<float>(),
+                                    gradient.defined() ? gradient.data<float>() : nullptr,
+                                    ctx.cuda().fault(cuda::FaultKind::cross_entropy_class));
+      });
+    return;
+  }
   for_floating(kOp, logits.dtype(), [&]<class T>() {
     using Wide = WideType<T>;
     const bool labelled = target.dtype() == DType::i64;
@@ -115,7 +135,18 @@ void softmax_cross_entropy_backward(
   check_wide(kOp, "the saved gradient", dx, dx.shape(), gradient);
   check_device(ctx, kOp, dx);
   const Twin twin = choose(ctx, dx.dtype());
-  if (twin == Twin::cuda) no_cuda_twin(kOp);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating(kOp, dx.dtype(), [&]<class T>() {
+        cuda::softmax_cross_entropy_backward(ctx.cuda().compute(),
+                                             gradient.data<float>(),
+                                             dx.elements(),
+                                             dloss.data<float>(),
+                                             dx.data<T>(),
+                                             mode);
+      });
+    return;
+  }
   for_floating(kOp, dx.dtype(), [&]<class T>() {
     const auto* from = gradient.data<WideType<T>>();
     const auto* seed = dloss.data<WideType<T>>();
@@ -132,7 +163,17 @@ void softmax(Context& ctx, const Tensor& logits, Tensor& probabilities) {
   check_logits(ctx, "softmax", logits);
   check_wide("softmax", "the output", logits, logits.shape(), probabilities);
   const Twin twin = choose(ctx, logits.dtype());
-  if (twin == Twin::cuda) no_cuda_twin("softmax");
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("softmax", logits.dtype(), [&]<class T>() {
+        cuda::softmax(ctx.cuda().compute(),
+                      logits.data<T>(),
+                      logits.shape()[0],
+                      logits.shape()[1],
+                      probabilities.data<float>());
+      });
+    return;
+  }
   for_floating("softmax", logits.dtype(), [&]<class T>() {
     const std::int64_t samples = logits.shape()[0];
     const std::int64_t classes = logits.shape()[1];

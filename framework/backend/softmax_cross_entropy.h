@@ -11,7 +11,8 @@ namespace learn::backend {
 /// samples; `gradient` (N,classes) of the wide type is d loss / d logits, not computed if
 /// undefined. It is wide because d loss / d logits is about 1 / N: halves would lose it before the
 /// loss scale reaches it. Throws ShapeError, DTypeError, DeviceError, UsageError for a bad
-/// smoothing, and DataError for a class out of range.
+/// smoothing, and DataError for a class out of range: on a CUDA device at the next synchronisation,
+/// the loss being NaN until then.
 void softmax_cross_entropy(Context& ctx,
                            const Tensor& logits,
                            const Tensor& target,

@@ -15,19 +15,6 @@ namespace {
 constexpr auto kHypersBytes = static_cast<std::int64_t>(sizeof(GroupHypers));
 constexpr auto kControlBytes = static_cast<std::int64_t>(sizeof(StepControl));
 
-/// Bytes of the host as a tensor that does not own them.
-Tensor bytes_of(const void* data, std::int64_t bytes) {
-  return {Storage(const_cast<void*>(data), static_cast<std::size_t>(bytes), Device::cpu(), [] {}),
-          0,
-          {bytes},
-          DType::u8};
-}
-
-/// Host bytes into device memory that is there already.
-void upload(Context& ctx, const void* data, Tensor& to) {
-  backend::copy(ctx, backend::to_device(ctx, ctx.step(), bytes_of(data, to.elements())), to);
-}
-
 void check_hypers(const GroupHypers& h) {
   struct Named {
     const char* name;
@@ -114,8 +101,10 @@ void Optimizer::groups_changed() {
 
 void Optimizer::upload_hypers() {
   if (!hypers_changed_) return;
-  Tensor flat = device_hypers_.view({device_hypers_.elements()});
-  upload(store_.context(), hypers_.data(), flat);
+  for (std::size_t group = 0; group < hypers_.size(); ++group) {
+    Tensor block = device_hypers_.rows(static_cast<std::int64_t>(group), 1).view({kHypersBytes});
+    backend::write_hypers(store_.context(), hypers_[group], block);
+  }
   hypers_changed_ = false;
 }
 
@@ -227,7 +216,7 @@ StepControl Optimizer::read_control() const {
 }
 
 void Optimizer::write_control(const StepControl& control) {
-  upload(store_.context(), &control, control_);
+  backend::write_control(store_.context(), control, control_);
 }
 
 void Optimizer::visit_state(StateVisitor& visitor) {

@@ -1,49 +1,50 @@
 #include "framework/backend/cuda/cast.h"
-#include "framework/backend/cuda/device/convert.cuh"
-#include "framework/backend/cuda/device/elementwise.cuh"
-#include "framework/backend/cuda/launch.cuh"
+#include "framework/backend/cuda/map.cuh"
 #include "framework/core/dtype.h"
 
 namespace learn::backend::cuda {
 namespace {
 
-using device::kElementwiseThreads;
+struct Same {
+  __device__ float operator()(std::int64_t, float x) const { return x; }
+};
 
-template <class From, class To, bool accumulate>
-__global__ void cast_kernel(const From* x, To* y, std::int64_t n) {
-  device::for_each_element(n, [&](std::int64_t i) {
-    float value = device::load(x[i]);
-    if constexpr (accumulate) value += device::load(y[i]);
-    y[i] = device::store<To>(value);
-  });
-}
-
+/// Works on bits, not on f32 values as `map` does: i64 has no f32 of its own.
 template <class Bits>
-__global__ void fill_kernel(Bits* x, Bits value, std::int64_t n) {
-  device::for_each_element(n, [&](std::int64_t i) { x[i] = value; });
+__global__ void fill_kernel(std::int64_t n, std::int64_t packs, Bits value, Bits* x) {
+  constexpr int kCount = device::kPack<Bits>;
+  const std::int64_t thread = device::thread_index();
+  if (thread < packs) {
+    device::Pack<Bits, kCount> pack;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) pack.v[k] = value;
+    device::store_pack(x, thread, pack);
+    return;
+  }
+  const std::int64_t i = packs * kCount + (thread - packs);
+  if (i < n) x[i] = value;
 }
 
 }  // namespace
 
 template <class From, class To>
 void cast(Stream stream, const From* x, To* y, GradMode mode, std::int64_t n) {
-  const std::int64_t blocks = ceil_div(n, kElementwiseThreads);
-  if (mode == GradMode::accumulate)
-    launch("cast", cast_kernel<From, To, true>, blocks, kElementwiseThreads, stream, x, y, n);
-  else
-    launch("cast", cast_kernel<From, To, false>, blocks, kElementwiseThreads, stream, x, y, n);
+  map("cast", stream, mode, n, Same{}, y, x);
 }
 
 template <class Bits>
 void fill(Stream stream, Bits* x, Bits value, std::int64_t n) {
+  constexpr int kCount = device::kPack<Bits>;
+  const std::int64_t packs = device::aligned_for<kCount>(x) ? n / kCount : 0;
   launch("fill",
          fill_kernel<Bits>,
-         ceil_div(n, kElementwiseThreads),
-         kElementwiseThreads,
+         ceil_div(packs + (n - packs * kCount), device::kElementwiseThreads),
+         device::kElementwiseThreads,
          stream,
-         x,
+         n,
+         packs,
          value,
-         n);
+         x);
 }
 
 #define LEARN_INSTANTIATE(From)                                            \

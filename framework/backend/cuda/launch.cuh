@@ -1,11 +1,10 @@
 #pragma once
+#include "framework/backend/cuda/launch_error.h"
 #include "framework/backend/cuda/stream.h"
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 
 namespace learn::backend::cuda {
@@ -25,12 +24,13 @@ void launch(const char* name,
             Args&&... args) {
   static_assert(sizeof...(Params) == sizeof...(Args),
                 "a kernel takes as many arguments as it declares");
+  constexpr std::int64_t kMaxBlocks = 0x7FFFFFFF;
   if (blocks == 0) return;
+  if (blocks > kMaxBlocks) too_large(name, blocks, "blocks of threads");
   kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(
       static_cast<std::remove_reference_t<Params>>(args)...);
   const cudaError_t code = cudaGetLastError();
-  if (code != cudaSuccess)
-    throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(code));
+  if (code != cudaSuccess) launch_failed(name, code);
 }
 
 }  // namespace learn::backend::cuda

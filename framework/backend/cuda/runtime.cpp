@@ -1,6 +1,7 @@
 #include "framework/backend/cuda/runtime.h"
 
 #include "framework/backend/cuda/api_error.h"
+#include "framework/backend/cuda/launch_error.h"
 #include "framework/core/log.h"
 
 #include <cuda_runtime_api.h>
@@ -13,6 +14,16 @@ void check_api(cudaError_t code, SourceLocation where) {
     return;
   throw DeviceError(fmt::format(
       "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code)));
+}
+
+void launch_failed(const char* kernel, cudaError_t code) {
+  throw DeviceError(
+      fmt::format("{}: {}: {}", kernel, cudaGetErrorName(code), cudaGetErrorString(code)));
+}
+
+void too_large(const char* kernel, std::int64_t amount, const char* what) {
+  throw DeviceError(fmt::format(
+      "{}: {} {} are more than a kernel can count; use smaller tensors", kernel, amount, what));
 }
 
 CudaStatus status() {
@@ -78,9 +89,11 @@ Runtime::Runtime(int device) : device_(device) {
   check_api(cudaSetDevice(device));
   compute_ = make_stream();
   copy_ = make_stream();
+  faults_ = std::make_unique<FaultTable>(compute_);
 }
 
 Runtime::~Runtime() {
+  faults_.reset();
   for (Stream stream : {compute_, copy_})
     if (stream != nullptr) (void)cudaStreamDestroy(stream);
 }
@@ -94,6 +107,10 @@ void Runtime::download(void* host, const void* device, std::size_t bytes) {
 void Runtime::copy_on_device(void* to, const void* from, std::size_t bytes) {
   check_api(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_));
 }
-void Runtime::synchronize() { check_api(cudaStreamSynchronize(compute_)); }
+void Runtime::synchronize() {
+  faults_->enqueue_read();
+  check_api(cudaStreamSynchronize(compute_));
+  faults_->check();
+}
 
 }  // namespace learn::backend::cuda

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/backend/cuda/fault_table.h"
 #include "framework/backend/cuda/stream.h"
 #include "framework/backend/device_choice.h"
 #include "framework/tensor/arena.h"
@@ -30,13 +31,17 @@ class Runtime {
   void upload(void* device, const void* host, std::size_t bytes);
   void download(void* host, const void* device, std::size_t bytes);
   void copy_on_device(void* to, const void* from, std::size_t bytes);
-  /// Waits for the compute stream; throws DeviceError if anything on it failed.
+  /// Waits for the compute stream; throws DeviceError if anything on it failed, and DataError if a
+  /// kernel met data that it cannot accept (a class out of range).
   void synchronize();
+  /// Where kernels note such data.
+  [[nodiscard]] Fault* fault(FaultKind kind) const noexcept { return faults_->device(kind); }
 
  private:
   int device_;
   Stream compute_ = nullptr;
   Stream copy_ = nullptr;
+  std::unique_ptr<FaultTable> faults_;
 };
 
 }  // namespace learn::backend::cuda

@@ -28,14 +28,35 @@ __device__ inline BFloat16 store<BFloat16>(float x) {
   return BFloat16{__bfloat16_as_ushort(__float2bfloat16_rn(x))};
 }
 
-/// Elements of `T` in one 16-byte access.
-template <class T>
-inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
+/// Elements per thread of kernels that access arrays of these types together: 16 bytes of the
+/// widest one.
+template <class... T>
+inline constexpr int kPack = [] {
+  int widest = 1;
+  for (const int bytes : {static_cast<int>(sizeof(T))...}) widest = bytes > widest ? bytes : widest;
+  return 16 / widest;
+}();
 
-/// 16 bytes of `T`, moved by one instruction.
-template <class T>
-struct alignas(16) Pack {
-  T v[kPack<T>];
+/// `count` neighbours, moved by one instruction, or by several of 16 bytes each.
+template <class T, int count>
+struct alignas(sizeof(T) * count > 16 ? 16 : sizeof(T) * count) Pack {
+  T v[count];
 };
+
+/// Pack number `i` of an array that begins where packs may: see `aligned_for`.
+template <int count, class T>
+__device__ inline Pack<T, count> load_pack(const T* array, std::int64_t i) {
+  return reinterpret_cast<const Pack<T, count>*>(array)[i];
+}
+template <int count, class T>
+__device__ inline void store_pack(T* array, std::int64_t i, const Pack<T, count>& pack) {
+  reinterpret_cast<Pack<T, count>*>(array)[i] = pack;
+}
+
+/// Whether packs of `count` elements may begin at each pointer. Null pointers are not accessed.
+template <int count, class... T>
+[[nodiscard]] bool aligned_for(const T*... arrays) {
+  return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Pack<T, count>) == 0) && ...);
+}
 
 }  // namespace learn::backend::cuda::device

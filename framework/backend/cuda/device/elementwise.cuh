@@ -1,6 +1,4 @@
 #pragma once
-#include "framework/backend/cuda/device/convert.cuh"
-
 #include <cstdint>
 
 namespace learn::backend::cuda::device {
@@ -9,13 +7,10 @@ namespace learn::backend::cuda::device {
 /// have.
 inline constexpr int kElementwiseThreads = 128;
 
-/// Calls `body(i)` for this thread's elements of [0, n): one element each, 64-bit from the first
-/// product.
-template <class Body>
-__device__ inline void for_each_element(std::int64_t n, Body body) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kElementwiseThreads +
-                         static_cast<std::int64_t>(threadIdx.x);
-  if (i < n) body(i);
+/// The number of this thread in the whole launch, 64-bit from the first product.
+__device__ inline std::int64_t thread_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
+         static_cast<std::int64_t>(threadIdx.x);
 }
 
 }  // namespace learn::backend::cuda::device

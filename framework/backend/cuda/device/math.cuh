@@ -31,4 +31,15 @@ struct Identity {
   __device__ float slope(float) const { return 1.0F; }
 };
 
+/// Two straight lines that meet at 0: identity, relu and leaky relu by their parameters.
+struct Bent {
+  float negative;  ///< slope below 0
+  bool flat;       ///< it is 0, also for -inf
+  __device__ float value(float x) const {
+    const float below = flat ? 0.0F : x * negative;
+    return x < 0.0F ? below : x;
+  }
+  __device__ float slope(float x) const { return x > 0.0F ? 1.0F : negative; }
+};
+
 }  // namespace learn::backend::cuda::device

@@ -1,0 +1,235 @@
+#include "framework/backend/cuda/batch_norm.h"
+#include "framework/backend/cuda/columns.cuh"
+#include "framework/backend/cuda/device/elementwise.cuh"
+#include "framework/backend/cuda/device/warp.cuh"
+#include "framework/core/dtype.h"
+
+namespace learn::backend::cuda {
+namespace {
+
+using device::Columns;
+using device::ColumnThread;
+using device::kColumnThreads;
+
+/// Mean and sum of squared deviations of one channel over a number of rows.
+struct Moments {
+  float mean = 0;
+  float squares = 0;
+
+  /// Joins those of other rows, which are `share` of all; `spread` is share * the rows before.
+  __device__ void merge(const Moments& other, float share, float spread) {
+    const float step = other.mean - mean;
+    mean += step * share;
+    squares += other.squares + step * step * spread;
+  }
+};
+
+/// more / (rows + more), 0 if there are no more.
+__device__ float share_of(float more, float rows) { return more > 0 ? more / (rows + more) : 0.0F; }
+
+/// The moments of this thread's channels over its rows, four at a time so that four loads are under
+/// way; returns the number of rows.
+template <int count, class T>
+__device__ float thread_moments(const Columns& c,
+                                const ColumnThread& me,
+                                const T* x,
+                                Moments (&total)[count]) {
+  float rows = 0;
+  std::int64_t row = me.begin;
+  const auto load = [&](std::int64_t at) {
+    return device::load_pack<count>(x, at * c.packs + me.pack);
+  };
+  for (; row + 3 * me.step < me.end; row += 4 * me.step) {
+    const device::Pack<T, count> packs[4] = {
+        load(row), load(row + me.step), load(row + 2 * me.step), load(row + 3 * me.step)};
+    const float share = share_of(4, rows);
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const float v[4] = {device::load(packs[0].v[k]),
+                          device::load(packs[1].v[k]),
+                          device::load(packs[2].v[k]),
+                          device::load(packs[3].v[k])};
+      Moments four{((v[0] + v[1]) + (v[2] + v[3])) * 0.25F, 0};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) four.squares += (v[i] - four.mean) * (v[i] - four.mean);
+      total[k].merge(four, share, share * rows);
+    }
+    rows += 4;
+  }
+  for (; row < me.end; row += me.step) {
+    const auto pack = load(row);
+    const float share = share_of(1, rows);
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      total[k].merge({device::load(pack.v[k]), 0}, share, share * rows);
+    rows += 1;
+  }
+  return rows;
+}
+
+/// partial (2, channels, row blocks): means, then squares, of each block of rows.
+template <int count, class T>
+__global__ void moments_kernel(Columns c, const T* x, float* partial) {
+  __shared__ float means[count * kColumnThreads];
+  __shared__ float squares[count * kColumnThreads];
+  __shared__ float row_counts[kColumnThreads];
+  const ColumnThread me(c);
+  const int thread = static_cast<int>(threadIdx.x);
+  Moments total[count];
+  float rows = thread_moments<count>(c, me, x, total);
+
+  const auto publish = [&] {
+    row_counts[thread] = rows;
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      means[k * kColumnThreads + thread] = total[k].mean;
+      squares[k * kColumnThreads + thread] = total[k].squares;
+    }
+  };
+  publish();
+  __syncthreads();
+  for (int half = kColumnThreads / 2; half >= (1 << c.lanes_log2); half /= 2) {
+    if (thread < half) {
+      const float more = row_counts[thread + half];
+      const float share = share_of(more, rows);
+#pragma unroll
+      for (int k = 0; k < count; ++k)
+        total[k].merge({means[k * kColumnThreads + thread + half],
+                        squares[k * kColumnThreads + thread + half]},
+                       share,
+                       share * rows);
+      rows += more;
+      publish();
+    }
+    __syncthreads();
+  }
+  if (!me.leads(c)) return;
+  const std::int64_t channels = c.packs * count;
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    const std::int64_t channel = me.pack * count + k;
+    partial[channel * c.row_blocks + me.row_block] = total[k].mean;
+    partial[(channels + channel) * c.row_blocks + me.row_block] = total[k].squares;
+  }
+}
+
+constexpr int kJoinThreads = 128;
+
+/// A warp per channel joins the blocks of rows and moves the running statistics.
+__global__ void finish_statistics_kernel(Columns c,
+                                         std::int64_t channels,
+                                         float all_rows,
+                                         const float* partial,
+                                         float eps,
+                                         float momentum,
+                                         float* running_mean,
+                                         float* running_var,
+                                         float* mean,
+                                         float* rstd) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  const float* means = partial + channel * c.row_blocks;
+  const float* squares = partial + (channels + channel) * c.row_blocks;
+  Moments total;
+  float rows = 0;
+  for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32) {
+    const auto more = static_cast<float>(c.rows_per_block + (i < c.longer_blocks ? 1 : 0));
+    const float share = share_of(more, rows);
+    total.merge({means[i], squares[i]}, share, share * rows);
+    rows += more;
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const Moments other{__shfl_down_sync(device::kWholeWarp, total.mean, distance),
+                        __shfl_down_sync(device::kWholeWarp, total.squares, distance)};
+    const float more = __shfl_down_sync(device::kWholeWarp, rows, distance);
+    const float share = share_of(more, rows);
+    total.merge(other, share, share * rows);
+    rows += more;
+  }
+  if (device::lane_index() != 0) return;
+  mean[channel] = total.mean;
+  rstd[channel] = 1.0F / sqrtf(total.squares / all_rows + eps);
+  const float keep = 1.0F - momentum;
+  running_mean[channel] = keep * running_mean[channel] + momentum * total.mean;
+  running_var[channel] =
+      keep * running_var[channel] + momentum * (total.squares / (all_rows - 1.0F));
+}
+
+__global__ void running_statistics_kernel(const float* running_mean,
+                                          const float* running_var,
+                                          float eps,
+                                          float* mean,
+                                          float* rstd,
+                                          std::int64_t channels) {
+  const std::int64_t c = device::thread_index();
+  if (c >= channels) return;
+  mean[c] = running_mean[c];
+  rstd[c] = 1.0F / sqrtf(running_var[c] + eps);
+}
+
+}  // namespace
+
+std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
+  // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
+  return 2 * channels * (most_sums(rows, channels) + 1);
+}
+
+template <class T>
+void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args) {
+  with_pack<device::kPack<T>>(
+      {args.channels},
+      [&]<int count>() {
+        const Columns c = cut_for_sums(args.rows, args.channels, count);
+        launch("batch_norm_moments",
+               moments_kernel<count, T>,
+               c.blocks(),
+               kColumnThreads,
+               stream,
+               c,
+               args.x,
+               args.workspace);
+        launch("batch_norm_finish_statistics",
+               finish_statistics_kernel,
+               ceil_div(args.channels * 32, kJoinThreads),
+               kJoinThreads,
+               stream,
+               c,
+               args.channels,
+               static_cast<float>(args.rows),
+               args.workspace,
+               args.eps,
+               args.momentum,
+               args.running_mean,
+               args.running_var,
+               args.mean,
+               args.rstd);
+      },
+      args.x);
+}
+
+void batch_norm_running_statistics(Stream stream,
+                                   const float* running_mean,
+                                   const float* running_var,
+                                   float eps,
+                                   float* mean,
+                                   float* rstd,
+                                   std::int64_t channels) {
+  launch("batch_norm_running_statistics",
+         running_statistics_kernel,
+         ceil_div(channels, kJoinThreads),
+         kJoinThreads,
+         stream,
+         running_mean,
+         running_var,
+         eps,
+         mean,
+         rstd,
+         channels);
+}
+
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<float>&);
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<Half>&);
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<BFloat16>&);
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,60 @@
+#pragma once
+#include "framework/backend/cuda/stream.h"
+#include "framework/backend/grad_mode.h"
+
+#include <cstdint>
+
+/// The CUDA twins: f32, f16, bf16, arithmetic in f32. Device pointers; enqueue only.
+namespace learn::backend::cuda {
+
+template <class T>
+void add(Stream stream, const T* a, const T* b, T* y, std::int64_t n);
+template <class T>
+void multiply(Stream stream, const T* a, const T* b, T* y, GradMode mode, std::int64_t n);
+template <class T>
+void scale(Stream stream, const T* x, float factor, T* y, GradMode mode, std::int64_t n);
+template <class T>
+void dropout(Stream stream,
+             std::uint64_t seed,
+             double p,
+             std::uint64_t batch,
+             std::uint64_t random_stream,
+             const T* x,
+             T* y,
+             GradMode mode,
+             std::int64_t n);
+
+template <class T>
+void add_bias(
+    Stream stream, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels);
+/// Floats of scratch memory that `bias_backward` needs.
+[[nodiscard]] std::int64_t bias_backward_workspace(std::int64_t rows, std::int64_t channels);
+/// db (channels) (+)= dy (rows, channels) summed over rows, in an order that sizes alone decide.
+template <class T>
+void bias_backward(Stream stream,
+                   const T* dy,
+                   std::int64_t rows,
+                   std::int64_t channels,
+                   float* workspace,
+                   T* db,
+                   GradMode mode);
+
+template <class T>
+void copy_into_columns(Stream stream,
+                       const T* x,
+                       T* y,
+                       std::int64_t outer,
+                       std::int64_t inner,
+                       std::int64_t width,
+                       std::int64_t offset);
+template <class T>
+void copy_from_columns(Stream stream,
+                       const T* y,
+                       T* x,
+                       std::int64_t outer,
+                       std::int64_t inner,
+                       std::int64_t width,
+                       std::int64_t offset,
+                       GradMode mode);
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/backend/cuda/stream.h"
+#include "framework/backend/grad_mode.h"
+#include "framework/backend/loss_scale_options.h"
+#include "framework/backend/step_control.h"
+
+#include <cstdint>
+
+/// The CUDA twin of what steers a step: the control block is read and written on the device, so the
+/// host never waits for it. Device pointers; enqueues only.
+namespace learn::backend::cuda {
+
+void write_control(Stream stream, const StepControl& value, StepControl* control);
+void set_loss_scale(Stream stream, float scale, StepControl* control);
+void begin_step(Stream stream, StepControl* control);
+void end_step(Stream stream, StepControl* control);
+void clip_by_norm(Stream stream, const float* norm, float max_norm, StepControl* control);
+void update_loss_scale(Stream stream, const LossScaleOptions& options, StepControl* control);
+
+/// y (+)= x * control.inverse_scale, f32; sets `found_inf` if a result is not finite. y may be x.
+template <class From>
+void unscale(
+    Stream stream, const From* x, float* y, StepControl* control, GradMode mode, std::int64_t n);
+template <class T>
+void find_non_finite(Stream stream, const T* x, StepControl* control, std::int64_t n);
+void clip_by_value(
+    Stream stream, float* x, float limit, const StepControl* control, std::int64_t n);
+
+/// Floats of scratch memory that `add_squares` fills for n elements.
+[[nodiscard]] std::int64_t squares_workspace(std::int64_t n);
+void add_squares(Stream stream, const float* x, std::int64_t n, float* workspace);
+/// *norm = the square root of all squares in a workspace of `floats` floats.
+void join_norm(Stream stream, std::int64_t floats, const float* workspace, float* norm);
+
+/// With `found_inf` committed becomes live, else live becomes committed.
+void commit_or_restore(
+    Stream stream, float* live, float* committed, const StepControl* control, std::int64_t n);
+
+}  // namespace learn::backend::cuda

@@ -1,0 +1,41 @@
+#pragma once
+#include "framework/backend/cuda/fault.h"
+#include "framework/backend/cuda/stream.h"
+#include "framework/backend/grad_mode.h"
+
+#include <cstdint>
+
+/// The CUDA twins: f32, f16, bf16; sums in f32. Device pointers; enqueue only.
+namespace learn::backend::cuda {
+
+/// Floats of scratch memory that `sum` needs.
+[[nodiscard]] std::int64_t sum_workspace(std::int64_t n);
+template <class T>
+void sum(Stream stream, const T* x, float factor, float* y, std::int64_t n, float* workspace);
+template <class T>
+void sum_backward(
+    Stream stream, const float* dy, float factor, T* dx, GradMode mode, std::int64_t n);
+
+template <class T>
+void argmax(
+    Stream stream, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns);
+template <class T>
+void top_k(Stream stream,
+           const T* x,
+           T* values,
+           std::int64_t* index,
+           std::int64_t rows,
+           std::int64_t columns,
+           std::int64_t k);
+/// A class out of range is noted in `fault` and counts as not found.
+template <class T>
+void count_top_k(Stream stream,
+                 const T* x,
+                 const std::int64_t* target,
+                 std::int64_t rows,
+                 std::int64_t columns,
+                 std::int64_t k,
+                 std::int64_t* count,
+                 Fault* fault);
+
+}  // namespace learn::backend::cuda
