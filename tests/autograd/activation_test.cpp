@@ -24,8 +24,6 @@ TEST_CASE("activations: gradients, parity, determinism") {
                                      ActivationKind::silu()}) {
     test::test_op(activation_case(kind, {3, 5, 7}));
     // Several chunks of work and a tail that fills no vector.
-    const test::OpCase large = activation_case(kind, {5, 8191});
-    CHECK_MESSAGE(test::check_parity(large), test::check_parity(large).text);
-    CHECK_MESSAGE(test::check_determinism(large), test::check_determinism(large).text);
+    test::test_large_op(activation_case(kind, {5, 8191}));
   }
 }

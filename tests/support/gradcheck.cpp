@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 namespace learn::test {
 namespace {
@@ -235,9 +237,66 @@ Comparison check_determinism(const OpCase& op, std::uint64_t seed) {
   return {true, "same bits"};
 }
 
+Comparison check_cuda(const OpCase& op, std::uint64_t seed) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const OpValues values = round_values(op, draw_values(op, seed), dtype);
+    for (const bool accumulate : {false, true}) {
+      Context oracle(guarded());
+      const OpRun expected = run_op(oracle, op, values, {.accumulate = accumulate, .seed = seed});
+      const OpRunOptions options{.dtype = dtype, .accumulate = accumulate, .seed = seed};
+      Context first(on_cuda());
+      const OpRun got = run_op(first, op, values, options);
+      Comparison result = compare_runs(
+          op, got, expected, [&](const std::string& what, const Tensor& a, const Tensor& b) {
+            return within_units(op, what, a, b);
+          });
+      if (result && accumulate) {
+        Context second(on_cuda());
+        result = compare_runs(
+            op,
+            run_op(second, op, values, options),
+            got,
+            [](const std::string&, const Tensor& a, const Tensor& b) { return same_bits(a, b); });
+      }
+      if (!result) {
+        result.text += fmt::format(" [{}, cuda, {}, seed {}]",
+                                   name_of(dtype),
+                                   accumulate ? "accumulate" : "overwrite",
+                                   seed);
+        return result;
+      }
+    }
+  }
+  return {true, "parity holds"};
+}
+
+bool testing_cuda() {
+  const char* device = std::getenv("LEARN_TEST_DEVICE");
+  return device != nullptr && std::string_view(device) == "cuda";
+}
+
 void test_op(const OpCase& op) {
   CAPTURE(op.name);
+  if (testing_cuda()) {
+    const Comparison result = check_cuda(op);
+    CHECK_MESSAGE(result.equal, result.text);
+    return;
+  }
   for (const Comparison& result : {check_gradients(op), check_parity(op), check_determinism(op)})
+    CHECK_MESSAGE(result.equal, result.text);
+}
+
+void test_large_op(const OpCase& op) {
+  CAPTURE(op.name);
+  if (testing_cuda()) {
+    constexpr std::int64_t kMostInterpreted = 1 << 16;
+    const bool interpreted = std::getenv("FAKE_CUDA_STREAMS") != nullptr;
+    if (interpreted && op.inputs[0].shape.elements() > kMostInterpreted) return;
+    const Comparison result = check_cuda(op);
+    CHECK_MESSAGE(result.equal, result.text);
+    return;
+  }
+  for (const Comparison& result : {check_parity(op), check_determinism(op)})
     CHECK_MESSAGE(result.equal, result.text);
 }
 

@@ -22,7 +22,17 @@ namespace learn::test {
 /// f32, f16 and bf16.
 [[nodiscard]] Comparison check_determinism(const OpCase& op, std::uint64_t seed = test_seed());
 
-/// All three as doctest checks, with the case's name and the seed.
+/// The CUDA twin in f32, f16 and bf16 against the reference in double, as `check_parity`, and
+/// against itself: a second run has the same bits.
+[[nodiscard]] Comparison check_cuda(const OpCase& op, std::uint64_t seed = test_seed());
+
+/// The first three as doctest checks, with the case's name and the seed; in a program that tests
+/// CUDA (LEARN_TEST_DEVICE=cuda in the environment, which its main sets) `check_cuda` instead.
 void test_op(const OpCase& op);
+/// For cases too large for differences: parity and determinism, or `check_cuda`, which leaves more
+/// than 2^16 elements to a real GPU.
+void test_large_op(const OpCase& op);
+/// Whether this program tests CUDA.
+[[nodiscard]] bool testing_cuda();
 
 }  // namespace learn::test

@@ -1,5 +1,6 @@
 #include "tests/support/op_case.h"
 
+#include "framework/backend/cast.h"
 #include "framework/core/random.h"
 #include "framework/tensor/factory.h"
 
@@ -45,27 +46,38 @@ std::vector<double> draw_input(const OpInput& input, std::uint64_t seed, std::ui
 
 /// sum(cotangent * y) as the loss, independent of the operations under test.
 struct DotNode final : Node {
+  Context& ctx;
   std::uint64_t seed;
-  explicit DotNode(std::uint64_t s) : seed(s) {}
+  DotNode(Context& c, std::uint64_t s) : ctx(c), seed(s) {}
   std::string_view name() const override { return "test_dot"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      for (std::int64_t i = 0; i < dx.elements(); ++i)
-        set(dx,
+      const double factor = get(backend::to_host(ctx, dy), 0);
+      Tensor sum = backend::to_host(ctx, dx);
+      for (std::int64_t i = 0; i < sum.elements(); ++i)
+        set(sum,
             i,
-            (mode == GradMode::accumulate ? get(dx, i) : 0) +
-                cotangent_value(seed, i) * get(dy, 0));
+            (mode == GradMode::accumulate ? get(sum, i) : 0) + cotangent_value(seed, i) * factor);
+      backend::copy(ctx, backend::to_device(ctx, ctx.step(), sum), dx);
     });
   }
 };
 
 ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accumulate) {
   ParamSlot slot{.name = input.name, .value = std::move(value)};
-  slot.grad = full(ctx.step(), slot.value.shape(), slot.value.dtype(), NAN);
-  slot.grad_written = accumulate;
+  Arena host("test gradients", cpu_pages());
+  Tensor grad = full(host, slot.value.shape(), slot.value.dtype(), NAN);
   if (accumulate)
-    for (std::int64_t i = 0; i < slot.grad.elements(); ++i) set(slot.grad, i, start_value(i));
+    for (std::int64_t i = 0; i < grad.elements(); ++i) set(grad, i, start_value(i));
+  slot.grad = backend::to_device(ctx, ctx.step(), grad);
+  slot.grad_written = accumulate;
   return slot;
+}
+
+/// On the host whatever the device; undefined stays undefined.
+Tensor fetched(Context& ctx, const Tensor& tensor) {
+  if (!tensor.defined() || tensor.device().is_cpu()) return tensor;
+  return backend::to_host(ctx, tensor);
 }
 
 }  // namespace
@@ -101,11 +113,13 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
   std::vector<ParamSlot*> slot_of(op.inputs.size(), nullptr);
   std::vector<Var> inputs;
   OpRun run;
+  Arena host("test values", cpu_pages());
   run.grads.resize(op.inputs.size());
   run.states.resize(op.inputs.size());
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const OpInput& input = op.inputs[i];
-    Tensor value = from_values(ctx.step(), input.shape, values[i], dtype_of(input, options.dtype));
+    Tensor value = backend::to_device(
+        ctx, ctx.step(), from_values(host, input.shape, values[i], dtype_of(input, options.dtype)));
     if (input.role == OpInput::Role::state) run.states[i] = value;
     if (input.role == OpInput::Role::gradient) {
       slot_of[i] = &slots.emplace_back(make_slot(ctx, input, value, options.accumulate));
@@ -115,12 +129,15 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
     }
   }
   const Var y = op.call(tape, inputs);
-  run.output = y.value();
-  if (!options.backward) return run;
-  Tensor loss = full(ctx.step(), {}, y.dtype() == DType::f64 ? DType::f64 : DType::f32, 0);
-  tape.backward(tape.record({y}, loss, DotNode(options.seed)));
-  for (std::size_t i = 0; i < op.inputs.size(); ++i)
-    if (slot_of[i] != nullptr) run.grads[i] = slot_of[i]->grad;
+  run.output = fetched(ctx, y.value());
+  if (options.backward) {
+    const DType wide = y.dtype() == DType::f64 ? DType::f64 : DType::f32;
+    Tensor loss = backend::to_device(ctx, ctx.step(), full(host, {}, wide, 0));
+    tape.backward(tape.record({y}, loss, DotNode(ctx, options.seed)));
+    for (std::size_t i = 0; i < op.inputs.size(); ++i)
+      if (slot_of[i] != nullptr) run.grads[i] = fetched(ctx, slot_of[i]->grad);
+  }
+  for (Tensor& state : run.states) state = fetched(ctx, state);
   return run;
 }
 
@@ -136,6 +153,8 @@ double start_value(std::int64_t i) {
 ContextOptions guarded(int threads, bool reference) {
   return {.threads = threads, .reference = reference, .arena = {.guard = true, .poison = true}};
 }
+
+ContextOptions on_cuda() { return {.device = Device::cuda(), .arena = {.exact = true}}; }
 
 std::uint64_t test_seed() {
   const char* text = std::getenv("LEARN_TEST_SEED");

@@ -75,7 +75,8 @@ struct OpRunOptions {
   std::uint64_t seed = 0;  ///< of the cotangent
 };
 
-/// Runs the case once. The gradient of each leaf is that of sum(cotangent * output).
+/// Runs the case once, on the context's device; what it yields is on the host. The gradient of each
+/// leaf is that of sum(cotangent * output).
 [[nodiscard]] OpRun run_op(Context& ctx,
                            const OpCase& op,
                            const OpValues& values,
@@ -89,6 +90,9 @@ struct OpRunOptions {
 /// A context whose arenas find writes out of bounds (the program ends) and show reads of memory
 /// that was never written as NaN.
 [[nodiscard]] ContextOptions guarded(int threads = 1, bool reference = false);
+
+/// A context on the first CUDA device in which every tensor is an allocation of its own.
+[[nodiscard]] ContextOptions on_cuda();
 
 /// The seed of the random tests: LEARN_TEST_SEED, or a fixed one.
 [[nodiscard]] std::uint64_t test_seed();

@@ -1,0 +1,69 @@
+#pragma once
+#include "framework/backend/cast.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/gradcheck.h"
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace learn::test {
+
+/// The fast twin of the program's device: the CPU's with that many threads, or CUDA's.
+[[nodiscard]] inline ContextOptions fast_twin(int threads) {
+  return testing_cuda() ? on_cuda() : ContextOptions{.threads = threads, .arena = {.guard = true}};
+}
+
+/// `large` elements, or `small` ones where an interpreter would take minutes for as many.
+[[nodiscard]] inline std::int64_t sized(std::int64_t large, std::int64_t small) {
+  return testing_cuda() ? small : large;
+}
+
+/// Tensors on a context's device, from values made on the host.
+[[nodiscard]] inline Tensor put(Context& ctx, const Tensor& host) {
+  return backend::to_device(ctx, ctx.persistent(), host);
+}
+[[nodiscard]] inline Tensor put_full(Context& ctx, const Shape& shape, DType dtype, double value) {
+  Arena host("values", cpu_pages());
+  return put(ctx, full(host, shape, dtype, value));
+}
+[[nodiscard]] inline Tensor put_values(Context& ctx,
+                                       const Shape& shape,
+                                       const std::vector<double>& values,
+                                       DType dtype = DType::f32) {
+  Arena host("values", cpu_pages());
+  return put(ctx, from_values(host, shape, values, dtype));
+}
+[[nodiscard]] inline Tensor put_uniform(Context& ctx,
+                                        const Shape& shape,
+                                        DType dtype,
+                                        double low,
+                                        double high,
+                                        std::uint64_t seed,
+                                        std::uint64_t stream = 0) {
+  Arena host("values", cpu_pages());
+  return put(ctx, uniform(host, shape, dtype, low, high, seed, stream));
+}
+
+/// Plain data as bytes on the device, and back.
+template <class T>
+[[nodiscard]] Tensor put_block(Context& ctx, const T& value) {
+  Arena host("values", cpu_pages());
+  Tensor bytes(host, {static_cast<std::int64_t>(sizeof(T))}, DType::u8);
+  std::memcpy(bytes.raw(), &value, sizeof(T));
+  return put(ctx, bytes);
+}
+template <class T>
+[[nodiscard]] T fetch_block(Context& ctx, const Tensor& block) {
+  const Tensor host = backend::to_host(ctx, block);
+  T value;
+  std::memcpy(&value, host.raw(), sizeof(T));
+  return value;
+}
+
+/// One element of a tensor on any device.
+[[nodiscard]] inline double fetch(Context& ctx, const Tensor& tensor, std::int64_t i) {
+  return get(backend::to_host(ctx, tensor), i);
+}
+
+}  // namespace learn::test
