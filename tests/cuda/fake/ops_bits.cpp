@@ -113,18 +113,23 @@ struct FunnelShift {
   }
 };
 
+/// Bits of `b` from `position` on, `length` of them, replaced by the lowest ones of `a`; what would
+/// lie beyond the highest bit is dropped.
+template <class T>
 void insert_field(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
-  const auto* const a = warp.in<std::uint32_t>(instruction, 0);
-  const auto* const b = warp.in<std::uint32_t>(instruction, 1);
+  constexpr std::uint32_t kBits = 8 * sizeof(T);
+  const auto* const a = warp.in<T>(instruction, 0);
+  const auto* const b = warp.in<T>(instruction, 1);
   const auto* const position = warp.in<std::uint32_t>(instruction, 2);
   const auto* const length = warp.in<std::uint32_t>(instruction, 3);
-  auto* const out = warp.out<std::uint32_t>(instruction);
+  auto* const out = warp.out<T>(instruction);
   for_lanes(lanes, [&](int lane) {
     const std::uint32_t at = position[lane] & 255U;
     const std::uint32_t n = length[lane] & 255U;
-    const std::uint64_t field = ((std::uint64_t{1} << std::min(n, 32U)) - 1) << std::min(at, 63U);
-    const std::uint64_t moved = std::uint64_t{a[lane]} << std::min(at, 63U);
-    out[lane] = static_cast<std::uint32_t>((b[lane] & ~field) | (moved & field));
+    const T low = n >= kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << n) - 1);
+    const T field = at >= kBits ? T{0} : static_cast<T>(low << at);
+    const T moved = at >= kBits ? T{0} : static_cast<T>(a[lane] << at);
+    out[lane] = static_cast<T>((b[lane] & ~field) | (moved & field));
   });
 }
 
@@ -237,9 +242,19 @@ Handler decode_bits(Decoding& d) {
       return ternary<T, T, std::uint32_t, std::uint32_t, ExtractField>;
     });
   }
-  if (opcode == "bfi" || opcode == "lop3") {
+  if (opcode == "bfi") {
+    if (d.operands() != 5) return nullptr;
+    for (int i = 1; i <= 2; ++i) d.in(i, bytes_of(type));
+    for (int i = 3; i <= 4; ++i) d.in(i, 4);
+    d.out(0, bytes_of(type));
+    return for_bits(type, []<class T>() -> Handler {
+      if constexpr (sizeof(T) >= 4) return insert_field<T>;
+      return nullptr;
+    });
+  }
+  if (opcode == "lop3") {
     same_width(d, 4, 4);
-    return type != Type::b32 ? nullptr : opcode == "bfi" ? insert_field : lookup3;
+    return type == Type::b32 ? lookup3 : nullptr;
   }
   return nullptr;
 }
