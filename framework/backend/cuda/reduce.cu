@@ -1,4 +1,4 @@
-#include "framework/backend/cuda/device/fault.cuh"
+#include "framework/backend/cuda/fault.cuh"
 #include "framework/backend/cuda/map.cuh"
 #include "framework/backend/cuda/reduce.h"
 #include "framework/backend/cuda/sum.cuh"
@@ -99,7 +99,7 @@ __global__ void count_top_k_kernel(const T* x,
   if (row >= rows) return;  // whole warps only
   const std::int64_t wanted = target[row];
   if (wanted < 0 || wanted >= columns) {
-    if (device::lane_index() == 0) (void)device::in_range(fault, row, wanted, columns);
+    if (device::lane_index() == 0) note_fault(fault, row, wanted, columns);
     return;
   }
   const T* values = x + row * columns;

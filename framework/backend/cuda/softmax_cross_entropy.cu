@@ -1,5 +1,5 @@
-#include "framework/backend/cuda/device/fault.cuh"
 #include "framework/backend/cuda/device/warp.cuh"
+#include "framework/backend/cuda/fault.cuh"
 #include "framework/backend/cuda/loss.h"
 #include "framework/backend/cuda/map.cuh"
 #include "framework/backend/cuda/sum.cuh"
@@ -57,8 +57,7 @@ __global__ void cross_entropy_kernel(const T* logits,
   if (target.labels != nullptr) {
     weight.label = target.labels[sample];
     valid = weight.label >= 0 && weight.label < classes;
-    if (!valid && device::lane_index() == 0)
-      (void)device::in_range(fault, sample, weight.label, classes);
+    if (!valid && device::lane_index() == 0) note_fault(fault, sample, weight.label, classes);
   } else {
     weight.given = target.weights + sample * classes;
   }

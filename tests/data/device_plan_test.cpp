@@ -1,0 +1,148 @@
+#include "data/device_plan.h"
+
+#include "framework/backend/augment.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/tensor/compare.h"
+#include "tests/support/on_device.h"
+
+#include <doctest/doctest.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace learn;
+using namespace learn::data;
+
+namespace {
+
+constexpr std::int64_t kSamples = 5;
+constexpr std::int64_t kHeight = 10;
+constexpr std::int64_t kWidth = 12;
+constexpr std::uint64_t kSeed = 42;
+constexpr std::uint64_t kEpoch = 3;
+
+struct Pictures {
+  Arena host{"pictures", cpu_pages()};
+  Tensor images{host, {kSamples, kHeight, kWidth, 3}, DType::u8};
+  Tensor labels{host, {kSamples}, DType::i64};
+
+  Pictures() {
+    for (std::int64_t i = 0; i < images.elements(); ++i)
+      images.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(
+          random4(1, RandomPurpose::test, 0, static_cast<std::uint64_t>(i)).v[0]);
+    for (std::int64_t i = 0; i < kSamples; ++i) labels.data<std::int64_t>()[i] = 100 + i;
+  }
+  [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
+    constexpr std::int64_t kBytes = kHeight * kWidth * 3;
+    return {images.data<std::uint8_t>() + i * kBytes, static_cast<std::size_t>(kBytes)};
+  }
+};
+
+const std::vector<double> kIndex{4, 0, 0, 2};
+
+/// What the host's pipeline makes of the batch, with zeros in further channels.
+template <class T>
+Tensor expected(Pictures& p,
+                const std::vector<Transform>& list,
+                const Normalization& stats,
+                std::int64_t channels) {
+  const Pipeline pipeline(list, stats, kHeight, kWidth);
+  const std::int64_t pixels = pipeline.out_height() * pipeline.out_width();
+  Tensor out(p.host,
+             {static_cast<std::int64_t>(kIndex.size()),
+              pipeline.out_height(),
+              pipeline.out_width(),
+              channels},
+             kDType<T>);
+  Pipeline::Scratch scratch;
+  std::vector<T> image(static_cast<std::size_t>(pixels * 3));
+  T* to = out.data<T>();
+  for (const double sample : kIndex) {
+    const auto i = static_cast<std::int64_t>(sample);
+    pipeline.run(p.image(i), kSeed, kEpoch, static_cast<std::uint64_t>(i), image.data(), scratch);
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+      for (std::int64_t c = 0; c < channels; ++c)
+        *to++ = c < 3 ? image[static_cast<std::size_t>(pixel * 3 + c)] : T{};
+  }
+  return out;
+}
+
+template <class T>
+void check_list(const std::vector<Transform>& list, std::int64_t channels) {
+  Pictures p;
+  const std::optional<AugmentPlan> plan = device_plan(list, kCifarStats, kHeight, kWidth);
+  REQUIRE(plan.has_value());
+  const Tensor wanted = expected<T>(p, list, kCifarStats, channels);
+  Context ctx(test::fast_twin(1));
+  Tensor x = ctx.empty(wanted.shape(), kDType<T>);
+  Tensor y = ctx.empty({4}, DType::i64);
+  backend::augment(ctx,
+                   *plan,
+                   {test::put(ctx, p.images), test::put(ctx, p.labels)},
+                   test::put_values(ctx, {4}, kIndex, DType::i64),
+                   kSeed,
+                   kEpoch,
+                   x,
+                   y);
+  const Comparison same = same_bits(backend::to_host(ctx, x), wanted);
+  CHECK_MESSAGE(same.equal, same.text);
+  for (std::int64_t i = 0; i < 4; ++i)
+    CHECK(test::fetch(ctx, y, i) == 100 + kIndex[static_cast<std::size_t>(i)]);
+}
+
+}  // namespace
+
+TEST_CASE("augmentation of a batch has the bits of the image pipeline") {
+  const std::vector<std::vector<Transform>> lists{
+      {},
+      augmentation("basic", kHeight, kWidth),
+      augmentation("full", kHeight, kWidth),
+      {FlipLr{1}, Pad{3, PadMode::zero}, RandomCrop{9}, Cutout{3, 2}, FlipLr{0.5F}, CenterCrop{7}},
+      {Pad{2, PadMode::zero}, Pad{5}, CenterCrop{11}, Pad{1}, RandomCrop{}, Cutout{40}},
+  };
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    CAPTURE(i);
+    for (const std::int64_t channels : {3, 4, 8}) {
+      CAPTURE(channels);
+      check_list<float>(lists[i], channels);
+      check_list<Half>(lists[i], channels);
+      check_list<BFloat16>(lists[i], channels);
+    }
+  }
+}
+
+TEST_CASE("a plan is refused for what a device cannot do") {
+  const auto possible = [](const std::vector<Transform>& list) {
+    return device_plan(list, kCifarStats, kHeight, kWidth).has_value();
+  };
+  CHECK(possible(std::vector<Transform>(16, FlipLr{})));
+  CHECK(!possible(std::vector<Transform>(17, FlipLr{})));
+  CHECK(possible({Cutout{2, 32}}));
+  CHECK(!possible({Cutout{2, 33}}));
+  CHECK(!possible({PixelTransform{[](std::span<std::uint8_t>, std::array<std::uint32_t, 4>) {}}}));
+}
+
+TEST_CASE("an image that the data set does not have is named") {
+  Pictures p;
+  Context ctx(test::fast_twin(1));
+  const AugmentPlan plan = *device_plan({}, kCifarStats, kHeight, kWidth);
+  Tensor x = ctx.empty({2, kHeight, kWidth, 3}, DType::f32);
+  Tensor y = ctx.empty({2}, DType::i64);
+  const auto run = [&](double second) {
+    backend::augment(ctx,
+                     plan,
+                     {test::put(ctx, p.images), test::put(ctx, p.labels)},
+                     test::put_values(ctx, {2}, {0, second}, DType::i64),
+                     kSeed,
+                     kEpoch,
+                     x,
+                     y);
+    return test::fetch(ctx, y, 1);
+  };
+  CHECK_THROWS_WITH_AS(
+      (void)run(5), doctest::Contains("place 1 of the batch asks for image 5"), DataError);
+  CHECK_THROWS_WITH_AS((void)run(-1), doctest::Contains("image -1"), DataError);
+  CHECK(run(3) == 103);
+}
