@@ -4,6 +4,7 @@
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/on_device.h"
 #include "tests/support/op_case.h"
 
 #include <doctest/doctest.h>
@@ -66,7 +67,8 @@ OpCase mse_case(const Shape& shape, bool wide_target) {
 
 double loss_of(Context& ctx, const Tensor& logits, const Tensor& target, float smoothing = 0) {
   Tape tape(ctx);
-  return get(ops::softmax_cross_entropy(tape.input(logits), target, smoothing).value(), 0);
+  const Var loss = ops::softmax_cross_entropy(tape.input(logits), target, smoothing);
+  return test::fetch(ctx, loss.value(), 0);
 }
 
 }  // namespace
@@ -94,11 +96,12 @@ TEST_CASE("mean squared error, target in the prediction's type or wide") {
 
 TEST_CASE("cross-entropy of logits that would overflow an exponential") {
   for (const bool reference : {false, true}) {
-    Context ctx({.threads = 1, .reference = reference});
-    const auto logits = [&](std::vector<double> values) {
-      return from_values(ctx.step(), {1, 3}, values);
+    if (reference && test::testing_cuda()) continue;
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true} : test::fast_twin(1));
+    const auto logits = [&](const std::vector<double>& values) {
+      return test::put_values(ctx, {1, 3}, values);
     };
-    const Tensor first = full(ctx.step(), {1}, DType::i64, 0);
+    const Tensor first = test::put_full(ctx, {1}, DType::i64, 0);
     CHECK(loss_of(ctx, logits({1000, 999, -1000}), first) ==
           doctest::Approx(std::log1p(std::exp(-1))));
     CHECK(loss_of(ctx, logits({-1000, 1000, 0}), first) == doctest::Approx(2000));
@@ -110,17 +113,18 @@ TEST_CASE("cross-entropy of logits that would overflow an exponential") {
 }
 
 TEST_CASE("a class out of range names sample, class and range") {
-  Context ctx({.threads = 1});
-  const Tensor logits = full(ctx.step(), {3, 4}, DType::f32, 0);
+  Context ctx(test::fast_twin(1));
+  const Tensor logits = test::put_full(ctx, {3, 4}, DType::f32, 0);
   for (const double wrong : {4.0, -1.0, -100.0}) {
-    const Tensor target =
-        from_values(ctx.step(), {3}, std::vector<double>{0, wrong, 1}, DType::i64);
+    const Tensor target = test::put_values(ctx, {3}, {0, wrong, 1}, DType::i64);
     CHECK_THROWS_WITH_AS(loss_of(ctx, logits, target), doctest::Contains("sample 1"), DataError);
     CHECK_THROWS_WITH_AS(loss_of(ctx, logits, target),
                          doctest::Contains(fmt::format("class {}", wrong).c_str()),
                          DataError);
     CHECK_THROWS_WITH_AS(loss_of(ctx, logits, target), doctest::Contains("0 to 3"), DataError);
   }
+  const Tensor right = test::put_values(ctx, {3}, {0, 3, 1}, DType::i64);
+  CHECK(loss_of(ctx, logits, right) == doctest::Approx(std::log(4)));
 }
 
 TEST_CASE("losses of operands that do not fit") {
@@ -149,10 +153,13 @@ TEST_CASE("losses of operands that do not fit") {
 TEST_CASE("softmax gives probabilities") {
   for (const bool reference : {false, true})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-      Context ctx(test::guarded(2, reference));
-      const Tensor logits = uniform(ctx.step(), {7, 19}, dtype, -5, 5, test::test_seed());
-      Tensor p = ctx.empty({7, 19}, DType::f32);
-      backend::softmax(ctx, logits, p);
+      if (reference && test::testing_cuda()) continue;
+      Context ctx(reference ? test::guarded(2, true) : test::fast_twin(2));
+      Arena host("values", cpu_pages());
+      const Tensor logits = uniform(host, {7, 19}, dtype, -5, 5, test::test_seed());
+      Tensor probabilities = ctx.empty({7, 19}, DType::f32);
+      backend::softmax(ctx, test::put(ctx, logits), probabilities);
+      const Tensor p = backend::to_host(ctx, probabilities);
       for (std::int64_t n = 0; n < 7; ++n) {
         double sum = 0;
         for (std::int64_t c = 0; c < 19; ++c) sum += std::exp(get(logits, n * 19 + c));

@@ -40,5 +40,6 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
+  (void)setenv("LEARN_TEST_DEVICE", "cuda", 1);  // see tests/support/gradcheck.h
   return doctest::Context(argc, argv).run();
 }
