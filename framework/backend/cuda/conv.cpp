@@ -63,6 +63,8 @@ struct Convolutions::Impl {
       timer = [&](const cudnn::ConvPlan& plan) {
         // Into scratch memory: the result may hold values that are to be added to.
         const Storage elsewhere = on.workspace.allocate(result_bytes);
+        // Zeros: a pass that adds reads them.
+        check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, on.stream));
         cudnn::ConvOperands trial = operands;
         trial.*result = elsewhere.data();
         return time_on_stream(on.stream, [&] { enqueue(plan, trial); });

@@ -228,6 +228,7 @@ void run_grid(const PtxModule& module,
     std::shuffle(order.begin(), order.end(), schedule().random);
   for (const std::uint32_t b : order)
     block.run({b % shape.grid.x, b / shape.grid.x % shape.grid.y, b / shape.grid.x / shape.grid.y});
+  block.release_cells();
 }
 
 }  // namespace fakecuda

@@ -36,6 +36,8 @@ class Block {
 
   /// Runs the block with this index from start to end.
   void run(dim3 index);
+  /// Gives back what the race check took for large allocations; after the last block.
+  void release_cells() const;
 
   /// The simulator's view of `bytes` at an address, after all checks; a fault ends the process.
   std::byte* access(const Warp& warp,

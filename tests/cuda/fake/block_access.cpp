@@ -31,6 +31,22 @@ const char* verb(Access access) { return kVerb[static_cast<int>(access)]; }
 
 }  // namespace
 
+void Block::release_cells() const {
+  constexpr std::size_t kKept = std::size_t{16} << 20U;
+  constexpr std::size_t kPage = 4096;
+  const auto granule = static_cast<unsigned>(kernel_.global_granule);
+  for (const Range& range : ranges_) {
+    if (range.begin < device_base() || range.begin >= device_base() + kDeviceSpace) continue;
+    const auto begin =
+        reinterpret_cast<std::uintptr_t>(global_cells() + (range.begin - device_base()) / granule);
+    const std::size_t bytes = (range.end - range.begin) / granule * sizeof(Cell);
+    if (bytes < kKept) continue;
+    // Empty cells say "no access yet", which is all that is left to know of this launch.
+    const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+    madvise(reinterpret_cast<void*>(first), (begin + bytes - first) / kPage * kPage, MADV_DONTNEED);
+  }
+}
+
 Stamp Block::stamp(const Warp& warp,
                    const Instruction& instruction,
                    int lane,
@@ -98,7 +114,7 @@ std::byte* Block::global(const Warp& warp,
             warp.thread_of(lane),
             fmt::format("global memory {} out of bounds: {}", verb(access), why));
     };
-    if (range.begin == 0) out(fmt::format("{} is {}", static_cast<void*>(p), describe(p)));
+    if (range.begin == 0) out(describe(p));
     if (!range.holds(address, n))
       out(fmt::format("{} bytes at byte {} of an allocation of {}",
                       bytes,

@@ -26,12 +26,16 @@ class Ranges {
     const auto at = reinterpret_cast<std::uintptr_t>(p);
     ends_[at] = at + bytes;
   }
-  [[nodiscard]] Range holding(const void* p) const {
-    const auto at = reinterpret_cast<std::uintptr_t>(p);
-    auto next = ends_.upper_bound(at);
+  /// The range that begins last before `p` or at it.
+  [[nodiscard]] Range before(const void* p) const {
+    const auto next = ends_.upper_bound(reinterpret_cast<std::uintptr_t>(p));
     if (next == ends_.begin()) return {};
     const auto found = std::prev(next);
-    return at < found->second ? Range{found->first, found->second} : Range{};
+    return {found->first, found->second};
+  }
+  [[nodiscard]] Range holding(const void* p) const {
+    const Range range = before(p);
+    return range.holds(reinterpret_cast<std::uintptr_t>(p), 1) ? range : Range{};
   }
   /// The range that begins at `p`, taken out; empty if there is none.
   Range take(const void* p) {
@@ -86,10 +90,14 @@ class Device {
     madvise(page + kept_offset(), bytes, MADV_REMOVE);
     madvise(page + written_offset(), bytes, MADV_DONTNEED);
   }
-  [[nodiscard]] std::string_view describe(const void* p) const {
+  [[nodiscard]] std::string describe(const void* p) const {
     if (!holds(p)) return "host memory";
     if (dead_.holding(p).begin != 0) return "freed memory";
-    return "no allocation of the device";
+    const Range before = live_.before(p);
+    if (before.begin == 0) return "no allocation of the device";
+    return fmt::format("byte {} of an allocation of {}",
+                       reinterpret_cast<std::uintptr_t>(p) - before.begin,
+                       before.end - before.begin);
   }
   [[nodiscard]] bool holds(const void* p) const { return p >= base_ && p < base_ + kDeviceSpace; }
   [[nodiscard]] Range range_of(const void* p) const { return live_.holding(p); }
@@ -138,7 +146,7 @@ char* written(const void* p) {
 
 bool is_device(const void* p) { return device().holds(p); }
 Range range_of(const void* p) { return is_device(p) ? device().range_of(p) : pinned().holding(p); }
-std::string_view describe(const void* p) { return device().describe(p); }
+std::string describe(const void* p) { return device().describe(p); }
 std::size_t device_bytes_used() { return device().used(); }
 std::size_t device_bytes_total() { return kCapacity; }
 std::ptrdiff_t kept_offset() { return device().kept_offset(); }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 /// The memory of the device that is not there. It is mapped twice: at the device's addresses, which
@@ -33,8 +34,9 @@ struct Range {
 [[nodiscard]] bool is_device(const void* p);
 /// The living allocation, of the device or of pinned host memory, that holds `p`.
 [[nodiscard]] Range range_of(const void* p);
-/// What is known of a bad address, for a report: "freed memory", "host memory", ...
-[[nodiscard]] std::string_view describe(const void* p);
+/// What is known of a bad address, for a report: "freed memory", "byte 160 of an allocation of
+/// 160", ...
+[[nodiscard]] std::string describe(const void* p);
 
 /// Null if the simulated device is full. Addresses are aligned to 256 bytes, no more, and never
 /// used twice in a process.

@@ -235,6 +235,7 @@ class KernelReader final : public Names {
     const std::string& opcode = statement.parts[0];
     if (opcode == "fence" || opcode == "membar") kernel_->fences = true;
     if (opcode != "ld" && opcode != "st" && opcode != "atom" && opcode != "red") return;
+    if (instruction.type == Type::none) return;  // not modelled
     const int count = opcode == "st" ? instruction.ins - 1 : opcode == "ld" ? instruction.outs : 1;
     const int bytes = bytes_of(instruction.type) * std::max(count, 1);
     const auto shrink = [&](int& granule) { granule = std::min(granule, bytes); };

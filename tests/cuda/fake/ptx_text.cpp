@@ -51,7 +51,11 @@ void PtxReader::take(char expected) {
 std::string_view PtxReader::word() {
   skip_blank();
   const std::size_t begin = at_;
-  while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+  for (;;) {
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    if (text_.substr(at_, 2) != "::") break;  // as in L1::no_allocate
+    at_ += 2;
+  }
   return text_.substr(begin, at_ - begin);
 }
 

@@ -16,7 +16,7 @@ class PtxReader {
   /// The next character that means something, not taken; 0 at the end.
   [[nodiscard]] char peek();
   void take(char expected);
-  /// Letters, digits and . _ $ %.
+  /// Letters, digits and . _ $ % and double colons.
   [[nodiscard]] std::string_view word();
   /// Everything before `stop`, which is taken as well; comments are left out, blanks are single.
   [[nodiscard]] std::string until(char stop);
