@@ -56,8 +56,7 @@ cuda::LibraryResources cuda_resources(Context& ctx) {
   return {ctx.cuda().compute(), ctx.step(), ctx.cuda_options()};
 }
 
-/// Calls `reference.operator()<T>()`, `fast.operator()<T>()` or `on_device()`; only the reference
-/// has f64.
+/// Calls `operator()<T>()` of one of them; only the reference has f64.
 template <class Reference, class Fast, class OnDevice>
 void run_twin(Context& ctx,
               const char* op,
@@ -67,7 +66,7 @@ void run_twin(Context& ctx,
               OnDevice&& on_device) {
   const Twin twin = choose(ctx, dtype);
   if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda) for_cuda_floating(op, dtype, [&]<class T>() { on_device(); });
+    if constexpr (kHaveCuda) for_cuda_floating(op, dtype, on_device);
     return;
   }
   for_floating(op, dtype, [&]<class T>() {
@@ -177,7 +176,7 @@ bool linear_weight_gradient(
   const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
   bool with_bias = false;
-  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&] {
+  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&]<class T>() {
     with_bias = ctx.cache<cuda::Linears>().backward_weight(
         cuda_resources(ctx), {g.n, g.c, g.k}, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode, db);
   });
@@ -225,7 +224,7 @@ void conv2d_forward(Context& ctx,
                     const Conv2dOptions& options) {
   const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options);
   check_shape("conv2d", "the output", y, y_shape(g));
-  forward(ctx, "conv2d", g, x, w, bias, y, [&] {
+  forward(ctx, "conv2d", g, x, w, bias, y, [&]<class T>() {
     ctx.cache<cuda::Convolutions>().forward(
         cuda_resources(ctx), g, x.dtype(), x.raw(), w.raw(), raw_or_null(bias), y.raw());
   });
@@ -239,7 +238,7 @@ void conv2d_backward_data(Context& ctx,
                           GradMode mode) {
   const ConvGeometry g = conv2d_geometry(dx.shape(), w.shape(), options);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_data(ctx, "conv2d", g, dy, w, dx, mode, [&] {
+  backward_data(ctx, "conv2d", g, dy, w, dx, mode, [&]<class T>() {
     ctx.cache<cuda::Convolutions>().backward_data(
         cuda_resources(ctx), g, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
   });
@@ -253,7 +252,7 @@ void conv2d_backward_weight(Context& ctx,
                             GradMode mode) {
   const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_weight(ctx, "conv2d", g, x, dy, dw, mode, [&] {
+  backward_weight(ctx, "conv2d", g, x, dy, dw, mode, [&]<class T>() {
     ctx.cache<cuda::Convolutions>().backward_weight(
         cuda_resources(ctx), g, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode);
   });
@@ -262,7 +261,7 @@ void conv2d_backward_weight(Context& ctx,
 void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y) {
   const ConvGeometry g = linear_geometry(x.shape(), w.shape());
   check_shape("linear", "the output", y, {g.n, g.k});
-  forward(ctx, "linear", g, x, w, bias, y, [&] {
+  forward(ctx, "linear", g, x, w, bias, y, [&]<class T>() {
     ctx.cache<cuda::Linears>().forward(cuda_resources(ctx),
                                        {g.n, g.c, g.k},
                                        x.dtype(),
@@ -277,7 +276,7 @@ void linear_backward_data(
     Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode) {
   const ConvGeometry g = linear_geometry(dx.shape(), w.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
-  backward_data(ctx, "linear", g, dy, w, dx, mode, [&] {
+  backward_data(ctx, "linear", g, dy, w, dx, mode, [&]<class T>() {
     ctx.cache<cuda::Linears>().backward_data(
         cuda_resources(ctx), {g.n, g.c, g.k}, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
   });
@@ -311,9 +310,15 @@ void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
   const std::int64_t k = db.elements();
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < dy.shape().rank(); ++i) rows *= dy.shape()[i];
-  if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating("bias", dy.dtype(), [&]<class T>() {
+  run_twin(
+      ctx,
+      "bias",
+      dy.dtype(),
+      [&]<class T>() { cpu::reference::bias_backward(dy.data<T>(), rows, k, db.data<T>(), mode); },
+      [&]<class T>() {
+        cpu::bias_backward(resources(ctx), dy.data<T>(), rows, k, db.data<T>(), mode);
+      },
+      [&]<class T>() {
         Tensor workspace = ctx.empty({cuda::bias_backward_workspace(rows, k)}, DType::f32);
         cuda::bias_backward(ctx.cuda().compute(),
                             dy.data<T>(),
@@ -323,17 +328,6 @@ void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
                             db.data<T>(),
                             mode);
       });
-    return;
-  }
-  run_twin(
-      ctx,
-      "bias",
-      dy.dtype(),
-      [&]<class T>() { cpu::reference::bias_backward(dy.data<T>(), rows, k, db.data<T>(), mode); },
-      [&]<class T>() {
-        cpu::bias_backward(resources(ctx), dy.data<T>(), rows, k, db.data<T>(), mode);
-      },
-      [] { no_cuda_twin("bias"); });
 }
 
 }  // namespace learn::backend

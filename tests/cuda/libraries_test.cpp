@@ -4,6 +4,7 @@
 #include "framework/backend/conv.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -73,7 +74,7 @@ ConvRun run_conv(
 }  // namespace
 
 TEST_CASE("operands of a convolution need not be aligned") {
-  Context cuda({.device = Device::cuda()});
+  Context cuda(test::on_cuda());
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     CAPTURE(name_of(dtype));
     const Tensor x = drawn({2, 5, 4, 8}, dtype, 1);
@@ -91,7 +92,7 @@ TEST_CASE("operands of a convolution need not be aligned") {
 }
 
 TEST_CASE("operands of a linear layer need not be aligned") {
-  Context cuda({.device = Device::cuda()});
+  Context cuda(test::on_cuda());
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     CAPTURE(name_of(dtype));
     const Tensor x = drawn({6, 24}, dtype, 1);
@@ -110,7 +111,7 @@ TEST_CASE("operands of a linear layer need not be aligned") {
 }
 
 TEST_CASE("a linear layer's bias gradient comes with its weight's") {
-  Context cuda({.device = Device::cuda()});
+  Context cuda(test::on_cuda());
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const std::int64_t classes : {8, 10}) {
       CAPTURE(name_of(dtype));
@@ -139,7 +140,7 @@ TEST_CASE("a linear layer's bias gradient comes with its weight's") {
 }
 
 TEST_CASE("an empty batch on the device has no result and zero weight gradients") {
-  Context cuda({.device = Device::cuda()});
+  Context cuda(test::on_cuda());
   const Tensor x = cuda.empty({0, 4, 4, 3}, DType::f16);
   Tensor y = cuda.empty({0, 4, 4, 2}, DType::f16);
   Tensor dx = x;
@@ -161,7 +162,7 @@ TEST_CASE("an empty batch on the device has no result and zero weight gradients"
 }
 
 TEST_CASE("f64 is refused on the device, with the reason") {
-  Context cuda({.device = Device::cuda()});
+  Context cuda(test::on_cuda());
   const Tensor x = cuda.empty({1, 4, 4, 8}, DType::f64);
   const Tensor w = cuda.empty({8, 3, 3, 8}, DType::f64);
   Tensor y = x;
@@ -171,7 +172,9 @@ TEST_CASE("f64 is refused on the device, with the reason") {
 }
 
 TEST_CASE("timed plans give the same results, also for gradients that are added to") {
-  Context cuda({.device = Device::cuda(), .cuda = {.tune = true}});
+  ContextOptions options = test::on_cuda();
+  options.cuda.tune = true;
+  Context cuda(options);
   const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
   const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
   const Tensor dy = drawn({2, 5, 4, 16}, DType::f16, 3);
@@ -185,7 +188,8 @@ TEST_CASE("timed plans give the same results, also for gradients that are added 
 TEST_CASE("plans are kept in a folder and used again, but never damaged ones") {
   const TemporaryFolder folder;
   const std::string plans = (folder.path() / "plans").string();
-  const ContextOptions options{.device = Device::cuda(), .cuda = {.plan_cache = plans}};
+  ContextOptions options = test::on_cuda();
+  options.cuda.plan_cache = plans;
   const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
   const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
   const Tensor dy = drawn({2, 5, 4, 16}, DType::f16, 3);

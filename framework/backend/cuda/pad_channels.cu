@@ -1,4 +1,5 @@
 #include "framework/backend/cuda/device/convert.cuh"
+#include "framework/backend/cuda/device/elementwise.cuh"
 #include "framework/backend/cuda/launch.cuh"
 #include "framework/backend/cuda/pad_channels.h"
 #include "framework/core/dtype.h"
@@ -6,18 +7,13 @@
 namespace learn::backend::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+using device::kElementwiseThreads;
+using device::kPack;
+using device::thread_index;
 
-__device__ std::int64_t thread_index() {
-  return static_cast<std::int64_t>(blockIdx.x) * kThreads + static_cast<std::int64_t>(threadIdx.x);
-}
-
-/// 16 bytes, elements of `T`.
+/// 16 bytes of a row.
 template <class T>
-struct alignas(16) Row {
-  static constexpr int kCount = static_cast<int>(16 / sizeof(T));
-  T v[kCount];
-};
+using Row = device::Pack<T, kPack<T>>;
 
 /// One thread writes 16 bytes of a padded row.
 template <class T>
@@ -26,10 +22,10 @@ __global__ void pad_kernel(
   const std::int64_t i = thread_index();
   if (i >= packs) return;
   const std::int64_t row = i / row_packs;
-  const std::int64_t first = (i - row * row_packs) * Row<T>::kCount;
+  const std::int64_t first = (i - row * row_packs) * kPack<T>;
   Row<T> out;
 #pragma unroll
-  for (int k = 0; k < Row<T>::kCount; ++k)
+  for (int k = 0; k < kPack<T>; ++k)
     out.v[k] = first + k < columns ? x[row * columns + first + k] : T{};
   padded[i] = out;
 }
@@ -56,12 +52,12 @@ void pad_channels(Stream stream,
                   std::int64_t columns,
                   T* padded,
                   std::int64_t width) {
-  const std::int64_t row_packs = width / Row<T>::kCount;
+  const std::int64_t row_packs = width / kPack<T>;
   const std::int64_t packs = rows * row_packs;
   launch("pad_channels",
          pad_kernel<T>,
-         ceil_div(packs, kThreads),
-         kThreads,
+         ceil_div(packs, kElementwiseThreads),
+         kElementwiseThreads,
          stream,
          x,
          columns,
@@ -81,8 +77,8 @@ void unpad_channels(Stream stream,
   const std::int64_t n = rows * columns;
   launch("unpad_channels",
          mode == GradMode::accumulate ? unpad_kernel<T, true> : unpad_kernel<T, false>,
-         ceil_div(n, kThreads),
-         kThreads,
+         ceil_div(n, kElementwiseThreads),
+         kElementwiseThreads,
          stream,
          padded,
          width,
