@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Which kernels, in exactly the form the compiler gives them today, have passed their tests on a GPU?
+
+kernel_ledger.py check BINARY...                          prints it; --strict: exit 1 if one has not
+kernel_ledger.py record BINARY... --gpu NAME --date DATE  writes tests/gpu/ledger, after a run on a GPU in which all passed
+
+A kernel's form is the hash of its PTX without comments, line numbers and labels of debugging, so that only a
+change of its code changes it. tests/gpu/ledger has one line per kernel: hash, date, GPU, name.
+"""
+import hashlib
+import pathlib
+import re
+import sys
+
+import fat_binary
+
+LEDGER = pathlib.Path(__file__).with_name("ledger")
+# Numbers that nvcc derives from the path of the source file stand in the names of what is in an anonymous
+# namespace; they differ from machine to machine.
+PATH_HASH = re.compile(r"_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}_[0-9]+")
+
+
+def stripped(text):
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"^\s*\.loc\b[^\n]*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def kernels_of(text):
+    """mangled name -> (source file, hash) of each kernel in a PTX text."""
+    found = {}
+    files = re.findall(r'^\s*\.file\s+1\s+"([^"]*)"', text, flags=re.MULTILINE)
+    file = pathlib.Path(files[0]).name if files else "?"
+    version = re.search(r"^\.target\s+(\w+)", text, flags=re.MULTILINE)
+    for match in re.finditer(r"\.entry\s+([\w$]+)(.*?)^\}", text, flags=re.DOTALL | re.MULTILINE):
+        # Its own number in the labels depends on its place in the file.
+        body = re.sub(r"\$L__BB\d+_", "$L_", stripped(match[2]).replace(match[1], ""))
+        body = PATH_HASH.sub("_", body)
+        target = version[1] if version else ""
+        found[match[1]] = (file, hashlib.sha256((target + body).encode()).hexdigest()[:16])
+    return found
+
+
+def kernels_in(files):
+    """"file.cu kernel<types>(parameters)" -> hash, over all binaries."""
+    found = {}
+    for file in files:
+        for text in fat_binary.ptx_texts(file):
+            found.update(kernels_of(text))
+    return {f"{source} {name}": form for name, (source, form) in zip(fat_binary.demangle(found), found.values())}
+
+
+def read_ledger():
+    rows = (line.split(" ", 3) for line in LEDGER.read_text().splitlines() if line and line[0] != "#")
+    return {name: (form, date, gpu.replace("_", " ")) for form, date, gpu, name in rows}
+
+
+def check(now, strict):
+    known = read_ledger()
+    stale = [name for name, form in now.items() if known.get(name, ("",))[0] != form]
+    for name in sorted(stale):
+        last = f"changed since {known[name][1]}" if name in known else "never run on one"
+        if strict:
+            print(f"  {name}: {last}")
+    changed = sum(name in known for name in stale)
+    print(f"GPU ledger: {len(now) - len(stale)} of {len(now)} kernels have passed on a GPU in their present form; "
+          f"{changed} changed since they did, {len(stale) - changed} never have")
+    return 1 if strict and stale else 0
+
+
+def record(now, gpu, date):
+    head = [line for line in LEDGER.read_text().splitlines() if line.startswith("#")]
+    rows = [f"{form} {date} {gpu.replace(' ', '_')} {name}" for name, form in sorted(now.items())]
+    LEDGER.write_text("\n".join(head + rows) + "\n")
+    print(f"GPU ledger: {len(now)} kernels recorded for {gpu}, {date}")
+
+
+def self_test():
+    text = ".target sm_90\n.visible .entry a(\n.param .u64 a_param_0\n)\n{\n.loc 1 2 3\nadd.s32 %r1, %r2, %r3; // x\n}\n"
+    form = kernels_of(text)["a"][1]
+    assert kernels_of(text.replace(".loc 1 2 3", ".loc 1 9 3").replace("// x", ""))["a"][1] == form
+    assert kernels_of(text.replace("%r3", "%r4"))["a"][1] != form
+    one = "_GLOBAL__N__6f843add_13_activation_cu_1c6a4322_261425relu"
+    assert PATH_HASH.sub("_", one) == PATH_HASH.sub("_", one.replace("6f843add", "00000000")) == "_GLOBAL__N__relu"
+
+
+def main():
+    self_test()
+    words = sys.argv[1:]
+    options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date")}
+    files = [w for w in words[1:] if not w.startswith("--") and w not in options.values()]
+    if not words or words[0] not in ("check", "record") or not files:
+        sys.exit(__doc__)
+    now = kernels_in(files)
+    if not now:
+        sys.exit(f"no PTX in {', '.join(files)}")
+    if words[0] == "check":
+        sys.exit(check(now, "--strict" in words))
+    if len(options) != 2:
+        sys.exit("record needs --gpu NAME and --date YYYY-MM-DD")
+    record(now, options["--gpu"], options["--date"])
+
+
+main()
