@@ -22,8 +22,8 @@ struct BatchNormStatisticsArgs {
   float *mean, *rstd;                 ///< written
   float* workspace;
 };
-/// Mean and variance of each channel by Chan, Golub and LeVeque's merges (1979), so that a mean far
-/// larger than the deviation costs no digits.
+/// Mean and variance of each channel, blocks of rows being joined by Chan, Golub and LeVeque's
+/// formula (1979).
 template <class T>
 void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args);
 

@@ -28,7 +28,8 @@ struct Moments {
 __device__ float share_of(float more, float rows) { return more > 0 ? more / (rows + more) : 0.0F; }
 
 /// The moments of this thread's channels over its rows, four at a time so that four loads are under
-/// way; returns the number of rows.
+/// way; returns the number of rows. Values are taken relative to the channel's first one, so that a
+/// mean far larger than the deviation costs no digits.
 template <int count, class T>
 __device__ float thread_moments(const Columns& c,
                                 const ColumnThread& me,
@@ -36,6 +37,11 @@ __device__ float thread_moments(const Columns& c,
                                 Moments (&total)[count]) {
   float rows = 0;
   std::int64_t row = me.begin;
+  if (row >= me.end) return rows;
+  float origin[count];
+  const auto first = device::load_pack<count>(x, me.pack);
+#pragma unroll
+  for (int k = 0; k < count; ++k) origin[k] = device::load(first.v[k]);
   const auto load = [&](std::int64_t at) {
     return device::load_pack<count>(x, at * c.packs + me.pack);
   };
@@ -45,10 +51,10 @@ __device__ float thread_moments(const Columns& c,
     const float share = share_of(4, rows);
 #pragma unroll
     for (int k = 0; k < count; ++k) {
-      const float v[4] = {device::load(packs[0].v[k]),
-                          device::load(packs[1].v[k]),
-                          device::load(packs[2].v[k]),
-                          device::load(packs[3].v[k])};
+      const float v[4] = {device::load(packs[0].v[k]) - origin[k],
+                          device::load(packs[1].v[k]) - origin[k],
+                          device::load(packs[2].v[k]) - origin[k],
+                          device::load(packs[3].v[k]) - origin[k]};
       Moments four{((v[0] + v[1]) + (v[2] + v[3])) * 0.25F, 0};
 #pragma unroll
       for (int i = 0; i < 4; ++i) four.squares += (v[i] - four.mean) * (v[i] - four.mean);
@@ -61,7 +67,7 @@ __device__ float thread_moments(const Columns& c,
     const float share = share_of(1, rows);
 #pragma unroll
     for (int k = 0; k < count; ++k)
-      total[k].merge({device::load(pack.v[k]), 0}, share, share * rows);
+      total[k].merge({device::load(pack.v[k]) - origin[k], 0}, share, share * rows);
     rows += 1;
   }
   return rows;
@@ -116,9 +122,11 @@ __global__ void moments_kernel(Columns c, const T* x, float* partial) {
 constexpr int kJoinThreads = 128;
 
 /// A warp per channel joins the blocks of rows and moves the running statistics.
+template <class T>
 __global__ void finish_statistics_kernel(Columns c,
                                          std::int64_t channels,
                                          float all_rows,
+                                         const T* x,
                                          const float* partial,
                                          float eps,
                                          float momentum,
@@ -148,10 +156,11 @@ __global__ void finish_statistics_kernel(Columns c,
     rows += more;
   }
   if (device::lane_index() != 0) return;
-  mean[channel] = total.mean;
+  const float channel_mean = total.mean + device::load(x[channel]);
+  mean[channel] = channel_mean;
   rstd[channel] = 1.0F / sqrtf(total.squares / all_rows + eps);
   const float keep = 1.0F - momentum;
-  running_mean[channel] = keep * running_mean[channel] + momentum * total.mean;
+  running_mean[channel] = keep * running_mean[channel] + momentum * channel_mean;
   running_var[channel] =
       keep * running_var[channel] + momentum * (total.squares / (all_rows - 1.0F));
 }
@@ -190,13 +199,14 @@ void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args
                args.x,
                args.workspace);
         launch("batch_norm_finish_statistics",
-               finish_statistics_kernel,
+               finish_statistics_kernel<T>,
                ceil_div(args.channels * 32, kJoinThreads),
                kJoinThreads,
                stream,
                c,
                args.channels,
                static_cast<float>(args.rows),
+               args.x,
                args.workspace,
                args.eps,
                args.momentum,
