@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include "data/device_batches.h"
 #include "framework/backend/cast.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
@@ -53,6 +54,8 @@ struct Loader::Impl {
                       data.name,
                       data.size(),
                       options.batch_size);
+    device = DeviceBatches::make(ctx, dataset, options);
+    if (device != nullptr) return;
     // One more than are prefetched: the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
     const std::int64_t size = std::min(options.batch_size, data.size());
@@ -136,6 +139,7 @@ struct Loader::Impl {
     epoch = new_epoch;
     std::iota(order.begin(), order.end(), 0);
     if (options.shuffle) shuffle(order, options.seed, static_cast<std::uint64_t>(epoch));
+    if (device != nullptr) device->begin(order);
     for (Slot& slot : slots) {
       slot.ready = false;
       slot.error = nullptr;
@@ -145,6 +149,16 @@ struct Loader::Impl {
     end = batches;
     lock.unlock();
     wake_workers.notify_all();
+  }
+
+  bool next_on_device(Batch& batch) {
+    if (taken >= end) return false;
+    const std::int64_t from = first_sample(taken);
+    const std::int64_t to = first_sample(taken + 1);
+    ++taken;
+    device->fill(from, to - from, epoch, batch);
+    batch.index.assign(order.begin() + from, order.begin() + to);
+    return true;
   }
 
   Slot* take() {
@@ -181,6 +195,7 @@ struct Loader::Impl {
   Arena host;
   std::vector<Slot> slots;
   std::int64_t batches = 0;
+  std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
   Pipeline::Scratch inline_scratch;
   bool resume = false;  // the next `begin` may go on at `taken`
 
@@ -228,6 +243,7 @@ void Loader::begin(std::int64_t epoch) {
 }
 
 bool Loader::next(Batch& batch) {
+  if (impl_->device != nullptr) return impl_->next_on_device(batch);
   const Slot* slot = impl_->take();
   if (slot == nullptr) return false;
   const auto size = static_cast<std::int64_t>(slot->index.size());

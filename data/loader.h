@@ -21,6 +21,9 @@ struct LoaderOptions {
   DType dtype = DType::f32;  ///< of the images: f32, f16 or bf16
   Normalization normalization;
   std::vector<Transform> transforms;
+  /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
+  /// the same bits and without workers, unless a transform is a function of one's own.
+  bool resident = true;
 };
 
 /// Batches of a data set for the training loop: images (N,H,W,3), augmented and normalised, and

@@ -1,0 +1,73 @@
+#include "data/device_batches.h"
+
+#include "data/device_plan.h"
+#include "framework/backend/cast.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+
+#include <algorithm>
+
+namespace learn::data {
+namespace {
+
+/// Elements of a vector as a tensor that does not own them.
+template <class T>
+[[nodiscard]] Tensor borrowed(const std::vector<T>& values, const Shape& shape) {
+  return {Storage(const_cast<T*>(values.data()), values.size() * sizeof(T), Device::cpu(), [] {}),
+          0,
+          shape,
+          kDType<T>};
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceBatches> DeviceBatches::make(Context& ctx,
+                                                   const Dataset& dataset,
+                                                   const LoaderOptions& options) {
+  if (!ctx.device().is_cuda() || !options.resident) return nullptr;
+  const auto plan =
+      device_plan(options.transforms, options.normalization, dataset.height, dataset.width);
+  if (!plan.has_value()) return nullptr;
+  try {
+    return std::unique_ptr<DeviceBatches>(new DeviceBatches(ctx, dataset, options, *plan));
+  } catch (const OutOfMemoryError& error) {
+    log::warn("[data] '{}' stays on the host: {}", dataset.name, error.what());
+    return nullptr;
+  }
+}
+
+DeviceBatches::DeviceBatches(Context& ctx,
+                             const Dataset& dataset,
+                             const LoaderOptions& options,
+                             const AugmentPlan& plan)
+    : ctx_(ctx), seed_(options.seed), plan_(plan) {
+  const std::int64_t samples = dataset.size();
+  const std::int64_t size = std::min(options.batch_size, samples);
+  Arena& arena = ctx.persistent();
+  x_ = Tensor(arena, {size, plan.out_height, plan.out_width, 3}, options.dtype);
+  y_ = Tensor(arena, {size}, DType::i64);
+  order_ = Tensor(arena, {samples}, DType::i64);
+  source_.labels = backend::to_device(ctx, arena, borrowed(dataset.labels, {samples}));
+  source_.images = backend::to_device(
+      ctx, arena, borrowed(dataset.pixels, {samples, dataset.height, dataset.width, 3}));
+}
+
+void DeviceBatches::begin(const std::vector<std::int64_t>& order) {
+  const Tensor host = borrowed(order, order_.shape());
+  backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), host), order_);
+}
+
+void DeviceBatches::fill(std::int64_t first, std::int64_t count, std::int64_t epoch, Batch& batch) {
+  batch.x = x_.rows(0, count);
+  batch.y = y_.rows(0, count);
+  backend::augment(ctx_,
+                   plan_,
+                   source_,
+                   order_.range(first, count),
+                   seed_,
+                   static_cast<std::uint64_t>(epoch),
+                   batch.x,
+                   batch.y);
+}
+
+}  // namespace learn::data

@@ -1,0 +1,176 @@
+#include "framework/backend/batch_norm.h"
+#include "framework/backend/conv.h"
+#include "framework/backend/cuda/runtime.h"
+#include "framework/backend/elementwise.h"
+#include "framework/backend/fill.h"
+#include "framework/backend/optim.h"
+#include "framework/backend/pool.h"
+#include "framework/backend/reduce.h"
+#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/tensor/compare.h"
+#include "tests/support/on_device.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// The CUDA twin and its judge.
+struct Twins {
+  Context cuda{test::on_cuda()};
+  Context oracle{{.threads = 1, .reference = true}};
+
+  void same(const Tensor& device, const Tensor& host) {
+    const Comparison result = same_bits(backend::to_host(cuda, device), host);
+    CHECK_MESSAGE(result.equal, result.text);
+  }
+  void close(const Tensor& device, const Tensor& host, double tolerance) {
+    const Comparison result = all_close(backend::to_host(cuda, device), host, tolerance, tolerance);
+    CHECK_MESSAGE(result.equal, result.text);
+  }
+};
+
+/// A view that begins one element into its memory: no pack may be loaded from it.
+Tensor shifted(Context& ctx, const Shape& shape, DType dtype, std::uint64_t seed) {
+  return test::put_uniform(ctx, {shape.elements() + 1}, dtype, -1, 1, seed)
+      .range(1, shape.elements())
+      .view(shape);
+}
+
+}  // namespace
+
+TEST_CASE("max pool on a device: ties, NaN and infinities choose the reference's winners") {
+  Twins twins;
+  std::vector<double> values{1, 1, 0, kNan, 2, kNan, kInf, -kInf, -kInf, -kInf, -0.0, 0.0};
+  for (int i = 12; i < 4 * 4 * 8; ++i)
+    values.push_back(values[static_cast<std::size_t>(i * 7 % 12)]);
+  for (const std::int64_t channels : {1, 3, 8})
+    for (const DType dtype : {DType::f32, DType::f16})
+      for (const auto& options : {Pool2dOptions::square(2, 2), Pool2dOptions::square(3, 1, 1)}) {
+        CAPTURE(channels);
+        const Shape shape{1, 4, 4, channels};
+        const std::vector<double> used(values.begin(), values.begin() + 16 * channels);
+        const Shape pooled = backend::pooled_shape(shape, options);
+        Tensor y[2];
+        Tensor winner[2];
+        Context* const contexts[] = {&twins.cuda, &twins.oracle};
+        for (int i = 0; i < 2; ++i) {
+          y[i] = contexts[i]->empty(pooled, dtype);
+          winner[i] = contexts[i]->empty(pooled, DType::u8);
+          const Tensor x = test::put_values(*contexts[i], shape, used, dtype);
+          backend::max_pool2d_forward(*contexts[i], options, x, y[i], winner[i]);
+        }
+        twins.close(y[0], y[1], 0);
+        twins.same(winner[0], winner[1]);
+      }
+}
+
+TEST_CASE("batch norm on a device: a mean a thousand deviations away costs few digits") {
+  Twins twins;
+  const Shape shape{300, 5};
+  const auto run = [&](Context& ctx) {
+    const Tensor x = test::put_uniform(ctx, shape, DType::f32, 1000, 1001, 3);
+    backend::BatchNormStatistics statistics{ctx.empty({5}, DType::f32), ctx.empty({5}, DType::f32)};
+    Tensor mean = test::put_full(ctx, {5}, DType::f32, 0);
+    Tensor var = test::put_full(ctx, {5}, DType::f32, 1);
+    Tensor y = ctx.empty(shape, DType::f32);
+    backend::batch_norm_train(ctx,
+                              {.x = x,
+                               .weight = test::put_full(ctx, {5}, DType::f32, 1),
+                               .bias = test::put_full(ctx, {5}, DType::f32, 0)},
+                              mean,
+                              var,
+                              {},
+                              y,
+                              statistics);
+    return std::vector<Tensor>{statistics.mean, statistics.rstd, mean, var};
+  };
+  const std::vector<Tensor> got = run(twins.cuda);
+  const std::vector<Tensor> expected = run(twins.oracle);
+  // The values themselves are rounded at 2^-14: a deviation of 0.3 keeps some 12 bits of each, and
+  // 300 of them more together.
+  for (std::size_t i = 0; i < 4; ++i) twins.close(got[i], expected[i], 2e-6);
+}
+
+TEST_CASE("operands that are not aligned take the elementwise path, to the same result") {
+  Twins twins;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    Tensor sums[2];
+    Tensor biased[2];
+    Tensor pooled[2];
+    Tensor summed[2];
+    Context* const contexts[] = {&twins.cuda, &twins.oracle};
+    for (int i = 0; i < 2; ++i) {
+      Context& ctx = *contexts[i];
+      const Shape shape{2, 4, 4, 8};
+      const Tensor a = shifted(ctx, shape, dtype, 1);
+      const Tensor b = test::put_uniform(ctx, shape, dtype, -1, 1, 2);
+      const Tensor bias = shifted(ctx, {8}, dtype, 3);
+      sums[i] = ctx.empty(shape, dtype);
+      biased[i] = ctx.empty(shape, dtype);
+      pooled[i] = ctx.empty({2, 2, 2, 8}, dtype);
+      summed[i] = ctx.empty({8}, dtype);
+      backend::add(ctx, a, b, sums[i]);
+      backend::add_bias(ctx, b, bias, biased[i]);
+      backend::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), a, pooled[i]);
+      backend::bias_backward(ctx, a, summed[i], GradMode::overwrite);
+    }
+    twins.same(sums[0], sums[1]);
+    twins.same(biased[0], biased[1]);
+    // Sums of four and of 32: the order of the additions may show in the last place.
+    const double unit = dtype == DType::f32 ? 1e-6 : dtype == DType::f16 ? 1e-3 : 8e-3;
+    twins.close(pooled[0], pooled[1], unit);
+    twins.close(summed[0], summed[1], unit);
+  }
+}
+
+TEST_CASE("empty tensors are no work and no error on a device") {
+  Context ctx(test::on_cuda());
+  Tensor none = ctx.empty({0, 4}, DType::f32);
+  const Tensor vector = test::put_full(ctx, {4}, DType::f32, 1);
+  backend::add(ctx, none, none, none);
+  backend::scale(ctx, none, 2, none);
+  backend::add_bias(ctx, none, vector, none);
+  backend::fill(ctx, none, 1);
+  Tensor sum = ctx.empty({1}, DType::f32);
+  backend::sum(ctx, none, 1, sum);
+  CHECK(test::fetch(ctx, sum, 0) == 0);
+  Tensor bias = test::put_full(ctx, {4}, DType::f32, 5);
+  backend::bias_backward(ctx, none, bias, GradMode::overwrite);
+  CHECK(test::fetch(ctx, bias, 3) == 0);
+  Tensor index = ctx.empty({0}, DType::i64);
+  backend::argmax(ctx, none, index);
+  Tensor count = ctx.empty({1}, DType::i64);
+  backend::count_top_k(ctx, none, index, 1, count);
+  CHECK(test::fetch(ctx, count, 0) == 0);
+  backend::softmax(ctx, none, none);
+  Tensor x = ctx.empty({0, 4, 4, 3}, DType::f32);
+  Tensor y = ctx.empty({0, 2, 2, 3}, DType::f32);
+  backend::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), x, y);
+  backend::BatchNormStatistics statistics{ctx.empty({4}, DType::f32), ctx.empty({4}, DType::f32)};
+  Tensor normalised = ctx.empty({0, 4}, DType::f32);
+  backend::batch_norm_eval(ctx,
+                           {.x = none, .weight = vector, .bias = vector},
+                           vector,
+                           vector,
+                           {},
+                           normalised,
+                           statistics);
+  Tensor empty = ctx.empty({0}, DType::f32);
+  Tensor state = ctx.empty({0}, DType::f32);
+  backend::sgd_step(ctx,
+                    {.weight = empty,
+                     .grad = empty,
+                     .hypers = test::put_block(ctx, GroupHypers{}),
+                     .control = test::put_block(ctx, StepControl{})},
+                    state,
+                    false);
+  ctx.cuda().synchronize();
+}
