@@ -22,8 +22,10 @@ void check_control(Context& ctx, const char* op, const Tensor& control) {
   check_device(ctx, op, control);
 }
 
-StepControl* block_of(Tensor& control) { return reinterpret_cast<StepControl*>(control.raw()); }
-const StepControl* block_of(const Tensor& control) {
+[[maybe_unused]] StepControl* block_of(Tensor& control) {
+  return reinterpret_cast<StepControl*>(control.raw());
+}
+[[maybe_unused]] const StepControl* block_of(const Tensor& control) {
   return reinterpret_cast<const StepControl*>(control.raw());
 }
 
@@ -169,7 +171,7 @@ void find_non_finite(Context& ctx, const Tensor& x, Tensor& control) {
 namespace {
 
 /// All parts into one workspace, then one square root.
-void norm_on_device(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
+[[maybe_unused]] void norm_on_device(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
   if constexpr (kHaveCuda) {
     std::int64_t floats = 0;
     for (const Tensor& part : parts) floats += cuda::squares_workspace(part.elements());

@@ -219,7 +219,7 @@ Comparison check_determinism(const OpCase& op, std::uint64_t seed) {
     for (const int threads : {1, 2, 3}) {
       Context ctx(guarded(threads));
       const OpRun got = run_op(ctx, op, values, {.dtype = dtype, .seed = seed});
-      const Comparison result = compare_runs(
+      Comparison result = compare_runs(
           op, got, expected, [&](const std::string& what, const Tensor& a, const Tensor& b) {
             Comparison same = same_bits(a, b);
             same.text = fmt::format("{}: {} with {} threads in {}: {} (seed {})",

@@ -101,7 +101,9 @@ void augment(const AugmentPlan& plan,
       for (std::int64_t c = 0; c < channels; ++c, ++out) {
         const bool black = rows[row] == kBlack || columns[column] == kBlack;
         const std::uint8_t value =
-            black || c >= 3 ? 0 : image[(rows[row] * plan.width + columns[column]) * 3 + c];
+            black || c >= 3
+                ? 0
+                : image[(std::int64_t{rows[row]} * plan.width + columns[column]) * 3 + c];
         *out =
             c >= 3 || in_hole(row, column)
                 ? T{}
