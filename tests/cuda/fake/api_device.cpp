@@ -20,6 +20,8 @@ cudaError_t check_device(int device) {
 
 }  // namespace
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -120,10 +122,14 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 
 struct AtExit {
+  AtExit() = default;
+  AtExit(const AtExit&) = delete;
+  AtExit& operator=(const AtExit&) = delete;
   ~AtExit() { check_leaks(); }
 } at_exit;
 

@@ -80,6 +80,8 @@ cudaError_t report(cudaError_t code) {
 
 }  // namespace fakecuda
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 cudaError_t cudaGetLastError() {
@@ -92,3 +94,4 @@ const char* cudaGetErrorName(cudaError_t code) { return fakecuda::text_of(code).
 const char* cudaGetErrorString(cudaError_t code) { return fakecuda::text_of(code).words; }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

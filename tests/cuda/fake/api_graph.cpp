@@ -18,6 +18,8 @@ bool same_shape(const std::vector<Node>& a, const std::vector<Node>& b) {
 
 }  // namespace
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
@@ -78,3 +80,4 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -84,6 +84,8 @@ std::vector<std::byte> copy_arguments(const Kernel& kernel, void** arguments) {
 
 }  // namespace
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
@@ -209,3 +211,4 @@ cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

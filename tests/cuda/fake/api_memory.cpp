@@ -42,6 +42,8 @@ cudaError_t copy_now(void* to, const void* from, std::size_t bytes, cudaMemcpyKi
 
 }  // namespace
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 cudaError_t cudaMalloc(void** p, std::size_t bytes) {
@@ -129,3 +131,4 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -105,7 +105,7 @@ Block::Block(const PtxModule& module,
 void Block::fill_planes(const Warp& warp) const {
   for (const Constant& constant : kernel_.constants)
     for (int lane = 0; lane < kWarp; ++lane)
-      std::memcpy(warp.plane<std::byte>(constant.plane) + lane * constant.bytes,
+      std::memcpy(warp.plane<std::byte>(constant.plane) + std::ptrdiff_t{lane} * constant.bytes,
                   &constant.value,
                   static_cast<std::size_t>(constant.bytes));
   for (const SpecialPlane& special : kernel_.specials) fill_special(warp, special);

@@ -31,6 +31,7 @@ class Block {
         const Kernel& kernel,
         const LaunchShape& shape,
         std::vector<std::byte> arguments);
+  ~Block() = default;
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 

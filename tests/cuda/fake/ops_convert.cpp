@@ -131,7 +131,7 @@ void convert(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
   const int bits = 8 * bytes_of(instruction.type);
   for_lanes(lanes, [&](int lane) {
     std::uint64_t raw = 0;
-    std::memcpy(&raw, in + lane * in_bytes, static_cast<std::size_t>(in_bytes));
+    std::memcpy(&raw, in + std::ptrdiff_t{lane} * in_bytes, static_cast<std::size_t>(in_bytes));
     const Value value = load_value(raw, instruction.source, (instruction.mode & kFlushed) != 0);
     std::uint64_t result = 0;
     if (is_float(instruction.type)) {
@@ -143,7 +143,8 @@ void convert(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
                    ? static_cast<std::uint64_t>(static_cast<std::int64_t>(result) >> (64 - bits))
                    : result >> (64 - bits);
     }
-    std::memcpy(out + lane * out_bytes, &result, static_cast<std::size_t>(out_bytes));
+    std::memcpy(
+        out + std::ptrdiff_t{lane} * out_bytes, &result, static_cast<std::size_t>(out_bytes));
   });
 }
 

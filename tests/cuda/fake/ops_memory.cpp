@@ -68,9 +68,9 @@ void load(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
     const std::byte* const p =
         warp.block().access(warp, instruction, lane, at, bytes * count, access);
     for (int i = 0; i < count; ++i) {
-      auto* const out = warp.out<std::byte>(instruction, i) + lane * width;
+      auto* const out = warp.out<std::byte>(instruction, i) + std::ptrdiff_t{lane} * width;
       std::uint64_t value = 0;
-      std::memcpy(&value, p + i * bytes, static_cast<std::size_t>(bytes));
+      std::memcpy(&value, p + std::ptrdiff_t{i} * bytes, static_cast<std::size_t>(bytes));
       if (is_signed(instruction.type)) {
         const int shift = 64 - 8 * bytes;
         value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << shift) >> shift);
@@ -92,8 +92,8 @@ void store(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
     std::byte* const p =
         warp.block().access(warp, instruction, lane, at, bytes * count, Access::write);
     for (int i = 0; i < count; ++i)
-      std::memcpy(p + i * bytes,
-                  warp.in<std::byte>(instruction, i + 1) + lane * width,
+      std::memcpy(p + std::ptrdiff_t{i} * bytes,
+                  warp.in<std::byte>(instruction, i + 1) + std::ptrdiff_t{lane} * width,
                   static_cast<std::size_t>(bytes));
   }
 }

@@ -32,6 +32,7 @@ struct ModuleVariable {
 class PtxModule {
  public:
   explicit PtxModule(std::string text);
+  ~PtxModule() = default;
   PtxModule(const PtxModule&) = delete;
   PtxModule& operator=(const PtxModule&) = delete;
 
