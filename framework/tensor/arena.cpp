@@ -17,8 +17,11 @@
 namespace learn {
 namespace {
 
-constexpr std::size_t kSlabBytes = std::size_t{64} << 20U;  // few slabs, little waste in the last
-constexpr std::size_t kGuardBytes = Arena::kAlignment;      // keeps the block behind it aligned
+// Slabs double from one huge page on, so that an arena for a few numbers costs little, up to a size
+// at which slabs are few and little is wasted in the last.
+constexpr std::size_t kFirstSlabBytes = std::size_t{2} << 20U;
+constexpr std::size_t kLargeSlabBytes = std::size_t{64} << 20U;
+constexpr std::size_t kGuardBytes = Arena::kAlignment;  // keeps the block behind it aligned
 constexpr int kGuardByte = 0xA5;
 constexpr int kPoisonByte = 0xFF;
 
@@ -30,7 +33,7 @@ std::size_t round_up(std::size_t bytes) {
 class CpuPages final : public PageSource {
  public:
   void* allocate(std::size_t bytes) override {
-    void* slab = std::aligned_alloc(std::size_t{2} << 20U, bytes);
+    void* slab = std::aligned_alloc(kFirstSlabBytes, bytes);
     if (slab == nullptr)
       fail<OutOfMemoryError>("cannot reserve {} MiB of host memory", bytes >> 20U);
     // Without huge pages a step touches tens of thousands of pages, and page faults show in
@@ -99,7 +102,8 @@ struct Arena::Impl {
                         name,
                         stats.reserved,
                         bytes));
-      const std::size_t slab_bytes = (bytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes;
+      const std::size_t unit = std::clamp(stats.reserved, kFirstSlabBytes, kLargeSlabBytes);
+      const std::size_t slab_bytes = (bytes + unit - 1) / unit * unit;
       auto* slab = static_cast<std::byte*>(pages->allocate(slab_bytes));
       slabs.emplace_back(slab, slab_bytes);
       stats.reserved += slab_bytes;
