@@ -155,6 +155,19 @@ TEST_CASE("loader: shuffling is a permutation, another one in each epoch, and ev
     CHECK(std::abs(count - 200) < 5 * 14);  // deviation 13.8
 }
 
+TEST_CASE("loader: each epoch augments anew, and in the same way again") {
+  Context ctx({.threads = 1});
+  const Dataset set = test::small_set(21, 8, 8, 3);
+  LoaderOptions options = augmented(2);
+  options.shuffle = false;
+  Loader loader(ctx, set, options);
+  const std::vector<Copy> first = pass(loader, 0);
+  const std::vector<Copy> second = pass(loader, 1);
+  CHECK(order_of(first) == order_of(second));
+  CHECK(first[0].x != second[0].x);
+  CHECK(pass(loader, 0) == first);
+}
+
 TEST_CASE("loader: tensors stay valid until the next call") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(64, 8, 8);

@@ -111,6 +111,16 @@ TEST_CASE("transforms: draws depend on epoch, sample and position, and on nothin
   CHECK(std::abs(together - 2000) < 5 * 32);
 }
 
+TEST_CASE("transforms: two random steps of a list draw independently") {
+  int together = 0;  // samples whose two crops begin in the same row of their picture
+  constexpr int kSamples = 200;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample)
+    together += run({RandomCrop{3}, RandomCrop{2}}, 4, 4, 0, sample)[0] / 16 != 1 ? 1 : 0;
+  // Half of them, with a standard deviation of 7; shared words would make it all.
+  CHECK(together > 60);
+  CHECK(together < 140);
+}
+
 TEST_CASE("transforms: normalisation, and zero padding is black before it") {
   const Normalization stats{{0.5F, 0.25F, 0}, {0.25F, 0.5F, 2}};
   const Pipeline pipeline({Pad{1, PadMode::zero}}, stats, 1, 1);
