@@ -10,7 +10,7 @@ using namespace learn;
 // What a good accuracy on synthetic10 is worth: a linear model must fail on it, and nothing may be
 // learnt where there is nothing to learn. Both would show a leak or a trivial set.
 TEST_SUITE("slow") {
-  TEST_CASE("a linear model stays below a quarter on synthetic10, the small net does not") {
+  TEST_CASE("a linear model stays below a quarter on synthetic10 and the small net does not") {
     const data::DataPair pictures =
         data::load("synthetic10", {.train_limit = 5000, .valid_limit = 1000});
     const double linear = trained_accuracy(pictures, "linear", 4);

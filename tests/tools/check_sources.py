@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbacks", "models", "data", "apps", "tests"}
 MAX_LINES = 500
 OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
+SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
 
 
@@ -32,10 +33,13 @@ def complaints(name, text):
             yield f"{name}:{number}: an open promise: finish it or file an issue"
         if MACHINE_PATH.search(line):
             yield f"{name}:{number}: a path of one machine"
+        if SUITE_CASE_WITH_COMMA.search(line):
+            yield f"{name}:{number}: a comma in the name of a suite's case loses its ctest label"
 
 
 def main():
-    assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x"))
+    assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x")) \
+        and list(complaints("a.cpp", '  TEST_CASE("slow, very") {'))
     bad = []
     names = files()
     for name in names:
