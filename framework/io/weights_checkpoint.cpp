@@ -1,3 +1,4 @@
+#include "framework/backend/cast.h"
 #include "framework/core/error.h"
 #include "framework/core/format.h"
 #include "framework/io/checkpoint.h"
@@ -54,10 +55,12 @@ std::vector<Place> places_of(nn::ParamStore& store, const Convention& convention
   return places;
 }
 
-void read_into(const SafetensorsFile& file,
+void read_into(Context& ctx,
+               const SafetensorsFile& file,
                const TensorEntry& entry,
                const Convention& convention,
-               Tensor& tensor) {
+               Tensor& destination) {
+  Tensor tensor = destination.device().is_cpu() ? destination : backend::to_host(ctx, destination);
   std::vector<std::byte> bytes(entry.end - entry.begin);
   file.read(entry, bytes);
   const Shape& shape = tensor.shape();
@@ -71,6 +74,8 @@ void read_into(const SafetensorsFile& file,
       });
     });
   });
+  if (!destination.device().is_cpu())
+    backend::copy(ctx, backend::to_device(ctx, ctx.step(), tensor), destination);
 }
 
 /// Compares names and shapes; `matches` gets what can be loaded.
@@ -125,11 +130,12 @@ void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Meta
   Arena arena("weights export", cpu_pages());
   std::vector<NamedTensor> tensors;
   for (const Place& place : places_of(store, kWeights)) {
+    const Tensor ours_on_host = backend::to_host(store.context(), place.tensor);
     Tensor copy(arena, file_shape(place.tensor.shape()), DType::f32);
     const std::span<float> to = copy.span<float>();
-    visit_floating(place.tensor.dtype(), [&]<class T>() {
-      const std::span<const T> from = std::as_const(place.tensor).span<T>();
-      for_each_element(place.tensor.shape(), [&](std::int64_t ours, std::int64_t theirs) {
+    visit_floating(ours_on_host.dtype(), [&]<class T>() {
+      const std::span<const T> from = ours_on_host.span<T>();
+      for_each_element(ours_on_host.shape(), [&](std::int64_t ours, std::int64_t theirs) {
         to[static_cast<std::size_t>(theirs)] = as_float(from[static_cast<std::size_t>(ours)]);
       });
     });
@@ -158,7 +164,8 @@ WeightsReport load_weights(const std::filesystem::path& path,
     fail<CheckpointError>("'{}' does not fit the model:{}", path.string(), report.describe());
   if (matches.empty())
     fail<CheckpointError>("nothing in '{}' fits the model:{}", path.string(), report.describe());
-  for (auto& [entry, tensor] : matches) read_into(file, *entry, convention, tensor);
+  for (auto& [entry, tensor] : matches)
+    read_into(store.context(), file, *entry, convention, tensor);
   store.refresh_working();
   store.commit_buffers();
   return report;

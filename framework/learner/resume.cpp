@@ -1,5 +1,6 @@
 // The state of a training, and how a fit goes on from it.
 #include "framework/learner/learner.h"
+#include "framework/learner/through_host.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +23,8 @@ Tensor as_table(const std::vector<GroupHypers>& hypers) {
 
 }  // namespace
 
-void Learner::visit_state(StateVisitor& visitor) {
+void Learner::visit_state(StateVisitor& asking) {
+  ThroughHost visitor(ctx_, asking);
   {
     const StateVisitor::Scope model(visitor, "model");
     params().visit_state(visitor);

@@ -1,0 +1,37 @@
+#pragma once
+#include "framework/backend/cast.h"
+#include "framework/tensor/state_visitor.h"
+
+#include <string>
+
+namespace learn {
+
+/// What `Learner::visit_state` passes on: shows what is on a context's device to a visitor of host
+/// memory, as those that read and write files are. Waits for the device at each tensor.
+class ThroughHost final : public StateVisitor {
+ public:
+  /// Borrows both.
+  ThroughHost(Context& ctx, StateVisitor& visitor) : ctx_(ctx), visitor_(visitor) {}
+  [[nodiscard]] bool loading() const override { return visitor_.loading(); }
+
+ protected:
+  void on_tensor(const std::string& name, Tensor& tensor) override {
+    if (tensor.device().is_cpu()) return visitor_.visit(name, tensor);
+    Tensor host = backend::to_host(ctx_, tensor);
+    visitor_.visit(name, host);
+    if (loading()) backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), host), tensor);
+  }
+  void on_integer(const std::string& name, std::int64_t& value) override {
+    visitor_.visit(name, value);
+  }
+  void on_real(const std::string& name, double& value) override { visitor_.visit(name, value); }
+  void on_text(const std::string& name, std::string& value) override {
+    visitor_.visit(name, value);
+  }
+
+ private:
+  Context& ctx_;
+  StateVisitor& visitor_;
+};
+
+}  // namespace learn
