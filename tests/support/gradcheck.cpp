@@ -275,6 +275,8 @@ bool testing_cuda() {
   return device != nullptr && std::string_view(device) == "cuda";
 }
 
+bool interpreted() { return std::getenv("LEARN_TEST_INTERPRETED") != nullptr; }
+
 void test_op(const OpCase& op) {
   CAPTURE(op.name);
   if (testing_cuda()) {
@@ -290,8 +292,7 @@ void test_large_op(const OpCase& op) {
   CAPTURE(op.name);
   if (testing_cuda()) {
     constexpr std::int64_t kMostInterpreted = 1 << 16;
-    const bool interpreted = std::getenv("FAKE_CUDA_STREAMS") != nullptr;
-    if (interpreted && op.inputs[0].shape.elements() > kMostInterpreted) return;
+    if (interpreted() && op.inputs[0].shape.elements() > kMostInterpreted) return;
     const Comparison result = check_cuda(op);
     CHECK_MESSAGE(result.equal, result.text);
     return;

@@ -34,5 +34,7 @@ void test_op(const OpCase& op);
 void test_large_op(const OpCase& op);
 /// Whether this program tests CUDA.
 [[nodiscard]] bool testing_cuda();
+/// Whether an interpreter of kernels stands in for the GPU, so that work must be small.
+[[nodiscard]] bool interpreted();
 
 }  // namespace learn::test

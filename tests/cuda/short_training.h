@@ -1,0 +1,91 @@
+#pragma once
+#include "callbacks/recorder.h"
+#include "data/loader.h"
+#include "data/registry.h"
+#include "framework/backend/cast.h"
+#include "framework/learner/learner.h"
+#include "models/registry.h"
+#include "tests/support/gradcheck.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace learn::test {
+
+/// A few steps of a model on synthetic10, with SGD: what is compared between devices and runs.
+struct ShortTraining {
+  std::string model;
+  std::int64_t batch = 64;
+  std::int64_t steps = 20;
+  std::int64_t width = 0;  ///< 0: the model's own
+  float lr = 0.01F;
+};
+
+/// As it is on a GPU; so narrow and short that it takes seconds where kernels are interpreted.
+[[nodiscard]] inline ShortTraining sized(ShortTraining training) {
+  if (interpreted()) {
+    training.batch = 4;
+    training.steps = 3;
+    training.width = 4;
+  }
+  return training;
+}
+
+/// One process of such a training: context, data, learner. The last batch has half the size, and
+/// there is a validation pass.
+struct ShortRun {
+  using Prepare = std::function<void(Learner&)>;
+
+  ShortRun(
+      const ContextOptions& device,
+      const ShortTraining& training,
+      const Prepare& prepare = [](Learner&) {})
+      : lr(training.lr),
+        ctx(device),
+        pictures(data::load("synthetic10",
+                            {.train_limit = training.batch * training.steps - training.batch / 2,
+                             .valid_limit = training.batch})),
+        batches(ctx,
+                pictures.train,
+                {.batch_size = training.batch,
+                 .shuffle = true,
+                 .normalization = data::kCifarStats,
+                 .transforms = data::augmentation("full", 32, 32)}),
+        valid(ctx,
+              pictures.valid,
+              {.batch_size = training.batch, .normalization = data::kCifarStats}),
+        learn(ctx,
+              models::make_model(training.model, {.width = training.width}),
+              batches,
+              &valid,
+              {.metrics = {metrics::accuracy()}}) {
+    learn.add<callbacks::Recorder>();
+    prepare(learn);
+  }
+
+  void fit(std::int64_t epochs = 1) { learn.fit(epochs, {lr}); }
+
+  /// Of all training batches so far.
+  [[nodiscard]] std::vector<double> losses() {
+    std::vector<double> out;
+    for (const auto& batch : learn.find<callbacks::Recorder>()->batches(learn))
+      out.push_back(batch.loss);
+    return out;
+  }
+  /// All weights, and all running statistics, on the host.
+  [[nodiscard]] std::vector<Tensor> values() {
+    return {backend::to_host(ctx, learn.params().flat_master()),
+            backend::to_host(ctx, learn.params().flat_buffers())};
+  }
+
+  float lr;
+  Context ctx;
+  data::DataPair pictures;
+  data::Loader batches;
+  data::Loader valid;
+  Learner learn;
+};
+
+}  // namespace learn::test
