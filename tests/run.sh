@@ -2,23 +2,29 @@
 # Every check there is, in one command. Installs what is missing, then: format and lint, the sanitizer
 # builds and their tests, the release build (CUDA too, if nvcc is there) and all its tests.
 #   --full   adds the slow tests and clang-tidy over every file
-#   --gpu    fails where a test that needs a GPU finds none
 #   --quick  only the release build and its tests
+#   --gpu    instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
+#            ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-full=no gpu=no quick=no
+if [ "${1:-}" = --gpu ]; then
+  shift
+  command -v python3 >/dev/null || framework/cmake/install_packages.sh --tests
+  exec python3 tests/gpu/run.py "$@"
+fi
+
+full=no quick=no
 for word in "$@"; do
   case $word in
     --full) full=yes ;;
-    --gpu) gpu=yes ;;
     --quick) quick=yes ;;
     -h | --help)
-      sed -n '2,7s/^# \{0,1\}//p' "$0"
+      sed -n '2,8s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "error: unknown option '$word'; known: --full --gpu --quick" >&2
+      echo "error: unknown option '$word'; known: --full --quick, and --gpu as the first one" >&2
       exit 2
       ;;
   esac
@@ -57,8 +63,7 @@ fi
 stage "release: build" framework/cmake/build.sh release
 exclude=slow
 [ $full = no ] || exclude='^$'
-# Without a GPU its tests report "skipped", with the reason, and are counted; with --gpu that is a failure.
-[ $gpu = no ] || export LEARN_REQUIRE_GPU=1
+# Without a GPU its tests report "skipped", with the reason, and are counted; --gpu is where that is a failure.
 echo "== release: tests"
 run_ctest release --label-exclude "$exclude" --quiet --output-log build/release.tests.log || {
   cat build/release.tests.log

@@ -3,6 +3,7 @@
 
 kernel_ledger.py check BINARY...                          prints it; --strict: exit 1 if one has not
 kernel_ledger.py record BINARY... --gpu NAME --date DATE  writes tests/gpu/ledger, after a run on a GPU in which all passed
+  --ran FILE  only these kernels have run: mangled names, one per line, as libkernellog.so writes them
 
 A kernel's form is the hash of its PTX without comments, line numbers and labels of debugging, so that only a
 change of its code changes it. tests/gpu/ledger has one line per kernel: hash, date, GPU, name.
@@ -41,12 +42,14 @@ def kernels_of(text):
     return found
 
 
-def kernels_in(files):
-    """"file.cu kernel<types>(parameters)" -> hash, over all binaries."""
+def kernels_in(files, ran=None):
+    """"file.cu kernel<types>(parameters)" -> hash, over all binaries; only those that `ran`, if given."""
     found = {}
     for file in files:
         for text in fat_binary.ptx_texts(file):
             found.update(kernels_of(text))
+    if ran is not None:
+        found = {name: form for name, form in found.items() if name in ran}
     return {f"{source} {name}": form for name, (source, form) in zip(fat_binary.demangle(found), found.values())}
 
 
@@ -68,11 +71,24 @@ def check(now, strict):
     return 1 if strict and stale else 0
 
 
-def record(now, gpu, date):
+def print_missing(now, ran):
+    missing = sorted(set(now) - set(ran))
+    shown = 20
+    for name in missing[:shown]:
+        print(f"  did not run: {name}")
+    if len(missing) > shown:
+        print(f"  and {len(missing) - shown} more")
+    print(f"{len(ran)} of {len(now)} kernels ran")
+
+
+def record(now, ran, gpu, date):
+    """Kernels that did not run keep the line they have; those that are gone lose it."""
     head = [line for line in LEDGER.read_text().splitlines() if line.startswith("#")]
-    rows = [f"{form} {date} {gpu.replace(' ', '_')} {name}" for name, form in sorted(now.items())]
+    lines = {name: (form, old_date, old_gpu) for name, (form, old_date, old_gpu) in read_ledger().items() if name in now}
+    lines.update({name: (form, date, gpu) for name, form in ran.items()})
+    rows = [f"{form} {on} {by.replace(' ', '_')} {name}" for name, (form, on, by) in sorted(lines.items())]
     LEDGER.write_text("\n".join(head + rows) + "\n")
-    print(f"GPU ledger: {len(now)} kernels recorded for {gpu}, {date}")
+    print(f"GPU ledger: {len(ran)} of {len(now)} kernels recorded for {gpu}, {date}")
 
 
 def self_test():
@@ -87,18 +103,22 @@ def self_test():
 def main():
     self_test()
     words = sys.argv[1:]
-    options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date")}
+    options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date", "--ran")}
     files = [w for w in words[1:] if not w.startswith("--") and w not in options.values()]
     if not words or words[0] not in ("check", "record") or not files:
         sys.exit(__doc__)
     now = kernels_in(files)
     if not now:
         sys.exit(f"no PTX in {', '.join(files)}")
+    ran = kernels_in(files, set(pathlib.Path(options["--ran"]).read_text().split())) if "--ran" in options else now
     if words[0] == "check":
+        if "--ran" in options:
+            print_missing(now, ran)
         sys.exit(check(now, "--strict" in words))
-    if len(options) != 2:
+    if "--gpu" not in options or "--date" not in options:
         sys.exit("record needs --gpu NAME and --date YYYY-MM-DD")
-    record(now, options["--gpu"], options["--date"])
+    print_missing(now, ran)
+    record(now, ran, options["--gpu"], options["--date"])
 
 
 main()

@@ -1,0 +1,51 @@
+"""The GPU of this machine, as the driver names it: no toolkit is needed to ask."""
+import ctypes
+import dataclasses
+import os
+import pathlib
+import re
+
+
+class NoGpu(Exception):
+    """Why there is none."""
+
+
+@dataclasses.dataclass
+class Gpu:
+    name: str
+    driver: str
+
+
+FAKE = Gpu("FAKE (no GPU)", "none")
+
+
+def driver_version(api):
+    try:
+        found = re.search(r"Kernel Module\D*([\d.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())
+    except OSError:
+        found = None
+    if found:
+        return found[1]
+    number = ctypes.c_int()
+    api.cuDriverGetVersion(ctypes.byref(number))
+    return f"for CUDA {number.value // 1000}.{number.value % 1000 // 10}"
+
+
+def find():
+    """The first GPU. Raises NoGpu."""
+    if "fakecuda" in os.environ.get("LD_PRELOAD", ""):
+        raise NoGpu("the fake CUDA runtime is preloaded (LD_PRELOAD)")
+    try:
+        api = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        raise NoGpu("there is no NVIDIA driver (libcuda.so.1)") from None
+    code = api.cuInit(0)
+    if code != 0:
+        raise NoGpu(f"the NVIDIA driver cannot be used (cuInit returns {code})")
+    count, device, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(256)
+    api.cuDeviceGetCount(ctypes.byref(count))
+    if count.value == 0:
+        raise NoGpu("the NVIDIA driver sees no GPU")
+    if api.cuDeviceGet(ctypes.byref(device), 0) or api.cuDeviceGetName(name, len(name), device):
+        raise NoGpu("the NVIDIA driver does not name its GPU")
+    return Gpu(name.value.decode(), driver_version(api))

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Everything that needs a GPU, unattended: builds, tests, sanitizers, the ledger of kernels, and a summary that can
+be committed under tests/gpu/results.
+
+tests/run.sh --gpu [OPTION...]
+  --stages A,B,...  these only; --list names them
+  --no-build        take what was built as it is
+  --build-dir DIR   where that is; build/release unless given, and never built if it is
+  --budget SECONDS  start nothing after so long, stop what runs then, and still write the summary
+  --fake            on the fake CUDA runtime: tries this program out and proves nothing about a GPU. Writes no
+                    summary and no ledger; the sanitizers are left out
+
+A stage that fails stops no other. Exit status 0: all passed; 1: something did not, a missing tool included;
+8: there is no GPU (nothing was built or run). Logs are in build/gpu.
+"""
+import argparse
+import datetime
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import device
+import jobs
+import summary
+from jobs import Job, Outcome
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEDGER = ROOT / "tests/gpu/kernel_ledger.py"
+RESULTS = ROOT / "tests/gpu/results"
+
+OP_TESTS = ["tests_cuda_ops", "tests_cuda_conv", "tests_cuda_libraries"]
+PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training", "tests_cuda_graph"]
+# The sanitizers slow a program down many times, so the long ones run in parts.
+SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
+OWN_KERNELS_ONLY = ["tests_cuda", "tests_cuda_ops"]
+# API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
+SANITIZER = ["compute-sanitizer", "--error-exitcode=99", "--report-api-errors=no", "--target-processes=all"]
+# What one must have passed so that the kernels count as tested.
+TESTED = ["smoke", "parity", "determinism", "memcheck", "racecheck", "initcheck", "synccheck"]
+
+
+class Run:
+    """One run of all stages: on `gpu`, or on the fake one."""
+
+    def __init__(self, options, gpu):
+        self.options, self.gpu, self.fake = options, gpu, options.fake
+        self.began = time.monotonic()
+        self.deadline = self.began + options.budget if options.budget else None
+        self.place = pathlib.Path(options.build_dir or ROOT / "build/release")
+        self.logs = ROOT / ("build/gpu-fake" if self.fake else "build/gpu")
+        self.ran = self.logs / "kernels"
+        self.stages, self.jobs, self.ledger_line = [], [], ""
+
+    def test(self, program, *filters, name=None, timeout=180, before=(), environment=None, log=True):
+        """A test program on the device: it fails if it finds another one."""
+        preload = [str(self.place / "tests/cuda/libkernellog.so")] * log + \
+            [str(self.place / "tests/cuda/fake/libfakecuda.so")] * self.fake
+        variables = {"LEARN_REQUIRE_GPU": "1", "LEARN_EXPECT_DEVICE": self.gpu.name, "LD_PRELOAD": " ".join(preload),
+                     "LEARN_KERNEL_LOG": str(self.ran), **(environment or {})}
+        return Job(name or program, [*before, str(self.place / "bin" / program), *filters], timeout, variables, True)
+
+    def all_of(self, stage, work, at_once):
+        """Runs jobs as one stage: as good as the worst of them."""
+        outcomes = jobs.run_all(work, self.logs, at_once, self.deadline)
+        self.jobs += outcomes
+        for outcome in outcomes:
+            if not outcome.good:
+                print(f"-- {outcome.name}: {outcome.note}\n" + "\n".join(outcome.output.splitlines()[-25:]), flush=True)
+        worst = next((o.status for o in outcomes if o.status == "failed"),
+                     next((o.status for o in outcomes if not o.good), "passed"))
+        note = ", ".join(o.note for o in outcomes if o.note) if len(outcomes) < 4 else \
+            f"{sum(o.good for o in outcomes)} of {len(outcomes)} runs passed"
+        return Outcome(stage, worst, 0, note)
+
+    def build(self):
+        if self.options.no_build or self.options.build_dir:
+            return Outcome("build", "passed", 0, "taken as it was")
+        scripts = ROOT / "framework/cmake"
+        return self.all_of("build", [
+            Job("packages", [str(scripts / "install_packages.sh")], 300),
+            Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, "kernellog", "learn", "bench_step"], 900)], 1)
+
+    def smoke(self):
+        return self.all_of("smoke", [self.test("tests_cuda", timeout=60)], 1)
+
+    def parity(self):
+        return self.all_of("parity", [self.test(program) for program in OP_TESTS], 3)
+
+    def determinism(self):
+        return self.all_of("determinism", [self.test("tests_cuda_models", "--test-case=*has the same bits*",
+                                                     name="determinism")], 1)
+
+    def training(self):
+        return self.all_of("training", [
+            self.test("tests_cuda_training"),
+            self.test("tests_cuda_models", "--test-case=20 steps*", name="tests_cuda_models, 20 steps")], 1)
+
+    def graph(self):
+        return self.all_of("graph", [self.test("tests_cuda_graph")], 1)
+
+    def resume(self):
+        return self.all_of("resume", [self.test("tests_cuda_models", "--source-file=*resume_test*", name="resume")], 1)
+
+    def memory(self):
+        return self.all_of("memory", [self.test("tests_cuda_models", "--source-file=*memory_test*", name="memory")], 1)
+
+    def sanitize(self, tool, programs, *words):
+        if shutil.which(SANITIZER[0]) is None:
+            return Outcome(tool, "missing", 0, "compute-sanitizer is not on the PATH; it is part of the CUDA toolkit")
+        # Small sizes suffice: every kernel and every edge is in them.
+        environment = {"LEARN_TEST_INTERPRETED": "1"}
+        return self.all_of(tool, [
+            self.test(program, *part, name=f"{tool} {program}{suffix}", timeout=300, environment=environment, log=False,
+                      before=[*SANITIZER, f"--tool={tool}", *words])
+            for program in programs for part, suffix in self.parts(program)], 8)
+
+    def parts(self, program):
+        """doctest's words for each part of a program's cases, and what to add to its name."""
+        count = SANITIZED[program]
+        if count == 1:
+            return [([], "")]
+        listed = subprocess.run([str(self.place / "bin" / program), "--list-test-cases"], capture_output=True, text=True)
+        cases = sum(1 for line in listed.stdout.splitlines() if line and not line.startswith(("[", "=")))
+        edges = [round(i * cases / count) for i in range(count + 1)]
+        return [([f"--first={a + 1}", f"--last={b}"], f" {i + 1}/{count}")
+                for i, (a, b) in enumerate(zip(edges, edges[1:])) if b > a]
+
+    def memcheck(self):
+        return self.sanitize("memcheck", SANITIZED)
+
+    def racecheck(self):
+        # Not on the libraries' kernels, which synchronise in ways of their own.
+        return self.sanitize("racecheck", OWN_KERNELS_ONLY)
+
+    def initcheck(self):
+        return self.sanitize("initcheck", OWN_KERNELS_ONLY)
+
+    def synccheck(self):
+        return self.sanitize("synccheck", SANITIZED)
+
+    def ledger(self):
+        """Notes the kernels that ran. All stages that test kernels must have passed; a tool may be missing."""
+        if not self.ran.exists():
+            return Outcome("ledger", "failed", 0, "no program has noted the kernels it launched")
+        bad = [s.name for s in self.stages if s.name in TESTED and s.status in ("failed", "not run")]
+        names = {s.name for s in self.stages}
+        bad += [name for name in ("smoke", "parity", "determinism") if name not in names]
+        words = ["check"] if self.fake or bad else ["record", "--gpu", self.gpu.name, "--date", today()]
+        kernels = self.place / "framework/backend/liblearn_cuda.a"
+        outcome = jobs.run(Job("ledger", [sys.executable, str(LEDGER), words[0], str(kernels), *words[1:],
+                                          "--ran", str(self.ran)], 60), self.logs)
+        print(outcome.output, end="")
+        self.ledger_line = outcome.output.strip().splitlines()[-1] if outcome.output.strip() else ""
+        if not outcome.good or self.fake or not bad:
+            return Outcome("ledger", outcome.status, 0, self.ledger_line)
+        return Outcome("ledger", "not run", 0, f"nothing recorded, because of {', '.join(bad)}")
+
+
+STAGES = ["build", "smoke", "parity", "determinism", "training", "graph", "resume", "memory",
+          "memcheck", "racecheck", "initcheck", "synccheck", "ledger"]
+NEEDS_GPU = ["build", "memcheck", "racecheck", "initcheck", "synccheck"]
+
+
+def today():
+    return datetime.date.today().isoformat()
+
+
+def commit():
+    git = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+    if head.returncode != 0:
+        return "unknown"
+    changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+    return head.stdout.strip() + (" with local changes" if changed.stdout.strip() else "")
+
+
+def toolkit():
+    found = subprocess.run(["nvcc", "--version"], capture_output=True, text=True) if shutil.which("nvcc") else None
+    lines = found.stdout.splitlines() if found else []
+    return next((line.split(", ")[1].replace("release", "CUDA") for line in lines if "release" in line), "")
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     usage=argparse.SUPPRESS)
+    parser.add_argument("--stages")
+    parser.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("--build-dir")
+    parser.add_argument("--budget", type=float, default=0)
+    parser.add_argument("--fake", action="store_true")
+    options = parser.parse_args()
+    options.stages = options.stages.split(",") if options.stages else STAGES
+    unknown = [name for name in options.stages if name not in STAGES]
+    if unknown:
+        parser.error(f"unknown stage '{unknown[0]}'; known: {', '.join(STAGES)}")
+    return options
+
+
+def conclude(run):
+    facts = summary.Facts(run.gpu.name, run.gpu.driver, today(), commit(),
+                          "tests/run.sh --gpu " + " ".join(sys.argv[1:]), time.monotonic() - run.began, toolkit())
+    text = summary.markdown(facts, run.stages, run.jobs, run.ledger_line)
+    if run.fake:
+        print("On FAKE (no GPU): nothing is recorded.")
+        return
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / summary.file_name(facts)
+    path.write_text(text)
+    print(f"{text}\nwritten to {path.relative_to(ROOT)}; commit it with tests/gpu/ledger")
+
+
+def main():
+    options = read_options()
+    if options.list:
+        print("\n".join(STAGES))
+        return 0
+    try:
+        gpu = device.FAKE if options.fake else device.find()
+    except device.NoGpu as reason:
+        print(f"error: no GPU: {reason}", file=sys.stderr)
+        return 8
+    run = Run(options, gpu)
+    shutil.rmtree(run.logs, ignore_errors=True)
+    run.logs.mkdir(parents=True)
+    print(f"{gpu.name}, driver {gpu.driver}", flush=True)
+    for name in options.stages:
+        if options.fake and name in NEEDS_GPU:
+            continue
+        began = time.monotonic()
+        outcome = getattr(run, name)()
+        outcome.seconds = time.monotonic() - began
+        run.stages.append(outcome)
+        print(f"== {name:12} {outcome.status:8} {outcome.seconds:6.1f} s  {outcome.note}", flush=True)
+    conclude(run)
+    return 0 if all(stage.good for stage in run.stages) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
