@@ -147,4 +147,16 @@ void Tape::reset(const TapeOptions& options) {
   backward_done_ = false;
 }
 
+const Tensor& Tape::batch_on_device() {
+  if (!batch_on_device_.defined()) batch_on_device_ = Tensor(ctx_.persistent(), {1}, DType::i64);
+  announce_batch(options_.batch);
+  return batch_on_device_;
+}
+
+void Tape::announce_batch(std::uint64_t batch) {
+  if (!batch_on_device_.defined() || announced_batch_ == batch) return;
+  backend::fill(ctx_, batch_on_device_, static_cast<double>(batch));
+  announced_batch_ = batch;
+}
+
 }  // namespace learn

@@ -147,20 +147,39 @@ void dropout(Context& ctx, const DropoutMask& mask, const Tensor& x, Tensor& y, 
   check_same("dropout", x, y);
   check<UsageError>(
       mask.p >= 0 && mask.p < 1, "dropout: the probability must be in [0, 1), not {}", mask.p);
-  const auto [p, batch, stream] = mask;
+  check(mask.batch.defined() && mask.batch.elements() == 1 && mask.batch.dtype() == DType::i64,
+        "dropout: the batch's number must be one i64 element");
+  check_device(ctx, "dropout", mask.batch);
+  const double p = mask.p;
+  const std::uint64_t stream = mask.stream;
+  const std::int64_t* const batch = mask.batch.data<std::int64_t>();
   const std::int64_t n = x.elements();
   run_twin(
       ctx,
       "dropout",
       x,
-      [&, p = p, batch = batch, stream = stream]<class T>() {
-        cpu::dropout(
-            ctx.threads(), ctx.seed(), p, batch, stream, x.data<T>(), y.data<T>(), mode, n);
+      [&]<class T>() {
+        cpu::dropout(ctx.threads(),
+                     ctx.seed(),
+                     p,
+                     static_cast<std::uint64_t>(*batch),
+                     stream,
+                     x.data<T>(),
+                     y.data<T>(),
+                     mode,
+                     n);
       },
-      [&, p = p, batch = batch, stream = stream]<class T>() {
-        reference::dropout(ctx.seed(), p, batch, stream, x.data<T>(), y.data<T>(), mode, n);
+      [&]<class T>() {
+        reference::dropout(ctx.seed(),
+                           p,
+                           static_cast<std::uint64_t>(*batch),
+                           stream,
+                           x.data<T>(),
+                           y.data<T>(),
+                           mode,
+                           n);
       },
-      [&, p = p, batch = batch, stream = stream]<class T>(cuda::Stream queue) {
+      [&]<class T>(cuda::Stream queue) {
         cuda::dropout(queue, ctx.seed(), p, batch, stream, x.data<T>(), y.data<T>(), mode, n);
       });
 }

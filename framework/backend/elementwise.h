@@ -19,12 +19,12 @@ void scale(
 
 /// y (...,C) = x (...,C) + bias (C). The bias's gradient is `bias_backward` of conv.h.
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y);
-/// Which elements dropout drops: element i if uniform01(random4(seed, dropout, batch, (stream <<
-/// 40)
-/// + i).v[0]) < p, with the context's seed. The same bits for any number of threads.
+/// Which elements dropout drops: element i if
+/// uniform01(random4(seed, dropout, batch, (stream << 40) + i).v[0]) < p, with the context's seed.
+/// The same bits for any number of threads.
 struct DropoutMask {
   double p = 0;              ///< probability to drop, in [0, 1)
-  std::uint64_t batch = 0;   ///< low 48 bits are used
+  Tensor batch;              ///< (1) i64 on the device, so that a replayed step can change it
   std::uint64_t stream = 0;  ///< which random operation of the forward pass, below 2^24
 };
 /// y (+)= x / (1 - p) where the mask keeps x, and 0 elsewhere. Throws UsageError for a bad p. The

@@ -113,15 +113,22 @@ void update(Context& ctx, const char* op, const OptimRun& run, Host&& host, Cuda
 
 }  // namespace
 
-void write_hypers(Context& ctx, const GroupHypers& hypers, Tensor& block) {
+void write_hypers(Context& ctx, std::span<const GroupHypers> hypers, Tensor& blocks) {
   constexpr const char* kOp = "write_hypers";
-  check_block<GroupHypers>(ctx, kOp, block);
+  check(blocks.bytes() == hypers.size_bytes(),
+        "{}: the blocks of {} groups have {} bytes, expected {}",
+        kOp,
+        hypers.size(),
+        blocks.bytes(),
+        hypers.size_bytes());
+  check_device(ctx, kOp, blocks);
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
-      cuda::write_hypers(ctx.cuda().compute(), hypers, reinterpret_cast<GroupHypers*>(block.raw()));
+      cuda::write_hypers(
+          ctx.cuda().compute(), hypers, reinterpret_cast<GroupHypers*>(blocks.raw()));
     return;
   }
-  std::memcpy(block.raw(), &hypers, sizeof(hypers));
+  std::memcpy(blocks.raw(), hypers.data(), hypers.size_bytes());
 }
 
 void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov) {

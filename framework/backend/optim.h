@@ -3,15 +3,16 @@
 #include "framework/backend/step_control.h"
 
 #include <cstdint>
+#include <span>
 
 /// Optimizer updates, each one pass over a run of the flat buffers. What changes from step to step
 /// is read from device memory. Every function throws ShapeError, DTypeError, DeviceError, and
 /// changes nothing at all when `control.found_inf` is set.
 namespace learn::backend {
 
-/// Puts the hyper-parameters of one group into their block, (sizeof(GroupHypers)) u8 in device
-/// memory. Does not wait: the values travel with the launch.
-void write_hypers(Context& ctx, const GroupHypers& hypers, Tensor& block);
+/// Puts the hyper-parameters of all groups into their blocks, (groups, sizeof(GroupHypers)) u8 in
+/// device memory. Does not wait: the values travel with the launch.
+void write_hypers(Context& ctx, std::span<const GroupHypers> hypers, Tensor& blocks);
 
 /// What every update is given: views of one run, all of shape (n).
 struct OptimRun {

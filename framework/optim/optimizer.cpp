@@ -101,10 +101,7 @@ void Optimizer::groups_changed() {
 
 void Optimizer::upload_hypers() {
   if (!hypers_changed_) return;
-  for (std::size_t group = 0; group < hypers_.size(); ++group) {
-    Tensor block = device_hypers_.rows(static_cast<std::int64_t>(group), 1).view({kHypersBytes});
-    backend::write_hypers(store_.context(), hypers_[group], block);
-  }
+  backend::write_hypers(store_.context(), hypers_, device_hypers_);
   hypers_changed_ = false;
 }
 
@@ -136,9 +133,13 @@ std::vector<Optimizer::Run> Optimizer::runs(int group, bool half) const {
   return found;
 }
 
-void Optimizer::step() {
+void Optimizer::prepare() {
   note_freezing();
   upload_hypers();
+}
+
+void Optimizer::step() {
+  prepare();
   for (int group = 0; group < store_.groups(); ++group)
     for (const bool half : {false, true})
       for (const Run& run : runs(group, half)) {

@@ -52,6 +52,9 @@ class Optimizer {
   /// rounded copy in the model. Then `control.step` or `control.skipped` counts up. Frozen
   /// parameters and their state are left alone.
   void step();
+  /// What the host does for a step: sends hyper-parameters that changed, and takes note of what was
+  /// frozen. `step` begins with it; a captured step that is replayed needs it before each replay.
+  void prepare();
 
   /// Hyper-parameters of parameter group `g` of `store().groups()`; changes take effect at the next
   /// step. Throws UsageError for a group that is not there, a value that is negative or not finite,

@@ -68,7 +68,7 @@ struct CastNode final : Node {
 
 struct DropoutNode final : Node {
   backend::DropoutMask mask;
-  explicit DropoutNode(const backend::DropoutMask& m) : mask(m) {}
+  explicit DropoutNode(backend::DropoutMask m) : mask(std::move(m)) {}
   std::string_view name() const override { return "dropout"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
@@ -140,10 +140,10 @@ Var dropout(const Var& x, double p) {
   check<UsageError>(p >= 0 && p < 1, "dropout: the probability must be in [0, 1), not {}", p);
   Tape& tape = x.tape();
   if (!tape.training() || p == 0) return x;
-  const backend::DropoutMask mask{p, tape.batch(), tape.next_random_stream()};
+  backend::DropoutMask mask{p, tape.batch_on_device(), tape.next_random_stream()};
   Tensor y = tape.empty(x.shape(), x.dtype());
   backend::dropout(tape.context(), mask, x.value(), y);
-  return tape.record({x}, y, DropoutNode(mask));
+  return tape.record({x}, y, DropoutNode(std::move(mask)));
 }
 
 Var sum(const Var& x) { return scaled_sum(x, 1); }

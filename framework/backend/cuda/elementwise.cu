@@ -22,12 +22,15 @@ struct Scaled {
 };
 
 struct Dropped {
-  std::uint64_t seed, batch, first_element;
+  std::uint64_t seed, first_element;
+  const std::int64_t* batch;
   std::uint32_t first_kept;
   float factor;
   __device__ float operator()(std::int64_t i, float x) const {
-    const Random4 r =
-        random4(seed, RandomPurpose::dropout, batch, first_element + static_cast<std::uint64_t>(i));
+    const Random4 r = random4(seed,
+                              RandomPurpose::dropout,
+                              static_cast<std::uint64_t>(*batch),
+                              first_element + static_cast<std::uint64_t>(i));
     return (r.v[0] >> 8U) >= first_kept ? x * factor : 0.0F;
   }
 };
@@ -53,7 +56,7 @@ template <class T>
 void dropout(Stream stream,
              std::uint64_t seed,
              double p,
-             std::uint64_t batch,
+             const std::int64_t* batch,
              std::uint64_t random_stream,
              const T* x,
              T* y,
@@ -61,8 +64,8 @@ void dropout(Stream stream,
              std::int64_t n) {
   // uniform01 is the upper 24 bits times 2^-24, so "below p" is a comparison of integers.
   const Dropped f{.seed = seed,
-                  .batch = batch,
                   .first_element = random_stream << 40U,
+                  .batch = batch,
                   .first_kept = static_cast<std::uint32_t>(std::ceil(p * 0x1p24)),
                   .factor = static_cast<float>(1 / (1 - p))};
   map("dropout", stream, mode, n, f, y, x);
@@ -75,7 +78,7 @@ void dropout(Stream stream,
   template void dropout(Stream,                                                   \
                         std::uint64_t,                                            \
                         double,                                                   \
-                        std::uint64_t,                                            \
+                        const std::int64_t*,                                      \
                         std::uint64_t,                                            \
                         const T*,                                                 \
                         T*,                                                       \

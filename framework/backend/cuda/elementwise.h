@@ -13,11 +13,12 @@ template <class T>
 void multiply(Stream stream, const T* a, const T* b, T* y, GradMode mode, std::int64_t n);
 template <class T>
 void scale(Stream stream, const T* x, float factor, T* y, GradMode mode, std::int64_t n);
+/// `batch`: one number in device memory.
 template <class T>
 void dropout(Stream stream,
              std::uint64_t seed,
              double p,
-             std::uint64_t batch,
+             const std::int64_t* batch,
              std::uint64_t random_stream,
              const T* x,
              T* y,

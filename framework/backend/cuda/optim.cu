@@ -166,7 +166,15 @@ void run(const char* name, Stream stream, const OptimArgs<T>& args, const States
          states);
 }
 
-__global__ void write_hypers_kernel(GroupHypers value, GroupHypers* block) { *block = value; }
+constexpr int kHypersPerLaunch = 32;  // 768 bytes of the 4 KiB a launch may carry
+
+struct ManyHypers {
+  GroupHypers value[kHypersPerLaunch];
+};
+
+__global__ void write_hypers_kernel(ManyHypers values, GroupHypers* blocks) {
+  blocks[threadIdx.x] = values.value[threadIdx.x];
+}
 
 }  // namespace
 
@@ -199,8 +207,20 @@ void rmsprop_step(
     run<RmsProp<false, false>>(kName, stream, args, {{square}});
 }
 
-void write_hypers(Stream stream, const GroupHypers& value, GroupHypers* block) {
-  launch("write_hypers", write_hypers_kernel, 1, 1, stream, value, block);
+void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks) {
+  for (std::size_t begin = 0; begin < values.size(); begin += kHypersPerLaunch) {
+    const auto part =
+        values.subspan(begin, std::min<std::size_t>(kHypersPerLaunch, values.size() - begin));
+    ManyHypers many;
+    std::copy(part.begin(), part.end(), many.value);
+    launch("write_hypers",
+           write_hypers_kernel,
+           1,
+           static_cast<int>(part.size()),
+           stream,
+           many,
+           blocks + begin);
+  }
 }
 
 #define LEARN_INSTANTIATE(T)                                            \

@@ -3,6 +3,7 @@
 #include "framework/backend/step_control.h"
 
 #include <cstdint>
+#include <span>
 
 /// The CUDA twin of the optimizers: one pass over a run of the flat buffers, arithmetic in f32.
 /// Learning rates, the step's number and the decision to skip are read from device memory, so
@@ -31,7 +32,8 @@ template <class T>
 void rmsprop_step(
     Stream stream, const OptimArgs<T>& args, float* square, float* mean, float* buffer);
 
-/// *block = value, the value travelling with the launch: the host neither waits nor keeps it.
-void write_hypers(Stream stream, const GroupHypers& value, GroupHypers* block);
+/// blocks[i] = values[i], the values travelling with the launch: the host neither waits nor keeps
+/// them.
+void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks);
 
 }  // namespace learn::backend::cuda
