@@ -1,28 +1,74 @@
 #include "callbacks/terminate_on_nan.h"
 
 #include "framework/backend/cast.h"
+#include "framework/backend/loss_scale.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 #include "framework/tensor/factory.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace learn::callbacks {
+namespace {
 
-void TerminateOnNan::train_begin(Learner&) { terminated_ = false; }
+constexpr std::string_view kAdvice = "Try a lower learning rate, gradient clipping, or fp32";
+
+}  // namespace
+
+void TerminateOnNan::train_begin(Learner& learn) {
+  terminated_ = false;
+  batches_since_look_ = 0;
+  Context& ctx = learn.context();
+  if (ctx.device().is_cpu()) return;
+  if (!seen_.defined()) seen_ = Tensor(ctx.persistent(), {sizeof(StepControl)}, DType::u8);
+  backend::write_control(ctx, {}, seen_);
+}
 
 void TerminateOnNan::backward_begin(Learner& learn) {
+  if (!learn.context().device().is_cpu()) return;
   const TrainState& state = learn.state();
-  const double loss = get(backend::to_host(learn.context(), state.loss.value()), 0);
+  const double loss = get(state.loss.value(), 0);
   if (std::isfinite(loss)) return;
   terminated_ = true;
+  log::warn("[terminate_on_nan] the loss of epoch {}, batch {} is {}: training ends. {}",
+            state.epoch,
+            state.batch_in_pass,
+            loss,
+            kAdvice);
+  learn.cancel(Scope::train);
+}
+
+void TerminateOnNan::backward_end(Learner& learn) {
+  Context& ctx = learn.context();
+  if (ctx.device().is_cpu()) return;
+  const Tensor& loss = learn.state().loss.value();
+  backend::find_non_finite(ctx, loss, learn.optimizer().control());
+  backend::find_non_finite(ctx, loss, seen_);
+}
+
+void TerminateOnNan::batch_end(Learner& learn) {
+  if (!learn.state().training || learn.context().device().is_cpu()) return;
+  if (++batches_since_look_ == kBatchesBetweenLooks) look(learn);
+}
+
+void TerminateOnNan::epoch_end(Learner& learn) {
+  if (batches_since_look_ > 0) look(learn);
+}
+
+void TerminateOnNan::look(Learner& learn) {
+  const Tensor host = backend::to_host(learn.context(), seen_);
+  StepControl seen;
+  std::memcpy(&seen, host.raw(), sizeof(seen));
+  const std::int64_t batches = std::exchange(batches_since_look_, 0);
+  if (seen.found_inf == 0) return;
+  terminated_ = true;
   log::warn(
-      "[terminate_on_nan] the loss of epoch {}, batch {} is {}: training ends. Try a lower "
-      "learning "
-      "rate, gradient clipping, or fp32",
-      state.epoch,
-      state.batch_in_pass,
-      loss);
+      "[terminate_on_nan] a loss among the last {} batches of epoch {} is infinite or NaN; its "
+      "step was skipped: training ends. {}",
+      batches,
+      learn.state().epoch,
+      kAdvice);
   learn.cancel(Scope::train);
 }
 

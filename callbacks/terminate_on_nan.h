@@ -1,23 +1,37 @@
 #pragma once
 #include "framework/learner/callback.h"
+#include "framework/tensor/tensor.h"
 
 #include <cstdint>
 
 namespace learn::callbacks {
 
-/// Ends the training when a batch's loss is infinite or NaN, before its backward pass: nothing of
-/// that batch reaches the weights or the running statistics. Reads the loss at each training batch,
-/// which waits for the device.
+/// Ends the training when a batch's loss is infinite or NaN. Nothing of that batch reaches the
+/// weights or the running statistics.
+///
+/// On the CPU the training ends before that batch's backward pass. On a GPU no batch waits for the
+/// host: the device itself skips the step of such a batch, and the training ends when the host
+/// looks, after `kBatchesBetweenLooks` batches or at the end of the epoch.
 class TerminateOnNan final : public Callback {
  public:
+  static constexpr std::int64_t kBatchesBetweenLooks = 128;
+
   [[nodiscard]] std::string_view name() const override { return "terminate_on_nan"; }
+  [[nodiscard]] bool capturable() const override { return true; }
   void train_begin(Learner& learn) override;
   void backward_begin(Learner& learn) override;
+  void backward_end(Learner& learn) override;
+  void batch_end(Learner& learn) override;
+  void epoch_end(Learner& learn) override;
   /// True if it ended the last fit.
   [[nodiscard]] bool terminated() const noexcept { return terminated_; }
 
  private:
+  void look(Learner& learn);
+
   bool terminated_ = false;
+  Tensor seen_;  // a StepControl block; its found_inf stays once a loss was not finite
+  std::int64_t batches_since_look_ = 0;
 };
 
 }  // namespace learn::callbacks
