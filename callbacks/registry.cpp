@@ -2,6 +2,7 @@
 
 #include "callbacks/checkpointer.h"
 #include "callbacks/csv_logger.h"
+#include "callbacks/cuda_graph.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
@@ -47,6 +48,12 @@ MadeCallback make_gradient_clip(CallbackOptions& options, const RunSettings&) {
   if (by != "norm" && by != "value")
     fail<UsageError>("gradient_clip: by must be norm or value, not '{}'", by);
   return made<GradientClip>(limit, by == "norm" ? ClipBy::norm : ClipBy::value);
+}
+
+MadeCallback make_cuda_graph(CallbackOptions& options, const RunSettings&) {
+  const std::int64_t warm_up = options.integer("warm_up", GraphStep::kWarmUp);
+  options.finish();
+  return made<CudaGraph>(warm_up);
 }
 
 MadeCallback make_gradient_accumulation(CallbackOptions& options, const RunSettings&) {
@@ -186,6 +193,10 @@ void add_training(Registry<CallbackFactory>& registry) {
   registry.add("gradient_accumulation",
                "one update for several batches: batches=N or samples=N",
                {make_gradient_accumulation});
+  registry.add("cuda_graph",
+               "the whole training step as one launch on a CUDA device: warm_up=2 (batches of a "
+               "kind before it is captured)",
+               {make_cuda_graph});
   registry.add("early_stopping",
                "ends training without progress: monitor=valid_loss, patience=1, min_delta=0, "
                "mode=auto|min|max",

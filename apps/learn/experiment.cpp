@@ -1,5 +1,6 @@
 #include "apps/learn/experiment.h"
 
+#include "callbacks/cuda_graph.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
@@ -177,6 +178,7 @@ void Experiment::add_callbacks() {
         callbacks::AccumulateEvery{.batches = options_.accumulate});
   if (options_.clip_norm > 0)
     learn.add<callbacks::GradientClip>(static_cast<float>(options_.clip_norm));
+  if (options_.cuda_graph) learn.add<callbacks::CudaGraph>();
   callbacks::Monitor(options_.monitor).check_known(learn);
   if (options_.patience > 0)
     learn.add<callbacks::EarlyStopping>(callbacks::EarlyStoppingOptions{

@@ -159,6 +159,7 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
     o.loss_scale = text;
   };
   t.text("device", o.device, "auto|cpu|cuda[:N]", "where to train");
+  t.flag("cuda-graph", o.cuda_graph, "run each training step as one launch on a CUDA device");
   t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
   t.integer(
       "seed", o.seed, kNotNegative, "N", "of initial weights, order, augmentation and dropout");

@@ -48,6 +48,7 @@ struct TrainOptions {
   bool flat_master = false;
   std::string loss_scale = "dynamic";
   std::string device = "auto";
+  bool cuda_graph = false;
   std::int64_t threads = 0;
   std::int64_t seed = 42;
   // Run

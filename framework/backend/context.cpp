@@ -49,10 +49,15 @@ Context::Context(const ContextOptions& options) : options_(options) {
     if constexpr (kHaveCuda) cuda_ = std::make_shared<backend::cuda::Runtime>(options.device.index);
   }
   persistent_ = std::make_unique<Arena>("persistent", pages_for(options.device), options.arena);
-  step_ = std::make_unique<Arena>("step", pages_for(options.device), options.arena);
+  step_ = make_step_arena("step");
+  current_step_ = step_.get();
 }
 
 Context::~Context() = default;
+
+std::unique_ptr<Arena> Context::make_step_arena(std::string name) const {
+  return std::make_unique<Arena>(std::move(name), pages_for(options_.device), options_.arena);
+}
 
 backend::cuda::Runtime& Context::cuda() {
   check<DeviceError>(cuda_ != nullptr, "this context runs on {}", options_.device);

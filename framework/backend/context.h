@@ -7,8 +7,10 @@
 #include <any>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <typeindex>
 #include <unordered_map>
+#include <utility>
 
 namespace learn {
 
@@ -47,9 +49,11 @@ class Context {
   /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
   [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }
   /// Activations, their gradients and workspaces of one step.
-  [[nodiscard]] Arena& step() noexcept { return *step_; }
+  [[nodiscard]] Arena& step() noexcept { return *current_step_; }
+  /// One more arena like it, for work whose addresses nobody else may have in between.
+  [[nodiscard]] std::unique_ptr<Arena> make_step_arena(std::string name) const;
   /// Uninitialised memory of the step arena.
-  [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {*step_, shape, dtype}; }
+  [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {step(), shape, dtype}; }
   /// The CUDA side. Throws DeviceError on a CPU context.
   [[nodiscard]] backend::cuda::Runtime& cuda();
 
@@ -63,12 +67,28 @@ class Context {
   }
 
  private:
+  friend class StepArenaScope;
   ContextOptions options_;
   std::unique_ptr<ThreadPool> threads_;
   std::shared_ptr<backend::cuda::Runtime> cuda_;
   std::unique_ptr<Arena> persistent_;
   std::unique_ptr<Arena> step_;
+  Arena* current_step_ = nullptr;
   std::unordered_map<std::type_index, std::any> caches_;
+};
+
+/// While it lives, a context's `step()` is another arena.
+class StepArenaScope {
+ public:
+  StepArenaScope(Context& ctx, Arena& arena)
+      : ctx_(ctx), before_(std::exchange(ctx.current_step_, &arena)) {}
+  ~StepArenaScope() { ctx_.current_step_ = before_; }
+  StepArenaScope(const StepArenaScope&) = delete;
+  StepArenaScope& operator=(const StepArenaScope&) = delete;
+
+ private:
+  Context& ctx_;
+  Arena* before_;
 };
 
 /// Physical cores this process may use, at least 1.

@@ -153,6 +153,10 @@ class Learner {
   void sync_step_clock();
   /// How the body of a training batch is run; `EagerStep` unless told otherwise. Never null.
   void set_step_runner(std::unique_ptr<StepRunner> runner);
+  /// For a StepRunner: the body of the running batch has come to its end, optimizer step included.
+  [[nodiscard]] bool stepped() const noexcept { return stepped_ && !cancelled_; }
+  /// For a StepRunner that did the body's work without running it: what that left.
+  void adopt_step(const Tensor& pred, const Tensor& loss);
 
   /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
   void split(const std::vector<std::string>& boundaries);
@@ -160,6 +164,8 @@ class Learner {
   void freeze() { freeze_to(-1); }
   void unfreeze() { freeze_to(0); }
 
+  /// The handler that is running, in words: "'gradient_clip' at step_begin".
+  [[nodiscard]] std::string asking() const;
   /// The callbacks an event reaches, in the order they run. `explain` prints the loop from the same
   /// table.
   [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
@@ -193,11 +199,11 @@ class Learner {
   void run(Scope scope, FunctionRef<void()> body);
   void require_idle(std::string_view what) const;
   void drive(Activity activity, FunctionRef<void()> body);
-  [[nodiscard]] std::string asking() const;
 
   // Passes and batches (loop.cpp).
   void train_pass();
   void train_batch();
+  void forget_attempt();
   void train_step();
   void zero_unused_gradients();
   void settle(Scope scope);

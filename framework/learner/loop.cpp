@@ -32,6 +32,7 @@ void Learner::train_pass() {
 }
 
 void Learner::train_batch() {
+  if (forward_ran_) forget_attempt();
   forward_ran_ = true;
   tape_.reset({.mode = ForwardMode::train,
                .grad = true,
@@ -51,6 +52,26 @@ void Learner::train_batch() {
   emit(Event::backward_end);
   if (cancelled_ || skipped_ || state_.deferred) return;
   run(Scope::step, [&] { train_step(); });
+}
+
+/// A StepRunner may run the body again after an attempt that threw.
+void Learner::forget_attempt() {
+  while (open_.back() != Scope::batch) open_.pop_back();
+  running_ = {};
+  state_.seed = {};
+  state_.deferred = false;
+  seeder_ = nullptr;
+  unscaler_ = nullptr;
+  skipped_ = false;
+  stepped_ = false;
+}
+
+void Learner::adopt_step(const Tensor& pred, const Tensor& loss) {
+  tape_.reset({.mode = ForwardMode::eval, .grad = false});
+  state_.pred = tape_.input(pred);
+  state_.loss = tape_.input(loss);
+  forward_ran_ = true;
+  stepped_ = true;
 }
 
 void Learner::train_step() {

@@ -48,11 +48,13 @@ TEST_CASE("the written configuration gives the same options again") {
                         {"warmup", "0.3"},
                         {"precision", "fp16"},
                         {"flat-master", "true"},
+                        {"cuda-graph", "true"},
                         {"loss-scale", "512"}});
   write_file_atomically(config, write_config(first.table, "train"));
   const Resolved second(Values{{"config", config}});
   CHECK(write_config(second.table, "train") == write_config(first.table, "train"));
   CHECK(second.options.callbacks.size() == 2);
+  CHECK(second.options.cuda_graph);
   CHECK(second.options.lr.size() == 2);
 }
 

@@ -1,0 +1,70 @@
+#include "callbacks/cuda_graph.h"
+
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <set>
+
+namespace learn::callbacks {
+namespace {
+
+/// The events of a step's body, which a replay does not emit.
+constexpr std::array kInsideTheStep{Event::loss_begin,
+                                    Event::backward_begin,
+                                    Event::backward_end,
+                                    Event::step_begin,
+                                    Event::step_end};
+
+/// Names of the callbacks that need the host there, in words; empty if there are none.
+std::string in_the_way(const Learner& learn) {
+  std::string names;
+  std::set<const Callback*> seen;
+  for (const Event event : kInsideTheStep)
+    for (const Callback* callback : learn.listeners(event)) {
+      if (callback->capturable() || !seen.insert(callback).second) continue;
+      names +=
+          fmt::format("{}'{}' at {}", names.empty() ? "" : ", ", callback->name(), name_of(event));
+    }
+  return names;
+}
+
+}  // namespace
+
+CudaGraph::CudaGraph(std::int64_t warm_up) : warm_up_(warm_up) {
+  check<UsageError>(
+      warm_up >= 1, "cuda_graph: at least 1 batch must warm up before a capture, not {}", warm_up);
+}
+
+void CudaGraph::train_begin(Learner& learn) {
+  counts_ = {};
+  if (!learn.context().device().is_cuda()) {
+    log::warn("[cuda_graph] the training step is not captured: it runs on {}",
+              learn.context().device());
+    return;
+  }
+  const std::string names = in_the_way(learn);
+  if (!names.empty()) {
+    log::warn("[cuda_graph] the training step is not captured: the host is needed by {}", names);
+    return;
+  }
+  learn.set_step_runner(std::make_unique<GraphStep>(learn.context(), counts_, warm_up_));
+}
+
+void CudaGraph::train_end(Learner& learn) {
+  learn.set_step_runner(std::make_unique<EagerStep>());
+  log::debug("[cuda_graph] {} batches replayed, {} graphs of {} operations, {} batches eager",
+             counts_.replayed,
+             counts_.captured,
+             counts_.operations,
+             counts_.eager);
+}
+
+void CudaGraph::error(Learner& learn, const std::exception&) {
+  learn.set_step_runner(std::make_unique<EagerStep>());
+}
+
+}  // namespace learn::callbacks

@@ -1,0 +1,78 @@
+#pragma once
+#include "framework/backend/captured_work.h"
+#include "framework/learner/step_runner.h"
+#include "framework/nn/param_store.h"
+#include "framework/tensor/batch.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace learn {
+
+/// What a GraphStep did.
+struct GraphStepCounts {
+  std::int64_t eager = 0;      ///< batches whose operations were enqueued one by one
+  std::int64_t captured = 0;   ///< graphs made, each done once when it was made
+  std::int64_t replayed = 0;   ///< batches that were one launch
+  std::size_t operations = 0;  ///< kernels, copies and fills in the newest graph
+};
+
+/// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch
+/// whose x and y lie where an earlier one's did, with the same shapes and dtypes, is a replay. The
+/// first `warm_up` batches of each such kind run eagerly, so that memory, plans and handles are
+/// there; the next is captured. All of them work in an arena of their own, so that nobody else has
+/// their addresses in between.
+///
+/// What changes from step to step lies in device memory: hyper-parameters, the control block and
+/// the batch's number, which are sent before each replay. Handlers of the events inside the body
+/// are not called in a replay. A change in what is trained drops all graphs. A capture that fails
+/// is logged once, and the rest runs eagerly.
+class GraphStep final : public StepRunner {
+ public:
+  static constexpr std::int64_t kWarmUp = 2;
+  /// Graphs that are kept. Batches at more addresses than that are not worth capturing.
+  static constexpr std::size_t kMostGraphs = 16;
+
+  /// Counts into `counts`, which must outlive it. Throws DeviceError for a context on the CPU.
+  GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up = kWarmUp);
+  void run(Learner& learn, FunctionRef<void()> body) override;
+
+ private:
+  /// Where an operand lies and what it is.
+  struct Place {
+    const std::byte* at = nullptr;
+    Shape shape{};
+    DType dtype = DType::f32;
+    bool operator==(const Place&) const = default;
+  };
+  /// One kind of batch.
+  struct Kind {
+    Place x, y;
+    std::int64_t warm_ups = 0;
+    std::optional<backend::CapturedWork> work{};
+    Tensor pred{}, loss{};  ///< what the work leaves; held, so that they keep their addresses
+  };
+
+  [[nodiscard]] static Place place_of(const Tensor& operand);
+  [[nodiscard]] Kind* kind_of(const Batch& batch);
+  void forget_if_training_changed(const nn::ParamStore& params);
+  void run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body);
+  void capture(Kind& kind, Learner& learn, FunctionRef<void()> body);
+  void replay(const Kind& kind, Learner& learn);
+  void give_up(std::string_view why);
+
+  Context& ctx_;
+  GraphStepCounts& counts_;
+  std::int64_t warm_up_;
+  std::unique_ptr<Arena> arena_;
+  std::vector<Kind> kinds_;
+  std::vector<bool> trained_;  // parameter by parameter
+  bool given_up_ = false;
+};
+
+}  // namespace learn

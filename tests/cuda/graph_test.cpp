@@ -1,0 +1,316 @@
+// The whole step as one CUDA graph, beside the same training without it: the same bits.
+#include "callbacks/cuda_graph.h"
+#include "callbacks/gradient_clip.h"
+#include "callbacks/lambda.h"
+#include "callbacks/mixed_precision.h"
+#include "callbacks/recorder.h"
+#include "callbacks/terminate_on_nan.h"
+#include "data/loader.h"
+#include "data/registry.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/fill.h"
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+#include "framework/optim/adam.h"
+#include "models/registry.h"
+#include "tests/support/memory_state.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+constexpr int kBatches = 4;  // of four pictures, the last one of two
+
+using Prepare = std::function<void(Learner&)>;
+
+struct Recipe {
+  std::string model = "small";
+  double dropout = 0;
+  int epochs = 4;
+  bool resident = true;  ///< pictures on the device, or uploaded batch by batch
+  Prepare prepare = [](Learner&) {};
+};
+
+/// Everything a training leaves behind.
+struct Trained {
+  test::MemoryState state;
+  std::vector<double> losses;
+  double valid_loss = 0;
+  StepControl control;
+  GraphStepCounts counts;
+};
+
+class Training {
+ public:
+  explicit Training(const Recipe& recipe)
+      : ctx_({.device = Device::cuda()}),
+        pictures_(data::load("synthetic10", {.train_limit = 14, .valid_limit = 5})),
+        stats_(data::measure(pictures_.train)),
+        batches_(ctx_,
+                 pictures_.train,
+                 {.batch_size = 4,
+                  .shuffle = true,
+                  .normalization = stats_,
+                  .transforms = data::augmentation("basic", 32, 32),
+                  .resident = recipe.resident}),
+        valid_(ctx_, pictures_.valid, {.batch_size = 5, .normalization = stats_}),
+        learn_(ctx_,
+               models::make_model(recipe.model, {.width = 4, .dropout = recipe.dropout}),
+               batches_,
+               &valid_,
+               {.optimizer = optim::adamw({.weight_decay = 0.01F})}),
+        recorder_(learn_.add<callbacks::Recorder>()) {
+    recipe.prepare(learn_);
+  }
+
+  Learner& learner() { return learn_; }
+  void fit(int epochs) { learn_.fit_one_cycle(epochs, {0.01F}); }
+
+  Trained result() {
+    Trained out;
+    test::Save save(ctx_, out.state);
+    learn_.params().visit_state(save);
+    learn_.optimizer().visit_state(save);
+    for (const callbacks::BatchRecord& batch : recorder_.batches(learn_))
+      out.losses.push_back(batch.loss);
+    out.valid_loss = learn_.state().valid_loss;
+    out.control = learn_.optimizer().read_control();
+    if (const auto* graph = learn_.find<callbacks::CudaGraph>()) out.counts = graph->counts();
+    return out;
+  }
+
+ private:
+  Context ctx_;
+  data::DataPair pictures_;
+  data::Normalization stats_;
+  data::Loader batches_, valid_;
+  Learner learn_;
+  callbacks::Recorder& recorder_;
+};
+
+Trained train(const Recipe& recipe, bool graph) {
+  Training training(recipe);
+  if (graph) training.learner().add<callbacks::CudaGraph>();
+  training.fit(recipe.epochs);
+  return training.result();
+}
+
+void check_same_bits(const Trained& graph, const Trained& eager) {
+  REQUIRE(graph.losses.size() == eager.losses.size());
+  for (std::size_t i = 0; i < eager.losses.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::bit_cast<std::uint64_t>(graph.losses[i]) ==
+          std::bit_cast<std::uint64_t>(eager.losses[i]));  // a NaN too
+  }
+  CHECK(graph.valid_loss == eager.valid_loss);
+  CHECK(graph.state.integers == eager.state.integers);
+  CHECK(graph.state.reals == eager.state.reals);
+  REQUIRE(graph.state.tensors.size() == eager.state.tensors.size());
+  for (const auto& [name, tensor] : eager.state.tensors) {
+    CAPTURE(name);
+    const Tensor& other = graph.state.tensors.at(name);
+    REQUIRE(other.bytes() == tensor.bytes());
+    CHECK(std::memcmp(other.raw(), tensor.raw(), tensor.bytes()) == 0);
+  }
+}
+
+/// Both ways; returns what the graphs did.
+Trained check_graph_equals_eager(const Recipe& recipe) {
+  const Trained eager = train(recipe, false);
+  Trained graph = train(recipe, true);
+  check_same_bits(graph, eager);
+  return graph;
+}
+
+/// Most batches are replays. Where x is made anew for each batch it may lie elsewhere until the
+/// arena has grown to its size, which makes one more kind or two.
+void check_replayed(const GraphStepCounts& counts, int epochs) {
+  CHECK(counts.captured >= 2);
+  CHECK(counts.captured <= 4);
+  CHECK(counts.replayed > counts.captured);
+  CHECK(counts.eager + counts.captured + counts.replayed == kBatches * epochs);
+}
+
+/// Two kinds of batches, each warmed up twice and captured once; the others are replays.
+void check_two_graphs(const GraphStepCounts& counts, int epochs) {
+  CHECK(counts.captured == 2);
+  CHECK(counts.eager == 2 * GraphStep::kWarmUp);
+  CHECK(counts.replayed == kBatches * epochs - counts.captured - counts.eager);
+  CHECK(counts.operations > 10);
+}
+
+/// What was logged while it lived.
+class LogFile {
+ public:
+  LogFile() { log::set_file(path().string()); }
+  ~LogFile() { log::set_file(""); }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+  [[nodiscard]] std::string text() const {
+    log::flush();
+    std::ostringstream all;
+    all << std::ifstream(path()).rdbuf();
+    return all.str();
+  }
+
+ private:
+  [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "run.log"; }
+  TemporaryFolder folder_;
+};
+
+std::size_t count_of(const std::string& text, const std::string& wanted) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
+    ++count;
+  return count;
+}
+
+/// Says that it only enqueues work, and does something else at one event.
+class Pretender final : public Callback {
+ public:
+  explicit Pretender(std::function<void(Learner&)> action) : action_(std::move(action)) {}
+  [[nodiscard]] std::string_view name() const override { return "pretender"; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  void backward_end(Learner& learn) override { action_(learn); }
+
+ private:
+  std::function<void(Learner&)> action_;
+};
+
+}  // namespace
+
+TEST_CASE("a replayed f16 step is the eager one, with a short last batch and forced overflows") {
+  const Recipe recipe{.prepare = [](Learner& learn) {
+    learn.add<callbacks::GradientClip>(1.0F);
+    // Overflows at first, then every other step while it grows: replays skip and do not.
+    callbacks::to_fp16(
+        learn, {.loss_scale = 16777216.0F, .scaling = {.factor = 64, .growth_interval = 2}});
+  }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  check_replayed(graph.counts, recipe.epochs);
+  CHECK(graph.control.skipped > 2);
+  CHECK(graph.control.step > 4);
+}
+
+TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {
+  const Recipe recipe{.model = "mlp", .dropout = 0.5};
+  check_two_graphs(check_graph_equals_eager(recipe).counts, recipe.epochs);
+}
+
+TEST_CASE("batches that are uploaded one by one are replayed too") {
+  const Recipe recipe{.resident = false};
+  check_replayed(check_graph_equals_eager(recipe).counts, recipe.epochs);
+}
+
+TEST_CASE("step memory that others hold while a graph runs is not the graph's") {
+  Tensor held;
+  std::int64_t checked = 0;
+  const auto hold = [&](Learner& l) {
+    // Not in the batches that were captured, so that their addresses would be free to take.
+    if (!l.state().training || l.state().epoch < 3) return;
+    held = l.context().empty({1 << 18}, DType::f32);
+    backend::fill(l.context(), held, 7);
+  };
+  const auto look = [&](Learner& l) {
+    if (!held.defined()) return;
+    const Tensor host = backend::to_host(l.context(), held);
+    for (const float value : host.span<float>()) REQUIRE(value == 7.0F);
+    held = {};
+    ++checked;
+  };
+  const Recipe recipe{.prepare = [&](Learner& learn) {
+    callbacks::on(learn, Event::batch_begin, hold);
+    callbacks::on(learn, Event::batch_end, look);
+  }};
+  check_two_graphs(train(recipe, true).counts, recipe.epochs);
+  CHECK(checked == kBatches);
+}
+
+TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
+  const Recipe recipe{.epochs = 4, .prepare = [](Learner& learn) {
+                        callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
+                          if (l.state().epoch == 2) l.params().slot(0).trainable = false;
+                        });
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);  // of the three full batches of two epochs, twice
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("a callback that needs the host keeps the step eager, and one warning names it") {
+  const Recipe recipe{.epochs = 1, .prepare = [](Learner& learn) {
+                        callbacks::on(
+                            learn, Event::step_begin, [](Learner&) {}, "watcher");
+                      }};
+  const LogFile log;
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured + graph.counts.replayed + graph.counts.eager == 0);
+  CHECK(count_of(log.text(), "[cuda_graph]") == 1);
+  CHECK(count_of(log.text(), "the host is needed by 'watcher' at step_begin") == 1);
+}
+
+TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
+  const Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) {
+                        learn.add<Pretender>([](Learner& l) {
+                          static_cast<void>(backend::to_host(l.context(), l.state().loss.value()));
+                        });
+                      }};
+  const LogFile log;
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 0);
+  CHECK(graph.counts.eager == std::int64_t{2} * kBatches);
+  CHECK(count_of(log.text(), "the training step is not captured: ") == 1);
+  CHECK(count_of(log.text(), "('pretender' at backward_end) waits for the device") == 1);
+}
+
+TEST_CASE("a loss that is not finite skips its step on the device, and ends the training") {
+  const auto spoil = [](Learner& learn) {
+    learn.add<callbacks::TerminateOnNan>();
+    callbacks::on(learn, Event::batch_begin, [](Learner& l) {
+      // The eleventh batch, which is a replay, and the one after it, which is not to go on from
+      // NaN.
+      if (l.state().batch_clock == 10 && l.state().training)
+        backend::fill(l.context(), l.state().batch.x, std::numeric_limits<double>::quiet_NaN());
+    });
+  };
+  const Recipe recipe{.epochs = 5, .prepare = spoil};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.replayed > 0);
+  CHECK(graph.losses.size() == 12);  // to the end of the epoch
+  CHECK(std::isnan(graph.losses[10]));
+  CHECK(std::isfinite(graph.losses[11]));
+  CHECK(graph.control.step == 11);
+  CHECK(graph.control.skipped == 1);
+  CHECK(std::isfinite(graph.valid_loss));
+}
+
+TEST_CASE("a throw under capture leaves the learner usable") {
+  bool armed = true;
+  int calls = 0;
+  const Recipe recipe{.prepare = [&](Learner& learn) {
+    learn.add<Pretender>([&](Learner&) {
+      if (armed && ++calls == GraphStep::kWarmUp + 1) throw std::runtime_error("under capture");
+    });
+  }};
+  Training training(recipe);
+  training.learner().add<callbacks::CudaGraph>();
+  CHECK_THROWS_WITH_AS(training.fit(1), "under capture", std::runtime_error);
+  CHECK(calls == GraphStep::kWarmUp + 1);
+  armed = false;
+  training.fit(recipe.epochs);
+  check_two_graphs(training.result().counts, recipe.epochs);
+}
