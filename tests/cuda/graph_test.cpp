@@ -33,14 +33,14 @@ using namespace learn;
 
 namespace {
 
-constexpr int kBatches = 4;  // of four pictures, the last one of two
+constexpr std::int64_t kBatches = 4;  // of four pictures, the last one of two
 
 using Prepare = std::function<void(Learner&)>;
 
 struct Recipe {
   std::string model = "small";
   double dropout = 0;
-  int epochs = 4;
+  std::int64_t epochs = 4;
   bool resident = true;  ///< pictures on the device, or uploaded batch by batch
   Prepare prepare = [](Learner&) {};
 };
@@ -78,7 +78,7 @@ class Training {
   }
 
   Learner& learner() { return learn_; }
-  void fit(int epochs) { learn_.fit_one_cycle(epochs, {0.01F}); }
+  void fit(std::int64_t epochs) { learn_.fit_one_cycle(epochs, {0.01F}); }
 
   Trained result() {
     Trained out;
@@ -120,11 +120,11 @@ void check_same_bits(const Trained& graph, const Trained& eager) {
   CHECK(graph.state.integers == eager.state.integers);
   CHECK(graph.state.reals == eager.state.reals);
   REQUIRE(graph.state.tensors.size() == eager.state.tensors.size());
-  for (const auto& [name, tensor] : eager.state.tensors) {
-    CAPTURE(name);
-    const Tensor& other = graph.state.tensors.at(name);
-    REQUIRE(other.bytes() == tensor.bytes());
-    CHECK(std::memcmp(other.raw(), tensor.raw(), tensor.bytes()) == 0);
+  for (const auto& entry : eager.state.tensors) {
+    CAPTURE(entry.first);
+    const Tensor& other = graph.state.tensors.at(entry.first);
+    REQUIRE(other.bytes() == entry.second.bytes());
+    CHECK(std::memcmp(other.raw(), entry.second.raw(), other.bytes()) == 0);
   }
 }
 
@@ -138,7 +138,7 @@ Trained check_graph_equals_eager(const Recipe& recipe) {
 
 /// Most batches are replays. Where x is made anew for each batch it may lie elsewhere until the
 /// arena has grown to its size, which makes one more kind or two.
-void check_replayed(const GraphStepCounts& counts, int epochs) {
+void check_replayed(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.captured >= 2);
   CHECK(counts.captured <= 4);
   CHECK(counts.replayed > counts.captured);
@@ -146,7 +146,7 @@ void check_replayed(const GraphStepCounts& counts, int epochs) {
 }
 
 /// Two kinds of batches, each warmed up twice and captured once; the others are replays.
-void check_two_graphs(const GraphStepCounts& counts, int epochs) {
+void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.captured == 2);
   CHECK(counts.eager == 2 * GraphStep::kWarmUp);
   CHECK(counts.replayed == kBatches * epochs - counts.captured - counts.eager);
@@ -272,7 +272,7 @@ TEST_CASE("a callback that waits for the device in spite of its word keeps the s
   const LogFile log;
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.captured == 0);
-  CHECK(graph.counts.eager == std::int64_t{2} * kBatches);
+  CHECK(graph.counts.eager == 2 * kBatches);
   CHECK(count_of(log.text(), "the training step is not captured: ") == 1);
   CHECK(count_of(log.text(), "('pretender' at backward_end) waits for the device") == 1);
 }
