@@ -152,6 +152,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle,
           kernel.name,
           [module = host->module, &kernel, shape, bytes = copy_arguments(kernel, arguments)] {
             run_grid(*module, kernel, shape, bytes);
+            ++kernel.traffic.launches;
+            kernel.traffic.threads += std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z *
+                                      shape.block.x * shape.block.y * shape.block.z;
           });
   return cudaSuccess;
 }

@@ -122,6 +122,8 @@ std::byte* Block::global(const Warp& warp,
                       range.end - range.begin));
   }
   if (!is_device(p)) return p;  // pinned host memory
+  if (access != Access::write) kernel_.traffic.read += n;
+  if (access == Access::write || access == Access::atomic) kernel_.traffic.written += n;
 
   auto* const written = p + written_offset();
   if (access == Access::write) {

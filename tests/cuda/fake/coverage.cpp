@@ -31,19 +31,37 @@ void write_kernel(std::FILE* file, const PtxModule& module, const Kernel& kernel
                  static_cast<unsigned long long>(count));
 }
 
+void write_traffic(std::FILE* file, const PtxModule&, const Kernel& kernel) {
+  const auto [launches, threads, read, written] = kernel.traffic;
+  std::fprintf(file,
+               "%s %llu %llu %llu %llu\n",
+               kernel.name.c_str(),
+               static_cast<unsigned long long>(launches),
+               static_cast<unsigned long long>(threads),
+               static_cast<unsigned long long>(read),
+               static_cast<unsigned long long>(written));
+}
+
+using Write = void (*)(std::FILE*, const PtxModule&, const Kernel&);
+
+/// Appends what `write` has to say of each kernel to the file that a variable names, if one does.
+void write_all(const char* variable, Write write) {
+  const char* const path = std::getenv(variable);
+  if (path == nullptr) return;
+  std::FILE* const file = std::fopen(path, "a");
+  if (file == nullptr) return;
+  for (const PtxModule* module : modules())
+    for (const auto& [name, kernel] : module->read_kernels()) write(file, *module, *kernel);
+  std::fclose(file);
+}
+
 struct AtExit {
   AtExit() = default;
   AtExit(const AtExit&) = delete;
   AtExit& operator=(const AtExit&) = delete;
   ~AtExit() {
-    const char* const path = std::getenv("FAKE_CUDA_COVERAGE");
-    if (path == nullptr) return;
-    std::FILE* const file = std::fopen(path, "a");
-    if (file == nullptr) return;
-    for (const PtxModule* module : modules())
-      for (const auto& [name, kernel] : module->read_kernels())
-        write_kernel(file, *module, *kernel);
-    std::fclose(file);
+    write_all("FAKE_CUDA_COVERAGE", write_kernel);
+    write_all("FAKE_CUDA_TRAFFIC", write_traffic);
   }
 } at_exit;
 

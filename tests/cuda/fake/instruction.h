@@ -106,6 +106,15 @@ struct SpecialPlane {
   Special which = Special::tid_x;
 };
 
+/// What the launches of a kernel moved.
+struct Traffic {
+  std::uint64_t launches = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t read =
+      0;  ///< bytes of global memory, as the instructions asked for them: no caches
+  std::uint64_t written = 0;
+};
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
@@ -126,6 +135,7 @@ struct Kernel {
   int global_granule = 16;  ///< the smallest access to global memory: what the race check resolves
   int shared_granule = 16;
   mutable std::vector<std::uint64_t> executed;  ///< per instruction, for coverage
+  mutable Traffic traffic;
 };
 
 /// Addresses of generic pointers: shared and local memory have windows no allocation can lie in.
