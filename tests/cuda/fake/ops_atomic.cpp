@@ -1,54 +1,16 @@
 // atom and red, on global and shared memory.
 #include "tests/cuda/fake/block.h"
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
 #include "tests/cuda/fake/ops_memory.h"
 #include "tests/cuda/fake/rounding.h"
 
-#include <algorithm>
 #include <cstring>
+#include <functional>
 
 namespace fakecuda {
 namespace {
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>)
-      return a + b;
-    else
-      return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
-  }
-};
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
-struct And {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a & b;
-  }
-};
-struct Or {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a | b;
-  }
-};
-struct Xor {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a ^ b;
-  }
-};
 struct Exchange {
   template <class T>
   T operator()(T, T b) const {
@@ -128,9 +90,9 @@ void compare_and_swap(Warp& warp, const Instruction& instruction, std::uint32_t 
 Handler add_handler(Decoding& d) {
   switch (d.type()) {
     case Type::f32:
-      return atomic<float, Add>;
+      return atomic<float, std::plus<>>;
     case Type::f64:
-      return atomic<double, Add>;
+      return atomic<double, std::plus<>>;
     case Type::f16:
       return d.take("noftz") ? atomic<std::uint16_t, AddHalf> : nullptr;
     case Type::bf16:
@@ -140,24 +102,24 @@ Handler add_handler(Decoding& d) {
     case Type::bf16x2:
       return d.take("noftz") ? atomic<std::uint32_t, Pairwise<AddBFloat>> : nullptr;
     default:
-      return for_integer(d.type(), []<class T>() -> Handler { return atomic<T, Add>; });
+      return for_integer(d.type(), []<class T>() -> Handler { return atomic<T, integer::Add>; });
   }
 }
 
 template <class F>
-Handler integer(Decoding& d) {
+Handler on_integers(Decoding& d) {
   if (bytes_of(d.type()) < 4) return nullptr;
   return for_integer(d.type(), []<class T>() -> Handler { return atomic<T, F>; });
 }
 
 Handler operation(Decoding& d) {
   if (d.take("add")) return add_handler(d);
-  if (d.take("min")) return integer<Min>(d);
-  if (d.take("max")) return integer<Max>(d);
-  if (d.take("and")) return integer<And>(d);
-  if (d.take("or")) return integer<Or>(d);
-  if (d.take("xor")) return integer<Xor>(d);
-  if (d.take("exch")) return integer<Exchange>(d);
+  if (d.take("min")) return on_integers<integer::Min>(d);
+  if (d.take("max")) return on_integers<integer::Max>(d);
+  if (d.take("and")) return on_integers<integer::And>(d);
+  if (d.take("or")) return on_integers<integer::Or>(d);
+  if (d.take("xor")) return on_integers<integer::Xor>(d);
+  if (d.take("exch")) return on_integers<Exchange>(d);
   if (d.take("inc")) return d.type() == Type::u32 ? atomic<std::uint32_t, Increment> : nullptr;
   if (d.take("dec")) return d.type() == Type::u32 ? atomic<std::uint32_t, Decrement> : nullptr;
   if (d.take("cas"))

@@ -1,4 +1,5 @@
 // Logic, shifts, bit fields, byte permutation.
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
 
 #include <bit>
@@ -6,24 +7,6 @@
 namespace fakecuda {
 namespace {
 
-struct And {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a & b;
-  }
-};
-struct Or {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a | b;
-  }
-};
-struct Xor {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a ^ b;
-  }
-};
 struct Not {
   template <class T>
   T operator()(T a) const {
@@ -209,9 +192,9 @@ Handler decode_bits(Decoding& d) {
   const std::string_view opcode = d.opcode();
   const Type type = d.type();
   if (type == Type::pred || is_float(type) || d.types() != 1) return nullptr;
-  if (opcode == "and") return logic<And>(d);
-  if (opcode == "or") return logic<Or>(d);
-  if (opcode == "xor") return logic<Xor>(d);
+  if (opcode == "and") return logic<integer::And>(d);
+  if (opcode == "or") return logic<integer::Or>(d);
+  if (opcode == "xor") return logic<integer::Xor>(d);
   if (opcode == "not") {
     same_width(d, 1, bytes_of(type));
     return for_bits(type, []<class T>() -> Handler { return unary<T, T, Not>; });

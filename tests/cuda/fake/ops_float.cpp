@@ -1,5 +1,6 @@
 // f32 and f64. Approximate functions are computed in double and rounded once: nearer to the true
 // value than the hardware's, which tests must allow for.
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
 #include "tests/cuda/fake/rounding.h"
 
@@ -86,30 +87,6 @@ struct Cos {
 };
 struct Tanh {
   float operator()(float a) const { return static_cast<float>(std::tanh(static_cast<double>(a))); }
-};
-/// Of a NaN and a number the number; -0 is less than +0.
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a < b || (a == b && std::signbit(a)) ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a > b || (a == b && std::signbit(b)) ? a : b;
-  }
-};
-template <class F>
-struct WithNan {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a != a || b != b ? std::numeric_limits<T>::quiet_NaN() : F{}(a, b);
-  }
 };
 /// The sign of the first operand on the second.
 struct CopySign {
@@ -211,7 +188,7 @@ Handler bitwise(Decoding& d) {
 
 template <class F>
 Handler extremum(Decoding& d) {
-  return d.take("NaN") ? exact<2, WithNan<F>>(d) : exact<2, F>(d);
+  return d.take("NaN") ? exact<2, floating::WithNan<F>>(d) : exact<2, F>(d);
 }
 
 }  // namespace
@@ -228,8 +205,8 @@ Handler decode_float(Decoding& d) {
     if (!d.take("approx")) d.take("full");
     return exact<2, Div>(d);
   }
-  if (opcode == "min") return extremum<Min>(d);
-  if (opcode == "max") return extremum<Max>(d);
+  if (opcode == "min") return extremum<floating::Min>(d);
+  if (opcode == "max") return extremum<floating::Max>(d);
   if (opcode == "neg") return bitwise<1, Neg>(d);
   if (opcode == "abs") return bitwise<1, Abs>(d);
   if (opcode == "copysign") return bitwise<2, CopySign>(d);

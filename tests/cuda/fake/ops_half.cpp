@@ -1,4 +1,5 @@
 // f16, bf16 and their pairs: each result is the exact value rounded once.
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
 #include "tests/cuda/fake/rounding.h"
 
@@ -33,24 +34,6 @@ struct Fma {
     if (!std::isfinite(product) || !std::isfinite(c)) return product + c;
     return fma_odd(a, b, c);
   }
-};
-struct Min {
-  double operator()(float a, float b) const {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a < b || (a == b && std::signbit(a)) ? a : b;
-  }
-};
-struct Max {
-  double operator()(float a, float b) const {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a > b || (a == b && std::signbit(b)) ? a : b;
-  }
-};
-template <class F>
-struct WithNan {
-  double operator()(float a, float b) const { return a != a || b != b ? NAN : F{}(a, b); }
 };
 struct Exp2 {
   double operator()(float a) const { return std::exp2(static_cast<double>(a)); }
@@ -114,7 +97,7 @@ Handler arithmetic(Decoding& d) {
 }
 template <class F>
 Handler extremum(Decoding& d) {
-  return d.take("NaN") ? arithmetic<2, WithNan<F>>(d) : arithmetic<2, F>(d);
+  return d.take("NaN") ? arithmetic<2, floating::WithNan<F>>(d) : arithmetic<2, F>(d);
 }
 template <class F>
 Handler sign(Decoding& d) {
@@ -134,8 +117,8 @@ Handler decode_half(Decoding& d) {
   if (opcode == "sub") return arithmetic<2, Sub>(d);
   if (opcode == "mul") return arithmetic<2, Mul>(d);
   if (opcode == "fma") return arithmetic<3, Fma>(d);
-  if (opcode == "min") return extremum<Min>(d);
-  if (opcode == "max") return extremum<Max>(d);
+  if (opcode == "min") return extremum<floating::Min>(d);
+  if (opcode == "max") return extremum<floating::Max>(d);
   if (opcode == "neg") return sign<NegBits>(d);
   if (opcode == "abs") return sign<AbsBits>(d);
   if (opcode == "ex2" && d.take("approx")) {

@@ -1,8 +1,6 @@
 // Integer arithmetic: add sub mul mad div rem min max neg abs sad.
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
-
-#include <algorithm>
-#include <limits>
 
 namespace fakecuda {
 namespace {
@@ -38,12 +36,6 @@ struct Twice<std::int64_t> {
 template <class T>
 using TwiceT = typename Twice<T>::Type;
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
-  }
-};
 struct Sub {
   template <class T>
   T operator()(T a, T b) const {
@@ -77,25 +69,13 @@ struct MadLow {
 struct MadHigh {
   template <class T>
   T operator()(T a, T b, T c) const {
-    return Add{}(MulHigh{}(a, b), c);
+    return integer::Add{}(MulHigh{}(a, b), c);
   }
 };
 struct MadWide {
   template <class T, class W>
   W operator()(T a, T b, W c) const {
-    return Add{}(static_cast<W>(MulWide{}(a, b)), c);
-  }
-};
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
+    return integer::Add{}(static_cast<W>(MulWide{}(a, b)), c);
   }
 };
 struct Neg {
@@ -167,10 +147,10 @@ Handler one_source(Decoding& d) {
 Handler decode_integer(Decoding& d) {
   const std::string_view opcode = d.opcode();
   if (is_float(d.type()) || d.types() != 1) return nullptr;
-  if (opcode == "add") return two_sources<Add>(d);
+  if (opcode == "add") return two_sources<integer::Add>(d);
   if (opcode == "sub") return two_sources<Sub>(d);
-  if (opcode == "min") return two_sources<Min>(d);
-  if (opcode == "max") return two_sources<Max>(d);
+  if (opcode == "min") return two_sources<integer::Min>(d);
+  if (opcode == "max") return two_sources<integer::Max>(d);
   if (opcode == "neg") return one_source<Neg>(d);
   if (opcode == "abs") return one_source<Abs>(d);
   if (opcode == "mul") return decode_product(d, false);

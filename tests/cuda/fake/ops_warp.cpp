@@ -1,5 +1,6 @@
 // What the lanes of a warp do together: shfl, vote, match, redux, bar.warp.sync. The last source is
 // the mask.
+#include "tests/cuda/fake/functors.h"
 #include "tests/cuda/fake/ops.h"
 
 #include <algorithm>
@@ -144,43 +145,6 @@ Handler decode_match(Decoding& d) {
   return bytes == 4 ? match_any<std::uint32_t> : match_any<std::uint64_t>;
 }
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
-  }
-};
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
-struct And {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a & b;
-  }
-};
-struct Or {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a | b;
-  }
-};
-struct Xor {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a ^ b;
-  }
-};
-
 template <class T, class F>
 void reduce(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
   const T* const in = warp.in<T>(instruction, 0);
@@ -202,12 +166,12 @@ Handler decode_redux(Decoding& d) {
   d.out(0, 4);
   d.in(1, 4);
   d.in(2, 4);
-  if (d.take("add")) return reduction<Add>(d);
-  if (d.take("min")) return reduction<Min>(d);
-  if (d.take("max")) return reduction<Max>(d);
-  if (d.take("and")) return reduction<And>(d);
-  if (d.take("or")) return reduction<Or>(d);
-  if (d.take("xor")) return reduction<Xor>(d);
+  if (d.take("add")) return reduction<integer::Add>(d);
+  if (d.take("min")) return reduction<integer::Min>(d);
+  if (d.take("max")) return reduction<integer::Max>(d);
+  if (d.take("and")) return reduction<integer::And>(d);
+  if (d.take("or")) return reduction<integer::Or>(d);
+  if (d.take("xor")) return reduction<integer::Xor>(d);
   return nullptr;
 }
 
