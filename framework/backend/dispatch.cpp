@@ -7,10 +7,6 @@ Twin choose(const Context& ctx, DType dtype) {
   return dtype == DType::f64 || ctx.reference() ? Twin::reference : Twin::fast;
 }
 
-void no_cuda_twin(std::string_view op) {
-  fail<DeviceError>("{} has no CUDA twin yet: run it with --device cpu", op);
-}
-
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor) {
   check<DeviceError>(tensor.device() == ctx.device(),
                      "{}: a tensor is on {}, the context on {}",

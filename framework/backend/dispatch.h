@@ -36,9 +36,6 @@ void for_cuda_floating(std::string_view op, DType dtype, F&& f) {
   });
 }
 
-/// For an operation whose CUDA twin does not exist yet. Throws DeviceError.
-[[noreturn]] void no_cuda_twin(std::string_view op);
-
 /// Throws DeviceError unless the tensor lives on the context's device.
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
 
