@@ -78,25 +78,83 @@ template <class T>
   return tensor.defined() ? tensor.data<T>() : nullptr;
 }
 
+// The arguments of the CPU twins and of the CUDA twin, whose structs have the same members but for
+// the workspace.
+
+template <template <class> class Args, class T>
+[[nodiscard]] Args<T> statistics_args(const Tensor& x,
+                                      const BatchNormOptions& options,
+                                      Tensor& running_mean,
+                                      Tensor& running_var,
+                                      BatchNormStatistics& statistics) {
+  using Wide = WideType<T>;
+  return {.rows = rows_of(x),
+          .channels = channels_of(x),
+          .eps = options.eps,
+          .momentum = options.momentum,
+          .x = x.data<T>(),
+          .running_mean = running_mean.data<Wide>(),
+          .running_var = running_var.data<Wide>(),
+          .mean = statistics.mean.data<Wide>(),
+          .rstd = statistics.rstd.data<Wide>()};
+}
+
+template <template <class> class Args, class T>
+[[nodiscard]] Args<T> apply_args(const BatchNormOperands& in,
+                                 const BatchNormStatistics& statistics,
+                                 const BatchNormOptions& options,
+                                 Tensor& y) {
+  using Wide = WideType<T>;
+  return {.rows = rows_of(in.x),
+          .channels = channels_of(in.x),
+          .activation = options.activation,
+          .residual_before_activation = options.residual_before_activation,
+          .x = in.x.data<T>(),
+          .residual = optional_data<T>(in.residual),
+          .weight = in.weight.data<Wide>(),
+          .bias = in.bias.data<Wide>(),
+          .mean = statistics.mean.data<Wide>(),
+          .rstd = statistics.rstd.data<Wide>(),
+          .y = y.data<T>()};
+}
+
+template <template <class> class Args, class T>
+[[nodiscard]] Args<T> backward_args(BatchNormPass pass,
+                                    const BatchNormOperands& in,
+                                    const BatchNormStatistics& statistics,
+                                    const BatchNormOptions& options,
+                                    const Tensor& dy,
+                                    BatchNormGradients& out) {
+  using Wide = WideType<T>;
+  return {.rows = rows_of(in.x),
+          .channels = channels_of(in.x),
+          .activation = options.activation,
+          .residual_before_activation = options.residual_before_activation,
+          .batch_statistics = pass == BatchNormPass::train,
+          .x = in.x.data<T>(),
+          .residual = optional_data<T>(in.residual),
+          .dy = dy.data<T>(),
+          .weight = in.weight.data<Wide>(),
+          .bias = in.bias.data<Wide>(),
+          .mean = statistics.mean.data<Wide>(),
+          .rstd = statistics.rstd.data<Wide>(),
+          .dx = optional_data<T>(out.x.tensor),
+          .dresidual = optional_data<T>(out.residual.tensor),
+          .dweight = optional_data<Wide>(out.weight.tensor),
+          .dbias = optional_data<Wide>(out.bias.tensor),
+          .dx_mode = out.x.mode,
+          .dresidual_mode = out.residual.mode,
+          .dweight_mode = out.weight.mode,
+          .dbias_mode = out.bias.mode};
+}
+
 void apply(Context& ctx,
            const BatchNormOperands& in,
            const BatchNormStatistics& statistics,
            const BatchNormOptions& options,
            Tensor& y) {
   const auto host = [&]<class T>(Twin twin) {
-    using Wide = WideType<T>;
-    const cpu::BatchNormApplyArgs<T> args{
-        .rows = rows_of(in.x),
-        .channels = channels_of(in.x),
-        .activation = options.activation,
-        .residual_before_activation = options.residual_before_activation,
-        .x = in.x.data<T>(),
-        .residual = optional_data<T>(in.residual),
-        .weight = in.weight.data<Wide>(),
-        .bias = in.bias.data<Wide>(),
-        .mean = statistics.mean.data<Wide>(),
-        .rstd = statistics.rstd.data<Wide>(),
-        .y = y.data<T>()};
+    const auto args = apply_args<cpu::BatchNormApplyArgs, T>(in, statistics, options, y);
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast) {
         Tensor workspace = workspace_for(ctx, in.x);
@@ -106,18 +164,8 @@ void apply(Context& ctx,
     cpu::reference::batch_norm_apply(args);
   };
   const auto on_device = [&]<class T>(cuda::Stream stream) {
-    cuda::batch_norm_apply<T>(stream,
-                              {.rows = rows_of(in.x),
-                               .channels = channels_of(in.x),
-                               .activation = options.activation,
-                               .residual_before_activation = options.residual_before_activation,
-                               .x = in.x.data<T>(),
-                               .residual = optional_data<T>(in.residual),
-                               .weight = in.weight.data<float>(),
-                               .bias = in.bias.data<float>(),
-                               .mean = statistics.mean.data<float>(),
-                               .rstd = statistics.rstd.data<float>(),
-                               .y = y.data<T>()});
+    cuda::batch_norm_apply(stream,
+                           apply_args<cuda::BatchNormApplyArgs, T>(in, statistics, options, y));
   };
   for_twins(ctx, in.x, host, on_device);
 }
@@ -142,16 +190,8 @@ void batch_norm_train(Context& ctx,
                "batch or eval mode",
                in.x.shape());
   const auto host = [&]<class T>(Twin twin) {
-    using Wide = WideType<T>;
-    const cpu::BatchNormStatisticsArgs<T> args{.rows = rows_of(in.x),
-                                               .channels = channels_of(in.x),
-                                               .eps = options.eps,
-                                               .momentum = options.momentum,
-                                               .x = in.x.data<T>(),
-                                               .running_mean = running_mean.data<Wide>(),
-                                               .running_var = running_var.data<Wide>(),
-                                               .mean = statistics.mean.data<Wide>(),
-                                               .rstd = statistics.rstd.data<Wide>()};
+    const auto args = statistics_args<cpu::BatchNormStatisticsArgs, T>(
+        in.x, options, running_mean, running_var, statistics);
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast) {
         Tensor workspace = workspace_for(ctx, in.x);
@@ -163,17 +203,10 @@ void batch_norm_train(Context& ctx,
   const auto on_device = [&]<class T>(cuda::Stream stream) {
     Tensor workspace =
         ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
-    cuda::batch_norm_statistics<T>(stream,
-                                   {.rows = rows_of(in.x),
-                                    .channels = channels_of(in.x),
-                                    .eps = options.eps,
-                                    .momentum = options.momentum,
-                                    .x = in.x.data<T>(),
-                                    .running_mean = running_mean.data<float>(),
-                                    .running_var = running_var.data<float>(),
-                                    .mean = statistics.mean.data<float>(),
-                                    .rstd = statistics.rstd.data<float>(),
-                                    .workspace = workspace.data<float>()});
+    auto args = statistics_args<cuda::BatchNormStatisticsArgs, T>(
+        in.x, options, running_mean, running_var, statistics);
+    args.workspace = workspace.data<float>();
+    cuda::batch_norm_statistics(stream, args);
   };
   for_twins(ctx, in.x, host, on_device);
   apply(ctx, in, statistics, options, y);
@@ -232,28 +265,8 @@ void batch_norm_backward(Context& ctx,
   if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
   if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
   const auto host = [&]<class T>(Twin twin) {
-    using Wide = WideType<T>;
-    const cpu::BatchNormBackwardArgs<T> args{
-        .rows = rows_of(in.x),
-        .channels = channels_of(in.x),
-        .activation = options.activation,
-        .residual_before_activation = options.residual_before_activation,
-        .batch_statistics = pass == BatchNormPass::train,
-        .x = in.x.data<T>(),
-        .residual = optional_data<T>(in.residual),
-        .dy = dy.data<T>(),
-        .weight = in.weight.data<Wide>(),
-        .bias = in.bias.data<Wide>(),
-        .mean = statistics.mean.data<Wide>(),
-        .rstd = statistics.rstd.data<Wide>(),
-        .dx = optional_data<T>(out.x.tensor),
-        .dresidual = optional_data<T>(out.residual.tensor),
-        .dweight = optional_data<Wide>(out.weight.tensor),
-        .dbias = optional_data<Wide>(out.bias.tensor),
-        .dx_mode = out.x.mode,
-        .dresidual_mode = out.residual.mode,
-        .dweight_mode = out.weight.mode,
-        .dbias_mode = out.bias.mode};
+    const auto args =
+        backward_args<cpu::BatchNormBackwardArgs, T>(pass, in, statistics, options, dy, out);
     if constexpr (!std::same_as<T, double>) {
       if (twin == Twin::fast) {
         Tensor workspace = workspace_for(ctx, in.x);
@@ -265,28 +278,10 @@ void batch_norm_backward(Context& ctx,
   const auto on_device = [&]<class T>(cuda::Stream stream) {
     Tensor workspace =
         ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
-    cuda::batch_norm_backward<T>(stream,
-                                 {.rows = rows_of(in.x),
-                                  .channels = channels_of(in.x),
-                                  .activation = options.activation,
-                                  .residual_before_activation = options.residual_before_activation,
-                                  .batch_statistics = pass == BatchNormPass::train,
-                                  .x = in.x.data<T>(),
-                                  .residual = optional_data<T>(in.residual),
-                                  .dy = dy.data<T>(),
-                                  .weight = in.weight.data<float>(),
-                                  .bias = in.bias.data<float>(),
-                                  .mean = statistics.mean.data<float>(),
-                                  .rstd = statistics.rstd.data<float>(),
-                                  .dx = optional_data<T>(out.x.tensor),
-                                  .dresidual = optional_data<T>(out.residual.tensor),
-                                  .dweight = optional_data<float>(out.weight.tensor),
-                                  .dbias = optional_data<float>(out.bias.tensor),
-                                  .dx_mode = out.x.mode,
-                                  .dresidual_mode = out.residual.mode,
-                                  .dweight_mode = out.weight.mode,
-                                  .dbias_mode = out.bias.mode,
-                                  .workspace = workspace.data<float>()});
+    auto args =
+        backward_args<cuda::BatchNormBackwardArgs, T>(pass, in, statistics, options, dy, out);
+    args.workspace = workspace.data<float>();
+    cuda::batch_norm_backward(stream, args);
   };
   for_twins(ctx, in.x, host, on_device);
 }

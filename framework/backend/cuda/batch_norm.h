@@ -20,7 +20,7 @@ struct BatchNormStatisticsArgs {
   const T* x;
   float *running_mean, *running_var;  ///< updated
   float *mean, *rstd;                 ///< written
-  float* workspace;
+  float* workspace = nullptr;
 };
 /// Mean and variance of each channel, blocks of rows being joined by Chan, Golub and LeVeque's
 /// formula (1979).
@@ -59,7 +59,7 @@ struct BatchNormBackwardArgs {
   T *dx, *dresidual;  ///< may be the same memory: dx is written first
   float *dweight, *dbias;
   GradMode dx_mode, dresidual_mode, dweight_mode, dbias_mode;
-  float* workspace;
+  float* workspace = nullptr;
 };
 template <class T>
 void batch_norm_backward(Stream stream, const BatchNormBackwardArgs<T>& args);
