@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 
 /// Sizes of the simulated device: an H200's, but for the number of multiprocessors, which is small
 /// so that kernels that size their grid by it get several rounds of work per block.
@@ -10,5 +11,10 @@ inline constexpr int kMultiprocessors = 4;
 /// Shared memory of a block without and with cudaFuncSetAttribute.
 inline constexpr int kSharedDefault = 48 << 10;
 inline constexpr int kSharedOptIn = 227 << 10;
+
+/// Instructions that a warp may execute in one launch of a block, after which it is said to loop
+/// for ever: FAKE_CUDA_INSTRUCTIONS in the environment, or else 100 million, some seconds. The
+/// longest loops of tests take some ten thousands.
+[[nodiscard]] std::uint64_t instruction_limit();
 
 }  // namespace fakecuda

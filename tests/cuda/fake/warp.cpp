@@ -1,6 +1,9 @@
 #include "tests/cuda/fake/warp.h"
 
 #include "tests/cuda/fake/block.h"
+#include "tests/cuda/fake/limits.h"
+
+#include <fmt/core.h>
 
 #include <limits>
 
@@ -23,6 +26,7 @@ void Warp::restart() {
   pc_.fill(0);
   syncs.fill(0);
   fences.fill(0);
+  executed_ = 0;
 }
 
 void Warp::pass_barrier() {
@@ -60,10 +64,18 @@ void Warp::run() {
 }
 
 void Warp::run_group(Group group) {
+  const std::uint64_t limit = instruction_limit();
   int pc = group.pc;
   for (;;) {
     const Instruction& instruction = kernel_.code[static_cast<std::size_t>(pc)];
     ++kernel_.executed[static_cast<std::size_t>(pc)];
+    if (++executed_ > limit) [[unlikely]]
+      fault(
+          instruction,
+          group.lanes,
+          fmt::format("no end after {} instructions: an endless loop, or a wait for a thread that "
+                      "comes later (FAKE_CUDA_INSTRUCTIONS is the limit)",
+                      limit));
     std::uint32_t lanes = group.lanes;
     if (instruction.guard != kNoPlane) {
       const std::uint32_t guard = predicate(instruction.guard);

@@ -85,6 +85,7 @@ class Warp {
   std::uint32_t left_ = 0;
   std::array<int, 32> pc_{};
   std::array<std::uint32_t, 32> wanted_{};  ///< mask of a gathering lane
+  std::uint64_t executed_ = 0;              ///< instructions since the block began
 };
 
 /// Calls body(lane) for each lane of the mask; the full mask is a plain loop, which vectorises.

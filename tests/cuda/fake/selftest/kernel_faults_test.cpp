@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <numeric>
 #include <string>
 
@@ -285,6 +286,40 @@ TEST_CASE("faults of the data") {
       },
       "trap",
       "thread (9,0,0)");
+}
+
+TEST_CASE("loops without an end") {
+  expect_fault(
+      [](bool fault) {
+        setenv("FAKE_CUDA_INSTRUCTIONS", "20000", 1);
+        const OwnStream stream;
+        const Buffer<int> next(std::vector<int>{2, fault ? 0 : -1, 1});
+        const Buffer<int> visited(3);
+        follow(stream, next.get(), visited.get());
+        return visited.host() == std::vector<int>{1, 1, 1};
+      },
+      "no end after 20000 instructions",
+      "chain_kernel");
+  expect_fault(
+      [](bool fault) {
+        setenv("FAKE_CUDA_INSTRUCTIONS", "20000", 1);
+        const OwnStream stream;
+        const Buffer<unsigned> flags(std::vector<unsigned>(2, 0));
+        meet({stream, fault}, flags.get());
+        return flags.host() == std::vector<unsigned>{1, 1};
+      },
+      "a wait for a thread that comes later",
+      "thread (0,0,0)");
+  const Outcome outcome = in_child([] {
+    setenv("FAKE_CUDA_INSTRUCTIONS", "1e6", 1);
+    const OwnStream stream;
+    const Buffer<int> next(std::vector<int>{-1});
+    const Buffer<int> visited(1);
+    follow(stream, next.get(), visited.get());
+    return 0;
+  });
+  CHECK(outcome.status == kFaultStatus);
+  CHECK(outcome.text.find("FAKE_CUDA_INSTRUCTIONS is '1e6'") != std::string::npos);
 }
 
 TEST_CASE("an instruction that is not modelled") {

@@ -204,6 +204,19 @@ __global__ void assert_kernel(const int* x) {
   if (x[threadIdx.x] < 0) __trap();
 }
 
+__global__ void chain_kernel(const int* next, int* visited) {
+  for (int i = 0; i >= 0; i = next[i]) visited[i] = 1;
+}
+
+template <bool fault>
+__global__ void meet_kernel(unsigned* flags) {
+  if (threadIdx.x != 0) return;
+  atomicExch(&flags[blockIdx.x], 1U);
+  if (fault)
+    while (atomicAdd(&flags[1 - blockIdx.x], 0U) == 0) {
+    }
+}
+
 __global__ void clock_kernel(unsigned* out) { *out = static_cast<unsigned>(clock64()); }
 
 __global__ void nothing_kernel() {}
@@ -366,6 +379,14 @@ void affine(cudaStream_t stream, const float* x, float* y, int n, float a, float
 }
 void accumulate(cudaStream_t stream, const float* x, float* y, int n) {
   accumulate_kernel<<<1, 1024, 0, stream>>>(x, y, n);
+}
+
+void follow(cudaStream_t stream, const int* next, int* visited) {
+  chain_kernel<<<1, 1, 0, stream>>>(next, visited);
+}
+void meet(Launch l, unsigned* flags) {
+  l.fault ? meet_kernel<true><<<2, 32, 0, l.stream>>>(flags)
+          : meet_kernel<false><<<2, 32, 0, l.stream>>>(flags);
 }
 
 }  // namespace fakecuda::selftest

@@ -64,6 +64,10 @@ void read_own_writes(Launch launch, float* x, float* y);
 void divide(cudaStream_t stream, const int* x, const int* d, int* y);
 /// Stops if x is negative.
 void assert_positive(cudaStream_t stream, const int* x);
+/// Follows a chain from its link 0 to a negative one. Fault of the caller: the chain is a ring.
+void follow(cudaStream_t stream, const int* next, int* visited);
+/// Two blocks. Fault: each waits for the other one's flag, which a plain launch does not promise.
+void meet(Launch launch, unsigned* flags);
 /// Fault: an instruction that is not modelled.
 void read_clock(cudaStream_t stream, unsigned* out);
 /// Does nothing; launched with any shape. `at_most_64` has launch bounds.
