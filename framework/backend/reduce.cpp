@@ -4,6 +4,7 @@
 #include "framework/backend/cpu/reference/reduce.h"
 #include "framework/backend/cuda/reduce.h"
 #include "framework/backend/dispatch.h"
+#include "framework/tensor/convert.h"
 
 namespace learn::backend {
 namespace {
@@ -28,6 +29,38 @@ void check_rows(std::string_view op, const Tensor& x) {
         "{}: needs rows (N,C) with C > 0, got {}",
         op,
         x.shape());
+}
+
+/// True if the target holds classes, false if it holds weights.
+bool check_hit_target(const Context& ctx, const Tensor& x, const Tensor& target) {
+  check_device(ctx, "count_hits", target);
+  const std::int64_t rows = x.shape()[0];
+  const std::int64_t columns = x.shape()[1];
+  if (target.dtype() != DType::i64) {
+    check(target.shape() == x.shape(),
+          "count_hits: weights have shape {}, scores {}",
+          target.shape(),
+          x.shape());
+    check<DTypeError>(target.dtype() == wide_dtype(x.dtype()),
+                      "count_hits: targets must be i64 classes or {} weights for {} scores, they "
+                      "are {}",
+                      wide_dtype(x.dtype()),
+                      x.dtype(),
+                      target.dtype());
+    return false;
+  }
+  check(target.shape() == Shape{rows},
+        "count_hits: {} rows need classes ({}), not {}",
+        rows,
+        rows,
+        target.shape());
+  if (target.device().is_cuda()) return true;  // the kernel looks: the host must not wait here
+  const auto* classes = target.data<std::int64_t>();
+  for (std::int64_t r = 0; r < rows; ++r)
+    if (classes[r] < 0 || classes[r] >= columns)
+      fail<DataError>(
+          "count_hits: row {} has class {}, but there are {} classes", r, classes[r], columns);
+  return true;
 }
 
 }  // namespace
@@ -144,46 +177,48 @@ void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index) {
   });
 }
 
-void count_top_k(
-    Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k, Tensor& count) {
-  check_rows("count_top_k", x);
+void count_hits(Context& ctx,
+                const Tensor& x,
+                const Tensor& target,
+                std::int64_t k,
+                Counted counted,
+                Tensor& count) {
+  check_rows("count_hits", x);
   const std::int64_t rows = x.shape()[0];
   const std::int64_t columns = x.shape()[1];
-  check(target.shape() == Shape{rows},
-        "count_top_k: {} rows need targets ({}), not {}",
-        rows,
-        rows,
-        target.shape());
-  check(count.elements() == 1, "count_top_k: the count has one element, not {}", count.shape());
-  check<UsageError>(k >= 1, "count_top_k: k must be at least 1, not {}", k);
-  const Twin twin = twin_of(ctx, "count_top_k", x);
+  const bool labelled = check_hit_target(ctx, x, target);
+  check(count.elements() == 1, "count_hits: the count has one element, not {}", count.shape());
+  check_device(ctx, "count_hits", count);
+  check<UsageError>(k >= 1, "count_hits: k must be at least 1, not {}", k);
+  const Twin twin = twin_of(ctx, "count_hits", x);
   if (twin == Twin::cuda) {
     if constexpr (kHaveCuda)
-      for_cuda_floating("count_top_k", x.dtype(), [&]<class T>() {
-        cuda::count_top_k(ctx.cuda().compute(),
-                          x.data<T>(),
-                          target.data<std::int64_t>(),
-                          rows,
-                          columns,
-                          k,
-                          count.data<std::int64_t>(),
-                          ctx.cuda().fault(cuda::FaultKind::count_top_k_class));
+      for_cuda_floating("count_hits", x.dtype(), [&]<class T>() {
+        cuda::count_hits(ctx.cuda().compute(),
+                         x.data<T>(),
+                         {.classes = labelled ? target.data<std::int64_t>() : nullptr,
+                          .weights = labelled ? nullptr : target.data<float>(),
+                          .rows = rows,
+                          .columns = columns},
+                         k,
+                         counted == Counted::misses,
+                         count.data<std::int64_t>(),
+                         ctx.cuda().fault(cuda::FaultKind::hit_class));
       });
     return;
   }
-  const auto* classes = target.data<std::int64_t>();
-  for (std::int64_t r = 0; r < rows; ++r)
-    if (classes[r] < 0 || classes[r] >= columns)
-      fail<DataError>(
-          "count_top_k: row {} has class {}, but there are {} classes", r, classes[r], columns);
-  for_floating("count_top_k", x.dtype(), [&]<class T>() {
-    auto* out = count.data<std::int64_t>();
-    if constexpr (kHasFastTwin<T>)
-      if (twin == Twin::fast) {
-        *out = cpu::count_top_k(ctx.threads(), x.data<T>(), classes, rows, columns, k);
-        return;
-      }
-    *out = reference::count_top_k(x.data<T>(), classes, rows, columns, k);
+  for_floating("count_hits", x.dtype(), [&]<class T>() {
+    const cpu::HitTarget<WideType<T>> wanted{
+        .classes = labelled ? target.data<std::int64_t>() : nullptr,
+        .weights = labelled ? nullptr : target.data<WideType<T>>(),
+        .rows = rows,
+        .columns = columns};
+    const auto hits = [&] {
+      if constexpr (kHasFastTwin<T>)
+        if (twin == Twin::fast) return cpu::count_hits(ctx.threads(), x.data<T>(), wanted, k);
+      return reference::count_hits(x.data<T>(), wanted, k);
+    }();
+    *count.data<std::int64_t>() += counted == Counted::hits ? hits : rows - hits;
   });
 }
 

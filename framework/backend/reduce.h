@@ -20,10 +20,19 @@ void argmax(Context& ctx, const Tensor& x, Tensor& index);
 /// places, index (N,k) i64. Throws UsageError unless 1 <= k <= C.
 void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index);
 
-/// count (one element, i64) = how many rows of x (N,C) have their target (N) i64 among the k
-/// largest. k = 1 counts the right predictions; k >= C counts all rows. Throws UsageError for k < 1
-/// and DataError for a class that is not in [0, C): on a CUDA device at the next synchronisation.
-void count_top_k(
-    Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k, Tensor& count);
+enum class Counted : std::uint8_t { hits, misses };
+
+/// count (one element, i64) += how many rows of x (N,C) have their class among the k largest, or
+/// how many have not. `target` holds the classes, (N) i64, or weights (N,C) of x's wide type, the
+/// largest of which is the class. k = 1 counts the right predictions. A NaN is never right: that of
+/// the class itself is a miss, whatever k is, and that of another class comes before all numbers.
+/// Throws UsageError for k < 1 and DataError for a class that is not in [0, C): on a CUDA device at
+/// the next synchronisation.
+void count_hits(Context& ctx,
+                const Tensor& x,
+                const Tensor& target,
+                std::int64_t k,
+                Counted counted,
+                Tensor& count);
 
 }  // namespace learn::backend

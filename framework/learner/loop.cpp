@@ -173,15 +173,12 @@ void Learner::validation_pass() {
   state_.valid_loss = kNaN;
   state_.metrics.clear();
   for (const Metric& metric : options_.metrics) state_.metrics.emplace_back(metric.name, kNaN);
-  std::vector<double> sums(options_.metrics.size());
-  const auto add_metrics = [&] {
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      sums[i] += options_.metrics[i].sum(ctx_, state_.pred.value(), state_.batch.y);
-  };
+  MetricSums sums(ctx_, options_.metrics);
+  const auto add_metrics = [&] { sums.add(state_.pred.value(), state_.batch.y); };
   const auto settle = [&] {
     state_.valid_loss = losses_.mean(ctx_);
-    const auto samples = static_cast<double>(losses_.samples());
-    for (std::size_t i = 0; i < sums.size(); ++i) state_.metrics[i].second = sums[i] / samples;
+    const std::vector<double> means = sums.means(losses_.samples());
+    for (std::size_t i = 0; i < means.size(); ++i) state_.metrics[i].second = means[i];
   };
   evaluate(*valid_, add_metrics, settle);
 }

@@ -18,10 +18,16 @@ Tensor classes(Context& ctx, const std::vector<double>& values) {
   return test::put_values(ctx, {static_cast<std::int64_t>(values.size())}, values, DType::i64);
 }
 
-std::int64_t count(Context& ctx, const Tensor& x, const Tensor& target, std::int64_t k) {
-  Tensor out = ctx.empty({}, DType::i64);
-  backend::count_top_k(ctx, x, target, k, out);
-  return backend::to_host(ctx, out).data<std::int64_t>()[0];
+using backend::Counted;
+
+std::int64_t count(Context& ctx,
+                   const Tensor& x,
+                   const Tensor& target,
+                   std::int64_t k,
+                   Counted counted = Counted::hits) {
+  Tensor out = test::put_full(ctx, {}, DType::i64, 1000);  // it adds
+  backend::count_hits(ctx, x, target, k, counted, out);
+  return backend::to_host(ctx, out).data<std::int64_t>()[0] - 1000;
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ TEST_CASE("argmax and top-k: ties go to the first, NaN is the largest") {
     }
 }
 
-TEST_CASE("count_top_k: accuracy for k = 1, every row for k >= C, monotonous in between") {
+TEST_CASE("count_hits: accuracy for k = 1, every row for k >= C, monotonous in between") {
   Context fast(test::fast_twin(3));
   Context oracle({.threads = 1, .reference = true});
   const std::int64_t rows = test::sized(5000, 150);
@@ -64,14 +70,23 @@ TEST_CASE("count_top_k: accuracy for k = 1, every row for k >= C, monotonous in 
     Arena host("values", cpu_pages());
     const Tensor x = uniform(host, {rows, columns}, DType::bf16, -1, 1, 11);
     Tensor target(host, {rows}, DType::i64);
-    for (std::int64_t i = 0; i < rows; ++i) set(target, i, static_cast<double>(i % columns));
+    Tensor weights = uniform(host, {rows, columns}, DType::f32, 0, 1, 12);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      set(target, i, static_cast<double>(i % columns));
+      set(weights, i * columns + i % columns, 2);
+    }
     const Tensor fast_x = test::put(fast, x);
     const Tensor fast_target = test::put(fast, target);
+    const Tensor fast_weights = test::put(fast, weights);
     std::int64_t before = 0;
     for (const std::int64_t k : {1, 2, 3, 9, 10, 12, 69, 70, 71}) {
       CAPTURE(k);
       const std::int64_t hits = count(fast, fast_x, fast_target, k);
       CHECK(hits == count(oracle, x, target, k));
+      CHECK(hits == count(fast, fast_x, fast_weights, k));
+      CHECK(hits == count(oracle, x, weights, k));
+      CHECK(hits == rows - count(fast, fast_x, fast_target, k, Counted::misses));
+      CHECK(hits == rows - count(oracle, x, weights, k, Counted::misses));
       CHECK(hits >= before);
       before = hits;
     }
@@ -83,6 +98,24 @@ TEST_CASE("count_top_k: accuracy for k = 1, every row for k >= C, monotonous in 
     for (std::int64_t i = 0; i < rows; ++i) right += get(best, i) == get(target, i);
     CHECK(count(fast, fast_x, fast_target, 1) == right);
   }
+}
+
+TEST_CASE("count_hits: a NaN is never right, in every type and twin") {
+  const std::vector<double> scores{NAN, 5, 4, NAN, NAN, 1, 2, 7, NAN, INFINITY, -INFINITY, 0};
+  for (const bool reference : {false, true})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+      CAPTURE(reference);
+      CAPTURE(std::string(name_of(dtype)));
+      if (test::testing_cuda() && (reference || dtype == DType::f64)) continue;
+      Context ctx(reference ? ContextOptions{.threads = 2, .reference = true} : test::fast_twin(2));
+      const Tensor x = test::put_values(ctx, {4, 3}, scores, dtype);
+      CHECK(count(ctx, x, classes(ctx, {0, 0, 2, 1}), 5) == 1);  // the last row's
+      const Tensor target = classes(ctx, {1, 2, 1, 0});
+      CHECK(count(ctx, x, target, 1) == 1);  // infinity is largest
+      CHECK(count(ctx, x, target, 2) == 3);
+      CHECK(count(ctx, x, target, 3) == 4);
+      CHECK(count(ctx, x, target, 1, Counted::misses) == 3);
+    }
 }
 
 TEST_CASE("a class that the logits do not have is named, and the context goes on") {

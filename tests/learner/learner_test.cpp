@@ -446,20 +446,3 @@ TEST_CASE("flat-cosine stays flat, then falls") {
   CHECK(lr.seen[2] == 0.5);
   CHECK(lr.seen[3] == doctest::Approx(0.25 + 0.25e-5).epsilon(1e-5));  // half way down
 }
-
-TEST_CASE("metrics count hits") {
-  Context ctx({.threads = 1});
-  const Tensor pred =
-      from_values(ctx.persistent(), {3, 3}, std::vector<double>{1, 3, 2, 2, 2, 1, NAN, 5, 4});
-  const Tensor classes =
-      from_values(ctx.persistent(), {3}, std::vector<double>{2, 0, 0}, DType::i64);
-  CHECK(metrics::accuracy().sum(ctx, pred, classes) == 1);    // a tie goes to the first
-  CHECK(metrics::error_rate().sum(ctx, pred, classes) == 2);  // NaN is never right
-  CHECK(metrics::top_k(2).sum(ctx, pred, classes) == 2);
-  const Tensor soft =
-      from_values(ctx.persistent(), {3, 3}, std::vector<double>{0.2, 0.7, 0.1, 1, 0, 0, 0, 0, 1});
-  CHECK(metrics::accuracy().sum(ctx, pred, soft) == 2);
-  CHECK_THROWS_AS((void)metrics::top_k(0), UsageError);
-  const Tensor wrong = from_values(ctx.persistent(), {3}, std::vector<double>{2, 0, 3}, DType::i64);
-  CHECK_THROWS_AS((void)metrics::accuracy().sum(ctx, pred, wrong), DataError);
-}

@@ -33,14 +33,22 @@ std::int64_t row_grain(std::int64_t columns) {
 }
 
 template <class T>
+std::int64_t largest_of(const T* row, std::int64_t columns) {
+  std::int64_t best = 0;
+  for (std::int64_t c = 1; c < columns; ++c)
+    if (larger(as_float(row[c]), as_float(row[best]))) best = c;
+  return best;
+}
+
+template <class T>
 bool in_top_k(const T* row, std::int64_t columns, std::int64_t target, std::int64_t k) {
-  const float value = as_float(row[target]);
+  const float own = as_float(row[target]);
   std::int64_t before = 0;
   for (std::int64_t c = 0; c < columns; ++c) {
     const float other = as_float(row[c]);
-    before += c < target ? !larger(value, other) : larger(other, value);
+    before += c < target ? !(other < own) : !(other <= own);  // NaN is before
   }
-  return before < k;
+  return own == own && before < k;
 }
 
 }  // namespace
@@ -74,13 +82,7 @@ template <class T>
 void argmax(
     ThreadPool& threads, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
   threads.parallel_for(rows, row_grain(columns), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const T* row = x + r * columns;
-      std::int64_t best = 0;
-      for (std::int64_t c = 1; c < columns; ++c)
-        if (larger(as_float(row[c]), as_float(row[best]))) best = c;
-      index[r] = best;
-    }
+    for (std::int64_t r = begin; r < end; ++r) index[r] = largest_of(x + r * columns, columns);
   });
 }
 
@@ -112,19 +114,24 @@ void top_k(ThreadPool& threads,
 }
 
 template <class T>
-std::int64_t count_top_k(ThreadPool& threads,
-                         const T* x,
-                         const std::int64_t* target,
-                         std::int64_t rows,
-                         std::int64_t columns,
-                         std::int64_t k) {
+std::int64_t count_hits(ThreadPool& threads,
+                        const T* x,
+                        const HitTarget<WideType<T>>& target,
+                        std::int64_t k) {
   std::int64_t partials[ThreadPool::kMaxChunks] = {};
   std::int64_t* out = partials;
-  threads.for_chunks(
-      rows, row_grain(columns), [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r)
-          out[chunk] += in_top_k(x + r * columns, columns, target[r], k);
-      });
+  const std::int64_t columns = target.columns;
+  threads.for_chunks(target.rows,
+                     row_grain(columns),
+                     [=, &target](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t r = begin; r < end; ++r) {
+                         const std::int64_t wanted =
+                             target.classes != nullptr
+                                 ? target.classes[r]
+                                 : largest_of(target.weights + r * columns, columns);
+                         out[chunk] += in_top_k(x + r * columns, columns, wanted, k);
+                       }
+                     });
   return std::accumulate(std::begin(partials), std::end(partials), std::int64_t{0});
 }
 
@@ -134,8 +141,7 @@ std::int64_t count_top_k(ThreadPool& threads,
   template void argmax(ThreadPool&, const T*, std::int64_t*, std::int64_t, std::int64_t);    \
   template void top_k(                                                                       \
       ThreadPool&, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);   \
-  template std::int64_t count_top_k(                                                         \
-      ThreadPool&, const T*, const std::int64_t*, std::int64_t, std::int64_t, std::int64_t);
+  template std::int64_t count_hits(ThreadPool&, const T*, const HitTarget<float>&, std::int64_t);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

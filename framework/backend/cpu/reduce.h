@@ -1,6 +1,8 @@
 #pragma once
+#include "framework/backend/cpu/hit_target.h"
 #include "framework/backend/grad_mode.h"
 #include "framework/core/thread_pool.h"
+#include "framework/tensor/convert.h"
 
 #include <cstdint>
 
@@ -27,13 +29,12 @@ void top_k(ThreadPool& threads,
            std::int64_t columns,
            std::int64_t k);
 
-/// How many rows have their target among the k largest. Targets must be in range.
+/// How many rows have their class among the k largest; NaN as backend/reduce.h says. Classes must
+/// be in range.
 template <class T>
-[[nodiscard]] std::int64_t count_top_k(ThreadPool& threads,
-                                       const T* x,
-                                       const std::int64_t* target,
-                                       std::int64_t rows,
-                                       std::int64_t columns,
-                                       std::int64_t k);
+[[nodiscard]] std::int64_t count_hits(ThreadPool& threads,
+                                      const T* x,
+                                      const HitTarget<WideType<T>>& target,
+                                      std::int64_t k);
 
 }  // namespace learn::backend::cpu

@@ -6,7 +6,7 @@
 namespace learn::backend::cuda {
 
 /// What may be wrong with data that only the device sees.
-enum class FaultKind : std::uint8_t { cross_entropy_class, count_top_k_class, sample_index };
+enum class FaultKind : std::uint8_t { cross_entropy_class, hit_class, sample_index };
 inline constexpr int kFaultKinds = 3;
 
 /// The first fault of one kind. Plain data in device memory.

@@ -22,9 +22,9 @@ constexpr std::size_t kBytes = sizeof(Fault) * kFaultKinds;
           value,
           fault.limit,
           fault.limit - 1);
-    case FaultKind::count_top_k_class:
+    case FaultKind::hit_class:
       fail<DataError>(
-          "count_top_k: row {} has class {}, but there are {} classes", place, value, fault.limit);
+          "count_hits: row {} has class {}, but there are {} classes", place, value, fault.limit);
     case FaultKind::sample_index:
       fail<DataError>("augment: place {} of the batch asks for image {}, the data set has {}",
                       place,

@@ -85,31 +85,35 @@ __global__ void top_k_kernel(const T* x,
   }
 }
 
-__global__ void zero_count_kernel(unsigned long long* count) { *count = 0; }
-
 template <class T>
-__global__ void count_top_k_kernel(const T* x,
-                                   const std::int64_t* target,
-                                   std::int64_t rows,
-                                   std::int64_t columns,
-                                   std::int64_t k,
-                                   unsigned long long* count,
-                                   Fault* fault) {
+__global__ void count_hits_kernel(const T* x,
+                                  HitTarget target,
+                                  std::int64_t k,
+                                  bool misses,
+                                  unsigned long long* count,
+                                  Fault* fault) {
   const std::int64_t row = device::thread_index() / 32;
-  if (row >= rows) return;  // whole warps only
-  const std::int64_t wanted = target[row];
+  if (row >= target.rows) return;  // whole warps only
+  const std::int64_t columns = target.columns;
+  const std::int64_t wanted =
+      target.classes != nullptr
+          ? target.classes[row]
+          : best_after(target.weights + row * columns, columns, nullptr).place;
   if (wanted < 0 || wanted >= columns) {
     if (device::lane_index() == 0) note_fault(fault, row, wanted, columns);
     return;
   }
   const T* values = x + row * columns;
-  const Candidate own{device::load(values[wanted]), wanted};
-  int ahead = 0;
-  for (std::int64_t c = device::lane_index(); c < columns; c += 32)
-    ahead += before({device::load(values[c]), c}, own) ? 1 : 0;
-  ahead = device::warp_reduce(ahead, [](int a, int b) { return a + b; });
+  const float own = device::load(values[wanted]);
+  std::int64_t ahead = 0;
+  for (std::int64_t c = device::lane_index(); c < columns; c += 32) {
+    const float other = device::load(values[c]);
+    ahead += (c < wanted ? other < own : other <= own) ? 0 : 1;  // NaN is ahead
+  }
+  ahead = device::warp_reduce(ahead, [](std::int64_t a, std::int64_t b) { return a + b; });
+  const bool hit = !isnan(own) && ahead < k;
   // Integers: the order of additions does not show.
-  if (device::lane_index() == 0 && ahead < k) atomicAdd(count, 1ULL);
+  if (device::lane_index() == 0 && hit != misses) atomicAdd(count, 1ULL);
 }
 
 std::int64_t row_blocks(std::int64_t rows) { return ceil_div(rows * 32, kRowThreads); }
@@ -159,27 +163,23 @@ void top_k(Stream stream,
 }
 
 template <class T>
-void count_top_k(Stream stream,
-                 const T* x,
-                 const std::int64_t* target,
-                 std::int64_t rows,
-                 std::int64_t columns,
-                 std::int64_t k,
-                 std::int64_t* count,
-                 Fault* fault) {
-  auto* const total = reinterpret_cast<unsigned long long*>(count);
-  launch("zero_count", zero_count_kernel, 1, 1, stream, total);
-  launch("count_top_k",
-         count_top_k_kernel<T>,
-         row_blocks(rows),
+void count_hits(Stream stream,
+                const T* x,
+                const HitTarget& target,
+                std::int64_t k,
+                bool misses,
+                std::int64_t* count,
+                Fault* fault) {
+  launch("count_hits",
+         count_hits_kernel<T>,
+         row_blocks(target.rows),
          kRowThreads,
          stream,
          x,
          target,
-         rows,
-         columns,
          k,
-         total,
+         misses,
+         reinterpret_cast<unsigned long long*>(count),
          fault);
 }
 
@@ -189,14 +189,8 @@ void count_top_k(Stream stream,
   template void argmax(Stream, const T*, std::int64_t*, std::int64_t, std::int64_t);   \
   template void top_k(                                                                 \
       Stream, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);  \
-  template void count_top_k(Stream,                                                    \
-                            const T*,                                                  \
-                            const std::int64_t*,                                       \
-                            std::int64_t,                                              \
-                            std::int64_t,                                              \
-                            std::int64_t,                                              \
-                            std::int64_t*,                                             \
-                            Fault*);
+  template void count_hits(                                                            \
+      Stream, const T*, const HitTarget&, std::int64_t, bool, std::int64_t*, Fault*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

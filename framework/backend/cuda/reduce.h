@@ -27,15 +27,21 @@ void top_k(Stream stream,
            std::int64_t rows,
            std::int64_t columns,
            std::int64_t k);
-/// A class out of range is noted in `fault` and counts as not found.
+/// The classes of scores (rows, columns): one of `classes` (rows) and `weights` (rows, columns) is
+/// not null.
+struct HitTarget {
+  const std::int64_t* classes;
+  const float* weights;
+  std::int64_t rows, columns;
+};
+/// A class out of range is noted in `fault` and counts neither as a hit nor as a miss.
 template <class T>
-void count_top_k(Stream stream,
-                 const T* x,
-                 const std::int64_t* target,
-                 std::int64_t rows,
-                 std::int64_t columns,
-                 std::int64_t k,
-                 std::int64_t* count,
-                 Fault* fault);
+void count_hits(Stream stream,
+                const T* x,
+                const HitTarget& target,
+                std::int64_t k,
+                bool misses,
+                std::int64_t* count,
+                Fault* fault);
 
 }  // namespace learn::backend::cuda

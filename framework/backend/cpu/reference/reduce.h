@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/backend/cpu/hit_target.h"
 #include "framework/backend/grad_mode.h"
 #include "framework/tensor/convert.h"
 
@@ -60,16 +61,19 @@ void argmax(const T* x, std::int64_t* index, std::int64_t rows, std::int64_t col
 }
 
 template <class T>
-[[nodiscard]] std::int64_t count_top_k(const T* x,
-                                       const std::int64_t* target,
-                                       std::int64_t rows,
-                                       std::int64_t columns,
-                                       std::int64_t k) {
+[[nodiscard]] std::int64_t count_hits(const T* x,
+                                      const HitTarget<WideType<T>>& target,
+                                      std::int64_t k) {
+  const std::int64_t columns = target.columns;
   std::int64_t count = 0;
-  for (std::int64_t r = 0; r < rows; ++r) {
+  for (std::int64_t r = 0; r < target.rows; ++r) {
+    const std::int64_t wanted = target.classes != nullptr
+                                    ? target.classes[r]
+                                    : ranking(target.weights + r * columns, columns).front();
+    if (std::isnan(as_double(x[r * columns + wanted]))) continue;
     const std::vector<std::int64_t> order = ranking(x + r * columns, columns);
     const auto end = order.begin() + std::min(k, columns);
-    if (std::find(order.begin(), end, target[r]) != end) ++count;
+    if (std::find(order.begin(), end, wanted) != end) ++count;
   }
   return count;
 }
