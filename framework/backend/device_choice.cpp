@@ -1,8 +1,11 @@
 #include "framework/backend/device_choice.h"
 
+#include "framework/backend/cuda/report.h"
 #include "framework/backend/cuda/runtime.h"
 #include "framework/core/build.h"
 #include "framework/core/error.h"
+
+#include <fmt/core.h>
 
 #include <charconv>
 
@@ -13,8 +16,35 @@ CudaStatus cuda_status() {
   return {false, 0, "this program was built without the CUDA backend"};
 }
 
+CudaReport cuda_report() {
+  if constexpr (kHaveCuda) return backend::cuda::report();
+  return {};
+}
+
+AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
+  constexpr int kLowestMajor = 8;
+  if (status.devices == 0) return {Device::cpu(), status.reason};
+  for (const CudaLibrary& library : report.libraries)
+    if (library.version.empty()) return {Device::cpu(), library.reason};
+  std::string seen;
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const CudaDeviceInfo& gpu = report.devices[i];
+    if (gpu.major >= kLowestMajor) return {Device::cuda(static_cast<int>(i)), gpu.name};
+    seen += fmt::format(
+        "cuda:{}, {}, has compute capability {}.{}; ", i, gpu.name, gpu.major, gpu.minor);
+  }
+  return {Device::cpu(), fmt::format("{}{}.0 is needed", seen, kLowestMajor)};
+}
+
+AutoDevice auto_device() {
+  const CudaStatus status = cuda_status();
+  // The libraries are loaded only where there is a GPU to use them.
+  return auto_device(status, status.devices > 0 ? cuda_report() : CudaReport{});
+}
+
 Device choose_device(std::string_view name) {
-  if (name == "auto" || name == "cpu") return Device::cpu();
+  if (name == "auto") return auto_device().device;
+  if (name == "cpu") return Device::cpu();
   int index = 0;
   const std::string_view digits = name.substr(0, 5) == "cuda:" ? name.substr(5) : "0";
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/backend/cuda_report.h"
 #include "framework/core/device.h"
 
 #include <string>
@@ -16,9 +17,19 @@ struct CudaStatus {
 /// Asks the driver, once per call. Never throws: no driver and no device are answers, not errors.
 [[nodiscard]] CudaStatus cuda_status();
 
-/// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. "auto" is the CPU while operations
-/// without a CUDA twin remain. Throws UsageError for other words and DeviceError, with the reason,
-/// if the device that was asked for is not there.
+struct AutoDevice {
+  Device device = Device::cpu();
+  std::string reason;  ///< the GPU's name, or why there is none to use
+};
+
+/// What "auto" stands for: the first GPU of compute capability 8.0 or more, which is what the
+/// kernels are compiled for, if cuDNN and cuBLASLt can be loaded; else the CPU. Never throws.
+[[nodiscard]] AutoDevice auto_device();
+/// The choice itself.
+[[nodiscard]] AutoDevice auto_device(const CudaStatus& status, const CudaReport& report);
+
+/// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. Throws UsageError for other words and
+/// DeviceError, with the reason, if the device that was asked for is not there.
 [[nodiscard]] Device choose_device(std::string_view name);
 
 }  // namespace learn

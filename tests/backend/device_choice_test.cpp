@@ -5,11 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace learn;
 
 TEST_CASE("devices by name") {
   CHECK(choose_device("cpu") == Device::cpu());
-  CHECK(choose_device("auto") == Device::cpu());
+  CHECK(choose_device("auto") == auto_device().device);
   CHECK_THROWS_AS((void)choose_device("gpu"), UsageError);
   CHECK_THROWS_AS((void)choose_device("cuda:x"), UsageError);
   CHECK_THROWS_AS((void)choose_device("cuda:-1"), UsageError);
@@ -26,4 +28,45 @@ TEST_CASE("an absent device is an error with the reason, never a crash") {
   CHECK_THROWS_WITH_AS(
       (void)choose_device("cuda"), doctest::Contains(status.reason.c_str()), DeviceError);
   CHECK_THROWS_AS(Context({.device = Device::cuda()}), DeviceError);
+}
+
+TEST_CASE("auto: the first GPU that can be used, or the CPU with the reason") {
+  const CudaReport whole{.driver = "13.0",
+                         .runtime = "13.0",
+                         .devices = {{"old", 1, 7, 5}, {"new", 1, 9, 0}},
+                         .libraries = {{"cuDNN", "9.19.0", ""}, {"cuBLASLt", "13.0.0", ""}}};
+  const CudaStatus two{.built = true, .devices = 2};
+  CHECK(auto_device(two, whole).device == Device::cuda(1));
+  CHECK(auto_device(two, whole).reason == "new");
+  CudaReport old = whole;
+  old.devices.pop_back();
+  CHECK(auto_device(two, old).device == Device::cpu());
+  CHECK(auto_device(two, old).reason == "cuda:0, old, has compute capability 7.5; 8.0 is needed");
+  CudaReport bare = whole;
+  bare.libraries[0] = {"cuDNN", "", "libcudnn.so.9 cannot be loaded"};
+  CHECK(auto_device(two, bare).device == Device::cpu());
+  CHECK(auto_device(two, bare).reason == "libcudnn.so.9 cannot be loaded");
+  const AutoDevice none = auto_device({.built = true, .devices = 0, .reason = "no driver"}, {});
+  CHECK(none.device == Device::cpu());
+  CHECK(none.reason == "no driver");
+}
+
+TEST_CASE("what there is for CUDA is reported, and never an error") {
+  const CudaStatus status = cuda_status();
+  const CudaReport report = cuda_report();
+  CHECK(report.devices.size() == static_cast<std::size_t>(status.devices));
+  CHECK(report.libraries.size() == (status.built ? 2 : 0));
+  for (const CudaLibrary& library : report.libraries) {
+    CAPTURE(library.name);
+    CAPTURE(library.version);
+    CHECK(library.version.empty() != library.reason.empty());
+    if (!library.version.empty())
+      CHECK(std::count(library.version.begin(), library.version.end(), '.') == 2);
+  }
+  if (status.built) CHECK_FALSE(report.runtime.empty());
+  for (const CudaDeviceInfo& gpu : report.devices) {
+    CHECK_FALSE(gpu.name.empty());
+    CHECK(gpu.memory > 0);
+    CHECK(gpu.major > 0);
+  }
 }

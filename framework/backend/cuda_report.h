@@ -1,0 +1,34 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+struct CudaDeviceInfo {
+  std::string name;
+  std::size_t memory = 0;  ///< bytes
+  int major = 0;           ///< compute capability
+  int minor = 0;
+};
+
+/// A library that the CUDA backend loads when an operation first needs it.
+struct CudaLibrary {
+  std::string name;
+  std::string version;  ///< empty if it cannot be loaded
+  std::string reason;   ///< why not; empty otherwise
+};
+
+/// What there is for CUDA on this machine, for `learn doctor` and for the choice of a device.
+struct CudaReport {
+  std::string driver;   ///< newest CUDA that the driver knows, "13.0"; empty: there is no driver
+  std::string runtime;  ///< CUDA that this program was built with; empty: without it
+  std::vector<CudaDeviceInfo> devices;
+  std::vector<CudaLibrary> libraries;  ///< cuDNN, cuBLASLt; none in a program without CUDA
+};
+
+/// Loads the libraries, which takes a second or two at the first call. Never throws: what is not
+/// there is an answer.
+[[nodiscard]] CudaReport cuda_report();
+
+}  // namespace learn
