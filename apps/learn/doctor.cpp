@@ -80,6 +80,32 @@ std::string cuda_text(const CudaStatus& status) {
   return "none: " + status.reason + advice;
 }
 
+std::string driver_text(const CudaReport& report) {
+  return fmt::format("{}; built with CUDA {}",
+                     report.driver.empty() ? "none" : "up to CUDA " + report.driver,
+                     report.runtime);
+}
+
+/// Devices, driver and libraries, and what "auto" makes of them.
+void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport& report) {
+  table.row({"cuda", cuda_text(status)});
+  if (status.built) table.row({"cuda driver", driver_text(report)});
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const CudaDeviceInfo& gpu = report.devices[i];
+    table.row({fmt::format("cuda:{}", i),
+               fmt::format("{}, {}, compute capability {}.{}",
+                           gpu.name,
+                           gib(static_cast<double>(gpu.memory)),
+                           gpu.major,
+                           gpu.minor)});
+  }
+  for (const CudaLibrary& library : report.libraries)
+    table.row(
+        {library.name, library.version.empty() ? "none: " + library.reason : library.version});
+  const AutoDevice chosen = auto_device(status, report);
+  table.row({"--device auto", fmt::format("{}: {}", chosen.device, chosen.reason)});
+}
+
 std::string place_text(const fs::path& found) {
   return found.empty() ? "not found" : found.string();
 }
@@ -117,8 +143,7 @@ int doctor(const DoctorOptions& options) {
   table.row({"cpu", cpu_text()});
   table.row({"memory", memory_text()});
   table.row({"disk", disk_text()});
-  table.row({"cuda", cuda_text(cuda_status())});
-  table.row({"--device auto", fmt::format("{}", choose_device("auto"))});
+  add_cuda_rows(table, cuda_status(), cuda_report());
   table.row({"cifar10", place_text(data::find_cifar10(data_options))});
   table.row({"cifar100", place_text(data::find_cifar100(data_options))});
   Context ctx({.threads = static_cast<int>(options.threads)});

@@ -11,7 +11,8 @@ struct DoctorOptions {
 };
 
 /// `learn doctor`: what this program is, what the machine offers it, which data sets it finds, and
-/// how fast a matrix product is. For bug reports, and for "why is my GPU not used?". Reports what
+/// how fast a matrix product is; of CUDA its devices, driver and libraries, and what --device auto
+/// chooses and why. For bug reports, and for "why is my GPU not used?". Reports what
 /// is missing, but fails for nothing but bad options.
 int doctor(const DoctorOptions& options);
 

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# What `learn doctor` says of CUDA: doctor.sh PATH/TO/learn PATH/TO/libfakecuda.so.
+# shellcheck disable=SC1091,SC2154  # checks.sh is there, and gives learn and status
+fake=$(realpath "$2")  # before the folder changes
+source "$(dirname "$0")/checks.sh"
+
+# row NAME TEXT: the table's row of that name holds the text.
+row() { grep -E -- "^ *$1  " out | grep -qF -- "$2"; }
+
+run doctor --seconds 0
+check "the machine is reported" exits 0
+check "with the version this was built with" row "cuda driver" "built with CUDA "
+check "with cuDNN" row "cuDNN" "9."
+check "with cuBLASLt" row "cuBLASLt" "."
+if [ ! -e /dev/nvidia0 ]; then
+  check "that there is no device, and why" row "cuda" "none: there is no "
+  check "what auto chooses, and why" row "--device auto" "cpu: there is no "
+  run train --device cuda --data synthetic10
+  check "a device that is not there is status 8" exits 8
+  check "with the reason" complains "device 'cuda' is not available: there is no "
+fi
+
+export LD_PRELOAD=$fake
+run doctor --seconds 0
+unset LD_PRELOAD
+check "with a GPU" exits 0
+check "it is counted" row "cuda" "1 device(s)"
+check "and described" row "cuda:0" "FAKE (no GPU), "
+check "with its capability" row "cuda:0" "compute capability 9.0"
+check "auto takes it" row "--device auto" "cuda:0: FAKE (no GPU)"
+
+conclude
