@@ -1,5 +1,6 @@
 #include "callbacks/checkpointer.h"
 
+#include "callbacks/ema.h"
 #include "callbacks/recorder.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/learner.h"
@@ -42,7 +43,7 @@ void Checkpointer::epoch_end(Learner& learn) {
   const std::int64_t epoch = learn.state().epoch_clock;
   if (options_.best && monitor_.improves(monitor_.value(learn))) {
     best_epoch_ = epoch;
-    save_weights(path("best"), learn.params(), metadata(learn));
+    save_best(learn);
   }
   if (options_.every > 0 && epoch % options_.every == 0)
     save_state_as(learn, fmt::format("epoch-{:04}", epoch));
@@ -63,6 +64,15 @@ Metadata Checkpointer::metadata(const Learner& learn) const {
     out["learn.best"] =
         fmt::format("{} {} at epoch {}", monitor_.name(), *monitor_.best(), best_epoch_);
   return out;
+}
+
+/// What validation has measured: the averaged weights, if it was shown those.
+void Checkpointer::save_best(Learner& learn) {
+  auto* const ema = learn.find<Ema>();
+  const bool averaged = ema != nullptr && ema->evaluates();
+  if (averaged) ema->show(learn);
+  save_weights(path("best"), learn.params(), metadata(learn));
+  if (averaged) ema->hide(learn);
 }
 
 void Checkpointer::save_state_as(Learner& learn,

@@ -13,7 +13,7 @@ namespace learn::callbacks {
 struct CheckpointerOptions {
   std::filesystem::path folder;  ///< is made if it is missing
   bool last = true;        ///< last.safetensors: everything a resumed run needs, at each epoch
-  bool best = true;        ///< best.safetensors: the weights of the best epoch
+  bool best = true;        ///< best.safetensors: the weights of the best epoch, as validated
   std::int64_t every = 0;  ///< epoch-0005.safetensors: everything, each so many epochs; 0: never
   std::string monitor = "valid_loss";
   Better better = Better::automatic;
@@ -47,6 +47,7 @@ class Checkpointer final : public Callback {
 
  private:
   [[nodiscard]] Metadata metadata(const Learner& learn) const;
+  void save_best(Learner& learn);
   void save_state_as(Learner& learn, const std::string& file, const std::string& previous = {});
 
   CheckpointerOptions options_;

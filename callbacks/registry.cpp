@@ -4,6 +4,7 @@
 #include "callbacks/csv_logger.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/early_stopping.h"
+#include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
@@ -61,6 +62,15 @@ MadeCallback make_gradient_accumulation(CallbackOptions& options, const RunSetti
                               .samples = options.integer("samples", 0)};
   options.finish();
   return made<GradientAccumulation>(every);
+}
+
+MadeCallback make_ema(CallbackOptions& options, const RunSettings&) {
+  EmaOptions out;
+  out.decay = options.real("decay", out.decay);
+  out.warmup = options.flag("warmup", out.warmup);
+  const bool evaluate = options.flag("evaluate", true);
+  options.finish();
+  return made<Ema>(out, evaluate);
 }
 
 MadeCallback make_early_stopping(CallbackOptions& options, const RunSettings& run) {
@@ -197,6 +207,10 @@ void add_training(Registry<CallbackFactory>& registry) {
                "the whole training step as one launch on a CUDA device: warm_up=2 (batches of a "
                "kind before it is captured)",
                {make_cuda_graph});
+  registry.add("ema",
+               "keeps a moving average of the weights: decay=0.999, warmup=true (less decay at "
+               "first), evaluate=true (validation and best.safetensors take the average)",
+               {make_ema});
   registry.add("early_stopping",
                "ends training without progress: monitor=valid_loss, patience=1, min_delta=0, "
                "mode=auto|min|max",

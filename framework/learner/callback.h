@@ -47,6 +47,9 @@ class Callback {
   [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }
   /// What of it belongs into a checkpoint.
   virtual void visit_state(StateVisitor&) {}
+  /// It was added to a learner, which does not run: the place to make state in its ParamStore, so
+  /// that it is there when a checkpoint is loaded.
+  virtual void attached(Learner&) {}
 
   virtual void train_begin(Learner&) {}
   virtual void epoch_begin(Learner&) {}

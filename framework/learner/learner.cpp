@@ -45,7 +45,8 @@ void Learner::insert(std::unique_ptr<Callback> callback, EventSet events) {
   check_conflicts(*callback);
   const auto before = [](int order, const Slot& slot) { return order < slot.callback->order(); };
   const auto at = std::upper_bound(slots_.begin(), slots_.end(), callback->order(), before);
-  slots_.insert(at, Slot{std::move(callback), events});
+  Callback& added = *slots_.insert(at, Slot{std::move(callback), events})->callback;
+  added.attached(*this);
 }
 
 void Learner::remove(const Callback& callback) {

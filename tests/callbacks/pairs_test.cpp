@@ -25,6 +25,7 @@ const std::vector<std::string>& kinds() {
                                             "gradient_clip:limit=0.5,by=value",
                                             "gradient_accumulation:batches=2",
                                             "cuda_graph:warm_up=1",
+                                            "ema:decay=0.9",
                                             "early_stopping:patience=9",
                                             "terminate_on_nan",
                                             "param_scheduler:hyper=momentum,start=0.9,end=0.8",

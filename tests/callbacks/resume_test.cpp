@@ -150,6 +150,7 @@ TEST_CASE("resume equals straight run with every callback that keeps state") {
   check_same({"mixed_precision:loss_scale=1024,growth_interval=2",
               "gradient_accumulation:batches=3",
               "gradient_clip:limit=0.5",
+              "ema:decay=0.9",
               "early_stopping:patience=2",
               "param_scheduler:hyper=weight_decay,start=0.1,end=0.01,clock=step"},
              kEvents);

@@ -1,0 +1,69 @@
+#include "callbacks/ema.h"
+
+#include "framework/backend/cast.h"
+#include "framework/backend/ema.h"
+#include "framework/learner/learner.h"
+
+#include <utility>
+
+namespace learn::callbacks {
+
+Ema::Ema(const EmaOptions& options, bool evaluate) : options_(options), evaluate_(evaluate) {
+  check<UsageError>(options.decay >= 0 && options.decay < 1,
+                    "ema: the decay must be in [0,1), got {}",
+                    options.decay);
+}
+
+std::vector<std::string> Ema::claims() const { return {"average the weights"}; }
+
+void Ema::visit_state(StateVisitor& visitor) {
+  visitor.visit("begun", begun_);
+  visitor.visit("first_step", options_.first_step);
+}
+
+Tensor& Ema::average(Learner& learn) { return learn.params().state("ema"); }
+
+void Ema::attached(Learner& learn) { (void)average(learn); }
+
+void Ema::train_begin(Learner& learn) {
+  if (evaluate_ && !own_.defined())
+    own_ = Tensor(learn.context().persistent(), {learn.params().flat_size()}, DType::f32);
+  if (std::exchange(begun_, true)) return;
+  backend::copy(learn.context(), learn.params().flat_master(), average(learn));
+  options_.first_step = learn.optimizer().read_control().step;
+}
+
+void Ema::step_end(Learner& learn) {
+  if (!learn.stepped()) return;
+  backend::ema_update(learn.context(),
+                      learn.params().flat_master(),
+                      options_,
+                      learn.optimizer().control(),
+                      average(learn));
+}
+
+void Ema::validate_begin(Learner& learn) {
+  if (evaluate_) show(learn);
+}
+
+void Ema::validate_end(Learner& learn) { hide(learn); }
+
+void Ema::error(Learner& learn, const std::exception&) { hide(learn); }
+
+void Ema::show(Learner& learn) {
+  if (!begun_ || std::exchange(shown_, true)) return;
+  nn::ParamStore& params = learn.params();
+  if (!own_.defined())
+    own_ = Tensor(learn.context().persistent(), {params.flat_size()}, DType::f32);
+  backend::copy(learn.context(), params.flat_master(), own_);
+  backend::copy(learn.context(), average(learn), params.flat_master());
+  params.refresh_working();
+}
+
+void Ema::hide(Learner& learn) {
+  if (!std::exchange(shown_, false)) return;
+  backend::copy(learn.context(), own_, learn.params().flat_master());
+  learn.params().refresh_working();
+}
+
+}  // namespace learn::callbacks
