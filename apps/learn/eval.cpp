@@ -141,8 +141,9 @@ int eval(const EvalOptions& options) {
   const data::Normalization normalization =
       normalization_from(require(file, "learn.normalization"));
 
-  Context ctx(
-      {.device = choose_device(options.device), .threads = static_cast<int>(options.threads)});
+  Context ctx({.device = choose_device(options.device),
+               .threads = static_cast<int>(options.threads),
+               .cuda = cuda_options(options.cuda, options.precision)});
   const data::Dataset data = load_data(options, trained, classes);
   data::Loader loader(ctx,
                       data,

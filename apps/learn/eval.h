@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/backend/cuda_options.h"
+
 #include <cstdint>
 #include <string>
 
@@ -12,7 +14,9 @@ struct EvalOptions {
   std::int64_t valid_limit = 0;
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;
+  std::string precision = "fp32";
   std::string device = "auto";
+  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
   std::int64_t threads = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include "callbacks/cuda_graph.h"
 #include "callbacks/early_stopping.h"
+#include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
@@ -77,7 +78,10 @@ Experiment::Experiment(const TrainOptions& options, std::int64_t max_batches)
       max_batches_(max_batches),
       ctx_({.device = choose_device(options.device),
             .threads = static_cast<int>(options.threads),
-            .seed = static_cast<std::uint64_t>(options.seed)}) {
+            .seed = static_cast<std::uint64_t>(options.seed),
+            .cuda = cuda_options(options.cuda, options.precision)}) {
+  if (ctx_.device().is_cpu() && options.precision == "tf32")
+    log::warn("[train] --precision tf32 is fp32 on the CPU");
   load_data();
   make_learner();
   make_groups();
@@ -179,6 +183,7 @@ void Experiment::add_callbacks() {
   if (options_.clip_norm > 0)
     learn.add<callbacks::GradientClip>(static_cast<float>(options_.clip_norm));
   if (options_.cuda_graph) learn.add<callbacks::CudaGraph>();
+  if (options_.ema > 0) learn.add<callbacks::Ema>(EmaOptions{.decay = options_.ema});
   callbacks::Monitor(options_.monitor).check_known(learn);
   if (options_.patience > 0)
     learn.add<callbacks::EarlyStopping>(callbacks::EarlyStoppingOptions{

@@ -14,8 +14,16 @@ namespace fs = std::filesystem;
 
 /// Options that may change when a run is resumed: its numbers do not depend on them, or, of another
 /// device, in their last bits only.
-constexpr std::array kFree{
-    "data-dir", "workers", "prefetch", "device", "threads", "out", "plots", "progress"};
+constexpr std::array kFree{"data-dir",
+                           "workers",
+                           "prefetch",
+                           "device",
+                           "tune",
+                           "plan-cache",
+                           "threads",
+                           "out",
+                           "plots",
+                           "progress"};
 
 bool is_free(const Option& option) {
   return std::find(kFree.begin(), kFree.end(), option.name) != kFree.end();

@@ -25,7 +25,12 @@ OptionTable eval_table(EvalOptions& o) {
   t.integer("valid-limit", o.valid_limit, kNotNegative, "N", "so many images; 0: as in training");
   t.integer("batch-size", o.batch_size, {1, 1 << 20}, "N", "images per batch").short_name = "b";
   t.integer("workers", o.workers, {0, 64}, "N", "threads that prepare batches");
+  t.choice("precision",
+           o.precision,
+           {"fp32", "tf32"},
+           "tf32: a GPU may round the factors of products to 10 bits");
   t.text("device", o.device, "auto|cpu|cuda[:N]", "where to compute");
+  add_cuda_options(t, o.cuda);
   t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
   return t;
 }

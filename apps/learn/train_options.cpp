@@ -144,22 +144,32 @@ void add_schedule_options(OptionTable& t, TrainOptions& o) {
          kShare,
          "X",
          "share of each target spread over all classes");
+  t.real("ema",
+         o.ema,
+         kShare,
+         "DECAY",
+         "validate and keep a moving average of the weights, 0.999 say; 0: none");
 }
 
 void add_run_options(OptionTable& t, TrainOptions& o) {
   t.group("Precision and device");
   t.choice("precision",
            o.precision,
-           {"fp32", "fp16", "bf16"},
-           "of weights, activations and their gradients; masters are fp32");
+           {"fp32", "tf32", "fp16", "bf16"},
+           "of weights, activations and their gradients; masters are fp32; tf32: fp32, but a GPU "
+           "may round the factors of products to 10 bits");
   t.flag("flat-master", o.flat_master, "update all masters in one pass (fp16, bf16)");
   Option& scale = t.text("loss-scale", o.loss_scale, "X|dynamic", "loss scale of fp16");
   scale.set = [&o](const std::string& text) {
     if (text != "dynamic") (void)parse_real(text, kPositive);
     o.loss_scale = text;
   };
-  t.text("device", o.device, "auto|cpu|cuda[:N]", "where to train");
+  t.text("device",
+         o.device,
+         "auto|cpu|cuda[:N]",
+         "where to train; auto: a GPU if there is one, see 'learn doctor'");
   t.flag("cuda-graph", o.cuda_graph, "run each training step as one launch on a CUDA device");
+  add_cuda_options(t, o.cuda);
   t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
   t.integer(
       "seed", o.seed, kNotNegative, "N", "of initial weights, order, augmentation and dropout");
@@ -230,7 +240,7 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
 
 /// Options that make no sense together are refused, so that none is ignored.
 void check_combinations(const TrainOptions& o) {
-  if (o.flat_master && o.precision == "fp32")
+  if (o.flat_master && o.precision != "fp16" && o.precision != "bf16")
     fail<UsageError>(
         "--flat-master needs --precision fp16 or bf16: fp32 weights are their own masters");
   if (o.loss_scale != "dynamic" && o.precision != "fp16")
@@ -249,6 +259,20 @@ void check_combinations(const TrainOptions& o) {
 }
 
 }  // namespace
+
+void add_cuda_options(OptionTable& t, CudaOptions& o) {
+  t.flag("deterministic", o.deterministic, "CUDA: only algorithms with the same bits in every run");
+  t.flag("tune", o.tune, "CUDA: time each convolution's best algorithms when it first runs");
+  t.text("plan-cache",
+         o.plan_cache,
+         "DIR",
+         "CUDA: keep the algorithms chosen for convolutions here, from run to run");
+}
+
+CudaOptions cuda_options(CudaOptions options, const std::string& precision) {
+  options.tf32 = precision == "tf32";
+  return options;
+}
 
 OptionTable train_table(TrainOptions& options) {
   OptionTable table;

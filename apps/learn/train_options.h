@@ -1,6 +1,7 @@
 #pragma once
 #include "apps/learn/config_file.h"
 #include "apps/learn/option_table.h"
+#include "framework/backend/cuda_options.h"
 
 #include <cstdint>
 #include <optional>
@@ -43,12 +44,14 @@ struct TrainOptions {
   // Regularisation
   std::string augment = "basic";
   double label_smoothing = 0;
+  double ema = 0;  ///< decay; 0: no average
   // Precision and device
   std::string precision = "fp32";
   bool flat_master = false;
   std::string loss_scale = "dynamic";
   std::string device = "auto";
   bool cuda_graph = false;
+  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
   std::int64_t threads = 0;
   std::int64_t seed = 42;
   // Run
@@ -70,6 +73,11 @@ struct TrainOptions {
   bool print_config = false;
   bool explain = false;
 };
+
+/// Adds the options of CUDA's libraries, bound to `options`.
+void add_cuda_options(OptionTable& table, CudaOptions& options);
+/// `options` with what a precision says of them.
+[[nodiscard]] CudaOptions cuda_options(CudaOptions options, const std::string& precision);
 
 /// The options of `learn train`, bound to `options`, which must outlive the table.
 [[nodiscard]] OptionTable train_table(TrainOptions& options);

@@ -52,6 +52,16 @@ check "no plots when not wanted" test ! -e runs/fine/results.png
 check "checkpoints are kept" test -e runs/fine/weights/epoch-0002.safetensors
 run train "${tiny[@]}" --precision bf16 --flat-master --schedule flat-cos --patience 1 --name half
 check "bf16, patience" exits 0
+run train "${tiny[@]}" --ema 0.9 --precision tf32 --no-deterministic --tune --plan-cache plans --name average
+check "an average, and options of CUDA" exits 0
+for line in 'ema = 0.9' 'precision = "tf32"' 'deterministic = false' 'tune = true' 'plan-cache = "plans"'; do
+  check "the configuration holds $line" grep -qxF "$line" runs/average/config.toml
+done
+best=$(awk -F, 'NR > 1 && $5 > best { best = $5 } END { printf "%.4f", best }' runs/average/results.csv)
+run eval runs/average --threads 1 --precision tf32 --no-deterministic
+check "best.safetensors is the average that was measured ($best)" says "accuracy $best"
+run train "${tiny[@]}" --ema 0.9 --callbacks ema
+check "two averages are status 2" exits 2
 
 run train "${tiny[@]}" --epochs 1 --lr 1e30 --optimizer sgd --schedule const --name boom
 check "a loss that is not finite is status 7" exits 7
@@ -101,6 +111,9 @@ check "a missing one is status 4" exits 4
 if [ ! -e /dev/nvidia0 ]; then
   run train "${tiny[@]}" --device cuda
   check "a device that is not there is status 8" exits 8
+  check "with the reason" complains "device 'cuda' is not available: "
+  run eval runs/train --device cuda:1
+  check "for a measurement too" exits 8
 fi
 
 run doctor --seconds 0.1
