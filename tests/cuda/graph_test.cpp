@@ -1,5 +1,6 @@
 // The whole step as one CUDA graph, beside the same training without it: the same bits.
 #include "callbacks/cuda_graph.h"
+#include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
@@ -198,6 +199,7 @@ class Pretender final : public Callback {
 TEST_CASE("a replayed f16 step is the eager one, with a short last batch and forced overflows") {
   Recipe recipe{.prepare = [](Learner& learn) {
     learn.add<callbacks::GradientClip>(1.0F);
+    learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});  // the average is part of the state
     // Overflows at first, then every other step while it grows: replays skip and do not.
     callbacks::to_fp16(
         learn, {.loss_scale = 16777216.0F, .scaling = {.factor = 64, .growth_interval = 2}});

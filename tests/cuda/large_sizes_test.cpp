@@ -45,6 +45,8 @@ TEST_CASE("elementwise kernels refuse what they cannot count") {
   CHECK_REFUSED("add", cuda::add(kStream, kHalf, kHalf, kHalfWritten, kMany));
   CHECK_REFUSED("multiply", cuda::multiply(kStream, kRead, kRead, kWritten, kMode, kMany));
   CHECK_REFUSED("scale", cuda::scale(kStream, kRead, 2.0F, kWritten, kMode, kMany));
+  CHECK_REFUSED("dropout",
+                cuda::dropout(kStream, 1, 0.5, nullptr, 0, kRead, kWritten, kMode, kMany));
   CHECK_REFUSED("add_bias", cuda::add_bias(kStream, kRead, kRead, kWritten, kMany, 1024));
   CHECK_REFUSED("activation_forward",
                 cuda::activation_forward(kStream, {}, kRead, kWritten, kMany));
