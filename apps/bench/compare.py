@@ -1,54 +1,166 @@
 #!/usr/bin/env python3
-"""Training throughput beside PyTorch, in turns on the same machine: images/s of both and the ratio.
+"""Training speed beside PyTorch, in turns on the same machine, as a table; --json FILE keeps every run.
 
-compare.py [--bench build/release/bin/bench_step] [--python PYTHON_WITH_TORCH] [--rounds 3] [--seconds 5]
-PyTorch counts with the better of its two memory formats. Its BLAS is told the CPU's real kernel set, which
-Debian's OpenBLAS does not find by itself.
+compare.py [--device cpu]        images/s of both; PyTorch counts with the better of its two memory formats
+compare.py --device cuda         each model and precision: eager and as one graph, beside PyTorch, channels_last, eager
+                                 and compiled, its weights in half as ours ("fp16") and under autocast ("fp16-amp")
+A step is forward and backward pass and SGD with momentum on one synthetic batch. Where --python has no PyTorch that
+can use the device, ours is measured alone, and the output says so.
 """
 import argparse
 import json
 import os
 import pathlib
-import statistics
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+MODELS = {"cpu": "darknet:64,resnet9:64,resnet18:64", "cuda": "darknet:64,resnet9:512,resnet18:512,wrn_22:128"}
+TORCH_PRECISIONS = {"fp32": ["fp32"], "tf32": ["tf32"], "fp16": ["fp16", "fp16-amp"], "bf16": ["bf16", "bf16-amp"]}
 
 
-def measure(command, environment=None):
-    out = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **(environment or {})})
-    return json.loads(out.stdout.strip().splitlines()[-1])
+class Bench:
+    """Runs both programs and keeps what they say."""
+
+    def __init__(self, options):
+        self.options, self.runs = options, []
+        self.common = ["--device", options.device, "--seconds", options.seconds, "--windows", options.windows,
+                       "--warm-up", options.warm_up]
+        if options.threads:
+            self.common += ["--threads", options.threads]
+        avx512 = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
+        # Debian's OpenBLAS does not find the CPU's real kernel set by itself.
+        self.environment = {"OPENBLAS_CORETYPE": "SkylakeX"} if avx512 and options.device == "cpu" else {}
+        self.torch = self.find_torch()
+
+    def find_torch(self):
+        """Its version, or None if it is missing or cannot use the device."""
+        test = "import torch; assert torch.cuda.is_available(); " if self.options.device == "cuda" else "import torch; "
+        try:
+            found = subprocess.run([self.options.python, "-c", test + "print(torch.__version__)"], capture_output=True,
+                                   text=True)
+        except OSError:
+            return None
+        return found.stdout.strip() if found.returncode == 0 else None
+
+    def run(self, program, **words):
+        command = [*program, *self.common]
+        for name, value in words.items():
+            command += [f"--{name}"] if value is True else [f"--{name}", value]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              env={**os.environ, **self.environment})
+        if done.returncode != 0:
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            print(f"failed: {' '.join(str(w) for w in command)}: {reason}", file=sys.stderr, flush=True)
+            return {"failed": reason, **words}
+        self.runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
+        return self.runs[-1]
+
+    def learn(self, **words):
+        return self.run([self.options.bench], **words)
+
+    def pytorch(self, **words):
+        return self.run([self.options.python, HERE / "torch_step.py"], **words) if self.torch else {}
+
+    def rounds(self, *measurements):
+        """Each measurement once per round, in turns; the median run of each."""
+        taken = [[] for _ in measurements]
+        for _ in range(self.options.rounds):
+            for runs, measurement in zip(taken, measurements):
+                runs.append(measurement())
+        return [middle(runs) for runs in taken]
+
+
+def middle(runs):
+    good = sorted((run for run in runs if "images_per_s" in run), key=lambda run: run["images_per_s"])
+    return good[len(good) // 2] if good else {}
+
+
+def shown(run, key, form="{:.1f}", scale=1.0):
+    return form.format(run[key] * scale) if key in run else "-"
+
+
+def ratio(a, b):
+    return f"{a['images_per_s'] / b['images_per_s']:.2f}" if a and b else "-"
+
+
+def compare_on_cpu(bench, models):
+    print("| model | batch | learn, images/s | torch | ratio | forward / backward / update, ms |\n" + "| --- " * 6 + "|")
+    for model, batch in models:
+        ours, *theirs = bench.rounds(
+            lambda: bench.learn(model=model, batch=batch),
+            lambda: bench.pytorch(model=model, batch=batch, format="nchw"),
+            lambda: bench.pytorch(model=model, batch=batch, format="channels_last"))
+        best = max(theirs, key=lambda run: run.get("images_per_s", 0))
+        phases = " / ".join(shown(ours, f"{phase}_ms") for phase in ("forward", "backward", "update"))
+        print(f"| {model} | {batch} | {shown(ours, 'images_per_s')} | {shown(best, 'images_per_s')} | {ratio(ours, best)} | "
+              f"{phases} |", flush=True)
+
+
+def compare_on_cuda(bench, models):
+    options = bench.options
+    head = ["model", "batch", "precision", "eager, ms", "graph, ms", "graph, images/s", "min to max",
+            "host per step, us: eager", "graph", "operations", "device MiB: eager", "graph"]
+    for precision in ("torch", "torch-amp"):
+        head += [f"{precision} {mode}, ms" for mode in options.torch_modes]
+    head += ["torch MiB", "graph / best torch eager"]
+    print("| " + " | ".join(head) + " |\n" + "| --- " * len(head) + "|")
+    for model, batch in models:
+        for precision in options.precisions:
+            words = {"model": model, "batch": batch}
+            own = {**words, "precision": precision, **({"tune": True} if options.tune else {})}
+            peers = [(p, mode) for p in TORCH_PRECISIONS[precision] for mode in options.torch_modes]
+            eager, graph, *theirs = bench.rounds(
+                lambda: bench.learn(**own), lambda: bench.learn(**own, graph=True),
+                *[lambda p=p, mode=mode: bench.pytorch(**words, precision=p, mode=mode) for p, mode in peers])
+            eager_peers = [run for run, (_, mode) in zip(theirs, peers) if mode == "eager" and run]
+            best = max(eager_peers, key=lambda run: run["images_per_s"], default={})
+            row = [model, batch, precision, shown(eager, "step_ms", "{:.3f}"), shown(graph, "step_ms", "{:.3f}"),
+                   shown(graph, "images_per_s", "{:.0f}"),
+                   f"{shown(graph, 'worst', '{:.0f}')} to {shown(graph, 'best', '{:.0f}')}",
+                   shown(eager, "host_wall_us"), shown(graph, "host_wall_us"), shown(graph, "operations", "{:.0f}"),
+                   shown(eager, "device_bytes", "{:.0f}", 2**-20), shown(graph, "device_bytes", "{:.0f}", 2**-20),
+                   *[shown(run, "step_ms", "{:.3f}") for run in theirs],
+                   *["-"] * (2 * len(options.torch_modes) - len(theirs)),
+                   shown(best, "device_bytes", "{:.0f}", 2**-20), ratio(graph, best)]
+            print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--models", help="NAME:BATCH,...")
+    parser.add_argument("--precisions", type=lambda text: text.split(","), default=["fp32", "tf32", "fp16", "bf16"])
+    parser.add_argument("--torch-modes", type=lambda text: text.split(","), default=["eager", "compile"])
+    parser.add_argument("--tune", action="store_true", help="let cuDNN's candidates be timed, as PyTorch's always are")
+    parser.add_argument("--rounds", type=int, help="3 on the CPU, 1 on a GPU")
+    parser.add_argument("--seconds", type=float, help="of one run: 5 on the CPU, 2.5 on a GPU")
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, help="steps: 3 on the CPU, 20 on a GPU")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--bench", default=str(HERE.parents[1] / "build/release/bin/bench_step"))
+    parser.add_argument("--python", default="python3", help="one that has PyTorch")
+    parser.add_argument("--json", type=pathlib.Path, help="all runs, one object per line")
+    options = parser.parse_args()
+    on_cpu = options.device == "cpu"
+    options.models = options.models or MODELS[options.device]
+    options.rounds = options.rounds or (3 if on_cpu else 1)
+    options.seconds = options.seconds or (5 if on_cpu else 2.5)
+    options.warm_up = options.warm_up or (3 if on_cpu else 20)
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", default=str(HERE.parents[1] / "build/release/bin/bench_step"))
-    parser.add_argument("--python", default="/usr/bin/python3")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--models", default="darknet,resnet9,resnet18")
-    options = parser.parse_args()
-
-    blas = {"OPENBLAS_CORETYPE": "SkylakeX"} if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text() else {}
-    print(f"batch {options.batch}, fp32, {options.threads} threads, median of {options.rounds} rounds of {options.seconds:g} s")
-    print(f"{'model':10} {'learn':>9} {'torch':>9} {'ratio':>6}   forward/backward/update ms")
-    for model in options.models.split(","):
-        ours, theirs, names = [], {}, {}
-        for _ in range(options.rounds):
-            ours.append(measure([options.bench, "--model", model, "--batch", str(options.batch), "--threads",
-                                 str(options.threads), "--seconds", str(options.seconds)]))
-            for form in ("nchw", "channels_last"):
-                result = measure([options.python, str(HERE / "torch_step.py"), model, str(options.batch),
-                                  str(options.threads), str(options.seconds), form], blas)
-                theirs.setdefault(form, []).append(result["images_per_s"])
-                names[form] = result["system"]
-        learn = statistics.median(run["images_per_s"] for run in ours)
-        form, torch = max(((f, statistics.median(v)) for f, v in theirs.items()), key=lambda pair: pair[1])
-        last = ours[-1]
-        print(f"{model:10} {learn:9.1f} {torch:9.1f} {learn / torch:6.2f}   "
-              f"{last['forward_ms']:.1f} / {last['backward_ms']:.1f} / {last['update_ms']:.1f}   ({names[form]})", flush=True)
+    options = read_options()
+    bench = Bench(options)
+    models = [(name, int(batch or 64)) for name, _, batch in (word.partition(":") for word in options.models.split(","))]
+    print(f"median of {options.rounds} rounds of {options.windows} windows, {options.seconds:g} s each round; "
+          + (f"PyTorch {bench.torch}" if bench.torch else
+             f"no PyTorch: {options.python} has none that can use the {options.device}") + "\n", flush=True)
+    (compare_on_cpu if options.device == "cpu" else compare_on_cuda)(bench, models)
+    if options.json:
+        options.json.write_text("".join(json.dumps(run) + "\n" for run in bench.runs))
+    sys.exit(0 if bench.runs else 1)
 
 
 main()

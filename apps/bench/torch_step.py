@@ -1,117 +1,123 @@
 #!/usr/bin/env python3
-"""The same as bench_step, in PyTorch: one JSON object per run. torch_step.py MODEL BATCH THREADS SECONDS FORMAT
+"""The same measurement as bench_step, in PyTorch: one JSON object per run.
 
-FORMAT is nchw or channels_last. The models are those of models/, layer by layer.
+torch_step.py --model resnet9 --batch 64 [--device cpu|cuda] [--precision P] [--mode eager|compile] ...
+P is fp32, tf32, fp16 or bf16 (weights and activations in half, BatchNorm in f32), fp16-amp or bf16-amp (autocast, with
+a GradScaler for fp16).
 """
+import argparse
+import contextlib
 import json
+import math
 import statistics
-import sys
 import time
 
 import torch
 from torch import nn
+from torch_models import MODELS
+
+HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-class ConvBnAct(nn.Sequential):
-    def __init__(self, inputs, outputs, kernel=3, stride=1, act=None, pool=False):
-        layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs)]
-        if act:
-            layers.append(act)
-        if pool:
-            layers.append(nn.MaxPool2d(2))
-        super().__init__(*layers)
+class Step:
+    """A net and its update on one batch."""
+
+    def __init__(self, options):
+        self.device = torch.device(options.device)
+        self.precision = options.precision
+        form = torch.channels_last if options.format == "channels_last" else torch.contiguous_format
+        torch.manual_seed(0)
+        net = MODELS[options.model]().train().to(self.device, memory_format=form)
+        x = torch.rand(options.batch, 3, 32, 32, device=self.device).contiguous(memory_format=form)
+        if self.precision in HALVES:
+            net, x = net.to(HALVES[self.precision]), x.to(HALVES[self.precision])
+            for module in net.modules():
+                if isinstance(module, nn.BatchNorm2d):
+                    module.float()
+        fused = {"fused": True} if self.device.type == "cuda" else {}
+        self.sgd = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9, **fused)
+        self.net = torch.compile(net) if options.mode == "compile" else net
+        self.x, self.y = x, torch.arange(options.batch, device=self.device) % 10
+        self.scaler = torch.amp.GradScaler("cuda") if self.precision == "fp16-amp" else None
+
+    def autocast(self):
+        if not self.precision.endswith("-amp"):
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, HALVES[self.precision[:4]])
+
+    def run(self):
+        self.sgd.zero_grad(set_to_none=True)
+        with self.autocast():
+            loss = nn.functional.cross_entropy(self.net(self.x).float(), self.y)
+        if self.scaler is None:
+            loss.backward()
+            self.sgd.step()
+            return
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.sgd)
+        self.scaler.update()
+
+    def wait(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def stretch(self, steps):
+        """Seconds of a step until all is done, until it is enqueued, and of CPU time (of all threads)."""
+        self.wait()
+        begin, cpu = time.perf_counter(), time.process_time()
+        for _ in range(steps):
+            self.run()
+        enqueued, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        self.wait()
+        return (time.perf_counter() - begin) / steps, enqueued / steps, cpu / steps
 
 
-class Residual(nn.Module):
-    def __init__(self, *layers):
-        super().__init__()
-        self.body = nn.Sequential(*layers)
-
-    def forward(self, x):
-        return x + self.body(x)
+def device_bytes_used(device):
+    free, total = torch.cuda.mem_get_info() if device == "cuda" else (0, 0)
+    return total - free
 
 
-class Scale(nn.Module):
-    def __init__(self, factor):
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, x):
-        return x * self.factor
-
-
-def resnet9(w=64):
-    def relu():
-        return nn.ReLU(inplace=True)
-
-    def res(c):
-        return Residual(ConvBnAct(c, c, act=relu()), ConvBnAct(c, c, act=relu()))
-
-    return nn.Sequential(
-        ConvBnAct(3, w, act=relu()), ConvBnAct(w, 2 * w, act=relu(), pool=True), res(2 * w),
-        ConvBnAct(2 * w, 4 * w, act=relu(), pool=True), ConvBnAct(4 * w, 8 * w, act=relu(), pool=True), res(8 * w),
-        nn.MaxPool2d(4), nn.Flatten(), nn.Linear(8 * w, 10, bias=False), Scale(0.125))
-
-
-class BasicBlock(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.body = nn.Sequential(ConvBnAct(inputs, outputs, stride=stride, act=nn.ReLU(inplace=True)),
-                                  ConvBnAct(outputs, outputs))
-        self.shortcut = nn.Sequential() if stride == 1 and inputs == outputs else ConvBnAct(inputs, outputs, 1, stride)
-
-    def forward(self, x):
-        return torch.relu(self.body(x) + self.shortcut(x))
-
-
-def resnet18():
-    layers, width = [ConvBnAct(3, 64, act=nn.ReLU(inplace=True))], 64
-    for outputs, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        layers += [BasicBlock(width, outputs, stride), BasicBlock(outputs, outputs, 1)]
-        width = outputs
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
-
-
-def darknet(blocks=(1, 2, 2, 2, 2), nf=16):
-    def conv(inputs, outputs, kernel=3, stride=1):
-        return ConvBnAct(inputs, outputs, kernel, stride, act=nn.LeakyReLU(0.1, inplace=True))
-
-    layers = [conv(3, nf)]
-    for i, count in enumerate(blocks):
-        layers.append(conv(nf, 2 * nf, stride=1 if i == 1 else 2))
-        nf *= 2
-        layers += [Residual(conv(nf, nf // 2, 1), conv(nf // 2, nf)) for _ in range(count)]
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(nf, 10))
+def measure(options):
+    tf32 = options.precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    before = device_bytes_used(options.device)
+    step = Step(options)
+    step.stretch(options.warm_up)
+    trial = step.stretch(3)[0]
+    host = [step.stretch(2)[1:] for _ in range(9)] if options.device == "cuda" else []
+    count = max(1, math.ceil(options.seconds / options.windows / trial))
+    windows = [step.stretch(count)[0] for _ in range(options.windows)]
+    median = statistics.median(windows)
+    result = {"system": f"torch {torch.__version__}", "model": options.model, "batch": options.batch,
+              "precision": options.precision, "device": options.device, "mode": options.mode, "format": options.format,
+              "threads": torch.get_num_threads(), "images_per_s": round(options.batch / median, 1),
+              "best": round(options.batch / min(windows), 1), "worst": round(options.batch / max(windows), 1),
+              "step_ms": round(median * 1e3, 4), "steps": count * options.windows}
+    if options.device == "cuda":
+        result.update(gpu=torch.cuda.get_device_name(), host_wall_us=round(statistics.median(w for w, _ in host) * 1e6, 1),
+                      host_cpu_us=round(statistics.median(c for _, c in host) * 1e6, 1),
+                      device_bytes=device_bytes_used("cuda") - before,
+                      allocated_bytes=torch.cuda.max_memory_allocated())
+    return result
 
 
 def main():
-    name, batch, threads, seconds, memory_format = (
-        sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    net = {"resnet9": resnet9, "resnet18": resnet18, "darknet": darknet}[name]().train()
-    x, y = torch.rand(batch, 3, 32, 32), torch.arange(batch) % 10
-    if memory_format == "channels_last":
-        net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-    sgd = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    loss_fn = nn.CrossEntropyLoss()
-
-    def step():
-        begin = time.perf_counter()
-        sgd.zero_grad(set_to_none=True)
-        loss_fn(net(x), y).backward()
-        sgd.step()
-        return time.perf_counter() - begin
-
-    for _ in range(3):
-        step()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        times.append(step())
-    print(json.dumps({"system": f"torch {torch.__version__} {memory_format}", "model": name, "batch": batch,
-                      "precision": "fp32", "threads": threads,
-                      "images_per_s": round(batch / statistics.median(times), 1), "best": round(batch / min(times), 1),
-                      "worst": round(batch / max(times), 1), "steps": len(times)}))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=MODELS, default="resnet9")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"], default="fp32")
+    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--format", choices=["nchw", "channels_last"], default="channels_last")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--warm-up", type=int, default=20)
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.5)
+    print(json.dumps(measure(parser.parse_args())))
 
 
-main()
+if __name__ == "__main__":
+    main()

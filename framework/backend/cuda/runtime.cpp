@@ -107,6 +107,13 @@ void Runtime::download(void* host, const void* device, std::size_t bytes) {
 void Runtime::copy_on_device(void* to, const void* from, std::size_t bytes) {
   check_api(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_));
 }
+std::size_t Runtime::device_bytes_used() const {
+  std::size_t available = 0;
+  std::size_t total = 0;
+  check_api(cudaSetDevice(device_));
+  check_api(cudaMemGetInfo(&available, &total));
+  return total - available;
+}
 void Runtime::synchronize() {
   faults_->enqueue_read();
   check_api(cudaStreamSynchronize(compute_));

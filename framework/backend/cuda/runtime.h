@@ -34,6 +34,8 @@ class Runtime {
   /// Waits for the compute stream; throws DeviceError if anything on it failed, and DataError if a
   /// kernel met data that it cannot accept (a class out of range).
   void synchronize();
+  /// Bytes of the device's memory that all processes together have.
+  [[nodiscard]] std::size_t device_bytes_used() const;
   /// Where kernels note such data.
   [[nodiscard]] Fault* fault(FaultKind kind) const noexcept { return faults_->device(kind); }
 

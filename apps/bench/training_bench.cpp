@@ -1,0 +1,205 @@
+#include "apps/bench/training_bench.h"
+
+#include "callbacks/cuda_graph.h"
+#include "callbacks/mixed_precision.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/cuda/runtime.h"
+#include "framework/backend/device_choice.h"
+#include "framework/core/build.h"
+#include "framework/learner/learner.h"
+#include "framework/tensor/factory.h"
+#include "models/registry.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+
+namespace learn::bench {
+namespace {
+
+double wall() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double thread_cpu() {
+  timespec now{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+void wait_for(Context& ctx) {
+  if constexpr (kHaveCuda)
+    if (ctx.device().is_cuda()) ctx.cuda().synchronize();
+}
+
+std::size_t device_bytes_used(Context& ctx) {
+  if constexpr (kHaveCuda)
+    if (ctx.device().is_cuda()) return ctx.cuda().device_bytes_used();
+  return 0;
+}
+
+/// The same random batch again and again, in a pass that does not end.
+class OneBatch final : public BatchSource {
+ public:
+  OneBatch(Context& ctx, std::int64_t size, DType dtype) {
+    Arena host("a batch", cpu_pages());
+    const Shape shape{size, 32, 32, 3};
+    Context cpu({.threads = 1});
+    Tensor x(host, shape, dtype);
+    backend::cast(cpu, uniform(host, shape, DType::f32, -2, 2, ctx.seed()), x);
+    Tensor y(host, {size}, DType::i64);
+    for (std::int64_t i = 0; i < size; ++i) set(y, i, static_cast<double>(i % 10));
+    batch_.x = backend::to_device(ctx, ctx.persistent(), x);
+    batch_.y = backend::to_device(ctx, ctx.persistent(), y);
+  }
+  [[nodiscard]] std::int64_t batches() const override { return 1 << 20; }
+  [[nodiscard]] std::int64_t samples() const override { return batches() * batch_.size(); }
+  void begin(std::int64_t) override {}
+  [[nodiscard]] bool next(Batch& batch) override {
+    batch = batch_;
+    return true;
+  }
+
+ private:
+  Batch batch_;
+};
+
+/// Ends the training when it has measured. A stretch is a number of steps that begins and ends with
+/// an idle device: the warm-up, one that shows how long a step takes, several short ones for the
+/// host's time (a long one fills the device's queue, and the host waits for it), and the windows.
+class Stopwatch final : public Callback {
+ public:
+  Stopwatch(const StepOptions& options, StepFigures& figures)
+      : options_(options), figures_(figures), left_(std::max<std::int64_t>(1, options.warm_up)) {}
+  [[nodiscard]] std::string_view name() const override { return "stopwatch"; }
+  [[nodiscard]] int order() const override { return order::kTracker; }
+  void batch_end(Learner& learn) override {
+    if (--left_ > 0) return;
+    const double enqueued = wall();
+    const double cpu = thread_cpu() - cpu_begin_;
+    wait_for(learn.context());
+    note(enqueued - begin_, cpu, wall() - begin_);
+    ++stretch_;
+    left_ = steps_ = next_length();
+    if (left_ == 0) learn.cancel(Scope::train);
+    begin_ = wall();
+    cpu_begin_ = thread_cpu();
+  }
+
+ private:
+  static constexpr std::int64_t kTrialSteps = 3;
+  static constexpr std::int64_t kHostStretches = 9;
+  static constexpr std::int64_t kHostSteps = 2;
+
+  void note(double enqueued, double cpu, double whole) {
+    const double steps = static_cast<double>(steps_);
+    if (stretch_ == 1)
+      trial_ = whole / steps;
+    else if (stretch_ > 1 + kHostStretches) {
+      figures_.step.push_back(whole / steps);
+      figures_.steps += steps_;
+    } else if (stretch_ > 1) {
+      host_cpu_.push_back(cpu / steps);
+      host_wall_.push_back(enqueued / steps);
+    }
+    if (stretch_ != 1 + kHostStretches) return;
+    figures_.host_cpu = middle(host_cpu_);
+    figures_.host_wall = middle(host_wall_);
+  }
+  [[nodiscard]] std::int64_t next_length() const {
+    if (stretch_ == 1) return kTrialSteps;
+    if (stretch_ <= 1 + kHostStretches) return kHostSteps;
+    if (stretch_ > 1 + kHostStretches + options_.windows) return 0;
+    const double window = options_.seconds / static_cast<double>(options_.windows);
+    return std::max<std::int64_t>(1, std::llround(std::ceil(window / trial_)));
+  }
+  [[nodiscard]] static double middle(std::vector<double>& values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  }
+
+  const StepOptions& options_;
+  StepFigures& figures_;
+  std::int64_t stretch_ = 0;
+  std::int64_t left_;
+  std::int64_t steps_ = 0;  // of the running stretch
+  double trial_ = 0;
+  double begin_ = 0;
+  double cpu_begin_ = 0;
+  std::vector<double> host_cpu_, host_wall_;
+};
+
+/// Mean times of the phases, where the host does the work itself.
+class PhaseClock final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "phase_clock"; }
+  void batch_begin(Learner&) override { at_ = wall(); }
+  void backward_begin(Learner&) override { sums_.forward += lap(); }
+  void backward_end(Learner&) override { sums_.backward += lap(); }
+  void batch_end(Learner&) override {
+    sums_.update += lap();
+    ++steps_;
+  }
+  [[nodiscard]] Phases mean() const {
+    return {sums_.forward / steps_, sums_.backward / steps_, sums_.update / steps_};
+  }
+
+ private:
+  double lap() {
+    const double before = at_;
+    return (at_ = wall()) - before;
+  }
+  double at_ = 0;
+  double steps_ = 0;
+  Phases sums_;
+};
+
+DType dtype_of(const std::string& precision) {
+  if (precision == "fp16") return DType::f16;
+  return precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
+ContextOptions context_options(const StepOptions& options) {
+  const Device device = choose_device(options.device);
+  if (options.precision == "tf32" && device.is_cpu())
+    fail<UsageError>("--precision tf32 is the rounding of tensor cores; the CPU has none");
+  return {.device = device,
+          .threads = options.threads,
+          .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
+}
+
+}  // namespace
+
+StepFigures measure_steps(const StepOptions& options) {
+  StepFigures figures;
+  Context ctx(context_options(options));
+  const std::size_t before = device_bytes_used(ctx);
+  const DType dtype = dtype_of(options.precision);
+  OneBatch source(ctx, options.batch, dtype);
+  Learner learn(ctx,
+                models::make_model(options.model, {.classes = 10, .width = options.width}),
+                source,
+                nullptr);
+  if (dtype == DType::f16) callbacks::to_fp16(learn, {.flat_master = true});
+  if (dtype == DType::bf16)
+    learn.add<callbacks::MixedPrecision>(
+        callbacks::MixedPrecisionOptions{.dtype = DType::bf16, .flat_master = true});
+  const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;
+  const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
+  learn.add<Stopwatch>(options, figures);
+  learn.fit(1, {0.001F});
+  if (graph != nullptr) {
+    figures.operations = graph->counts().operations;
+    if (graph->counts().replayed < figures.steps)
+      fail<Error>("the step was not replayed as a graph; the log says why");
+  }
+  figures.threads = ctx.threads().threads();
+  figures.persistent = ctx.persistent().stats().peak;
+  figures.activations = ctx.step().stats().peak;
+  figures.device_bytes = device_bytes_used(ctx) - before;
+  if (phases != nullptr) figures.phases = phases->mean();
+  return figures;
+}
+
+}  // namespace learn::bench
