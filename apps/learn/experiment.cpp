@@ -36,6 +36,7 @@ LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   settings.lr = learning_rates(o).back();
   if (o.momentum) settings.momentum = static_cast<float>(*o.momentum);
   settings.weight_decay = static_cast<float>(o.weight_decay);
+  settings.flat = o.flat_master;
   LearnerOptions options;
   options.loss = nn::cross_entropy(static_cast<float>(o.label_smoothing));
   options.optimizer = optim::optimizers().at(o.optimizer).value(settings);

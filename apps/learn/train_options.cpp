@@ -158,7 +158,8 @@ void add_run_options(OptionTable& t, TrainOptions& o) {
            {"fp32", "tf32", "fp16", "bf16"},
            "of weights, activations and their gradients; masters are fp32; tf32: fp32, but a GPU "
            "may round the factors of products to 10 bits");
-  t.flag("flat-master", o.flat_master, "update all masters in one pass (fp16, bf16)");
+  t.flag(
+      "flat-master", o.flat_master, "update all weights in one pass, or one by one; the same bits");
   Option& scale = t.text("loss-scale", o.loss_scale, "X|dynamic", "loss scale of fp16");
   scale.set = [&o](const std::string& text) {
     if (text != "dynamic") (void)parse_real(text, kPositive);
@@ -240,9 +241,6 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
 
 /// Options that make no sense together are refused, so that none is ignored.
 void check_combinations(const TrainOptions& o) {
-  if (o.flat_master && o.precision != "fp16" && o.precision != "bf16")
-    fail<UsageError>(
-        "--flat-master needs --precision fp16 or bf16: fp32 weights are their own masters");
   if (o.loss_scale != "dynamic" && o.precision != "fp16")
     fail<UsageError>("--loss-scale needs --precision fp16, not {}", o.precision);
   for (const std::string& spec : o.callbacks)

@@ -47,7 +47,7 @@ struct TrainOptions {
   double ema = 0;  ///< decay; 0: no average
   // Precision and device
   std::string precision = "fp32";
-  bool flat_master = false;
+  bool flat_master = true;
   std::string loss_scale = "dynamic";
   std::string device = "auto";
   bool cuda_graph = false;

@@ -50,7 +50,7 @@ run train "${tiny[@]}" --precision fp16 --lr 0.001:0.01 --freeze 1 --pretrained 
 check "options work together" exits 0
 check "no plots when not wanted" test ! -e runs/fine/results.png
 check "checkpoints are kept" test -e runs/fine/weights/epoch-0002.safetensors
-run train "${tiny[@]}" --precision bf16 --flat-master --schedule flat-cos --patience 1 --name half
+run train "${tiny[@]}" --precision bf16 --no-flat-master --schedule flat-cos --patience 1 --name half
 check "bf16, patience" exits 0
 run train "${tiny[@]}" --ema 0.9 --precision tf32 --no-deterministic --tune --plan-cache plans --name average
 check "an average, and options of CUDA" exits 0

@@ -47,7 +47,7 @@ TEST_CASE("the written configuration gives the same options again") {
                         {"callbacks", "gradient_clip:limit=1,by=value;terminate_on_nan"},
                         {"warmup", "0.3"},
                         {"precision", "fp16"},
-                        {"flat-master", "true"},
+                        {"flat-master", "false"},
                         {"cuda-graph", "true"},
                         {"loss-scale", "512"}});
   write_file_atomically(config, write_config(first.table, "train"));
@@ -55,12 +55,12 @@ TEST_CASE("the written configuration gives the same options again") {
   CHECK(write_config(second.table, "train") == write_config(first.table, "train"));
   CHECK(second.options.callbacks.size() == 2);
   CHECK(second.options.cuda_graph);
+  CHECK_FALSE(second.options.flat_master);
   CHECK(second.options.lr.size() == 2);
 }
 
 TEST_CASE("options that would be ignored are refused") {
   for (const Values& values : std::vector<Values>{
-           {{"flat-master", "true"}},
            {{"loss-scale", "512"}},
            {{"loss-scale", "512"}, {"precision", "bf16"}},
            {{"schedule", "one-cycle"}, {"warmup", "0"}},
