@@ -64,8 +64,9 @@ void TerminateOnNan::look(Learner& learn) {
   if (seen.found_inf == 0) return;
   terminated_ = true;
   log::warn(
-      "[terminate_on_nan] a loss among the last {} batches of epoch {} is infinite or NaN; its "
-      "step was skipped: training ends. {}",
+      "[terminate_on_nan] a loss among the last {} batches of epoch {} is infinite or NaN: its "
+      "step "
+      "was not made, and training ends. {}",
       batches,
       learn.state().epoch,
       kAdvice);
