@@ -181,10 +181,8 @@ StepFigures measure_steps(const StepOptions& options) {
                 models::make_model(options.model, {.classes = 10, .width = options.width}),
                 source,
                 nullptr);
-  if (dtype == DType::f16) callbacks::to_fp16(learn, {.flat_master = true});
-  if (dtype == DType::bf16)
-    learn.add<callbacks::MixedPrecision>(
-        callbacks::MixedPrecisionOptions{.dtype = DType::bf16, .flat_master = true});
+  if (dtype == DType::f16) callbacks::to_fp16(learn);
+  if (dtype == DType::bf16) callbacks::to_bf16(learn);
   const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;
   const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
   learn.add<Stopwatch>(options, figures);

@@ -81,7 +81,8 @@ class Run:
         scripts = ROOT / "framework/cmake"
         return self.all_of("build", [
             Job("packages", [str(scripts / "install_packages.sh")], 300),
-            Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, "kernellog", "learn", "bench_step"], 900)], 1)
+            Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, "kernellog", "learn", "bench_step",
+                          "bench_cifar"], 900)], 1)
 
     def smoke(self):
         return self.all_of("smoke", [self.test("tests_cuda", timeout=60)], 1)
