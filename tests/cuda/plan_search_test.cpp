@@ -103,6 +103,22 @@ TEST_CASE("odd convolutions have plans on every device, with a bias and for adde
   }
 }
 
+TEST_CASE("operands of more than 2^31 elements have plans too") {
+  ConvGeometry large = kLayer;
+  large.n = 40000;  // 2.6 and 5.2 thousand million elements
+  for (const char* name : {"h200", "a100"})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const ConvPass pass :
+           {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight}) {
+        const ConvProblem problem{pass, large, dtype};
+        CAPTURE(name);
+        CAPTURE(problem.text());
+        const std::vector<ConvPlan> plans = find_plans(device(name), problem, {});
+        REQUIRE(plans.size() == 1);
+        CHECK(plans[0].workspace() <= CudaOptions{}.workspace_limit);
+      }
+}
+
 TEST_CASE("channels are padded for tensor cores only") {
   const ConvGeometry stem{.n = 1, .c = 3, .k = 10};
   CHECK(padded_geometry(stem, DType::f16).c == 8);

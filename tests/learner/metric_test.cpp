@@ -1,5 +1,6 @@
 #include "framework/learner/metric.h"
 
+#include "framework/backend/captured_work.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
@@ -76,6 +77,20 @@ TEST_CASE("sums of a pass: several metrics, counted on the device or computed by
   const MetricSums fresh(ctx, metrics);
   CHECK(fresh.means(4) == std::vector<double>(4, 0.0));
   CHECK(std::isnan(fresh.means(0).at(0)));
+}
+
+TEST_CASE("metrics that count wait for nothing on a device") {
+  if (!test::testing_cuda()) return;
+  Context ctx(test::fast_twin(1));
+  const Tensor pred = test::put_values(ctx, {2, 3}, {1, 3, 2, 2, 0, 1});
+  const Tensor wanted = classes(ctx, {1, 2});
+  const std::vector<Metric> metrics{metrics::accuracy(), metrics::error_rate(), metrics::top_k(2)};
+  MetricSums sums(ctx, metrics);
+  // Recording throws if an operation waits or reserves memory.
+  const backend::CapturedWork work(ctx, [&] { sums.add(pred, wanted); });
+  work.launch();
+  work.launch();
+  CHECK(sums.means(4) == std::vector<double>{0.5, 0.5, 1});
 }
 
 TEST_CASE("a metric has one function") {
