@@ -1,6 +1,6 @@
 #include "callbacks/registry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

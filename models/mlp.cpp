@@ -2,7 +2,7 @@
 
 #include "framework/nn/layers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::models {
 

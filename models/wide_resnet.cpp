@@ -3,7 +3,7 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/nn/layers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 

@@ -8,7 +8,7 @@
 #include "framework/io/text_table.h"
 #include "framework/tensor/factory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/utsname.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // The loop with its listeners, as text, from the table that dispatches.
 #include "framework/learner/learner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

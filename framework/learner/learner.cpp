@@ -2,7 +2,7 @@
 
 #include "framework/optim/sgd.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <stdexcept>

@@ -5,7 +5,7 @@
 #include "framework/backend/reduce.h"
 #include "framework/core/error.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "framework/learner/learner.h"
 #include "framework/learner/through_host.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <map>

@@ -3,7 +3,7 @@
 #include "framework/autograd/tape.h"
 #include "framework/backend/fill.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

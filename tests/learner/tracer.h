@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/learner/learner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <optional>

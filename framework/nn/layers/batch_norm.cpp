@@ -3,7 +3,7 @@
 #include "framework/autograd/tape.h"
 #include "framework/nn/layers/activation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 

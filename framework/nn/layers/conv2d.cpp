@@ -4,7 +4,7 @@
 #include "framework/autograd/tape.h"
 #include "framework/backend/conv.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 namespace {

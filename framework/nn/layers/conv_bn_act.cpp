@@ -1,6 +1,6 @@
 #include "framework/nn/layers/conv_bn_act.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 

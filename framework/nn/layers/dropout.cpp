@@ -2,7 +2,7 @@
 
 #include "framework/autograd/ops/elementwise.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 

@@ -3,7 +3,7 @@
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/tape.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 

@@ -3,7 +3,7 @@
 #include "framework/autograd/ops/pool.h"
 #include "framework/core/error.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

@@ -4,7 +4,7 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/nn/layers/activation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/sequential.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn::nn {
 
