@@ -3,7 +3,7 @@
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace learn {
 
