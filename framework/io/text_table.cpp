@@ -25,7 +25,7 @@ std::string padded(std::string_view text, std::size_t width, TextTable::Align al
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, " ");
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ' ');
   return digits;
 }
 
