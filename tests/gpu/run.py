@@ -37,7 +37,8 @@ PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training",
 SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
 OWN_KERNELS_ONLY = ["tests_cuda", "tests_cuda_ops"]
 # API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
-SANITIZER = ["compute-sanitizer", "--error-exitcode=99", "--report-api-errors=no", "--target-processes=all"]
+SANITIZER_WORDS = ["--error-exitcode=99", "--report-api-errors=no", "--target-processes=all"]
+TOOLKIT = "/usr/local/cuda/bin"  # often not on the PATH
 # What one must have passed so that the kernels count as tested.
 TESTED = ["smoke", "parity", "determinism", "memcheck", "racecheck", "initcheck", "synccheck"]
 
@@ -108,14 +109,15 @@ class Run:
     def memory(self):
         return self.all_of("memory", [self.test("tests_cuda_models", "--source-file=*memory_test*", name="memory")], 1)
 
-    def sanitize(self, tool, programs, *words):
-        if shutil.which(SANITIZER[0]) is None:
-            return Outcome(tool, "missing", 0, "compute-sanitizer is not on the PATH; it is part of the CUDA toolkit")
+    def sanitize(self, tool, programs):
+        sanitizer = of_toolkit("compute-sanitizer")
+        if sanitizer is None:
+            return Outcome(tool, "missing", 0, "there is no compute-sanitizer; it is part of the CUDA toolkit")
         # Small sizes suffice: every kernel and every edge is in them.
         environment = {"LEARN_TEST_INTERPRETED": "1"}
         return self.all_of(tool, [
             self.test(program, *part, name=f"{tool} {program}{suffix}", timeout=300, environment=environment, log=False,
-                      before=[*SANITIZER, f"--tool={tool}", *words])
+                      before=[sanitizer, *SANITIZER_WORDS, f"--tool={tool}"])
             for program in programs for part, suffix in self.parts(program)], 8)
 
     def parts(self, program):
@@ -178,8 +180,13 @@ def commit():
     return head.stdout.strip() + (" with local changes" if changed.stdout.strip() else "")
 
 
+def of_toolkit(program):
+    return shutil.which(program) or shutil.which(program, path=TOOLKIT)
+
+
 def toolkit():
-    found = subprocess.run(["nvcc", "--version"], capture_output=True, text=True) if shutil.which("nvcc") else None
+    nvcc = of_toolkit("nvcc")
+    found = subprocess.run([nvcc, "--version"], capture_output=True, text=True) if nvcc else None
     lines = found.stdout.splitlines() if found else []
     return next((line.split(", ")[1].replace("release", "CUDA") for line in lines if "release" in line), "")
 

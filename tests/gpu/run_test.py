@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""Tests of the GPU run's own parts: what is judged as passed, and what the summary says."""
+"""Tests of the GPU run itself, with programs that only say that they passed: what is judged as passed, what goes on
+after a failure, what is recorded, and what the summary says."""
+import contextlib
+import io
+import os
 import pathlib
+import stat
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
+import device
 import jobs
+import run
 import summary
 from jobs import Job, Outcome
 
@@ -83,6 +91,99 @@ class Summary(unittest.TestCase):
         text = summary.markdown(self.facts, stages, [Outcome("tests_x", "failed", 1, "exit status 1")], "")
         self.assertIn("Not everything passed: parity failed, memcheck missing, graph not run.", text)
         self.assertIn("* tests_x: exit status 1", text)
+
+
+class WholeRun(unittest.TestCase):
+    """main() on a GPU that is a stand-in, in a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for program in run.PROGRAMS:
+            self.script(f"build/release/bin/{program}",
+                        f"[ \"$1\" = --list-test-cases ] && printf 'a\nb\nc\nd\ne\n' && exit\n"
+                        f"echo {program} $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
+                        f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho 'memory: net: 5 MiB'\necho '{DOCTEST}'")
+        self.script("tools/compute-sanitizer",
+                    f"echo \"$@\" >>'{self.root}/sanitized'\nwhile [ \"${{1#--}}\" != \"$1\" ]; do shift; done; \"$@\"")
+        self.script("framework/cmake/build.sh", "echo built")
+        self.script("framework/cmake/install_packages.sh", "")
+        (self.root / "tests/gpu").mkdir(parents=True)
+        (self.root / "ledger.py").write_text("import sys\nprint('ledger', *sys.argv[1:])\n")
+
+    def script(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def main(self, *words, tools=True, find=lambda: device.Gpu("X9", "1.2")):
+        path = f"{self.root / 'tools'}:/usr/bin:/bin" if tools else "/usr/bin:/bin"
+        out = io.StringIO()
+        with unittest.mock.patch.multiple(run, ROOT=self.root, LEDGER=self.root / "ledger.py",
+                                          RESULTS=self.root / "tests/gpu/results", TOOLKIT="/nowhere"), \
+                unittest.mock.patch.object(device, "find", find), \
+                unittest.mock.patch.dict(os.environ, PATH=path), \
+                unittest.mock.patch.object(sys, "argv", ["run.py", *words]), \
+                contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            return run.main(), out.getvalue()
+
+    def summaries(self):
+        return [path.read_text() for path in self.root.glob("tests/gpu/results/*-X9.md")]
+
+    def test_everything_passes_and_is_recorded(self):
+        code, out = self.main()
+        self.assertEqual(code, 0, out)
+        text, = self.summaries()
+        self.assertIn("Everything passed", text)
+        self.assertEqual([line.split(" | ")[0][2:] for line in text.splitlines() if " | passed | " in line], run.STAGES)
+        self.assertIn("* net: 5 MiB", text)
+        self.assertIn("ledger record", text)
+        sanitized = (self.root / "sanitized").read_text()
+        for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+            self.assertIn(f"--tool={tool}", sanitized)
+        self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in four parts
+        self.assertIn("tests_cuda_ops --first=5 --last=5\n", sanitized)
+        self.assertTrue(all(line.endswith(" X9") for line in (self.root / "ran").read_text().splitlines()))
+
+    def test_a_failure_stops_nothing_but_the_ledger(self):
+        self.script("build/release/bin/tests_cuda_conv", "echo boom; exit 1")
+        code, out = self.main()
+        self.assertEqual(code, 1)
+        text, = self.summaries()
+        self.assertIn("| parity | failed |", text)
+        self.assertIn("| graph | passed |", text)
+        self.assertIn("| ledger | not run |", text)
+        self.assertIn("* tests_cuda_conv: exit status 1", text)
+        self.assertIn("boom", out)
+        self.assertNotIn("ledger record", text)
+
+    def test_a_missing_sanitizer_fails_the_run_and_is_named(self):
+        code, _ = self.main(tools=False)
+        self.assertEqual(code, 1)
+        text, = self.summaries()
+        self.assertIn("| memcheck | missing |", text)
+        self.assertIn("ledger record", text)
+
+    def test_no_gpu_is_status_8_at_once(self):
+        def find():
+            raise device.NoGpu("no such thing")
+        code, out = self.main(find=find)
+        self.assertEqual((code, self.summaries()), (8, []))
+        self.assertIn("no such thing", out)
+
+    def test_a_spent_budget_leaves_a_summary(self):
+        code, _ = self.main("--budget", "0.000001", "--no-build")
+        self.assertEqual(code, 1)
+        text, = self.summaries()
+        self.assertIn("| parity | not run |", text)
+
+    def test_a_fake_run_records_nothing(self):
+        code, out = self.main("--fake", "--stages", "smoke,parity,determinism,ledger")
+        self.assertEqual((code, self.summaries()), (0, []), out)
+        self.assertIn("ledger check", out)
+        self.assertNotIn("ledger record", out)
 
 
 if __name__ == "__main__":
