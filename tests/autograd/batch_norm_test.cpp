@@ -85,8 +85,13 @@ TEST_CASE("batch norm: every activation and place of the residual") {
                                            ActivationKind::silu()})
     for (const Residual residual :
          {Residual::none, Residual::before, Residual::after, Residual::self})
-      for (const ForwardMode mode : {ForwardMode::train, ForwardMode::eval})
+      for (const ForwardMode mode : {ForwardMode::train, ForwardMode::eval}) {
         test::test_op(batch_norm_case({{3, 2, 3, 4}, activation, residual, mode}));
+        if (!test::testing_cuda()) continue;
+        // Kernels without packs, and with packs of eight halves.
+        test::test_op(batch_norm_case({{3, 2, 2, 3}, activation, residual, mode}));
+        test::test_op(batch_norm_case({{2, 2, 2, 8}, activation, residual, mode}));
+      }
 }
 
 TEST_CASE("batch norm: few, odd and many channels, with and without a tail") {
