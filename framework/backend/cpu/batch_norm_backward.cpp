@@ -197,23 +197,6 @@ void keep_scale_only(const ChannelFolding& folding, const Lanes& lane) {
   std::fill_n(lane.constant, folding.width, 0.0F);
 }
 
-/// dresidual (+)= dy over rows [begin, end): the residual was added behind the activation. Not part
-/// of `write_gradients`, which is compiled for every activation.
-template <class T>
-void pass_on(const BatchNormBackwardArgs<T>& args,
-             std::int64_t first,
-             std::int64_t begin,
-             std::int64_t end,
-             std::int64_t lanes) {
-  const T* dy = args.dy + first;
-  T* out = args.dresidual + first;
-  simd::run([=, mode = args.dresidual_mode] {
-    write_rows(mode, begin, end, lanes, out, [=](std::int64_t i, std::int64_t) {
-      return as_float(dy[i]);
-    });
-  });
-}
-
 /// Writes dx, then dresidual, block by block: so both find x and dy in the first-level cache, and
 /// they may be the same memory.
 template <bool with_residual, class T, class Slope>
@@ -227,23 +210,20 @@ void write_gradients(ThreadPool& threads,
     const auto dx = [=](std::int64_t i, std::int64_t j) {
       return lane.scale[j] * g(i, j) + (lane.factor[j] * as_float(g.x[i]) + lane.constant[j]);
     };
-    const auto write = [=](std::int64_t begin, std::int64_t end) {
-      simd::run([=] {
-        for (std::int64_t row = begin; row < end; row += kWritten) {
-          const std::int64_t stop = std::min(row + kWritten, end);
-          if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + first, dx);
-          if constexpr (with_residual)
-            if (args.dresidual != nullptr)
-              write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + first, g);
-        }
-      });
+    const auto dresidual = [=](std::int64_t i, std::int64_t j) {
+      if constexpr (with_residual)
+        return g(i, j);
+      else
+        return as_float(g.dy[i]);
     };
-    if (with_residual || args.dresidual == nullptr) return write(0, rows);
-    for (std::int64_t row = 0; row < rows; row += kWritten) {
-      const std::int64_t stop = std::min(row + kWritten, rows);
-      write(row, stop);
-      pass_on(args, first, row, stop, lanes);
-    }
+    simd::run([=] {
+      for (std::int64_t row = 0; row < rows; row += kWritten) {
+        const std::int64_t stop = std::min(row + kWritten, rows);
+        if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + first, dx);
+        if (args.dresidual != nullptr)
+          write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + first, dresidual);
+      }
+    });
   });
 }
 
@@ -274,7 +254,7 @@ void batch_norm_backward(ThreadPool& threads,
     if (args.dx != nullptr || args.dresidual != nullptr)
       write_gradients<with_residual>(threads, args, folding, lane, slope);
   };
-  with_slope(args.activation, [&](auto slope) {
+  with_activation(args.activation, [&](auto, auto slope) {
     if (args.residual != nullptr && args.residual_before_activation)
       run.template operator()<true>(slope);
     else
