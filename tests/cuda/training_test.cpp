@@ -1,3 +1,4 @@
+#include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/recorder.h"
@@ -96,7 +97,10 @@ TEST_CASE("so it does in f16, with two steps skipped while the loss scale finds 
   CHECK(cuda.control.step == 5);
 }
 
-TEST_CASE("so it does in bf16") {
-  const Trained cuda = check_devices_agree(0.1, [](Learner& learn) { callbacks::to_bf16(learn); });
+TEST_CASE("so it does in bf16, validating an average of the weights") {
+  const Trained cuda = check_devices_agree(0.1, [](Learner& learn) {
+    callbacks::to_bf16(learn);
+    learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});
+  });
   CHECK(cuda.control.step == 7);
 }

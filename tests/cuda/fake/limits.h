@@ -14,7 +14,7 @@ inline constexpr int kSharedOptIn = 227 << 10;
 
 /// Instructions that a warp may execute in one launch of a block, after which it is said to loop
 /// for ever: FAKE_CUDA_INSTRUCTIONS in the environment, or else 100 million, some seconds. The
-/// longest loops of tests take some ten thousands.
+/// op cases and a short training need fewer than ten thousand.
 [[nodiscard]] std::uint64_t instruction_limit();
 
 }  // namespace fakecuda
