@@ -36,43 +36,44 @@ Half* const kHalfWritten = nullptr;
 
 }  // namespace
 
-#define CHECK_REFUSED(name, call) \
+#define LEARN_CHECK_REFUSED(name, call) \
   CHECK_THROWS_WITH_AS(call, doctest::Contains(name ": "), DeviceError)
 
 TEST_CASE("elementwise kernels refuse what they cannot count") {
   constexpr auto kMode = GradMode::overwrite;
-  CHECK_REFUSED("add", cuda::add(kStream, kRead, kRead, kWritten, kMany));
-  CHECK_REFUSED("add", cuda::add(kStream, kHalf, kHalf, kHalfWritten, kMany));
-  CHECK_REFUSED("multiply", cuda::multiply(kStream, kRead, kRead, kWritten, kMode, kMany));
-  CHECK_REFUSED("scale", cuda::scale(kStream, kRead, 2.0F, kWritten, kMode, kMany));
-  CHECK_REFUSED("dropout",
-                cuda::dropout(kStream, 1, 0.5, nullptr, 0, kRead, kWritten, kMode, kMany));
-  CHECK_REFUSED("add_bias", cuda::add_bias(kStream, kRead, kRead, kWritten, kMany, 1024));
-  CHECK_REFUSED("activation_forward",
-                cuda::activation_forward(kStream, {}, kRead, kWritten, kMany));
-  CHECK_REFUSED("activation_backward",
-                cuda::activation_backward(kStream, {}, kRead, kRead, kWritten, kMode, kMany));
-  CHECK_REFUSED("cast", cuda::cast(kStream, kRead, kHalfWritten, kMode, kMany));
-  CHECK_REFUSED("fill", cuda::fill(kStream, static_cast<std::uint32_t*>(nullptr), 1U, kMany));
-  CHECK_REFUSED("ema_update", cuda::ema_update(kStream, kRead, {}, nullptr, kWritten, kMany));
-  CHECK_REFUSED("copy_columns",
-                cuda::copy_into_columns(kStream, kRead, kWritten, kMany, 1024, 2048, 0));
-  CHECK_REFUSED("pad_channels", cuda::pad_channels(kStream, kHalf, kMany, 10, kHalfWritten, 16));
-  CHECK_REFUSED("unpad_channels",
-                cuda::unpad_channels(kStream, kHalf, kMany, 16, kHalfWritten, 10, kMode));
+  LEARN_CHECK_REFUSED("add", cuda::add(kStream, kRead, kRead, kWritten, kMany));
+  LEARN_CHECK_REFUSED("add", cuda::add(kStream, kHalf, kHalf, kHalfWritten, kMany));
+  LEARN_CHECK_REFUSED("multiply", cuda::multiply(kStream, kRead, kRead, kWritten, kMode, kMany));
+  LEARN_CHECK_REFUSED("scale", cuda::scale(kStream, kRead, 2.0F, kWritten, kMode, kMany));
+  LEARN_CHECK_REFUSED("dropout",
+                      cuda::dropout(kStream, 1, 0.5, nullptr, 0, kRead, kWritten, kMode, kMany));
+  LEARN_CHECK_REFUSED("add_bias", cuda::add_bias(kStream, kRead, kRead, kWritten, kMany, 1024));
+  LEARN_CHECK_REFUSED("activation_forward",
+                      cuda::activation_forward(kStream, {}, kRead, kWritten, kMany));
+  LEARN_CHECK_REFUSED("activation_backward",
+                      cuda::activation_backward(kStream, {}, kRead, kRead, kWritten, kMode, kMany));
+  LEARN_CHECK_REFUSED("cast", cuda::cast(kStream, kRead, kHalfWritten, kMode, kMany));
+  LEARN_CHECK_REFUSED("fill", cuda::fill(kStream, static_cast<std::uint32_t*>(nullptr), 1U, kMany));
+  LEARN_CHECK_REFUSED("ema_update", cuda::ema_update(kStream, kRead, {}, nullptr, kWritten, kMany));
+  LEARN_CHECK_REFUSED("copy_columns",
+                      cuda::copy_into_columns(kStream, kRead, kWritten, kMany, 1024, 2048, 0));
+  LEARN_CHECK_REFUSED("pad_channels",
+                      cuda::pad_channels(kStream, kHalf, kMany, 10, kHalfWritten, 16));
+  LEARN_CHECK_REFUSED("unpad_channels",
+                      cuda::unpad_channels(kStream, kHalf, kMany, 16, kHalfWritten, 10, kMode));
 }
 
 TEST_CASE("kernels with a warp or a block per row refuse what they cannot count") {
   std::int64_t* const index = nullptr;
   const cuda::CrossEntropyTarget target{
       .samples = kMany, .classes = 10, .labels = index, .weights = nullptr, .smoothing = 0};
-  CHECK_REFUSED(
+  LEARN_CHECK_REFUSED(
       "softmax_cross_entropy",
       cuda::softmax_cross_entropy(kStream, kRead, target, kWritten, kWritten, kWritten, nullptr));
-  CHECK_REFUSED("softmax", cuda::softmax(kStream, kRead, kMany, 10, kWritten));
-  CHECK_REFUSED("argmax", cuda::argmax(kStream, kRead, index, kMany, 10));
-  CHECK_REFUSED("top_k", cuda::top_k(kStream, kRead, kWritten, index, kMany, 10, 2));
-  CHECK_REFUSED(
+  LEARN_CHECK_REFUSED("softmax", cuda::softmax(kStream, kRead, kMany, 10, kWritten));
+  LEARN_CHECK_REFUSED("argmax", cuda::argmax(kStream, kRead, index, kMany, 10));
+  LEARN_CHECK_REFUSED("top_k", cuda::top_k(kStream, kRead, kWritten, index, kMany, 10, 2));
+  LEARN_CHECK_REFUSED(
       "count_hits",
       cuda::count_hits(kStream,
                        kRead,
@@ -83,7 +84,7 @@ TEST_CASE("kernels with a warp or a block per row refuse what they cannot count"
                        nullptr));
   cuda::AugmentBatch batch{};
   batch.batch = kMany;
-  CHECK_REFUSED("augment", cuda::augment(kStream, {}, batch, 3, kWritten, index, nullptr));
+  LEARN_CHECK_REFUSED("augment", cuda::augment(kStream, {}, batch, 3, kWritten, index, nullptr));
 }
 
 TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {
@@ -97,15 +98,15 @@ TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {
                                 .options = Pool2dOptions::square(2, 2)};
     cuda::avg_pool2d_forward(kStream, sizes, kRead, kWritten);
   };
-  CHECK_REFUSED("pool", forward(1, std::int64_t{1} << 32, 1));
-  CHECK_REFUSED("pool", forward(kMany, 2, 1));
-  CHECK_REFUSED("pool", forward(1, 1 << 16, 1 << 20));  // a row of a picture
-  CHECK_REFUSED("avg_pool_forward", forward(1 << 30, 4, 8));
+  LEARN_CHECK_REFUSED("pool", forward(1, std::int64_t{1} << 32, 1));
+  LEARN_CHECK_REFUSED("pool", forward(kMany, 2, 1));
+  LEARN_CHECK_REFUSED("pool", forward(1, 1 << 16, 1 << 20));  // a row of a picture
+  LEARN_CHECK_REFUSED("avg_pool_forward", forward(1 << 30, 4, 8));
 }
 
 TEST_CASE("batch norm refuses what it cannot count") {
   cuda::BatchNormApplyArgs<float> args{};
   args.rows = kMany;
   args.channels = 1024;
-  CHECK_REFUSED("batch_norm_apply", cuda::batch_norm_apply(kStream, args));
+  LEARN_CHECK_REFUSED("batch_norm_apply", cuda::batch_norm_apply(kStream, args));
 }
