@@ -92,6 +92,7 @@ class Warp {
 template <class Body>
 inline void for_lanes(std::uint32_t lanes, Body body) {
   if (lanes == kAllLanes) {
+// NOLINTNEXTLINE(clang-diagnostic-unknown-pragmas): of g++, which compiles this
 #pragma GCC ivdep
     for (int lane = 0; lane < 32; ++lane) body(lane);
   } else {
