@@ -89,6 +89,7 @@ void Learner::resume() {
 
 std::vector<GroupHypers> Learner::hypers() const {
   std::vector<GroupHypers> out;
+  out.reserve(static_cast<std::size_t>(params().groups()));
   for (int group = 0; group < params().groups(); ++group) out.push_back(optimizer_->hypers(group));
   return out;
 }

@@ -13,6 +13,7 @@
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <map>
@@ -85,7 +86,7 @@ std::map<std::string, std::vector<double>> contents(const std::filesystem::path&
   for (const auto& [name, text] : file.metadata())
     if (name.starts_with("state.") && name != "state.callbacks.recorder.cut_seconds" &&
         !name.starts_with("state.optimizer.group"))
-      out[name + " = " + text] = {};
+      out[fmt::format("{} = {}", name, text)] = {};
   return out;
 }
 

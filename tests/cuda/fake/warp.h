@@ -92,8 +92,9 @@ class Warp {
 template <class Body>
 inline void for_lanes(std::uint32_t lanes, Body body) {
   if (lanes == kAllLanes) {
-// NOLINTNEXTLINE(clang-diagnostic-unknown-pragmas): of g++, which compiles this
+#ifndef __clang__  // clang-tidy does not know it
 #pragma GCC ivdep
+#endif
     for (int lane = 0; lane < 32; ++lane) body(lane);
   } else {
     for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1) body(std::countr_zero(rest));
