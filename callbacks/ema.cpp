@@ -26,8 +26,6 @@ Tensor& Ema::average(Learner& learn) { return learn.params().state("ema"); }
 void Ema::attached(Learner& learn) { (void)average(learn); }
 
 void Ema::train_begin(Learner& learn) {
-  if (evaluate_ && !own_.defined())
-    own_ = Tensor(learn.context().persistent(), {learn.params().flat_size()}, DType::f32);
   if (std::exchange(begun_, true)) return;
   backend::copy(learn.context(), learn.params().flat_master(), average(learn));
   options_.first_step = learn.optimizer().read_control().step;
