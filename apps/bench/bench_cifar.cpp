@@ -2,6 +2,7 @@
 // until it reached the target and what it reached in the end. The recipe is that of cifar10-fast's
 // dawn.py (ResNet-9, batch 512, 24 epochs) as far as `learn train` has it; every part of it is an
 // option.
+#include "apps/bench/report_errors.h"
 #include "apps/learn/experiment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -241,13 +242,5 @@ int main(int argc, char** argv) {
   CLI::App app{"Time to accuracy on CIFAR-10"};
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const Error& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return static_cast<int>(e.exit_code());
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return 1;
-  }
+  return bench::report_errors([&] { return run(options); });
 }

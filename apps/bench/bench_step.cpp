@@ -1,7 +1,7 @@
 // Training speed of a model: the learner's own loop on one synthetic batch. One JSON object on
 // stdout; apps/bench/compare.py runs it for several models, beside PyTorch, and prints a table.
+#include "apps/bench/report_errors.h"
 #include "apps/bench/training_bench.h"
-#include "framework/core/error.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -89,14 +89,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Training speed of a model on synthetic input"};
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
-  try {
+  return bench::report_errors([&] {
     fmt::print("{}\n", to_json(options, bench::measure_steps(options)).dump());
     return 0;
-  } catch (const Error& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return static_cast<int>(e.exit_code());
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return 1;
-  }
+  });
 }
