@@ -4,9 +4,9 @@ if(NOT LEARN_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
     set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc) # often not on PATH
   endif()
-  # Set before enable_language, or CMake caches nvcc's default.
+  # OFF: learn_cuda_settings says what to compile for. Set before enable_language, or CMake caches nvcc's default.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES "80-real;86-real;89-real;90-real;100-real;100-virtual" CACHE STRING "")
+    set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "OFF: sm_80, 86, 89, 90, 100 and later ones; or CMake's own list")
   endif()
   include(CheckLanguage)
   check_language(CUDA)
@@ -55,8 +55,17 @@ elseif(LEARN_CUDA STREQUAL "ON")
   message(FATAL_ERROR "LEARN_CUDA=ON, but nvcc >= 12 and cuDNN >= 9 were not both found; set CUDACXX or "
                       "CMAKE_CUDA_COMPILER, and CUDNN_ROOT")
 endif()
+
+# One PTX for all architectures: the machine code of each is assembled from the very text that the tests
+# interpret, a driver can compile the same for later ones, and nvcc's front end runs once instead of five times.
+set(code "architectures ${CMAKE_CUDA_ARCHITECTURES}")
+set(LEARN_CUDA_CODE "")
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(code "sm_80,sm_86,sm_89,sm_90,sm_100,compute_80")
+  set(LEARN_CUDA_CODE "--generate-code=arch=compute_80,code=[${code}]")
+endif()
 message(STATUS "CUDA backend: ${LEARN_HAVE_CUDA} (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN "
-               "${CUDNN_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES})")
+               "${CUDNN_VERSION}, ${code})")
 
 # Kernels: warnings are errors, double arithmetic, local memory and spills included. -Wpedantic and
 # -Wold-style-cast cannot be used: nvcc's own preprocessing breaks them thousands of times.
@@ -64,7 +73,8 @@ function(learn_cuda_settings target)
   set_target_properties(${target} PROPERTIES CUDA_SEPARABLE_COMPILATION OFF CUDA_EXTENSIONS OFF)
   target_compile_options(
     ${target}
-    PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings
+    PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${LEARN_CUDA_CODE}
+            -Werror=all-warnings
             -Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion,-Werror
             -Xptxas=-warn-double-usage,-warn-lmem-usage,-warn-spills,-Werror
             --expt-relaxed-constexpr

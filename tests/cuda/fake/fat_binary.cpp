@@ -34,7 +34,7 @@ std::string ptx_of_fat_binary(const void* wrapper) {
     const auto header = read<std::uint32_t>(entry + 4);
     const auto bytes = read<std::uint64_t>(entry + 8);
     if (kind == 1) {
-      const std::string text(entry + header, strnlen(entry + header, bytes));
+      std::string text(entry + header, strnlen(entry + header, bytes));
       const std::size_t first = text.find_first_not_of(" \t\r\n");
       if (first == std::string::npos || (text[first] != '/' && text[first] != '.'))
         stop("the PTX in the fat binary is compressed: compile with --compress-mode=none");
@@ -42,7 +42,7 @@ std::string ptx_of_fat_binary(const void* wrapper) {
     }
     entry += header + bytes;
   }
-  stop("no PTX in the fat binary: add a virtual architecture, such as 100-virtual");
+  stop("no PTX in the fat binary: compile for a virtual architecture too, such as compute_80");
 }
 
 }  // namespace fakecuda
