@@ -106,6 +106,16 @@ TEST_CASE("batch norm: few, odd and many channels, with and without a tail") {
     test::test_op(batch_norm_case({shape, ActivationKind::leaky_relu(0.1F), Residual::before}));
 }
 
+// Smooth activations go strip by strip: a tail, and more lanes than one strip has (one row of a
+// channel has no statistics of its own).
+TEST_CASE("batch norm: smooth activations in several strips") {
+  for (const ActivationKind& activation : {ActivationKind::gelu(), ActivationKind::silu()})
+    for (const Residual residual : {Residual::none, Residual::before, Residual::after}) {
+      test::test_op(batch_norm_case({{5, 33}, activation, residual}));
+      test::test_op(batch_norm_case({{1, 520}, activation, residual, ForwardMode::eval}));
+    }
+}
+
 TEST_CASE("batch norm: a large tensor in many chunks") {
   test::test_large_op(batch_norm_case({{9, 32, 32, 24}, ActivationKind::relu(), Residual::before}));
   // On a device: several blocks of rows, and of channels.

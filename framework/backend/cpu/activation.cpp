@@ -10,12 +10,42 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
 
+template <class T>
+void load(const T* x, float* strip, std::int64_t n) {
+  LEARN_VECTORIZE
+  for (std::int64_t i = 0; i < n; ++i) strip[i] = as_float(x[i]);
+}
+
+/// dx (+)= dy * slope, element by element.
+template <class T, class Slope>
+void write(GradMode mode, const T* dy, T* dx, std::int64_t n, Slope slope) {
+  if (mode == GradMode::overwrite) {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < n; ++i) dx[i] = from_float<T>(as_float(dy[i]) * slope(i));
+  } else {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < n; ++i)
+      dx[i] = from_float<T>(as_float(dx[i]) + as_float(dy[i]) * slope(i));
+  }
+}
+
 }  // namespace
 
 template <class T>
 void activation_forward(
     ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n) {
-  with_activation(kind, [&](auto value, auto) {
+  if (is_smooth(kind))
+    return simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+      for_strips(end - begin, [=](std::int64_t first, std::int64_t count) {
+        float strip[kStrip];
+        load(x + begin + first, strip, count);
+        smooth_values(kind, strip, count);
+        T* out = y + begin + first;
+        LEARN_VECTORIZE
+        for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
+      });
+    });
+  with_value(kind, [&](auto value) {
     simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
       LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i) y[i] = from_float<T>(value(as_float(x[i])));
@@ -31,17 +61,22 @@ void activation_backward(ThreadPool& threads,
                          T* dx,
                          GradMode mode,
                          std::int64_t n) {
-  with_activation(kind, [&](auto, auto slope) {
+  if (is_smooth(kind))
+    return simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+      for_strips(end - begin, [=](std::int64_t first, std::int64_t count) {
+        float strip[kStrip];
+        load(x + begin + first, strip, count);
+        smooth_slopes(kind, strip, count);
+        write(mode, dy + begin + first, dx + begin + first, count, [&strip](std::int64_t i) {
+          return strip[i];
+        });
+      });
+    });
+  with_slope(kind, [&](auto slope) {
     simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
-      if (mode == GradMode::overwrite) {
-        LEARN_VECTORIZE
-        for (std::int64_t i = begin; i < end; ++i)
-          dx[i] = from_float<T>(as_float(dy[i]) * slope(as_float(x[i])));
-      } else {
-        LEARN_VECTORIZE
-        for (std::int64_t i = begin; i < end; ++i)
-          dx[i] = from_float<T>(as_float(dx[i]) + as_float(dy[i]) * slope(as_float(x[i])));
-      }
+      write(mode, dy + begin, dx + begin, end - begin, [=](std::int64_t i) {
+        return slope(as_float(x[begin + i]));
+      });
     });
   });
 }

@@ -28,6 +28,37 @@ void apply_rows(const T* x,
   });
 }
 
+/// The same with a smooth activation, strip by strip.
+template <class T>
+void apply_smooth(const BatchNormApplyArgs<T>& args,
+                  std::int64_t first,
+                  std::int64_t rows,
+                  std::int64_t lanes,
+                  const float* scale,
+                  const float* shift) {
+  const T* before = args.residual_before_activation ? args.residual : nullptr;
+  const T* after = args.residual_before_activation ? nullptr : args.residual;
+  const auto add = [](const T* residual, float* strip, std::int64_t n) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < n; ++j) strip[j] += as_float(residual[j]);
+  };
+  simd::run([=, x = args.x, y = args.y, kind = args.activation] {
+    for (std::int64_t row = 0; row < rows; ++row)
+      for_strips(lanes, [=](std::int64_t lane, std::int64_t n) {
+        float strip[kStrip];
+        const std::int64_t begin = first + row * lanes + lane;
+        LEARN_VECTORIZE
+        for (std::int64_t j = 0; j < n; ++j)
+          strip[j] = as_float(x[begin + j]) * scale[lane + j] + shift[lane + j];
+        if (before != nullptr) add(before + begin, strip, n);
+        smooth_values(kind, strip, n);
+        if (after != nullptr) add(after + begin, strip, n);
+        LEARN_VECTORIZE
+        for (std::int64_t j = 0; j < n; ++j) y[begin + j] = from_float<T>(strip[j]);
+      });
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -43,7 +74,12 @@ void batch_norm_apply(ThreadPool& threads, const BatchNormApplyArgs<T>& args, fl
           args.x + first, residual + first, args.y + first, scale, shift, rows, lanes, combine);
     });
   };
-  with_activation(args.activation, [&](auto value, auto) {
+  if (is_smooth(args.activation))
+    return folding.for_pieces(threads,
+                              [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
+                                apply_smooth(args, first, rows, lanes, scale, shift);
+                              });
+  with_value(args.activation, [&](auto value) {
     if (args.residual == nullptr)
       run([=](float normalised, float) { return value(normalised); });
     else if (args.residual_before_activation)

@@ -4,6 +4,7 @@
 #include "framework/backend/cpu/vectorize.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace learn::backend::cpu {
 namespace {
@@ -46,23 +47,86 @@ struct InnerGradient {
   }
 };
 
-/// sum[j] += g and sum_x[j] += g * (x - mean) over rows [begin, end) of `lanes` elements.
-template <class T, class Gradient>
+/// The same, computed before.
+template <class T>
+struct StagedGradient {
+  const T *x, *dy;
+  const float* scale;
+  const float* values;
+
+  [[nodiscard]] float operator()(std::int64_t i, std::int64_t) const { return values[i]; }
+};
+
+/// Gives a loop the gradients of a piecewise linear activation, or of none: all rows at once, each
+/// element computed where it is used.
+template <bool with_residual, class T, class Slope>
+struct DirectRows {
+  static constexpr bool kWithResidual = with_residual;
+  BatchNormBackwardArgs<T> args;
+  Lanes lane;
+  Slope slope;
+
+  /// Calls `body(gradient, first element, first lane, rows, lanes)`. The gradient and its x, dy and
+  /// scale count from there; through other copies of these pointers everything is loaded twice.
+  template <class Body>
+  void operator()(std::int64_t first, std::int64_t rows, std::int64_t lanes, Body body) const {
+    const InnerGradient<with_residual, T, Slope> gradient{
+        args.x + first,
+        args.dy + first,
+        with_residual ? args.residual + first : nullptr,
+        lane.scale,
+        lane.shift,
+        slope};
+    body(gradient, first, 0, rows, lanes);
+  }
+};
+
+/// Those of a smooth activation: row by row, strip by strip, computed beforehand.
+template <bool with_residual, class T>
+struct StagedRows {
+  static constexpr bool kWithResidual = with_residual;
+  BatchNormBackwardArgs<T> args;
+  Lanes lane;
+
+  template <class Body>
+  void operator()(std::int64_t first, std::int64_t rows, std::int64_t lanes, Body body) const {
+    for (std::int64_t row = 0; row < rows; ++row)
+      for_strips(lanes, [=, this](std::int64_t j, std::int64_t n) {
+        float strip[kStrip];
+        const std::int64_t begin = first + row * lanes + j;
+        const T* x = args.x + begin;
+        const T* dy = args.dy + begin;
+        LEARN_VECTORIZE
+        for (std::int64_t k = 0; k < n; ++k)
+          strip[k] = as_float(x[k]) * lane.scale[j + k] + lane.shift[j + k];
+        if constexpr (with_residual) {
+          const T* residual = args.residual + begin;
+          LEARN_VECTORIZE
+          for (std::int64_t k = 0; k < n; ++k) strip[k] += as_float(residual[k]);
+        }
+        smooth_slopes(args.activation, strip, n);
+        LEARN_VECTORIZE
+        for (std::int64_t k = 0; k < n; ++k) strip[k] *= as_float(dy[k]);
+        body(StagedGradient<T>{x, dy, lane.scale + j, strip}, begin, j, 1, n);
+      });
+  }
+};
+
+/// sum[j] += g and sum_x[j] += g * (x - mean) over `rows` rows of `lanes` elements.
+template <class Gradient>
 void add_rows(Gradient g,
-              const T* x,
               const float* mean,
-              std::int64_t begin,
-              std::int64_t end,
+              std::int64_t rows,
               std::int64_t lanes,
               float* sum,
               float* sum_x) {
   const auto pair = [=](std::int64_t i, std::int64_t j, float& total, float& total_x) {
     const float value = g(i, j);
     total += value;
-    total_x += value * (as_float(x[i]) - mean[j]);
+    total_x += value * (as_float(g.x[i]) - mean[j]);
   };
-  std::int64_t row = begin;
-  for (; row + kUnrolled <= end; row += kUnrolled) {
+  std::int64_t row = 0;
+  for (; row + kUnrolled <= rows; row += kUnrolled) {
     LEARN_VECTORIZE
     for (std::int64_t j = 0; j < lanes; ++j) {
       float total = 0;
@@ -72,7 +136,7 @@ void add_rows(Gradient g,
       sum_x[j] += total_x;
     }
   }
-  for (; row < end; ++row) {
+  for (; row < rows; ++row) {
     LEARN_VECTORIZE
     for (std::int64_t j = 0; j < lanes; ++j) pair(row * lanes + j, j, sum[j], sum_x[j]);
   }
@@ -95,28 +159,23 @@ void write_rows(
   }
 }
 
-template <bool with_residual, class T, class Slope>
-[[nodiscard]] InnerGradient<with_residual, T, Slope> gradient_at(
-    const BatchNormBackwardArgs<T>& args, const Lanes& lane, Slope slope, std::int64_t first) {
-  return {args.x + first,
-          args.dy + first,
-          with_residual ? args.residual + first : nullptr,
-          lane.scale,
-          lane.shift,
-          slope};
-}
-
 /// Sums of g and g * (x - mean) for each chunk, and for the tail as one more.
-template <bool with_residual, class T, class Slope>
+template <class Rows>
 void reduce(ThreadPool& threads,
-            const BatchNormBackwardArgs<T>& args,
+            const Rows& gradients,
             const ChannelFolding& folding,
-            const Lanes& lane,
-            Slope slope) {
+            const Lanes& lane) {
   const std::int64_t width = folding.width;
-  const auto g = gradient_at<with_residual>(args, lane, slope, 0);
-  const T* x = args.x;
   const float* mean = lane.mean;
+  const auto add =
+      [=](std::int64_t first, std::int64_t rows, std::int64_t lanes, float* sum, float* sum_x) {
+        gradients(first,
+                  rows,
+                  lanes,
+                  [=](auto g, std::int64_t, std::int64_t j, std::int64_t n, std::int64_t m) {
+                    add_rows(g, mean + j, n, m, sum + j, sum_x + j);
+                  });
+      };
   threads.for_chunks(
       folding.rows, folding.grain(), [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         float* total = lane.sums + 4 * width * chunk;
@@ -125,8 +184,7 @@ void reduce(ThreadPool& threads,
           std::fill_n(total, 2 * width, 0.0F);
           for (std::int64_t row = begin; row < end; row += kBlock) {
             std::fill_n(block, 2 * width, 0.0F);
-            const std::int64_t stop = std::min(row + kBlock, end);
-            add_rows(g, x, mean, row, stop, width, block, block + width);
+            add(row * width, std::min(kBlock, end - row), width, block, block + width);
             LEARN_VECTORIZE
             for (std::int64_t j = 0; j < 2 * width; ++j) total[j] += block[j];
           }
@@ -134,15 +192,7 @@ void reduce(ThreadPool& threads,
       });
   float* tail = lane.sums + 4 * width * folding.chunks();
   std::fill_n(tail, 2 * width, 0.0F);
-  const std::int64_t first = folding.rows * width;
-  add_rows(gradient_at<with_residual>(args, lane, slope, first),
-           x + first,
-           mean,
-           0,
-           folding.tail > 0 ? 1 : 0,
-           folding.tail,
-           tail,
-           tail + width);
+  if (folding.tail > 0) add(folding.rows * width, 1, folding.tail, tail, tail + width);
 }
 
 /// Adds up the chunks' sums and the tail's, for lanes [begin, end) of both kinds.
@@ -199,31 +249,34 @@ void keep_scale_only(const ChannelFolding& folding, const Lanes& lane) {
 
 /// Writes dx, then dresidual, block by block: so both find x and dy in the first-level cache, and
 /// they may be the same memory.
-template <bool with_residual, class T, class Slope>
+template <class Rows, class T>
 void write_gradients(ThreadPool& threads,
+                     const Rows& gradients,
                      const BatchNormBackwardArgs<T>& args,
                      const ChannelFolding& folding,
-                     const Lanes& lane,
-                     Slope slope) {
-  folding.for_pieces(threads, [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
-    const auto g = gradient_at<with_residual>(args, lane, slope, first);
-    const auto dx = [=](std::int64_t i, std::int64_t j) {
-      return lane.scale[j] * g(i, j) + (lane.factor[j] * as_float(g.x[i]) + lane.constant[j]);
-    };
-    const auto dresidual = [=](std::int64_t i, std::int64_t j) {
-      if constexpr (with_residual)
-        return g(i, j);
-      else
-        return as_float(g.dy[i]);
-    };
-    simd::run([=] {
-      for (std::int64_t row = 0; row < rows; row += kWritten) {
-        const std::int64_t stop = std::min(row + kWritten, rows);
-        if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + first, dx);
-        if (args.dresidual != nullptr)
-          write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + first, dresidual);
-      }
-    });
+                     const Lanes& lane) {
+  folding.for_pieces(threads, [=](std::int64_t piece, std::int64_t rows, std::int64_t width) {
+    const auto write =
+        [=](auto g, std::int64_t i0, std::int64_t j0, std::int64_t n, std::int64_t lanes) {
+          const float* factor = lane.factor + j0;
+          const float* constant = lane.constant + j0;
+          const auto dx = [=](std::int64_t i, std::int64_t j) {
+            return g.scale[j] * g(i, j) + (factor[j] * as_float(g.x[i]) + constant[j]);
+          };
+          const auto dresidual = [=](std::int64_t i, std::int64_t j) {
+            if constexpr (Rows::kWithResidual)
+              return g(i, j);
+            else
+              return as_float(g.dy[i]);
+          };
+          for (std::int64_t row = 0; row < n; row += kWritten) {
+            const std::int64_t stop = std::min(row + kWritten, n);
+            if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, dx);
+            if (args.dresidual != nullptr)
+              write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + i0, dresidual);
+          }
+        };
+    simd::run([=] { gradients(piece, rows, width, write); });
   });
 }
 
@@ -239,9 +292,9 @@ void batch_norm_backward(ThreadPool& threads,
   std::copy_n(args.mean, args.channels, lane.mean);
   folding.repeat(lane.mean);
 
-  const auto run = [&]<bool with_residual>(auto slope) {
+  const auto run = [&](const auto& gradients) {
     if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
-      reduce<with_residual>(threads, args, folding, lane, slope);
+      reduce(threads, gradients, folding, lane);
       simd::parallel_for(
           threads, 2 * folding.width, 512, [=](std::int64_t begin, std::int64_t end) {
             join_chunks(folding, lane, begin, end);
@@ -252,14 +305,22 @@ void batch_norm_backward(ThreadPool& threads,
     }
     if (!args.batch_statistics) keep_scale_only(folding, lane);
     if (args.dx != nullptr || args.dresidual != nullptr)
-      write_gradients<with_residual>(threads, args, folding, lane, slope);
+      write_gradients(threads, gradients, args, folding, lane);
   };
-  with_activation(args.activation, [&](auto, auto slope) {
-    if (args.residual != nullptr && args.residual_before_activation)
-      run.template operator()<true>(slope);
+  const bool inside = args.residual != nullptr && args.residual_before_activation;
+  if (is_smooth(args.activation)) {
+    if (inside)
+      run(StagedRows<true, T>{args, lane});
     else
-      run.template operator()<false>(slope);
-  });
+      run(StagedRows<false, T>{args, lane});
+  } else {
+    with_slope(args.activation, [&]<class Slope>(Slope slope) {
+      // The identity's gradient is dy, wherever the residual was added.
+      if constexpr (!std::is_same_v<Slope, UnitSlope>)
+        if (inside) return run(DirectRows<true, T, Slope>{args, lane, slope});
+      run(DirectRows<false, T, Slope>{args, lane, slope});
+    });
+  }
 }
 
 template void batch_norm_backward(ThreadPool&, const BatchNormBackwardArgs<float>&, float*);
