@@ -2,12 +2,11 @@
 // until it reached the target and what it reached in the end. The recipe is that of cifar10-fast's
 // dawn.py (ResNet-9, batch 512, 24 epochs) as far as `learn train` has it; every part of it is an
 // option.
-#include "apps/bench/report_errors.h"
+#include "apps/bench/program.h"
 #include "apps/learn/experiment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -195,52 +194,43 @@ int run(const Options& options) {
   return 0;
 }
 
-void add_options(CLI::App& app, Options& o) {
+cli::OptionTable option_table(Options& o) {
   cli::TrainOptions& t = o.train;
-  app.add_option("--data", t.data, "cifar10, synthetic10, or a folder of pictures")
-      ->capture_default_str();
-  app.add_option("--data-dir", t.data_dir, "where cifar-10-batches-bin lies");
-  app.add_option("--train-limit", t.train_limit, "so many training pictures");
-  app.add_option("--valid-limit", t.valid_limit, "so many test pictures");
-  app.add_option("--model", t.model, "model of the registry")->capture_default_str();
-  app.add_option("--width", t.width, "its width, 0 for the default")->capture_default_str();
-  app.add_option("--device", t.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
-  app.add_option("--precision", t.precision, "fp32, tf32, fp16 or bf16")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
-      ->capture_default_str();
-  app.add_flag("--graph", t.cuda_graph, "each step as one CUDA graph");
-  app.add_flag("--tune", t.cuda.tune, "time cuDNN's candidates at their first use");
-  app.add_option("--plan-cache", t.cuda.plan_cache, "folder that keeps cuDNN's chosen plans");
-  app.add_option("--threads", t.threads, "CPU threads, 0 = physical cores");
-  app.add_option("--epochs", t.epochs, "passes")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--batch", t.batch_size, "pictures per step")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  app.add_option("--lr", t.lr, "highest learning rate")->capture_default_str();
-  app.add_option("--optimizer", t.optimizer, "update rule")->capture_default_str();
-  app.add_option("--weight-decay", t.weight_decay, "decoupled")->capture_default_str();
-  app.add_option("--augment", t.augment, "none, basic or full")
-      ->check(CLI::IsMember({"none", "basic", "full"}))
-      ->capture_default_str();
-  app.add_option("--label-smoothing", t.label_smoothing, "share of each target spread out");
-  app.add_option("--target", o.target, "accuracy that stops the clock, 0.94 for 94 %")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--runs", o.runs, "one per seed")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app.add_option("--seed", t.seed, "of the first run; each next one adds 1")->capture_default_str();
-  app.add_option("--json", o.json, "file for all of it");
+  constexpr cli::Range kCount{.low = 1};
+  cli::OptionTable table;
+  table.group("Options");
+  table.text("data", t.data, "NAME|DIR", "cifar10, synthetic10, or a folder of pictures");
+  table.text("data-dir", t.data_dir, "DIR", "where cifar-10-batches-bin lies");
+  table.text("train-limit", t.train_limit, "N|SHARE", "so many training pictures");
+  table.integer("valid-limit", t.valid_limit, cli::kNotNegative, "N", "test pictures; 0: all");
+  table.text("model", t.model, "NAME", "model of the registry");
+  table.integer("width", t.width, cli::kNotNegative, "N", "its width; 0: its own");
+  table.text("device", t.device, "DEVICE", "auto, cpu, cuda or cuda:N");
+  table.choice("precision", t.precision, {"fp32", "tf32", "fp16", "bf16"}, "of the model");
+  table.flag("graph", t.cuda_graph, "each step as one CUDA graph");
+  table.flag("tune", t.cuda.tune, "time cuDNN's candidates at their first use");
+  table.text("plan-cache", t.cuda.plan_cache, "DIR", "keeps cuDNN's chosen plans");
+  table.integer("threads", t.threads, cli::kNotNegative, "N", "CPU; 0: one per physical core");
+  table.integer("epochs", t.epochs, kCount, "N", "passes");
+  table.integer("batch", t.batch_size, {1, 65536}, "N", "pictures per step");
+  table.numbers("lr", t.lr, cli::kPositive, "X", "highest learning rate");
+  table.text("optimizer", t.optimizer, "NAME", "update rule");
+  table.real("weight-decay", t.weight_decay, cli::kNotNegative, "X", "decoupled");
+  table.choice("augment", t.augment, {"none", "basic", "full"}, "as in 'learn train'");
+  table.real("label-smoothing", t.label_smoothing, cli::kShare, "X", "share of targets spread");
+  table.real("target", o.target, {0, 1}, "X", "accuracy that stops the clock, 0.94 for 94 %");
+  table.integer("runs", o.runs, kCount, "N", "one per seed");
+  table.integer("seed", t.seed, {}, "N", "of the first run; each next one adds 1");
+  table.text("json", o.json, "FILE", "for all of it");
+  return table;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options{.train = dawn_recipe()};
-  CLI::App app{"Time to accuracy on CIFAR-10"};
-  add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
-  return bench::report_errors([&] { return run(options); });
+  return bench::run_program(
+      argc, argv, "bench_cifar", "Time to accuracy on CIFAR-10", option_table(options), [&] {
+        return run(options);
+      });
 }

@@ -1,14 +1,15 @@
 // Training speed of a model: the learner's own loop on one synthetic batch. One JSON object on
 // stdout; apps/bench/compare.py runs it for several models, beside PyTorch, and prints a table.
-#include "apps/bench/report_errors.h"
+#include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
+#include "apps/learn/option_table.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,41 +57,39 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
   return out;
 }
 
-void add_options(CLI::App& app, bench::StepOptions& options) {
-  app.add_option("--model", options.model, "model of the registry")->capture_default_str();
-  app.add_option("--width", options.width, "its width, 0 for the default")->capture_default_str();
-  app.add_option("--batch", options.batch, "images per step")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  app.add_option("--precision", options.precision, "of the model; tf32 on CUDA only")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
-      ->capture_default_str();
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  app.add_flag("--graph", options.graph, "the step as one CUDA graph");
-  app.add_flag("--tune", options.tune, "time cuDNN's candidates at their first use");
-  app.add_option("--threads", options.threads, "0 = physical cores")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--warm-up", options.warm_up, "steps before the measurement")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--windows", options.windows, "stretches, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "how long all of them take")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->capture_default_str();
+cli::OptionTable option_table(bench::StepOptions& o) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  cli::OptionTable table;
+  table.group("Options");
+  table.text("model", o.model, "NAME", "model of the registry");
+  table.integer("width", o.width, cli::kNotNegative, "N", "its width; 0: its own");
+  table.integer("batch", o.batch, {1, 65536}, "N", "images per step");
+  table.choice("precision",
+               o.precision,
+               {"fp32", "tf32", "fp16", "bf16"},
+               "of the model; tf32 on CUDA only");
+  table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
+  table.flag("graph", o.graph, "the step as one CUDA graph");
+  table.flag("tune", o.tune, "time cuDNN's candidates at their first use");
+  table.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
+  table.integer("warm-up", o.warm_up, {1, kUnlimited}, "N", "steps before the measurement");
+  table.integer("windows", o.windows, {1, 1000}, "N", "stretches, of which the median counts");
+  table.real("seconds", o.seconds, cli::kPositive, "S", "how long all of them take");
+  return table;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   bench::StepOptions options;
-  CLI::App app{"Training speed of a model on synthetic input"};
-  add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
-  return bench::report_errors([&] {
-    fmt::print("{}\n", to_json(options, bench::measure_steps(options)).dump());
-    return 0;
-  });
+  return bench::run_program(argc,
+                            argv,
+                            "bench_step",
+                            "Training speed of a model on synthetic input",
+                            option_table(options),
+                            [&] {
+                              const auto figures = bench::measure_steps(options);
+                              fmt::print("{}\n", to_json(options, figures).dump());
+                              return 0;
+                            });
 }

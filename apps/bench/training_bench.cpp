@@ -165,7 +165,7 @@ ContextOptions context_options(const StepOptions& options) {
   if (options.precision == "tf32" && device.is_cpu())
     fail<UsageError>("--precision tf32 is the rounding of tensor cores; the CPU has none");
   return {.device = device,
-          .threads = options.threads,
+          .threads = static_cast<int>(options.threads),
           .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
 }
 

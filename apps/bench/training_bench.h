@@ -12,9 +12,9 @@ struct StepOptions {
   std::int64_t batch = 64;
   std::string precision = "fp32";  ///< fp32, tf32 (CUDA), fp16, bf16
   std::string device = "cpu";
-  bool graph = false;  ///< the step as one CUDA graph
-  bool tune = false;   ///< time cuDNN's candidates instead of trusting its guess
-  int threads = 0;     ///< 0: physical cores
+  bool graph = false;        ///< the step as one CUDA graph
+  bool tune = false;         ///< time cuDNN's candidates instead of trusting its guess
+  std::int64_t threads = 0;  ///< 0: physical cores
   std::int64_t warm_up = 20;
   std::int64_t windows = 5;
   double seconds = 2.5;  ///< of all windows together

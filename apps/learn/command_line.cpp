@@ -69,28 +69,28 @@ std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
   return out;
 }
 
-/// What the parser could not place: the first word decides what the user is told.
-[[noreturn]] void reject(const std::vector<std::string>& rest,
-                         const Command* command,
-                         const std::vector<Command>& commands) {
-  const std::string& word = rest.front();
-  if (command == nullptr) {
-    std::vector<std::string> names;
-    names.reserve(commands.size());
-    for (const Command& one : commands) names.push_back(one.name);
-    fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
-                     word,
-                     did_you_mean(word, names));
-  }
+[[noreturn]] void reject_command(const std::string& word, const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  names.reserve(commands.size());
+  for (const Command& one : commands) names.push_back(one.name);
+  fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
+                   word,
+                   did_you_mean(word, names));
+}
+
+/// `program` is what the user called: "learn train".
+[[noreturn]] void reject_option(const std::string& word,
+                                const std::string& program,
+                                const OptionTable& options) {
   const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
   const std::string name = bare.substr(0, bare.find('='));
-  const std::string nearest_name = nearest(name, command->options->names());
-  fail<UsageError>("unknown {} '{}' of 'learn {}'{}\n  'learn {} --help' lists the options",
+  const std::string nearest_name = nearest(name, options.names());
+  fail<UsageError>("unknown {} '{}' of '{}'{}\n  '{} --help' lists the options",
                    word.starts_with("-") || bare.size() > name.size() ? "option" : "argument",
                    word,
-                   command->name,
+                   program,
                    nearest_name.empty() ? "" : fmt::format("; did you mean '--{}'?", nearest_name),
-                   command->name);
+                   program);
 }
 
 }  // namespace
@@ -136,9 +136,33 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   for (std::size_t i = 0; i < commands.size(); ++i)
     if (subcommands[i]->parsed()) chosen = &commands[i];
   const std::vector<std::string> rest = app.remaining(true);
-  if (!rest.empty()) reject(rest, chosen, commands);
+  // The first word that could not be placed decides what the user is told.
+  if (!rest.empty() && chosen == nullptr) reject_command(rest.front(), commands);
+  if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, *chosen->options);
   if (chosen == nullptr) return Parsed{.print = app.help()};
   parsed.command = chosen->name;
+  return parsed;
+}
+
+Parsed parse_program(const std::vector<std::string>& argv,
+                     const std::string& name,
+                     const std::string& help,
+                     const OptionTable& options) {
+  Parsed parsed;
+  CLI::App app(help, name);
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.allow_extras();
+  for (const Option& option : options.all()) add_option(app, option, parsed);
+  std::vector<std::string> words(argv.rbegin(), argv.rend());  // CLI11 wants a stack
+  try {
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    return Parsed{.print = app.help()};
+  } catch (const CLI::ParseError& e) {
+    fail<UsageError>("{}", e.what());
+  }
+  const std::vector<std::string> rest = app.remaining();
+  if (!rest.empty()) reject_option(rest.front(), name, options);
   return parsed;
 }
 

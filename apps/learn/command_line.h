@@ -34,6 +34,12 @@ struct Parsed {
                                         const std::vector<Command>& commands,
                                         const std::string& version);
 
+/// The same for a program that has no subcommands: `name` and `help` stand where they have theirs.
+[[nodiscard]] Parsed parse_program(const std::vector<std::string>& argv,
+                                   const std::string& name,
+                                   const std::string& help,
+                                   const OptionTable& options);
+
 /// Sets the options of a table; errors name the option: "--lr: ...".
 void set_options(const OptionTable& table,
                  const std::vector<std::pair<std::string, std::string>>& values);

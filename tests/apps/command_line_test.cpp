@@ -82,3 +82,25 @@ TEST_CASE("help and version are printed, not run") {
   CHECK(p.parse({"--version"}).print == "learn 1.2.3\n");
   CHECK(p.parse({}).print.find("train") != std::string::npos);
 }
+
+TEST_CASE("a program without subcommands has its options at the top") {
+  Program p;
+  const auto parse = [&](const std::vector<std::string>& argv) {
+    return parse_program(argv, "bench", "measures", p.train);
+  };
+  CHECK((parse({"--epochs", "3", "--no-plots"}).values ==
+         Pairs{{"epochs", "3"}, {"plots", "false"}}));
+  CHECK(parse({}).values.empty());
+  const std::string help = parse({"--help"}).print;
+  CHECK(help.find("measures") == 0);
+  CHECK(help.find("Usage: bench [OPTIONS]") != std::string::npos);
+  CHECK(help.find("passes [10]") != std::string::npos);
+  CHECK_THROWS_WITH_AS(parse({"--epocs", "3"}),
+                       "unknown option '--epocs' of 'bench'; did you mean '--epochs'?\n"
+                       "  'bench --help' lists the options",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(parse({"stray"}),
+                       "unknown argument 'stray' of 'bench'\n  'bench --help' lists the options",
+                       UsageError);
+  CHECK_THROWS_AS((void)parse({"--epochs"}), UsageError);
+}

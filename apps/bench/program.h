@@ -1,0 +1,39 @@
+#pragma once
+#include "apps/learn/command_line.h"
+#include "framework/core/error.h"
+#include "framework/core/function_ref.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+namespace learn::bench {
+
+/// What main of a bench program does: sets the options, or prints the help, and calls `body`.
+/// Returns body's exit status, or that of the error that was thrown, which is printed.
+inline int run_program(int argc,
+                       char** argv,
+                       const std::string& name,
+                       const std::string& help,
+                       const cli::OptionTable& options,
+                       FunctionRef<int()> body) {
+  try {
+    const cli::Parsed parsed = cli::parse_program({argv + 1, argv + argc}, name, help, options);
+    if (!parsed.print.empty()) {
+      fmt::print("{}", parsed.print);
+      return 0;
+    }
+    cli::set_options(options, parsed.values);
+    return body();
+  } catch (const Error& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+    return static_cast<int>(e.exit_code());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "error: {}\n", e.what());
+    return 1;
+  }
+}
+
+}  // namespace learn::bench
