@@ -69,9 +69,9 @@ void check_winner(std::string_view op,
   return {x[0], x[1], x[2], x[3], y[1], y[2]};
 }
 
-[[nodiscard]] cuda::PoolSizes sizes_of(const Shape& x,
-                                       const Shape& y,
-                                       const Pool2dOptions& options) {
+[[nodiscard, maybe_unused]] cuda::PoolSizes sizes_of(const Shape& x,
+                                                     const Shape& y,
+                                                     const Pool2dOptions& options) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], options};
 }
 

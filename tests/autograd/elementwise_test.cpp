@@ -11,7 +11,6 @@
 
 using namespace learn;
 using learn::test::OpCase;
-using learn::test::OpInput;
 using learn::test::test_large_op;
 using learn::test::test_op;
 

@@ -55,16 +55,16 @@ void backward_from(Tape& tape, const Var& y, const Tensor& dy) {
 
 void check_batch_norm(Golden g) {
   const Shape shape{2, 2, 3, 4};
-  const Tensor x = g.tensor({3, 2, 2, 3, 4}, golden::kNorm_x);
-  const Tensor dy = g.tensor(shape, golden::kNorm_dy);
+  const Tensor x = g.tensor({3, 2, 2, 3, 4}, golden::kNormX);
+  const Tensor dy = g.tensor(shape, golden::kNormDy);
   Tensor mean = g.tensor({4}, Values(4, 0));
   Tensor var = g.tensor({4}, Values(4, 1));
   Tape tape(g.ctx);
   const auto run = [&](std::int64_t batch, bool with_residual, const BatchNormOptions& options) {
     std::vector<Var> in{tape.input(x.rows(batch, 1).view(shape), true),
-                        tape.input(g.tensor({4}, golden::kNorm_weight), true),
-                        tape.input(g.tensor({4}, golden::kNorm_bias), true),
-                        tape.input(g.tensor(shape, golden::kNorm_residual), true)};
+                        tape.input(g.tensor({4}, golden::kNormWeight), true),
+                        tape.input(g.tensor({4}, golden::kNormBias), true),
+                        tape.input(g.tensor(shape, golden::kNormResidual), true)};
     in.push_back(
         ops::batch_norm(in[0], in[1], in[2], mean, var, with_residual ? in[3] : Var{}, options));
     return in;
@@ -77,29 +77,29 @@ void check_batch_norm(Golden g) {
   }
   std::vector<Var> v = run(2, true, training);
   backward_from(tape, v[4], dy);
-  g.compare("y", v[4].value(), golden::kNorm_y);
-  g.compare("dx", tape.grad_of(v[0]), golden::kNorm_dx);
-  g.compare("dweight", tape.grad_of(v[1]), golden::kNorm_dweight);
-  g.compare("dbias", tape.grad_of(v[2]), golden::kNorm_dbias);
-  g.compare("dresidual", tape.grad_of(v[3]), golden::kNorm_dresidual);
-  g.compare("running mean", mean, golden::kNorm_running_mean);
-  g.compare("running var", var, golden::kNorm_running_var);
+  g.compare("y", v[4].value(), golden::kNormY);
+  g.compare("dx", tape.grad_of(v[0]), golden::kNormDx);
+  g.compare("dweight", tape.grad_of(v[1]), golden::kNormDweight);
+  g.compare("dbias", tape.grad_of(v[2]), golden::kNormDbias);
+  g.compare("dresidual", tape.grad_of(v[3]), golden::kNormDresidual);
+  g.compare("running mean", mean, golden::kNormRunningMean);
+  g.compare("running var", var, golden::kNormRunningVar);
   tape.reset({.mode = ForwardMode::eval});
   v = run(0, false, {.activation = ActivationKind::leaky_relu(0.125F)});
   backward_from(tape, v[4], dy);
-  g.compare("y, eval", v[4].value(), golden::kNorm_eval_y);
-  g.compare("dx, eval", tape.grad_of(v[0]), golden::kNorm_eval_dx);
-  g.compare("dweight, eval", tape.grad_of(v[1]), golden::kNorm_eval_dweight);
-  g.compare("running mean, eval", mean, golden::kNorm_running_mean);
+  g.compare("y, eval", v[4].value(), golden::kNormEvalY);
+  g.compare("dx, eval", tape.grad_of(v[0]), golden::kNormEvalDx);
+  g.compare("dweight, eval", tape.grad_of(v[1]), golden::kNormEvalDweight);
+  g.compare("running mean, eval", mean, golden::kNormRunningMean);
 }
 
 using Pool = std::function<Var(const Var&)>;
 
 void check_pool(Golden& g, const Pool& pool, const Values& y_values, const Values& dx_values) {
   Tape tape(g.ctx);
-  const Var x = tape.input(g.tensor({1, 5, 6, 2}, golden::kPool_x), true);
+  const Var x = tape.input(g.tensor({1, 5, 6, 2}, golden::kPoolX), true);
   const Var y = pool(x);
-  backward_from(tape, y, g.tensor({1, 3, 3, 2}, golden::kPool_dy));
+  backward_from(tape, y, g.tensor({1, 3, 3, 2}, golden::kPoolDy));
   g.compare("y", y.value(), y_values);
   g.compare("dx", tape.grad_of(x), dx_values);
 }
@@ -108,7 +108,7 @@ using Loss = std::function<Var(const Var&)>;
 
 void check_loss(Golden& g, const Loss& loss, const Values& value, const Values& gradient) {
   Tape tape(g.ctx);
-  const Var logits = tape.input(g.tensor({4, 5}, golden::kLoss_logits), true);
+  const Var logits = tape.input(g.tensor({4, 5}, golden::kLossLogits), true);
   const Var out = loss(logits);
   tape.backward(out);
   g.compare("loss", out.value(), value);
@@ -129,38 +129,35 @@ TEST_CASE("golden: pools") {
     check_pool(
         g,
         [&](const Var& x) { return ops::max_pool2d(x, options); },
-        golden::kPool_max_y,
-        golden::kPool_max_dx);
+        golden::kPoolMaxY,
+        golden::kPoolMaxDx);
     const Pool average = [&](const Var& x) { return ops::avg_pool2d(x, options); };
-    check_pool(g, average, golden::kPool_avg_padded_y, golden::kPool_avg_padded_dx);
+    check_pool(g, average, golden::kPoolAvgPaddedY, golden::kPoolAvgPaddedDx);
     options.count_padding = false;
-    check_pool(g, average, golden::kPool_avg_inside_y, golden::kPool_avg_inside_dx);
+    check_pool(g, average, golden::kPoolAvgInsideY, golden::kPoolAvgInsideDx);
   }
 }
 
 TEST_CASE("golden: cross-entropy of classes and soft targets, smoothing, mse, softmax") {
   for (const DType dtype : {DType::f64, DType::f32}) {
     Golden g{.dtype = dtype};
-    const Tensor labels = from_values(g.ctx.step(), {4}, golden::kLoss_labels, DType::i64);
-    const Tensor soft = g.tensor({4, 5}, golden::kLoss_soft);
+    const Tensor labels = from_values(g.ctx.step(), {4}, golden::kLossLabels, DType::i64);
+    const Tensor soft = g.tensor({4, 5}, golden::kLossSoft);
     const auto cross_entropy = [](const Tensor& target, float smoothing) -> Loss {
       return [=](const Var& x) { return ops::softmax_cross_entropy(x, target, smoothing); };
     };
-    check_loss(g, cross_entropy(labels, 0), golden::kLoss_labels_0, golden::kLoss_labels_0_dlogits);
-    check_loss(g,
-               cross_entropy(labels, 0.125F),
-               golden::kLoss_labels_125,
-               golden::kLoss_labels_125_dlogits);
-    check_loss(g, cross_entropy(soft, 0), golden::kLoss_soft_0, golden::kLoss_soft_0_dlogits);
+    check_loss(g, cross_entropy(labels, 0), golden::kLossLabels0, golden::kLossLabels0Dlogits);
     check_loss(
-        g, cross_entropy(soft, 0.125F), golden::kLoss_soft_125, golden::kLoss_soft_125_dlogits);
+        g, cross_entropy(labels, 0.125F), golden::kLossLabels125, golden::kLossLabels125Dlogits);
+    check_loss(g, cross_entropy(soft, 0), golden::kLossSoft0, golden::kLossSoft0Dlogits);
+    check_loss(g, cross_entropy(soft, 0.125F), golden::kLossSoft125, golden::kLossSoft125Dlogits);
     check_loss(
         g,
         [&](const Var& x) { return ops::mse(x, soft); },
-        golden::kLoss_mse,
-        golden::kLoss_mse_dpred);
+        golden::kLossMse,
+        golden::kLossMseDpred);
     Tensor p = g.ctx.empty({4, 5}, dtype);
-    backend::softmax(g.ctx, g.tensor({4, 5}, golden::kLoss_logits), p);
-    g.compare("softmax", p, golden::kLoss_softmax);
+    backend::softmax(g.ctx, g.tensor({4, 5}, golden::kLossLogits), p);
+    g.compare("softmax", p, golden::kLossSoftmax);
   }
 }

@@ -20,6 +20,7 @@ TEST_CASE("half: every value survives the way to f32 and back") {
   }
 }
 
+#ifdef __FLT16_MANT_DIG__  // the compiler has _Float16; clang 14 has not
 TEST_CASE(
     "half: rounding to nearest even agrees with the compiler's _Float16 around every border") {
   for (std::uint32_t bits = 0; bits < 0x7C00U; ++bits) {
@@ -35,6 +36,7 @@ TEST_CASE(
     }
   }
 }
+#endif
 
 TEST_CASE("half: the facts of the format") {
   CHECK(to_float(Half{0x7BFF}) == 65504.0F);

@@ -37,7 +37,7 @@ Tensor drawn(const Shape& shape, DType dtype, std::uint64_t stream) {
 
 /// The same values on the device, `odd` elements behind an aligned address.
 Tensor on_device(Context& ctx, const Tensor& host, std::int64_t odd = 0) {
-  const Tensor aligned = backend::to_device(ctx, ctx.step(), host);
+  Tensor aligned = backend::to_device(ctx, ctx.step(), host);
   if (odd == 0) return aligned;
   const Tensor room = ctx.empty({host.elements() + odd}, host.dtype());
   Tensor shifted = room.range(odd, host.elements()).view(host.shape());

@@ -61,7 +61,7 @@ Trained train(const ContextOptions& device, const Prepare& prepare) {
 /// Trains on both; losses may differ by `tolerance`, relative.
 Trained check_devices_agree(double tolerance, const Prepare& prepare) {
   const Trained cpu = train({.threads = 1}, prepare);
-  const Trained cuda = train({.device = Device::cuda()}, prepare);
+  Trained cuda = train({.device = Device::cuda()}, prepare);
   REQUIRE(cpu.losses.size() == 7);
   REQUIRE(cuda.losses.size() == 7);
   for (std::size_t i = 0; i < cpu.losses.size(); ++i) {

@@ -38,10 +38,10 @@ std::vector<std::uint8_t> three_records(std::vector<std::uint8_t> labels,
 
 void check_pixels(const Dataset& set) {
   REQUIRE(set.pixels.size() == 3 * 3072);
-  for (int r = 0; r < 3; ++r)
-    for (int y = 0; y < 32; ++y)
-      for (int x = 0; x < 32; ++x) {
-        const std::size_t at = static_cast<std::size_t>(((r * 32 + y) * 32 + x) * 3);
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t y = 0; y < 32; ++y)
+      for (std::size_t x = 0; x < 32; ++x) {
+        const std::size_t at = ((r * 32 + y) * 32 + x) * 3;
         REQUIRE(set.pixels[at] == y);
         REQUIRE(set.pixels[at + 1] == 100 + x);
         REQUIRE(set.pixels[at + 2] == 200 + r);

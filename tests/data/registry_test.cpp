@@ -15,7 +15,7 @@ using test::text_of;
 namespace {
 
 std::vector<std::uint8_t> cifar_file(std::uint8_t first_label) {
-  std::vector<std::uint8_t> bytes(10'000 * 3073, 3);
+  std::vector<std::uint8_t> bytes(std::size_t{10'000} * 3073, 3);
   for (std::size_t i = 0; i < 10'000; ++i)
     bytes[i * 3073] = static_cast<std::uint8_t>((first_label + i) % 10);
   return bytes;

@@ -53,9 +53,9 @@ TEST_SUITE("slow") {
         {"data_batch_5.bin", "b155af3ed3608c38ce5acfc5e35a51e3c562dd94e580062971da8d531b5a6db4"},
         {"test_batch.bin", "cde574b35cdbcb406822648b1a74c14cabda83680a71a6f2453a7d8e858454f8"},
         {"batches.meta.txt", "80ca1570d6fe1055530afbd9a13e2f894f6c526a2a32cffe465d927e7d62b702"}};
-    for (const auto& [name, sum] : sums) {
-      INFO(name);
-      CHECK(file_sum(folder.path() / name) == sum);
+    for (const auto& one : sums) {
+      INFO(one.first);
+      CHECK(file_sum(folder.path() / one.first) == one.second);
     }
     const Dataset train = read_cifar10(folder.path(), Split::train);
     CHECK(train.synthetic);

@@ -85,9 +85,9 @@ TEST_CASE("transforms: random crops reach every place about equally often") {
   }
   CHECK(corners.size() == 9);
   // Binomial(9000, 1/9) has mean 1000 and deviation 30; 5 deviations never happen by chance.
-  for (const auto& [corner, count] : corners) {
-    CAPTURE(corner);
-    CHECK(std::abs(count - 1000) < 150);
+  for (const auto& one : corners) {
+    CAPTURE(one.first);
+    CHECK(std::abs(one.second - 1000) < 150);
   }
 }
 

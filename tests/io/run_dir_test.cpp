@@ -65,6 +65,7 @@ TEST_CASE("runs that start at once never share a folder") {
   std::vector<fs::path> paths(8);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(paths.size());
     for (fs::path& path : paths)
       threads.emplace_back([&] { path = RunDir::create(folder.path(), "train").path(); });
   }

@@ -6,6 +6,7 @@
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>
@@ -105,7 +106,7 @@ TEST_CASE("a header that is not exactly the specified JSON is rejected") {
 TEST_CASE("duplicate keys are rejected: they would alias one tensor under another's name") {
   const std::string a = tensor("a", "[1]", "[0,4]");
   for (const Case& c : std::vector<Case>{
-           {"tensor twice", file_of("{" + a + "," + a + "}", 4), "duplicate key 'a'"},
+           {"tensor twice", file_of(fmt::format("{{{},{}}}", a, a), 4), "duplicate key 'a'"},
            {"dtype twice",
             file_of(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
             "duplicate key 'dtype'"},

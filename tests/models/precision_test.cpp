@@ -57,10 +57,11 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
 
 TEST_CASE("every model runs forward and backward in f32, f16 and bf16") {
   const auto all = models::model_registry();
-  for (const auto& [name, entry] : all.entries()) {
+  for (const auto& one : all.entries()) {
+    const std::string& name = one.first;
     CAPTURE(name);
     Context ctx({.threads = 2, .seed = 3});
-    nn::Model model = entry.value(narrow(name));
+    nn::Model model = one.second.value(narrow(name));
     model.params->materialize(ctx);
     const Run full = run(model, ctx, DType::f32);
     CHECK(std::isfinite(full.loss));

@@ -13,7 +13,7 @@ TEST_CASE("the same requests get the same addresses again") {
   const auto round = [&] {
     std::vector<Storage> held;
     std::vector<std::byte*> at;
-    for (const std::size_t bytes : {100, 5000, 1, 0, 70000}) {
+    for (const std::size_t bytes : {100U, 5000U, 1U, 0U, 70000U}) {
       held.push_back(arena.allocate(bytes));
       at.push_back(held.back().data());
       if (held.size() == 3) held.erase(held.begin());

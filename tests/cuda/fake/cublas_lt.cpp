@@ -29,7 +29,7 @@ F* real(F* like, const char* symbol) {
                                    LEARN_CUBLASLT_LIBRARY);
   return library.function(like, symbol);
 }
-#define REAL(function) real(&function, #function)
+#define LEARN_REAL(function) real(&function, #function)
 
 /// What the chosen algorithm asks for; real ones range from nothing to the limit.
 constexpr std::size_t kWorkspace = std::size_t{64} << 10U;
@@ -38,8 +38,8 @@ template <class T>
 T attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t name) {
   T value{};
   std::size_t written = 0;
-  if (REAL(cublasLtMatmulDescGetAttribute)(operation, name, &value, sizeof(value), &written) !=
-      CUBLAS_STATUS_SUCCESS)
+  if (LEARN_REAL(cublasLtMatmulDescGetAttribute)(
+          operation, name, &value, sizeof(value), &written) != CUBLAS_STATUS_SUCCESS)
     stop("cublasLt: cannot read attribute {} of a product", static_cast<int>(name));
   return value;
 }
@@ -47,7 +47,7 @@ template <class T>
 T attribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name) {
   T value{};
   std::size_t written = 0;
-  if (REAL(cublasLtMatrixLayoutGetAttribute)(layout, name, &value, sizeof(value), &written) !=
+  if (LEARN_REAL(cublasLtMatrixLayoutGetAttribute)(layout, name, &value, sizeof(value), &written) !=
       CUBLAS_STATUS_SUCCESS)
     stop("cublasLt: cannot read attribute {} of a matrix", static_cast<int>(name));
   return value;
@@ -213,7 +213,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
   if (!product.fits()) return CUBLAS_STATUS_INVALID_VALUE;
   std::uint64_t limit = 0;
   std::size_t written = 0;
-  const cublasStatus_t status = REAL(cublasLtMatmulPreferenceGetAttribute)(
+  const cublasStatus_t status = LEARN_REAL(cublasLtMatmulPreferenceGetAttribute)(
       preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof(limit), &written);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   *found = wanted > 0 && limit >= kWorkspace ? 1 : 0;

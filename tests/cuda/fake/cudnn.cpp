@@ -36,7 +36,7 @@ F* real(F* like, const char* symbol) {
   static const RealLibrary library("libcudnn.so.9", LEARN_CUDNN_LIBRARY);
   return library.function(like, symbol);
 }
-#define REAL(function) real(&function, #function)
+#define LEARN_REAL(function) real(&function, #function)
 
 std::string device_json() {
   std::ifstream in(LEARN_DEVICES "/h200.json");
@@ -262,7 +262,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeType_t type,
                                        std::int64_t count,
                                        const void* values) {
-  const auto set = REAL(cudnnBackendSetAttribute);
+  const auto set = LEARN_REAL(cudnnBackendSetAttribute);
   if (name == CUDNN_ATTR_DEVICEPROP_HANDLE) {
     const std::string json = device_json();
     return set(descriptor,
@@ -281,13 +281,13 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
     const std::lock_guard lock(api_mutex());
     packs().erase(descriptor);
   }
-  return REAL(cudnnBackendDestroyDescriptor)(descriptor);
+  return LEARN_REAL(cudnnBackendDestroyDescriptor)(descriptor);
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                   cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
-  const auto get = REAL(cudnnBackendGetAttribute);
+  const auto get = LEARN_REAL(cudnnBackendGetAttribute);
   std::int64_t count = 0;
   const auto json_name = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
   cudnnStatus_t status = get(plan, json_name, CUDNN_TYPE_CHAR, 0, &count, nullptr);

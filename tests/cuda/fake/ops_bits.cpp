@@ -227,8 +227,8 @@ Handler decode_bits(Decoding& d) {
   }
   if (opcode == "bfi") {
     if (d.operands() != 5) return nullptr;
-    for (int i = 1; i <= 2; ++i) d.in(i, bytes_of(type));
-    for (int i = 3; i <= 4; ++i) d.in(i, 4);
+    for (std::size_t i = 1; i <= 2; ++i) d.in(i, bytes_of(type));
+    for (std::size_t i = 3; i <= 4; ++i) d.in(i, 4);
     d.out(0, bytes_of(type));
     return for_bits(type, []<class T>() -> Handler {
       if constexpr (sizeof(T) >= 4) return insert_field<T>;

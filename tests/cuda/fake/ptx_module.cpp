@@ -93,11 +93,8 @@ void PtxModule::scan() {
       bodies_.emplace(name, body);
       (void)reader.until('{');
       reader.skip_block();
-    } else if (word == ".func") {
+    } else if (word == ".func" || word == ".section") {
       (void)reader.until('{');  // functions are modelled when something calls them: never
-      reader.skip_block();
-    } else if (word == ".section") {
-      (void)reader.until('{');
       reader.skip_block();
     } else if (word == ".file") {
       const int number = std::atoi(std::string(reader.word()).c_str());

@@ -78,6 +78,7 @@ Cell plan_all(PlannedDevice& device,
 
 int main() {
   std::vector<PlannedDevice> devices;
+  devices.reserve(kDevices.size());
   for (const char* name : kDevices) devices.emplace_back(name);
   fmt::print(
       "# Convolution plans, made without a GPU\n\n"

@@ -110,7 +110,7 @@ TEST_CASE("shared memory and barriers") {
       const Buffer<float> x(numbers(512));
       const Buffer<float> sums(2);
       tree_sum(stream, fault ? planted : TreeFault::none, x.get(), sums.get(), 2);
-      return sums.host()[0] == 256 * 257 / 2;
+      return sums.host()[0] == 256 * 257 / 2.0F;
     };
   };
   expect_fault(tree(TreeFault::no_first_barrier), "shared memory", "tree_kernel");

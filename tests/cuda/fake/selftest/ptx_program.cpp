@@ -4,6 +4,8 @@
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/ptx_module.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 
 namespace fakecuda::selftest {
@@ -18,9 +20,8 @@ std::string program(const std::string& statements,
                      "ld.param.u64 %d15, [out];\nld.param.u64 %d14, [in];\nmov.u32 %r7, %tid.x;\n"
                      "mul.wide.u32 %d16, %r7, 8;\nadd.s64 %d15, %d15, %d16;\n";
   for (std::size_t i = 0; i < inputs; ++i) {
-    const std::string n = std::to_string(i);
-    text += "ld.global.b64 %d" + n + ", [%d14+" + std::to_string(8 * i) + "];\n";
-    text += "cvt.u32.u64 %r" + n + ", %d" + n + ";\ncvt.u16.u64 %h" + n + ", %d" + n + ";\n";
+    text += fmt::format("ld.global.b64 %d{}, [%d14+{}];\n", i, 8 * i);
+    text += fmt::format("cvt.u32.u64 %r{0}, %d{0};\ncvt.u16.u64 %h{0}, %d{0};\n", i);
   }
   text += statements + "\n";
   if (statements.find("%d8") == std::string::npos) {
