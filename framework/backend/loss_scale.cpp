@@ -123,7 +123,7 @@ void gather_half_grads(
     float* to = grads.data<float>();
     const std::int64_t n = half.elements();
     if (on_cuda) {
-      if constexpr (kHaveCuda)
+      if constexpr (kHaveCuda && !std::is_same_v<T, float>)
         cuda::unscale(ctx.cuda().compute(), from, to, block_of(control), mode, n);
       return;
     }
@@ -141,8 +141,7 @@ void unscale_grads(Context& ctx, Tensor& grads, Tensor& control) {
   auto* g = grads.data<float>();
   const std::int64_t n = grads.elements();
   if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      cuda::unscale<float>(ctx.cuda().compute(), g, g, block_of(control), GradMode::overwrite, n);
+    if constexpr (kHaveCuda) cuda::unscale_in_place(ctx.cuda().compute(), g, block_of(control), n);
     return;
   }
   const float factor = read(control).inverse_scale;

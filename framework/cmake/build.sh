@@ -10,7 +10,6 @@ cores=$(nproc)
 by_memory=$(awk '/MemAvailable/ {print int($2 / 1024 / 1024 / 1.5)}' /proc/meminfo)
 jobs=$((by_memory < cores ? by_memory : cores))
 [ "$jobs" -ge 1 ] || jobs=1
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
 log=build/$preset.log
 mkdir -p build

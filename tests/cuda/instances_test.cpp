@@ -1,6 +1,8 @@
 // Template instances of kernels that no op case reaches: each has to run somewhere before the
 // ledger can hold it.
+#include "framework/backend/activation.h"
 #include "framework/backend/cast.h"
+#include "framework/backend/elementwise.h"
 #include "framework/backend/pool.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"
@@ -68,4 +70,53 @@ TEST_CASE("max pool on a device: a window of more than 256 elements, with and wi
       check_same(cuda, winner[0], winner[1]);
       check_same(cuda, dx[0], dx[1]);
     }
+}
+
+TEST_CASE("the identity as an activation on a device") {
+  Context cuda(test::on_cuda());
+  Context oracle({.threads = 1, .reference = true});
+  const auto identity = ActivationKind::identity();
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+      CAPTURE(name_of(dtype));
+      Tensor y[2];
+      Tensor dx[2];
+      Context* const contexts[] = {&cuda, &oracle};
+      for (int i = 0; i < 2; ++i) {
+        Context& ctx = *contexts[i];
+        const Tensor x = test::put_uniform(ctx, {21}, dtype, -1, 1, 1);
+        y[i] = ctx.empty({21}, dtype);
+        backend::activation_forward(ctx, identity, x, y[i]);
+        // Halves add up exactly.
+        const Tensor dy = test::put_full(ctx, {21}, dtype, 0.5);
+        dx[i] = test::put_full(ctx, {21}, dtype, 1.5);
+        backend::activation_backward(ctx, identity, x, dy, dx[i], mode);
+      }
+      check_same(cuda, y[0], y[1]);
+      check_same(cuda, dx[0], dx[1]);
+    }
+}
+
+TEST_CASE("columns on a device: parts, rows and pitch of whole packs, and one that is not") {
+  Context cuda(test::on_cuda());
+  Context oracle({.threads = 1, .reference = true});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const std::int64_t columns : {16, 12})
+      for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+        CAPTURE(name_of(dtype));
+        CAPTURE(columns);
+        Tensor whole[2];
+        Tensor part[2];
+        Context* const contexts[] = {&cuda, &oracle};
+        for (int i = 0; i < 2; ++i) {
+          Context& ctx = *contexts[i];
+          const Tensor x = test::put_uniform(ctx, {5, columns}, dtype, -1, 1, 1);
+          whole[i] = test::put_full(ctx, {5, columns + 8}, dtype, 7);
+          backend::copy_into_columns(ctx, x, whole[i], 5, 8);
+          part[i] = test::put_full(ctx, {5, columns}, dtype, 1);
+          backend::copy_from_columns(ctx, whole[i], part[i], 5, 8, mode);
+        }
+        check_same(cuda, whole[0], whole[1]);
+        check_same(cuda, part[0], part[1]);
+      }
 }

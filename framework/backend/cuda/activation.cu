@@ -24,7 +24,7 @@ template <class T>
 void activation_forward(
     Stream stream, const ActivationKind& kind, const T* x, T* y, std::int64_t n) {
   with_activation(kind, [&]<class Act>(Act act) {
-    map("activation_forward", stream, GradMode::overwrite, n, Forward<Act>{act}, y, x);
+    map("activation_forward", stream, n, Forward<Act>{act}, y, x);
   });
 }
 

@@ -29,7 +29,10 @@ __global__ void fill_kernel(std::int64_t n, std::int64_t packs, Bits value, Bits
 
 template <class From, class To>
 void cast(Stream stream, const From* x, To* y, GradMode mode, std::int64_t n) {
-  map("cast", stream, mode, n, Same{}, y, x);
+  if constexpr (std::is_same_v<From, To>)
+    map_as<true>("cast", stream, n, Same{}, y, x);
+  else
+    map("cast", stream, mode, n, Same{}, y, x);
 }
 
 template <class Bits>

@@ -7,6 +7,7 @@
 /// The CUDA twins of cast and fill: f32, f16, bf16. Device pointers; enqueue only.
 namespace learn::backend::cuda {
 
+/// y (+)= x. Always adds where From is To: the rest is a copy.
 template <class From, class To>
 void cast(Stream stream, const From* x, To* y, GradMode mode, std::int64_t n);
 /// Every element becomes `value`, whose bits are those of one element of 1, 2, 4 or 8 bytes.

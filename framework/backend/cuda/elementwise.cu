@@ -39,7 +39,7 @@ struct Dropped {
 
 template <class T>
 void add(Stream stream, const T* a, const T* b, T* y, std::int64_t n) {
-  map("add", stream, GradMode::overwrite, n, Sum{}, y, a, b);
+  map("add", stream, n, Sum{}, y, a, b);
 }
 
 template <class T>

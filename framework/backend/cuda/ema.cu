@@ -29,7 +29,7 @@ void ema_update(Stream stream,
   const Average f{
       control, options.first_step, static_cast<float>(1 - options.decay), options.warmup};
   const float* const before = average;
-  map("ema_update", stream, GradMode::overwrite, n, f, average, before, weight);
+  map("ema_update", stream, n, f, average, before, weight);
 }
 
 }  // namespace learn::backend::cuda

@@ -175,9 +175,14 @@ void unscale(
     Stream stream, const From* x, float* y, StepControl* control, GradMode mode, std::int64_t n) {
   const float* before = y;
   if (mode == GradMode::accumulate)
-    map("unscale", stream, GradMode::overwrite, n, UnscaledSum{control}, y, x, before);
+    map("unscale", stream, n, UnscaledSum{control}, y, x, before);
   else
-    map("unscale", stream, GradMode::overwrite, n, Unscaled{control}, y, x);
+    map("unscale", stream, n, Unscaled{control}, y, x);
+}
+
+void unscale_in_place(Stream stream, float* x, StepControl* control, std::int64_t n) {
+  const float* from = x;
+  map("unscale_in_place", stream, n, Unscaled{control}, x, from);
 }
 
 template <class T>
@@ -198,7 +203,7 @@ void find_non_finite(Stream stream, const T* x, StepControl* control, std::int64
 void clip_by_value(
     Stream stream, float* x, float limit, const StepControl* control, std::int64_t n) {
   const float* from = x;
-  map("clip_by_value", stream, GradMode::overwrite, n, Clamped{limit, control}, x, from);
+  map("clip_by_value", stream, n, Clamped{limit, control}, x, from);
 }
 
 std::int64_t squares_workspace(std::int64_t n) { return 2 * partials_of(n); }
@@ -233,12 +238,10 @@ void commit_or_restore(
          n);
 }
 
-#define LEARN_INSTANTIATE(T)                                                             \
-  template void unscale(Stream, const T*, float*, StepControl*, GradMode, std::int64_t); \
-  template void find_non_finite(Stream, const T*, StepControl*, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
-#undef LEARN_INSTANTIATE
+template void unscale(Stream, const Half*, float*, StepControl*, GradMode, std::int64_t);
+template void unscale(Stream, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);
+template void find_non_finite(Stream, const float*, StepControl*, std::int64_t);
+template void find_non_finite(Stream, const Half*, StepControl*, std::int64_t);
+template void find_non_finite(Stream, const BFloat16*, StepControl*, std::int64_t);
 
 }  // namespace learn::backend::cuda

@@ -17,10 +17,12 @@ void end_step(Stream stream, StepControl* control);
 void clip_by_norm(Stream stream, const float* norm, float max_norm, StepControl* control);
 void update_loss_scale(Stream stream, const LossScaleOptions& options, StepControl* control);
 
-/// y (+)= x * control.inverse_scale, f32; sets `found_inf` if a result is not finite. y may be x.
+/// y (+)= x * control.inverse_scale, x f16 or bf16; sets `found_inf` if a result is not finite.
 template <class From>
 void unscale(
     Stream stream, const From* x, float* y, StepControl* control, GradMode mode, std::int64_t n);
+/// x *= control.inverse_scale, with the same look-out.
+void unscale_in_place(Stream stream, float* x, StepControl* control, std::int64_t n);
 template <class T>
 void find_non_finite(Stream stream, const T* x, StepControl* control, std::int64_t n);
 void clip_by_value(

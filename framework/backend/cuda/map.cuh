@@ -36,18 +36,15 @@ __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, cons
   y[i] = device::store<Out>(value);
 }
 
-/// y (+)= f over n elements; `y` may be one of the inputs. `F` is called on the device as
+/// y = f, or y += f, over n elements; `y` may be one of the inputs. `F` is called on the device as
 /// f(index, values...) in f32.
-template <class F, class Out, class... In>
-void map(
-    const char* name, Stream stream, GradMode mode, std::int64_t n, F f, Out* y, const In*... in) {
+template <bool accumulate, class F, class Out, class... In>
+void map_as(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
   constexpr int kCount = device::kPack<Out, In...>;
   const std::int64_t packs = device::aligned_for<kCount>(y, in...) ? n / kCount : 0;
   const std::int64_t threads = packs + (n - packs * kCount);
-  const auto kernel = mode == GradMode::accumulate ? map_kernel<true, F, Out, In...>
-                                                   : map_kernel<false, F, Out, In...>;
   launch(name,
-         kernel,
+         map_kernel<accumulate, F, Out, In...>,
          ceil_div(threads, device::kElementwiseThreads),
          device::kElementwiseThreads,
          stream,
@@ -56,6 +53,22 @@ void map(
          f,
          y,
          in...);
+}
+
+/// y = f over n elements: what never adds has no kernel that would.
+template <class F, class Out, class... In>
+void map(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
+  map_as<false>(name, stream, n, f, y, in...);
+}
+
+/// y (+)= f over n elements.
+template <class F, class Out, class... In>
+void map(
+    const char* name, Stream stream, GradMode mode, std::int64_t n, F f, Out* y, const In*... in) {
+  if (mode == GradMode::accumulate)
+    map_as<true>(name, stream, n, f, y, in...);
+  else
+    map_as<false>(name, stream, n, f, y, in...);
 }
 
 }  // namespace learn::backend::cuda

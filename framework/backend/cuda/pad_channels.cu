@@ -87,9 +87,11 @@ void unpad_channels(Stream stream,
          n);
 }
 
-#define LEARN_INSTANTIATE(T)                                                                  \
-  template void pad_channels(Stream, const T*, std::int64_t, std::int64_t, T*, std::int64_t); \
-  template void unpad_channels(                                                               \
+template void pad_channels(Stream, const Half*, std::int64_t, std::int64_t, Half*, std::int64_t);
+template void pad_channels(
+    Stream, const BFloat16*, std::int64_t, std::int64_t, BFloat16*, std::int64_t);
+#define LEARN_INSTANTIATE(T)    \
+  template void unpad_channels( \
       Stream, const T*, std::int64_t, std::int64_t, T*, std::int64_t, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)

@@ -30,7 +30,7 @@ StagedInput::StagedInput(
     check_api(cudaMemcpyAsync(copy_.data(), from, filled, cudaMemcpyDeviceToDevice, stream));
   else
     visit_floating(dtype, [&]<class T>() {
-      if constexpr (sizeof(T) < sizeof(double))
+      if constexpr (sizeof(T) == 2)  // nothing else is padded
         pad_channels(stream,
                      static_cast<const T*>(from),
                      shape.rows,
