@@ -53,6 +53,8 @@ struct WriteAtExit {
     if (file == nullptr) return;
     std::string text;
     for (const std::string& name : the_log().ran) text += name + '\n';
+    // One write: programs that end at once must not cut each other's lines.
+    std::setvbuf(file, nullptr, _IOFBF, text.size() + 1);
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
   }

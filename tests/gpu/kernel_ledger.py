@@ -3,6 +3,7 @@
 
 kernel_ledger.py check BINARY...                          prints it; --strict: exit 1 if one has not
 kernel_ledger.py record BINARY... --gpu NAME --date DATE  writes tests/gpu/ledger, after a run on a GPU in which all passed
+kernel_ledger.py ran BINARY... --ran FILE                 exit 1 if a kernel has not run
   --ran FILE  only these kernels have run: mangled names, one per line, as libkernellog.so writes them
 
 A kernel's form is the hash of its PTX without comments, line numbers and labels of debugging, so that only a
@@ -105,16 +106,21 @@ def main():
     words = sys.argv[1:]
     options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date", "--ran")}
     files = [w for w in words[1:] if not w.startswith("--") and w not in options.values()]
-    if not words or words[0] not in ("check", "record") or not files:
+    if not words or words[0] not in ("check", "record", "ran") or not files:
         sys.exit(__doc__)
     now = kernels_in(files)
     if not now:
         sys.exit(f"no PTX in {', '.join(files)}")
+    if words[0] == "ran" and "--ran" not in options:
+        sys.exit("ran needs --ran FILE")
     ran = kernels_in(files, set(pathlib.Path(options["--ran"]).read_text().split())) if "--ran" in options else now
     if words[0] == "check":
         if "--ran" in options:
             print_missing(now, ran)
         sys.exit(check(now, "--strict" in words))
+    if words[0] == "ran":
+        print_missing(now, ran)
+        sys.exit(1 if len(ran) < len(now) else 0)
     if "--gpu" not in options or "--date" not in options:
         sys.exit("record needs --gpu NAME and --date YYYY-MM-DD")
     print_missing(now, ran)
