@@ -10,10 +10,18 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
 
-template <class T>
-void load(const T* x, float* strip, std::int64_t n) {
-  LEARN_VECTORIZE
-  for (std::int64_t i = 0; i < n; ++i) strip[i] = as_float(x[i]);
+/// Calls `body(strip, first, count)` with the values of each strip of x, as f32.
+template <class T, class Body>
+void for_loaded_strips(ThreadPool& threads, const T* x, std::int64_t n, Body body) {
+  simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+    for_strips(end - begin, [=](std::int64_t offset, std::int64_t count) {
+      float strip[kStrip];
+      const std::int64_t first = begin + offset;
+      LEARN_VECTORIZE
+      for (std::int64_t i = 0; i < count; ++i) strip[i] = as_float(x[first + i]);
+      body(strip, first, count);
+    });
+  });
 }
 
 /// dx (+)= dy * slope, element by element.
@@ -35,16 +43,13 @@ template <class T>
 void activation_forward(
     ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n) {
   if (is_smooth(kind))
-    return simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
-      for_strips(end - begin, [=](std::int64_t first, std::int64_t count) {
-        float strip[kStrip];
-        load(x + begin + first, strip, count);
-        smooth_values(kind, strip, count);
-        T* out = y + begin + first;
-        LEARN_VECTORIZE
-        for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
-      });
-    });
+    return for_loaded_strips(
+        threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
+          smooth_values(kind, strip, count);
+          T* out = y + first;
+          LEARN_VECTORIZE
+          for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
+        });
   with_value(kind, [&](auto value) {
     simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
       LEARN_VECTORIZE
@@ -62,16 +67,11 @@ void activation_backward(ThreadPool& threads,
                          GradMode mode,
                          std::int64_t n) {
   if (is_smooth(kind))
-    return simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
-      for_strips(end - begin, [=](std::int64_t first, std::int64_t count) {
-        float strip[kStrip];
-        load(x + begin + first, strip, count);
-        smooth_slopes(kind, strip, count);
-        write(mode, dy + begin + first, dx + begin + first, count, [&strip](std::int64_t i) {
-          return strip[i];
+    return for_loaded_strips(
+        threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
+          smooth_slopes(kind, strip, count);
+          write(mode, dy + first, dx + first, count, [=](std::int64_t i) { return strip[i]; });
         });
-      });
-    });
   with_slope(kind, [&](auto slope) {
     simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
       write(mode, dy + begin, dx + begin, end - begin, [=](std::int64_t i) {

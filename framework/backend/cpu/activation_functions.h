@@ -48,6 +48,7 @@ struct KinkSlope {
   float negative;
   float operator()(float x) const { return x > 0 ? 1.0F : negative; }
 };
+/// The derivative of the identity.
 struct UnitSlope {
   float operator()(float) const { return 1.0F; }
 };

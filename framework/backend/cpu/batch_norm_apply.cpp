@@ -38,21 +38,15 @@ void apply_smooth(const BatchNormApplyArgs<T>& args,
                   const float* shift) {
   const T* before = args.residual_before_activation ? args.residual : nullptr;
   const T* after = args.residual_before_activation ? nullptr : args.residual;
-  const auto add = [](const T* residual, float* strip, std::int64_t n) {
-    LEARN_VECTORIZE
-    for (std::int64_t j = 0; j < n; ++j) strip[j] += as_float(residual[j]);
-  };
   simd::run([=, x = args.x, y = args.y, kind = args.activation] {
     for (std::int64_t row = 0; row < rows; ++row)
       for_strips(lanes, [=](std::int64_t lane, std::int64_t n) {
         float strip[kStrip];
         const std::int64_t begin = first + row * lanes + lane;
-        LEARN_VECTORIZE
-        for (std::int64_t j = 0; j < n; ++j)
-          strip[j] = as_float(x[begin + j]) * scale[lane + j] + shift[lane + j];
-        if (before != nullptr) add(before + begin, strip, n);
+        const T* residual = before == nullptr ? nullptr : before + begin;
+        normalise_strip(x + begin, residual, scale + lane, shift + lane, strip, n);
         smooth_values(kind, strip, n);
-        if (after != nullptr) add(after + begin, strip, n);
+        if (after != nullptr) add_residual(after + begin, strip, n);
         LEARN_VECTORIZE
         for (std::int64_t j = 0; j < n; ++j) y[begin + j] = from_float<T>(strip[j]);
       });

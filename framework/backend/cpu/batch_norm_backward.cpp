@@ -96,14 +96,8 @@ struct StagedRows {
         const std::int64_t begin = first + row * lanes + j;
         const T* x = args.x + begin;
         const T* dy = args.dy + begin;
-        LEARN_VECTORIZE
-        for (std::int64_t k = 0; k < n; ++k)
-          strip[k] = as_float(x[k]) * lane.scale[j + k] + lane.shift[j + k];
-        if constexpr (with_residual) {
-          const T* residual = args.residual + begin;
-          LEARN_VECTORIZE
-          for (std::int64_t k = 0; k < n; ++k) strip[k] += as_float(residual[k]);
-        }
+        const T* residual = with_residual ? args.residual + begin : nullptr;
+        normalise_strip(x, residual, lane.scale + j, lane.shift + j, strip, n);
         smooth_slopes(args.activation, strip, n);
         LEARN_VECTORIZE
         for (std::int64_t k = 0; k < n; ++k) strip[k] *= as_float(dy[k]);

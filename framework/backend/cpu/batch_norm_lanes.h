@@ -1,5 +1,7 @@
 #pragma once
 #include "framework/backend/cpu/channel_folding.h"
+#include "framework/backend/cpu/vectorize.h"
+#include "framework/tensor/convert.h"
 
 namespace learn::backend::cpu {
 
@@ -19,6 +21,26 @@ void batch_norm_affine(const Args& args,
   }
   folding.repeat(scale);
   folding.repeat(shift);
+}
+
+/// strip += residual. Like the next one, to be called inside of `simd::run`.
+template <class T>
+void add_residual(const T* residual, float* strip, std::int64_t n) {
+  LEARN_VECTORIZE
+  for (std::int64_t j = 0; j < n; ++j) strip[j] += as_float(residual[j]);
+}
+
+/// strip = bn(x) [+ residual] for `n` lanes of one row; `residual` may be null.
+template <class T>
+void normalise_strip(const T* x,
+                     const T* residual,
+                     const float* scale,
+                     const float* shift,
+                     float* strip,
+                     std::int64_t n) {
+  LEARN_VECTORIZE
+  for (std::int64_t j = 0; j < n; ++j) strip[j] = as_float(x[j]) * scale[j] + shift[j];
+  if (residual != nullptr) add_residual(residual, strip, n);
 }
 
 }  // namespace learn::backend::cpu
