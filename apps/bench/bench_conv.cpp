@@ -1,7 +1,6 @@
-// Times every distinct convolution of the three nets, batch 64, f32: milliseconds and GFLOP/s (of
-// the plain definition, so Winograd may pass the machine's peak) of the forward pass and both
-// gradients.
-//   bench_conv [threads] [batch] [net]
+// Times every distinct convolution of the three nets: milliseconds and GFLOP/s (of the plain
+// definition, so Winograd may pass the machine's peak) of the forward pass and both gradients.
+//   bench_conv [threads] [batch] [net|all] [f32|f16|bf16]
 #include "framework/backend/conv.h"
 #include "framework/tensor/factory.h"
 
@@ -69,29 +68,32 @@ double milliseconds(F&& run) {
 int main(int argc, char** argv) {
   Context ctx({.threads = argc > 1 ? std::atoi(argv[1]) : 0});
   const std::int64_t batch = argc > 2 ? std::atoll(argv[2]) : 64;
-  const std::string only = argc > 3 ? argv[3] : "";
+  const std::string only = argc > 3 ? argv[3] : "all";
+  const std::string wanted = argc > 4 ? argv[4] : "f32";
+  const DType dtype = wanted == "bf16" ? DType::bf16 : wanted == "f16" ? DType::f16 : DType::f32;
   std::map<std::string, double> totals;
-  fmt::print("{} threads, batch {}\n{:<9} {:<7} {:>4} {:>3} {:>4} k s   n {:>17} {:>17} {:>17}\n",
-             ctx.threads().threads(),
-             batch,
-             "net",
-             "layer",
-             "C",
-             "map",
-             "K",
-             "forward ms GF/s",
-             "data ms GF/s",
-             "weight ms GF/s");
+  fmt::print(
+      "{} threads, batch {}, {}\n{:<9} {:<7} {:>4} {:>3} {:>4} k s   n {:>17} {:>17} {:>17}\n",
+      ctx.threads().threads(),
+      batch,
+      name_of(dtype),
+      "net",
+      "layer",
+      "C",
+      "map",
+      "K",
+      "forward ms GF/s",
+      "data ms GF/s",
+      "weight ms GF/s");
   for (const Layer& l : kLayers) {
-    if (!only.empty() && only != l.net) continue;
+    if (only != "all" && only != l.net) continue;
     const Conv2dOptions options = Conv2dOptions::symmetric(l.stride, l.window / 2);
-    const Tensor x = uniform(ctx.persistent(), {batch, l.map, l.map, l.c}, DType::f32, -1, 1, 1);
-    const Tensor w =
-        uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, DType::f32, -1, 1, 2);
+    const Tensor x = uniform(ctx.persistent(), {batch, l.map, l.map, l.c}, dtype, -1, 1, 1);
+    const Tensor w = uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, dtype, -1, 1, 2);
     const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options);
-    Tensor y(ctx.persistent(), {batch, g.p, g.q, g.k}, DType::f32);
-    Tensor dx(ctx.persistent(), x.shape(), DType::f32);
-    Tensor dw(ctx.persistent(), w.shape(), DType::f32);
+    Tensor y(ctx.persistent(), {batch, g.p, g.q, g.k}, dtype);
+    Tensor dx(ctx.persistent(), x.shape(), dtype);
+    Tensor dw(ctx.persistent(), w.shape(), dtype);
     const double flops = 2.0 * static_cast<double>(g.y_elements() * g.r * g.s * g.c);
     const double forward =
         milliseconds([&] { backend::conv2d_forward(ctx, x, w, {}, y, options); });

@@ -53,6 +53,8 @@ std::string disk_text() {
 const char* isa_text() {
   using backend::cpu::simd::Isa;
   switch (backend::cpu::simd::isa()) {
+    case Isa::amx:
+      return "AVX-512 and, for bf16, AMX";
     case Isa::avx512:
       return "AVX-512";
     case Isa::avx2:

@@ -1,6 +1,7 @@
 #include "framework/backend/cpu/conv.h"
 
 #include "framework/backend/cpu/cast.h"
+#include "framework/backend/cpu/conv_tiles.h"
 #include "framework/backend/cpu/conv_winograd.h"
 #include "framework/backend/cpu/task_buffers.h"
 #include "framework/tensor/convert.h"
@@ -51,6 +52,10 @@ void store_result(
 /// Where Winograd wins, as measured (ADR 0005): maps of at least 4x4.
 bool use_winograd(const ConvGeometry& g) { return winograd_applies(g) && g.p >= 4 && g.q >= 4; }
 
+bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
+  return on.tiles != nullptr && tiles_apply(g);
+}
+
 }  // namespace
 
 template <class T>
@@ -60,6 +65,8 @@ void conv2d_forward(const ConvResources& on,
                     const T* weight,
                     const T* bias,
                     T* y) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_forward(on, g, x, weight, bias, y);
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   const AsFloat<T> bf(on, bias, g.k);
@@ -76,6 +83,8 @@ void conv2d_backward_data(const ConvResources& on,
                           const T* weight,
                           T* dx,
                           GradMode mode) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_backward_data(on, g, dy, weight, dx, mode);
   const AsFloat<T> dyf(on, dy, g.y_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
@@ -87,6 +96,8 @@ void conv2d_backward_data(const ConvResources& on,
 template <class T>
 void conv2d_backward_weight(
     const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_backward_weight(on, g, x, dy, dw, mode);
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> dyf(on, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {

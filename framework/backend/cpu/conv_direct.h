@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/backend/conv_geometry.h"
 #include "framework/backend/cpu/simd/kernels.h"
+#include "framework/backend/cpu/simd/tiles.h"
 #include "framework/backend/grad_mode.h"
 #include "framework/core/thread_pool.h"
 #include "framework/tensor/arena.h"
@@ -13,6 +14,7 @@ struct ConvResources {
   ThreadPool& threads;
   Arena& workspace;
   const simd::Kernels& kernels;
+  const simd::TileKernels* tiles = nullptr;  ///< null: none on this machine
 };
 
 /// `bias` may be null.

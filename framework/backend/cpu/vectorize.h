@@ -24,10 +24,11 @@
 /// between instruction sets in the last bit (fused multiply-add), never between thread counts.
 namespace learn::backend::cpu::simd {
 
-enum class Isa : std::uint8_t { baseline, avx2, avx512 };
+/// `amx` is avx512 with a matrix unit for bf16 (simd/tiles.h).
+enum class Isa : std::uint8_t { baseline, avx2, avx512, amx };
 
 /// The best instruction set of this machine; the environment variable LEARN_ISA (baseline, avx2,
-/// avx512) lowers it, for tests. Throws UsageError for another word.
+/// avx512, amx) lowers it, for tests. Throws UsageError for another word.
 [[nodiscard]] Isa isa();
 
 namespace detail {
@@ -65,6 +66,7 @@ void run_avx2(F& body) {
 template <class F>
 void run(F body) {
   switch (isa()) {
+    case Isa::amx:
     case Isa::avx512:
       return detail::run_avx512(body);
     case Isa::avx2:

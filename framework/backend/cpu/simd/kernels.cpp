@@ -1,5 +1,6 @@
 #include "framework/backend/cpu/simd/kernels.h"
 
+#include "framework/backend/cpu/simd/tiles.h"
 #include "framework/backend/cpu/vectorize.h"
 
 namespace learn::backend::cpu::simd {
@@ -17,10 +18,17 @@ KernelList supported_kernels() {
 
 const Kernels& best_kernels() {
 #if defined(__x86_64__)
-  if (isa() == Isa::avx512) return avx512_kernels();
+  if (isa() >= Isa::avx512) return avx512_kernels();
   if (isa() == Isa::avx2) return avx2_kernels();
 #endif
   return generic_kernels();
+}
+
+const TileKernels* tile_kernels() {
+#if defined(__x86_64__)
+  if (isa() >= Isa::amx) return &amx_kernels();
+#endif
+  return nullptr;
 }
 
 }  // namespace learn::backend::cpu::simd

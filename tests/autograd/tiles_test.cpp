@@ -1,0 +1,182 @@
+#include "framework/backend/conv.h"
+#include "framework/backend/cpu/conv_tiles.h"
+#include "framework/backend/cpu/reference/conv.h"
+#include "framework/core/random.h"
+#include "tests/support/op_case.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace learn;
+using namespace learn::backend;
+
+namespace {
+
+std::vector<BFloat16> draw(std::int64_t n, std::uint64_t stream) {
+  std::vector<BFloat16> values(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Random4 r = random4(test::test_seed(), RandomPurpose::test, stream, i);
+    values[i] = to_bfloat16(2 * uniform01(r.v[0]) - 1);
+  }
+  return values;
+}
+
+std::vector<double> in_double(const std::vector<BFloat16>& v) {
+  std::vector<double> values;
+  for (const BFloat16 x : v) values.push_back(static_cast<double>(to_float(x)));
+  return values;
+}
+
+/// The largest error beyond the rounding of the result itself, at most 2^-8 of it, as a multiple of
+/// the expected values' root mean square.
+double worst_error(const std::vector<BFloat16>& got, const std::vector<double>& expected) {
+  double worst = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(static_cast<double>(to_float(got[i])) - expected[i]) -
+                         0x1p-8 * std::abs(expected[i]);
+    if (!(error <= worst)) worst = error;  // keeps a NaN
+    squares += expected[i] * expected[i];
+  }
+  return worst / std::sqrt(squares / static_cast<double>(got.size()));
+}
+
+struct Results {
+  std::vector<BFloat16> y, dx, dw;
+};
+
+Results by_tiles(const ConvGeometry& g, GradMode mode, int threads) {
+  Context ctx(test::guarded(threads));
+  const cpu::ConvResources on{
+      ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};
+  Results r{draw(g.y_elements(), 5), draw(g.x_elements(), 6), draw(g.weight_elements(), 7)};
+  const std::vector<BFloat16> x = draw(g.x_elements(), 1);
+  const std::vector<BFloat16> w = draw(g.weight_elements(), 2);
+  const std::vector<BFloat16> dy = draw(g.y_elements(), 3);
+  const std::vector<BFloat16> bias = draw(g.k, 4);
+  const bool with_bias = mode == GradMode::accumulate;
+  cpu::tiles_forward(on, g, x.data(), w.data(), with_bias ? bias.data() : nullptr, r.y.data());
+  cpu::tiles_backward_data(on, g, dy.data(), w.data(), r.dx.data(), mode);
+  cpu::tiles_backward_weight(on, g, x.data(), dy.data(), r.dw.data(), mode);
+  return r;
+}
+
+void check_case(const ConvGeometry& g) {
+  for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+    INFO(fmt::format("n {} {}x{} c {} k {} {}x{} stride {} groups {}, seed {}",
+                     g.n,
+                     g.h,
+                     g.w,
+                     g.c,
+                     g.k,
+                     g.r,
+                     g.s,
+                     g.options.stride_h,
+                     g.options.groups,
+                     test::test_seed()));
+    const std::vector<double> x = in_double(draw(g.x_elements(), 1));
+    const std::vector<double> w = in_double(draw(g.weight_elements(), 2));
+    const std::vector<double> dy = in_double(draw(g.y_elements(), 3));
+    const std::vector<double> bias = in_double(draw(g.k, 4));
+    std::vector<double> y = in_double(draw(g.y_elements(), 5));
+    std::vector<double> dx = in_double(draw(g.x_elements(), 6));
+    std::vector<double> dw = in_double(draw(g.weight_elements(), 7));
+    const bool with_bias = mode == GradMode::accumulate;
+    cpu::reference::conv2d_forward(
+        g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
+    cpu::reference::conv2d_backward_data(g, dy.data(), w.data(), dx.data(), mode);
+    cpu::reference::conv2d_backward_weight(g, x.data(), dy.data(), dw.data(), mode);
+    const Results got = by_tiles(g, mode, 2);
+    // Sums of up to 2600 exact products in f32: eps * sqrt(2600) is 3e-6.
+    CHECK(worst_error(got.y, y) < 1e-5);
+    CHECK(worst_error(got.dx, dx) < 1e-5);
+    CHECK(worst_error(got.dw, dw) < 1e-5);
+    const Results again = by_tiles(g, mode, 1);
+    const auto same = [](const std::vector<BFloat16>& a, const std::vector<BFloat16>& b) {
+      return std::equal(
+          a.begin(), a.end(), b.begin(), [](BFloat16 p, BFloat16 q) { return p.bits == q.bits; });
+    };
+    CHECK(same(got.y, again.y));
+    CHECK(same(got.dx, again.dx));
+    CHECK(same(got.dw, again.dw));
+  }
+}
+
+ConvGeometry geometry(const Shape& x, const Shape& w, const Conv2dOptions& options) {
+  return conv2d_geometry(x, w, options);
+}
+
+constexpr Conv2dOptions square(std::int64_t stride, std::int64_t pad, std::int64_t groups = 1) {
+  return Conv2dOptions::symmetric(stride, pad, groups);
+}
+
+}  // namespace
+
+TEST_CASE("the matrix unit agrees with the reference, whatever the geometry") {
+  if (cpu::simd::tile_kernels() == nullptr) {
+    MESSAGE("this machine has no AMX, or LEARN_ISA forbids it");
+    return;
+  }
+  SUBCASE("whole tiles") {
+    check_case(geometry({4, 8, 8, 32}, {64, 3, 3, 32}, square(1, 1)));
+    check_case(geometry({8, 4, 4, 64}, {32, 1, 1, 64}, square(1, 0)));
+  }
+  SUBCASE("several blocks of rows, depth, columns and pixels") {
+    check_case(geometry({3, 16, 16, 128}, {48, 3, 3, 128}, square(1, 1)));
+    check_case(geometry({3, 2, 2, 70}, {600, 1, 1, 70}, square(1, 0)));
+    check_case(geometry({5, 4, 4, 290}, {144, 3, 3, 290}, square(2, 1)));
+  }
+  SUBCASE("tiles that are filled up") {
+    check_case(geometry({2, 9, 7, 3}, {16, 3, 3, 3}, square(1, 1)));
+    check_case(geometry({3, 5, 6, 5}, {33, 3, 3, 5}, square(1, 1)));
+    check_case(geometry({1, 5, 5, 17}, {11, 3, 3, 17}, square(1, 1)));
+    check_case(geometry({3, 1, 1, 40}, {10, 1, 1, 40}, square(1, 0)));
+  }
+  SUBCASE("strides, with pixels that no window reads") {
+    check_case(geometry({2, 8, 8, 16}, {24, 3, 3, 16}, square(2, 1)));
+    check_case(geometry({2, 7, 9, 8}, {16, 3, 3, 8}, square(3, 0)));
+    check_case(geometry({2, 6, 6, 20}, {16, 1, 1, 20}, square(2, 0)));
+    check_case(geometry({1, 9, 7, 8}, {9, 3, 2, 8}, {2, 3, 1, 0, 0, 1, 1}));
+  }
+  SUBCASE("padding that differs on all sides, or exceeds the window") {
+    check_case(geometry({2, 5, 4, 8}, {16, 3, 3, 8}, {1, 1, 0, 2, 1, 0, 1}));
+    check_case(geometry({1, 3, 3, 8}, {16, 2, 2, 8}, {1, 2, 3, 1, 2, 4, 1}));
+  }
+  SUBCASE("maps smaller than the window") {
+    check_case(geometry({5, 1, 1, 16}, {16, 3, 3, 16}, square(1, 1)));
+    check_case(geometry({5, 2, 2, 16}, {16, 5, 5, 16}, square(1, 2)));
+  }
+  SUBCASE("groups") {
+    check_case(geometry({2, 5, 5, 36}, {40, 3, 3, 18}, square(1, 1, 2)));
+    check_case(geometry({2, 6, 6, 15}, {27, 3, 3, 5}, square(2, 1, 3)));
+  }
+  SUBCASE("an empty batch") {
+    const ConvGeometry g = geometry({0, 4, 4, 16}, {16, 3, 3, 16}, square(1, 1));
+    for (const BFloat16 value : by_tiles(g, GradMode::overwrite, 2).dw) CHECK(value.bits == 0);
+  }
+}
+
+TEST_CASE("the matrix unit passes infinities and NaN on to the results that they reach, only") {
+  if (cpu::simd::tile_kernels() == nullptr) {
+    MESSAGE("this machine has no AMX, or LEARN_ISA forbids it");
+    return;
+  }
+  const ConvGeometry g = geometry({1, 6, 6, 16}, {16, 3, 3, 16}, square(1, 1));
+  Context ctx(test::guarded(1));
+  const cpu::ConvResources on{
+      ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};
+  std::vector<BFloat16> x = draw(g.x_elements(), 1);
+  const std::vector<BFloat16> w = draw(g.weight_elements(), 2);
+  std::vector<BFloat16> y(static_cast<std::size_t>(g.y_elements()));
+  x[0] = to_bfloat16(std::numeric_limits<float>::infinity());
+  cpu::tiles_forward(on, g, x.data(), w.data(), nullptr, y.data());
+  for (std::int64_t i = 0; i < g.y_elements(); ++i) {
+    const std::int64_t pixel = i / g.k;
+    const bool reached = pixel / g.q < 2 && pixel % g.q < 2;
+    CHECK(std::isfinite(to_float(y[static_cast<std::size_t>(i)])) != reached);
+  }
+}
