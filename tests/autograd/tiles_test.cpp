@@ -130,6 +130,14 @@ TEST_CASE("the matrix unit agrees with the reference, whatever the geometry") {
     check_case(geometry({3, 2, 2, 70}, {600, 1, 1, 70}, square(1, 0)));
     check_case(geometry({5, 4, 4, 290}, {144, 3, 3, 290}, square(2, 1)));
   }
+  SUBCASE("wide maps, whose taps are taken from a copy of the picture") {
+    check_case(geometry({2, 16, 16, 32}, {48, 3, 3, 32}, square(1, 1)));
+    check_case(geometry({3, 5, 21, 64}, {20, 3, 3, 64}, square(1, 1)));
+    check_case(geometry({2, 40, 32, 32}, {16, 1, 1, 32}, square(1, 0)));
+    check_case(geometry({1, 7, 40, 128}, {64, 3, 5, 64}, {1, 1, 3, 0, 5, 1, 2}));
+    check_case(geometry({2, 34, 35, 32}, {96, 3, 3, 32}, square(2, 1)));
+    check_case(geometry({1, 3, 18, 48}, {24, 3, 2, 48}, square(1, 0)));
+  }
   SUBCASE("tiles that are filled up") {
     check_case(geometry({2, 9, 7, 3}, {16, 3, 3, 3}, square(1, 1)));
     check_case(geometry({3, 5, 6, 5}, {33, 3, 3, 5}, square(1, 1)));

@@ -1,11 +1,12 @@
 #include "framework/backend/cpu/conv_tiles.h"
 
 #include "framework/backend/cpu/task_buffers.h"
-#include "framework/backend/cpu/tile_gather.h"
+#include "framework/backend/cpu/tile_picture.h"
 #include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace learn::backend::cpu {
 namespace {
@@ -15,11 +16,13 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-// Gathered rows and sums of a task take half a megabyte each of the second-level cache, while
-// panels of weights stream past them.
+// What a task reads and its sums take about half a megabyte each of the second-level cache, while
+// weights stream past them.
 constexpr std::int64_t kRows = 256;
 constexpr std::int64_t kDepth = 1024;
 constexpr std::int64_t kColumns = 512;
+constexpr std::int64_t kPictureRows = 544;  // 16 rows of 32 pixels and their padding
+constexpr std::int64_t kPictureColumns = 256;
 constexpr std::int64_t kWantedTasks = 16;
 // Rows lie a bit more than their length apart: a power of two would map the 16 of a tile to few
 // lines of the first-level cache.
@@ -32,8 +35,9 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + t
 struct Part {
   const TileAxis& rows;
   const TileAxis& columns;
-  std::int64_t depth;      // taps x channels in whole tiles
-  std::int64_t panels_at;  // elements
+  std::int64_t depth;                  // taps x channels in whole tiles
+  std::int64_t panels_at;              // elements
+  std::optional<TilePicture> picture;  // else rows are gathered tap by tap
 
   [[nodiscard]] std::int64_t taps() const {
     return static_cast<std::int64_t>(rows.taps.size() * columns.taps.size());
@@ -42,7 +46,7 @@ struct Part {
 
 /// Where the weights of a panel lie, and how they are laid out: elements from one to the next.
 struct WeightLayout {
-  decltype(simd::TileKernels::panel_of_rows) make_panel;
+  decltype(simd::TileKernels::pair_rows) pair;
   std::int64_t group, panel, tap, row;
 };
 
@@ -72,7 +76,9 @@ std::vector<Part> make_parts(const TileConv& conv) {
   std::int64_t at = 0;
   for (const TileAxis& rows : conv.rows)
     for (const TileAxis& columns : conv.columns) {
-      Part part{rows, columns, 0, at};
+      Part part{rows, columns, 0, at, {}};
+      if (conv.from_c % kTileDepth == 0 && TilePicture::pays(rows, columns))
+        part.picture.emplace(rows, columns);
       part.depth = round_up(part.taps() * conv.tap_depth(), kTileDepth);
       at += conv.groups * conv.panels_per_group() * part.depth * kTilePanel;
       parts.push_back(part);
@@ -92,11 +98,12 @@ void pack_panel(const TileConv& conv, const Part& part, std::int64_t index, Bf16
                      index / conv.panels_per_group() * l.group + in_group * l.panel;
   for (const TileAxis::Tap& r : part.rows.taps)
     for (const TileAxis::Tap& s : part.columns.taps) {
-      l.make_panel(from + (r.index * conv.window_w + s.index) * l.tap,
-                   l.row,
-                   conv.from_c,
-                   std::min(kTilePanel, conv.to_c - in_group * kTilePanel),
-                   panel);
+      l.pair(from + (r.index * conv.window_w + s.index) * l.tap,
+             l.row,
+             conv.from_c,
+             std::min(kTilePanel, conv.to_c - in_group * kTilePanel),
+             panel,
+             2 * kTilePanel);
       panel += conv.tap_depth() * kTilePanel;
     }
   std::fill_n(panel, (part.depth - part.taps() * conv.tap_depth()) * kTilePanel, Bf16Bits{0});
@@ -109,27 +116,61 @@ struct Task {
   std::int64_t first_panel, last_panel;  // of the group
 };
 
+/// Cuts the results of a part into ranges; those from a picture are whole rows of one picture.
+std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(const TileConv& conv,
+                                                             const Part& part) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  const std::int64_t width = part.columns.count;
+  const std::int64_t height = part.rows.count;
+  const std::int64_t results = conv.n * height * width;
+  if (!part.picture) {
+    const std::int64_t rows =
+        std::clamp(round_up(results / kWantedTasks, 2 * kTile), 2 * kTile, kRows);
+    for (std::int64_t i = 0; i < results; i += rows)
+      ranges.emplace_back(i, std::min(results, i + rows));
+    return ranges;
+  }
+  const std::int64_t rows = std::max<std::int64_t>(1, kPictureRows / part.picture->width);
+  const std::int64_t blocks = (height + rows - 1) / rows;
+  for (std::int64_t n = 0; n < conv.n; ++n)
+    for (std::int64_t b = 0; b < blocks; ++b)
+      ranges.emplace_back((n * height + height * b / blocks) * width,
+                          (n * height + height * (b + 1) / blocks) * width);
+  return ranges;
+}
+
 std::vector<Task> cut_into_tasks(const TileConv& conv, const std::vector<Part>& parts) {
   std::vector<Task> tasks;
   for (const Part& part : parts) {
-    const std::int64_t results = conv.n * part.rows.count * part.columns.count;
-    const std::int64_t rows =
-        std::clamp(round_up(results / kWantedTasks, 2 * kTile), 2 * kTile, kRows);
-    const std::int64_t blocks = (results + rows - 1) / rows;
+    const auto ranges = ranges_of(conv, part);
     const std::int64_t panels = conv.panels_per_group();
-    const std::int64_t wanted = kWantedTasks / std::max<std::int64_t>(1, blocks * conv.groups);
-    const std::int64_t slices = std::clamp(wanted, (conv.to_c + kColumns - 1) / kColumns, panels);
+    const std::int64_t most = part.picture ? kPictureColumns : kColumns;
+    const std::int64_t wanted =
+        kWantedTasks /
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(ranges.size()) * conv.groups);
+    const std::int64_t slices = std::clamp(wanted, (conv.to_c + most - 1) / most, panels);
     for (std::int64_t group = 0; group < conv.groups; ++group)
-      for (std::int64_t b = 0; b < blocks; ++b)
+      for (const auto& [begin, end] : ranges)
         for (std::int64_t s = 0; s < slices; ++s)
-          tasks.push_back({&part,
-                           group,
-                           b * rows,
-                           std::min(results, (b + 1) * rows),
-                           panels * s / slices,
-                           panels * (s + 1) / slices});
+          tasks.push_back(
+              {&part, group, begin, end, panels * s / slices, panels * (s + 1) / slices});
   }
   return tasks;
+}
+
+/// Rows of sums that a task has.
+std::int64_t sum_rows(const Task& t) {
+  const Part& part = *t.part;
+  const std::int64_t results = t.end - t.begin;
+  return round_up(part.picture ? results / part.columns.count * part.picture->width : results,
+                  kTile);
+}
+
+/// Elements that it reads its left operand from.
+std::int64_t source_elements(const TileConv& conv, const Task& t) {
+  const Part& part = *t.part;
+  if (!part.picture) return sum_rows(t) * (std::min(part.depth, kDepth) + kRowGap);
+  return part.picture->pixels((t.end - t.begin) / part.columns.count, kTile) * conv.from_c;
 }
 
 /// What a task gathers of the summed dimension at once.
@@ -164,7 +205,9 @@ void store_sums(const TileConv& conv,
     const std::int64_t row = s.image * conv.to_h + grid.rows.first + s.row * grid.rows.step;
     const std::int64_t pixel = row * conv.to_w + grid.columns.first + s.column * grid.columns.step;
     BFloat16* to = conv.to + (pixel * conv.groups + t.group) * conv.to_c + first;
-    const float* from = sums + s.at * stride;
+    const auto& picture = t.part->picture;
+    const float* from =
+        sums + (picture ? s.at / grid.columns.count * picture->width : s.at) * stride;
     simd::run([=, length = s.length] {
       for (std::int64_t i = 0; i < length; ++i) {
         BFloat16* out = to + i * step;
@@ -177,65 +220,115 @@ void store_sums(const TileConv& conv,
   });
 }
 
+/// Part of the product of a task: the columns of its panels, all rows of sums.
+struct TaskProduct {
+  const TileConv& conv;
+  const Task& task;
+  TileGrid grid;
+  simd::TileProduct product;  // all but the left operand and the runs
+
+  TaskProduct(const TileConv& c, const Task& t, const Bf16Bits* panels, float* sums)
+      : conv(c), task(t), grid{c.n, t.part->rows, t.part->columns}, product{} {
+    const std::int64_t first = t.first_panel * kTilePanel;
+    product.b = panels;
+    product.b_stride = 2 * kTilePanel;
+    product.b_panel = t.part->depth * kTilePanel;
+    product.c = sums;
+    product.rows = sum_rows(t);
+    product.columns = round_up(std::min(c.to_c, t.last_panel * kTilePanel) - first, kTile);
+    product.c_stride = product.columns + kSumGap;
+  }
+
+  void multiply(const simd::TileKernels& kernels, const std::vector<simd::TileRun>& runs) {
+    product.runs = runs.data();
+    product.run_count = static_cast<std::int64_t>(runs.size());
+    kernels.multiply(product);
+    product.accumulate = true;
+  }
+
+  /// Sums begin with the bias, or with zero where there is nothing to add.
+  void begin_with_bias() {
+    const std::int64_t first = task.first_panel * kTilePanel;
+    for (std::int64_t i = 0; i < product.rows; ++i)
+      for (std::int64_t j = 0; j < product.columns; ++j) {
+        const std::int64_t channel = std::min(first + j, conv.to_c - 1);
+        product.c[i * product.c_stride + j] =
+            conv.bias == nullptr ? 0 : to_float(conv.bias[task.group * conv.to_c + channel]);
+      }
+    product.accumulate = true;
+  }
+
+  [[nodiscard]] TileSource source() const {
+    return {reinterpret_cast<const Bf16Bits*>(conv.from), conv.groups * conv.from_c};
+  }
+
+  void from_gathered(const simd::TileKernels& kernels, Bf16Bits* gathered) {
+    const Part& part = *task.part;
+    product.a = gathered;
+    product.a_stride = std::min(part.depth, kDepth) + kRowGap;
+    // Where tiles are filled up there must be zeros, not what was there before.
+    if (part.taps() * conv.from_c != part.depth)
+      std::fill_n(gathered, product.rows * product.a_stride, Bf16Bits{0});
+    for (std::int64_t k = 0; k < part.depth; k += kDepth) {
+      const std::int64_t depth = std::min(kDepth, part.depth - k);
+      gather_pieces(kernels,
+                    grid,
+                    source(),
+                    pieces_of(conv, task, k, k + depth),
+                    task.begin,
+                    task.end,
+                    gathered,
+                    product.a_stride);
+      multiply(kernels, {{0, k, depth}});
+    }
+  }
+
+  void from_picture(const simd::TileKernels& kernels, Bf16Bits* copy) {
+    const Part& part = *task.part;
+    const std::int64_t row = task.begin / part.columns.count;
+    const std::int64_t begin = row % part.rows.count;
+    copy_picture(kernels,
+                 *part.picture,
+                 grid,
+                 source(),
+                 row / part.rows.count,
+                 begin,
+                 begin + (task.end - task.begin) / part.columns.count,
+                 task.group * conv.from_c,
+                 conv.from_c,
+                 copy);
+    product.a = copy;
+    product.a_stride = conv.from_c;
+    std::vector<simd::TileRun> runs;
+    std::int64_t k = 0;
+    for (const TileAxis::Tap& r : part.rows.taps)
+      for (const TileAxis::Tap& s : part.columns.taps) {
+        runs.push_back({part.picture->offset(r, s) * conv.from_c, k, conv.from_c});
+        k += conv.from_c;
+      }
+    multiply(kernels, runs);
+  }
+};
+
 void run_task(const ConvResources& on,
               const TileConv& conv,
               const Task& t,
               const Bf16Bits* panels,
-              Bf16Bits* gathered,
+              Bf16Bits* source,
               float* sums) {
-  const Part& part = *t.part;
-  const TileGrid grid{conv.n, part.rows, part.columns};
-  const std::int64_t rows = round_up(t.end - t.begin, kTile);
-  const std::int64_t first = t.first_panel * kTilePanel;
-  const std::int64_t columns =
-      round_up(std::min(conv.to_c, t.last_panel * kTilePanel) - first, kTile);
-  const std::int64_t row_stride = std::min(part.depth, kDepth) + kRowGap;
-  const std::int64_t sum_stride = columns + kSumGap;
-  bool accumulate = conv.bias != nullptr || part.depth == 0;
-  if (accumulate)
-    for (std::int64_t i = 0; i < t.end - t.begin; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const std::int64_t channel = std::min(first + j, conv.to_c - 1);
-        sums[i * sum_stride + j] =
-            conv.bias == nullptr ? 0 : to_float(conv.bias[t.group * conv.to_c + channel]);
-      }
-  // Where tiles are filled up there must be zeros, not what was there before.
-  if (part.taps() * conv.from_c != part.depth)
-    std::fill_n(gathered, rows * row_stride, Bf16Bits{0});
-  for (std::int64_t k = 0; k < part.depth; k += kDepth) {
-    const std::int64_t depth = std::min(kDepth, part.depth - k);
-    gather_pieces(*on.tiles,
-                  grid,
-                  {reinterpret_cast<const Bf16Bits*>(conv.from), conv.groups * conv.from_c},
-                  pieces_of(conv, t, k, k + depth),
-                  t.begin,
-                  t.end,
-                  gathered,
-                  row_stride);
-    on.tiles->multiply({.a = gathered,
-                        .a_stride = row_stride,
-                        .b = panels + k * kTilePanel,
-                        .b_panel = part.depth * kTilePanel,
-                        .c = sums,
-                        .c_stride = sum_stride,
-                        .rows = rows,
-                        .columns = columns,
-                        .depth = depth,
-                        .accumulate = accumulate});
-    accumulate = true;
-  }
-  store_sums(conv, t, grid, sums, sum_stride);
+  TaskProduct product(conv, t, panels, sums);
+  if (conv.bias != nullptr || t.part->depth == 0) product.begin_with_bias();
+  if (t.part->picture)
+    product.from_picture(*on.tiles, source);
+  else
+    product.from_gathered(*on.tiles, source);
+  store_sums(conv, t, product.grid, sums, product.product.c_stride);
 }
 
 void run(const ConvResources& on, const TileConv& conv) {
   const std::vector<Part> parts = make_parts(conv);
   const std::int64_t panels = conv.groups * conv.panels_per_group();
-  std::int64_t elements = 0;
-  std::int64_t depth = 0;
-  for (const Part& part : parts) {
-    elements += panels * part.depth * kTilePanel;
-    depth = std::max(depth, std::min(part.depth, kDepth));
-  }
+  const std::int64_t elements = parts.back().panels_at + panels * parts.back().depth * kTilePanel;
   const FloatWorkspace packed(on.workspace, elements / 2);
   auto* weights = reinterpret_cast<Bf16Bits*>(packed.data());
   on.threads.run(static_cast<std::int64_t>(parts.size()) * panels, [&](std::int64_t i) {
@@ -244,9 +337,13 @@ void run(const ConvResources& on, const TileConv& conv) {
   });
 
   const std::vector<Task> tasks = cut_into_tasks(conv, parts);
-  const std::int64_t gathered = kRows * (depth + kRowGap) / 2;
-  const std::int64_t columns = std::min(round_up(conv.to_c, kTilePanel), kColumns);
-  TaskBuffers buffers(on.workspace, on.threads, gathered + kRows * (columns + kSumGap));
+  std::int64_t source = 0;
+  std::int64_t sums = 0;
+  for (const Task& t : tasks) {
+    source = std::max(source, round_up(source_elements(conv, t), 2 * kTileDepth) / 2);
+    sums = std::max(sums, sum_rows(t) * ((t.last_panel - t.first_panel) * kTilePanel + kSumGap));
+  }
+  TaskBuffers buffers(on.workspace, on.threads, source + sums);
   on.threads.run(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t i) {
     const Task& t = tasks[static_cast<std::size_t>(i)];
     const TaskBuffers::Lease buffer(buffers);
@@ -256,7 +353,7 @@ void run(const ConvResources& on, const TileConv& conv) {
              t,
              panel_of(weights, *t.part, first),
              reinterpret_cast<Bf16Bits*>(buffer.data()),
-             buffer.data() + gathered);
+             buffer.data() + source);
   });
 }
 
@@ -286,7 +383,7 @@ void tiles_forward(const ConvResources& on,
        .columns = forward_axis(g.q, g.w, g.s, o.stride_w, o.pad_left),
        .from = x,
        .weight = weight,
-       .layout = {.make_panel = on.tiles->panel_of_columns,
+       .layout = {.pair = on.tiles->pair_columns,
                   .group = g.group_k() * filter,
                   .panel = kTilePanel * filter,
                   .tap = g.group_c(),
@@ -316,7 +413,7 @@ void tiles_backward_data(const ConvResources& on,
        .columns = backward_axis(g.w, g.q, g.s, o.stride_w, o.pad_left),
        .from = dy,
        .weight = weight,
-       .layout = {.make_panel = on.tiles->panel_of_rows,
+       .layout = {.pair = on.tiles->pair_rows,
                   .group = g.group_k() * filter,
                   .panel = kTilePanel,
                   .tap = g.group_c(),

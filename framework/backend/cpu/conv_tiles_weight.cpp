@@ -1,10 +1,11 @@
 #include "framework/backend/cpu/conv_tiles.h"
 #include "framework/backend/cpu/task_buffers.h"
-#include "framework/backend/cpu/tile_gather.h"
+#include "framework/backend/cpu/tile_picture.h"
 #include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace learn::backend::cpu {
 namespace {
@@ -14,8 +15,9 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-constexpr std::int64_t kPixels = 512;  // a panel of as many gathered pixels takes 32 kB
-constexpr std::int64_t kPixelStride = kPixels + kTileDepth;  // no power of two: see conv_tiles.cpp
+constexpr std::int64_t kPixels = 512;       // a panel of as many gathered pixels takes 32 kB
+constexpr std::int64_t kPictureRows = 544;  // 16 rows of 32 pixels and their padding
+constexpr std::int64_t kGap = kTileDepth;   // between rows: see conv_tiles.cpp
 constexpr std::int64_t kWantedTasks = 16;
 constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results than that cost traffic
 
@@ -23,36 +25,108 @@ constexpr std::int64_t blocks_of(std::int64_t n, std::int64_t size) {
   return (n + size - 1) / size;
 }
 
-/// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * gathered x (pixel, taps * c), with
-/// dy transposed and x in panels of columns.
+/// Output pixels that are summed at once; with a picture, whole rows of one image.
+struct Block {
+  std::int64_t begin, end;
+};
+
+/// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c), with dy
+/// transposed. x is either gathered in panels of columns, or taken for every tap from a copy of the
+/// picture.
 struct WeightGradient {
   const ConvGeometry& g;
   TileAxis rows, columns;
+  std::optional<TilePicture> picture;
   const Bf16Bits* x;
   const Bf16Bits* dy;
+  std::vector<Block> blocks;
 
-  [[nodiscard]] std::int64_t pixels() const { return g.n * g.p * g.q; }
-  [[nodiscard]] std::int64_t blocks() const { return blocks_of(pixels(), kPixels); }
+  WeightGradient(const ConvGeometry& geometry, const BFloat16* from, const BFloat16* gradient)
+      : g(geometry),
+        rows(forward_axis(g.p, g.h, g.r, g.options.stride_h, g.options.pad_top).front()),
+        columns(forward_axis(g.q, g.w, g.s, g.options.stride_w, g.options.pad_left).front()),
+        x(reinterpret_cast<const Bf16Bits*>(from)),
+        dy(reinterpret_cast<const Bf16Bits*>(gradient)) {
+    if (g.group_c() % kTile == 0 && TilePicture::pays(rows, columns))
+      picture.emplace(rows, columns);
+    if (!picture) {
+      const std::int64_t pixels = g.n * g.p * g.q;
+      for (std::int64_t i = 0; i < pixels; i += kPixels)
+        blocks.push_back({i, std::min(pixels, i + kPixels)});
+      return;
+    }
+    const std::int64_t per_image =
+        blocks_of(g.p, std::max<std::int64_t>(1, kPictureRows / picture->width));
+    for (std::int64_t n = 0; n < g.n; ++n)
+      for (std::int64_t b = 0; b < per_image; ++b)
+        blocks.push_back(
+            {(n * g.p + g.p * b / per_image) * g.q, (n * g.p + g.p * (b + 1) / per_image) * g.q});
+  }
+
+  [[nodiscard]] TileGrid grid() const { return {g.n, rows, columns}; }
+  [[nodiscard]] TileSource source() const { return {x, g.c}; }
   [[nodiscard]] std::int64_t width() const { return g.r * g.s * g.group_c(); }
   [[nodiscard]] std::int64_t panels() const { return blocks_of(width(), kTilePanel); }
+  /// What tasks divide between them beside blocks: taps of a picture, else panels.
+  [[nodiscard]] std::int64_t parts() const { return picture ? g.r * g.s : panels(); }
+
   /// Extents of a group's sums in whole tiles.
   [[nodiscard]] std::int64_t sum_rows() const { return blocks_of(g.group_k(), kTile) * kTile; }
   [[nodiscard]] std::int64_t sum_stride() const { return panels() * kTilePanel; }
   [[nodiscard]] std::int64_t sums() const { return sum_rows() * sum_stride(); }
+
+  [[nodiscard]] std::int64_t picture_rows(const Block& b) const { return (b.end - b.begin) / g.q; }
+  /// Of the summed dimension, in whole tiles.
+  [[nodiscard]] std::int64_t depth(const Block& b) const {
+    const std::int64_t pixels = picture ? picture_rows(b) * picture->width : b.end - b.begin;
+    return blocks_of(pixels, kTileDepth) * kTileDepth;
+  }
+  [[nodiscard]] std::int64_t max_depth() const {
+    std::int64_t most = 0;
+    for (const Block& b : blocks) most = std::max(most, depth(b));
+    return most;
+  }
 };
 
-/// dy as (group, block of pixels, k, pixel).
-void transpose_gradient(const ConvResources& on, const WeightGradient& wg, Bf16Bits* to) {
-  on.threads.run(wg.g.options.groups * wg.blocks(), [&](std::int64_t i) {
-    const std::int64_t begin = i % wg.blocks() * kPixels;
-    on.tiles->transpose(wg.dy + begin * wg.g.k + i / wg.blocks() * wg.g.group_k(),
-                        wg.g.k,
-                        std::min(kPixels, wg.pixels() - begin),
-                        wg.g.group_k(),
-                        to + i * wg.sum_rows() * kPixelStride,
-                        kPixelStride);
-  });
-}
+/// dy as (group, block, k, pixel).
+struct TransposedGradient {
+  FloatWorkspace memory;
+  std::int64_t stride;  // elements from one k to the next
+  std::int64_t block;   // and from block to block
+
+  TransposedGradient(const ConvResources& on, const WeightGradient& wg)
+      : memory(on.workspace,
+               wg.g.options.groups * static_cast<std::int64_t>(wg.blocks.size()) * wg.sum_rows() *
+                   (wg.max_depth() + kGap) / 2),
+        stride(wg.max_depth() + kGap),
+        block(wg.sum_rows() * stride) {
+    const auto blocks = static_cast<std::int64_t>(wg.blocks.size());
+    on.threads.run(wg.g.options.groups * blocks, [&](std::int64_t i) {
+      fill(on, wg, wg.blocks[static_cast<std::size_t>(i % blocks)], i / blocks, data() + i * block);
+    });
+  }
+
+  [[nodiscard]] Bf16Bits* data() const { return reinterpret_cast<Bf16Bits*>(memory.data()); }
+
+ private:
+  void fill(const ConvResources& on,
+            const WeightGradient& wg,
+            const Block& b,
+            std::int64_t group,
+            Bf16Bits* to) const {
+    // With a picture there are results of no use between its rows: their gradient is zero.
+    const std::int64_t length = wg.picture ? wg.g.q : b.end - b.begin;
+    const std::int64_t pitch = wg.picture ? wg.picture->width : length;
+    if (wg.picture) std::fill_n(to, block, Bf16Bits{0});
+    for (std::int64_t pixel = b.begin; pixel < b.end; pixel += length, to += pitch)
+      on.tiles->transpose(wg.dy + pixel * wg.g.k + group * wg.g.group_k(),
+                          wg.g.k,
+                          length,
+                          wg.g.group_k(),
+                          to,
+                          stride);
+  }
+};
 
 /// Taps and channels of the columns of one panel.
 std::vector<TilePiece> pieces_of(const WeightGradient& wg, std::int64_t group, std::int64_t panel) {
@@ -71,49 +145,117 @@ std::vector<TilePiece> pieces_of(const WeightGradient& wg, std::int64_t group, s
   return pieces;
 }
 
-/// Panels [first, last) of one group over blocks [begin, end) of pixels.
+/// Parts [first, last) of one group over blocks [begin, end).
 struct Task {
   std::int64_t group, first, last, begin, end;
   float* sums;
 };
 
+/// Elements that a task needs for what it makes of x.
+std::int64_t scratch_elements(const WeightGradient& wg) {
+  if (!wg.picture) return 2 * kPixels * kTilePanel;
+  std::int64_t pixels = 0;
+  for (const Block& b : wg.blocks)
+    pixels = std::max(pixels, wg.picture->pixels(wg.picture_rows(b), kTileDepth));
+  return 3 * (pixels + 1) * wg.g.group_c();
+}
+
+/// The product of one block: dy times columns of x, added to a task's sums.
+void multiply(const ConvResources& on,
+              const WeightGradient& wg,
+              simd::TileProduct product,
+              std::int64_t depth) {
+  const simd::TileRun run{0, 0, depth};
+  product.runs = &run;
+  product.run_count = 1;
+  product.c_stride = wg.sum_stride();
+  product.rows = wg.sum_rows();
+  on.tiles->multiply(product);
+}
+
+void add_gathered(const ConvResources& on,
+                  const WeightGradient& wg,
+                  const Task& t,
+                  const Block& b,
+                  simd::TileProduct product,
+                  Bf16Bits* gathered) {
+  Bf16Bits* const panel = gathered + kPixels * kTilePanel;
+  const std::int64_t pixels = b.end - b.begin;
+  const std::int64_t depth = wg.depth(b);
+  // Pixels that fill up the last tile are zero in both operands.
+  std::fill_n(gathered + pixels * kTilePanel, (depth - pixels) * kTilePanel, Bf16Bits{0});
+  product.b = panel;
+  product.b_stride = 2 * kTilePanel;
+  product.columns = kTilePanel;
+  for (std::int64_t p = t.first; p < t.last; ++p) {
+    gather_pieces(*on.tiles,
+                  wg.grid(),
+                  wg.source(),
+                  pieces_of(wg, t.group, p),
+                  b.begin,
+                  b.end,
+                  gathered,
+                  kTilePanel);
+    on.tiles->pair_rows(gathered, kTilePanel, depth, kTilePanel, panel, 2 * kTilePanel);
+    product.c = t.sums + p * kTilePanel;
+    multiply(on, wg, product, depth);
+  }
+}
+
+/// Pixels are summed in pairs, and a tap moves them by an even or odd number: so the copy is paired
+/// twice, from its first pixel on and from its second.
+void add_picture(const ConvResources& on,
+                 const WeightGradient& wg,
+                 const Task& t,
+                 const Block& b,
+                 simd::TileProduct product,
+                 Bf16Bits* copy) {
+  const std::int64_t c = wg.g.group_c();
+  const std::int64_t rows = wg.picture_rows(b);
+  const std::int64_t pixels = wg.picture->pixels(rows, kTileDepth);
+  const std::int64_t copied = wg.picture->pixels(rows, -wg.picture->more_columns);
+  const std::int64_t row = b.begin / wg.g.q;
+  copy_picture(*on.tiles,
+               *wg.picture,
+               wg.grid(),
+               wg.source(),
+               row / wg.g.p,
+               row % wg.g.p,
+               row % wg.g.p + rows,
+               t.group * c,
+               c,
+               copy);
+  std::fill_n(copy + copied * c, (pixels - copied) * c, Bf16Bits{0});
+  Bf16Bits* const even = copy + (pixels + 1) * c;
+  Bf16Bits* const odd = even + (pixels + 1) * c;
+  on.tiles->pair_rows(copy, c, pixels, c, even, 2 * c);
+  on.tiles->pair_rows(copy + c, c, pixels - 1, c, odd, 2 * c);
+  product.b_stride = 2 * c;
+  product.b_panel = 2 * kTilePanel;
+  product.columns = c;
+  for (std::int64_t tap = t.first; tap < t.last; ++tap) {
+    const std::int64_t offset =
+        wg.picture->offset(wg.rows.taps[static_cast<std::size_t>(tap / wg.g.s)],
+                           wg.columns.taps[static_cast<std::size_t>(tap % wg.g.s)]);
+    product.b = (offset % 2 == 0 ? even : odd) + offset / 2 * 2 * c;
+    product.c = t.sums + tap * c;
+    multiply(on, wg, product, wg.depth(b));
+  }
+}
+
 void run_task(const ConvResources& on,
               const WeightGradient& wg,
               const Task& t,
-              const Bf16Bits* transposed,
-              Bf16Bits* gathered) {
-  const TileGrid grid{wg.g.n, wg.rows, wg.columns};
-  Bf16Bits* const panel = gathered + kPixels * kTilePanel;
-  std::vector<std::vector<TilePiece>> pieces;
-  for (std::int64_t p = t.first; p < t.last; ++p) pieces.push_back(pieces_of(wg, t.group, p));
-  for (std::int64_t block = t.begin; block < t.end; ++block) {
-    const std::int64_t begin = block * kPixels;
-    const std::int64_t pixels = std::min(kPixels, wg.pixels() - begin);
-    const std::int64_t depth = blocks_of(pixels, kTileDepth) * kTileDepth;
-    // Pixels that fill up the last tile are zero in both operands.
-    std::fill_n(gathered + pixels * kTilePanel, (depth - pixels) * kTilePanel, Bf16Bits{0});
-    for (std::int64_t p = t.first; p < t.last; ++p) {
-      gather_pieces(*on.tiles,
-                    grid,
-                    {wg.x, wg.g.c},
-                    pieces[static_cast<std::size_t>(p - t.first)],
-                    begin,
-                    begin + pixels,
-                    gathered,
-                    kTilePanel);
-      on.tiles->panel_of_rows(gathered, kTilePanel, depth, kTilePanel, panel);
-      const std::int64_t at = (t.group * wg.blocks() + block) * wg.sum_rows() * kPixelStride;
-      on.tiles->multiply({.a = transposed + at,
-                          .a_stride = kPixelStride,
-                          .b = panel,
-                          .b_panel = 0,
-                          .c = t.sums + p * kTilePanel,
-                          .c_stride = wg.sum_stride(),
-                          .rows = wg.sum_rows(),
-                          .columns = kTilePanel,
-                          .depth = depth,
-                          .accumulate = block > t.begin});
-    }
+              const TransposedGradient& gradient,
+              Bf16Bits* scratch) {
+  for (std::int64_t i = t.begin; i < t.end; ++i) {
+    const auto blocks = static_cast<std::int64_t>(wg.blocks.size());
+    simd::TileProduct product{};
+    product.a = gradient.data() + (t.group * blocks + i) * gradient.block;
+    product.a_stride = gradient.stride;
+    product.accumulate = i > t.begin;
+    (wg.picture ? add_picture : add_gathered)(
+        on, wg, t, wg.blocks[static_cast<std::size_t>(i)], product, scratch);
   }
 }
 
@@ -153,25 +295,19 @@ void tiles_backward_weight(const ConvResources& on,
                            const BFloat16* dy,
                            BFloat16* dw,
                            GradMode mode) {
-  const Conv2dOptions& o = g.options;
-  const WeightGradient wg{g,
-                          forward_axis(g.p, g.h, g.r, o.stride_h, o.pad_top).front(),
-                          forward_axis(g.q, g.w, g.s, o.stride_w, o.pad_left).front(),
-                          reinterpret_cast<const Bf16Bits*>(x),
-                          reinterpret_cast<const Bf16Bits*>(dy)};
-  const FloatWorkspace transposed(on.workspace,
-                                  o.groups * wg.blocks() * wg.sum_rows() * kPixelStride / 2);
-  auto* const by_channel = reinterpret_cast<Bf16Bits*>(transposed.data());
-  transpose_gradient(on, wg, by_channel);
-
-  const std::int64_t all_sums = o.groups * wg.sums();
+  const WeightGradient wg(g, x, dy);
+  const TransposedGradient gradient(on, wg);
+  const auto blocks = static_cast<std::int64_t>(wg.blocks.size());
+  const std::int64_t groups = g.options.groups;
+  const std::int64_t all_sums = groups * wg.sums();
   const std::int64_t chunks =
-      std::clamp<std::int64_t>(std::min(wg.blocks() / 4, kMaxSums / all_sums), 1, kWantedTasks);
+      std::clamp<std::int64_t>(std::min(blocks / 4, kMaxSums / all_sums), 1, kWantedTasks);
   const std::int64_t slices =
-      std::clamp<std::int64_t>(kWantedTasks / (chunks * o.groups), 1, wg.panels());
+      std::clamp<std::int64_t>(kWantedTasks / (chunks * groups), 1, wg.parts());
   const FloatWorkspace sums(on.workspace, chunks * all_sums);
-  TaskBuffers buffers(on.workspace, on.threads, kPixels * kTilePanel);
-  on.threads.run(o.groups * slices * chunks, [&](std::int64_t i) {
+  if (blocks == 0) std::fill_n(sums.data(), all_sums, 0.0F);
+  TaskBuffers buffers(on.workspace, on.threads, scratch_elements(wg) / 2 + kTile);
+  on.threads.run(groups * slices * chunks, [&](std::int64_t i) {
     const std::int64_t chunk = i % chunks;
     const std::int64_t slice = i / chunks % slices;
     const std::int64_t group = i / chunks / slices;
@@ -179,15 +315,14 @@ void tiles_backward_weight(const ConvResources& on,
     run_task(on,
              wg,
              {.group = group,
-              .first = wg.panels() * slice / slices,
-              .last = wg.panels() * (slice + 1) / slices,
-              .begin = wg.blocks() * chunk / chunks,
-              .end = wg.blocks() * (chunk + 1) / chunks,
+              .first = wg.parts() * slice / slices,
+              .last = wg.parts() * (slice + 1) / slices,
+              .begin = blocks * chunk / chunks,
+              .end = blocks * (chunk + 1) / chunks,
               .sums = sums.data() + chunk * all_sums + group * wg.sums()},
-             by_channel,
+             gradient,
              reinterpret_cast<Bf16Bits*>(buffer.data()));
   });
-  if (wg.blocks() == 0) std::fill_n(sums.data(), all_sums, 0.0F);
   store_sums(on, wg, sums.data(), chunks, dw, mode);
 }
 

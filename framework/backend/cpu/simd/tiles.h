@@ -13,21 +13,30 @@ using Bf16Bits = std::uint16_t;
 /// A tile holds 16 rows of as many sums; its factors hold 32 products' worth of depth.
 inline constexpr std::int64_t kTile = 16;
 inline constexpr std::int64_t kTileDepth = 32;
-/// Right-hand matrices are cut into panels of this many columns. Rows 2i and 2i + 1 of a panel lie
-/// interleaved: element (2i, j), then (2i + 1, j).
+/// Rows 2i and 2i + 1 of a right-hand matrix lie interleaved: element (2i, j), then (2i + 1, j).
+/// Its columns are taken in panels of this many.
 inline constexpr std::int64_t kTilePanel = 32;
+
+/// A stretch of the summed dimension that is contiguous in both operands.
+struct TileRun {
+  std::int64_t a;      ///< where it begins in each row of the left operand, in elements
+  std::int64_t b;      ///< at which row of each panel, an even one
+  std::int64_t depth;  ///< a multiple of kTileDepth
+};
 
 /// c (+)= a * b, all extents filled up to whole tiles.
 struct TileProduct {
   const Bf16Bits* a;
   std::int64_t a_stride;  ///< elements between rows
   const Bf16Bits* b;
-  std::int64_t b_panel;  ///< elements between panels
+  std::int64_t b_stride;  ///< elements between pairs of rows
+  std::int64_t b_panel;   ///< elements between panels
+  const TileRun* runs;
+  std::int64_t run_count;
   float* c;
   std::int64_t c_stride;  ///< floats between rows
   std::int64_t rows;      ///< a multiple of kTile
   std::int64_t columns;   ///< a multiple of kTile
-  std::int64_t depth;     ///< a multiple of kTileDepth
   bool accumulate;        ///< false: c is overwritten, true: added to
 };
 
@@ -42,21 +51,24 @@ struct TileKernels {
                     std::int64_t rows,
                     std::int64_t length);
 
-  /// A panel from rows of a matrix as they lie: (2i, j), (2i + 1, j) for `columns` <= kTilePanel.
-  /// Missing columns, and the row that an odd number of rows lacks, are zero.
-  void (*panel_of_rows)(const Bf16Bits* from,
-                        std::int64_t from_stride,
-                        std::int64_t rows,
-                        std::int64_t columns,
-                        Bf16Bits* panel);
+  /// Right-hand rows from a matrix as it lies: pair i, `to_stride` elements apart, gets (2i, j),
+  /// (2i + 1, j). Columns up to the next multiple of kTile, and the row that an odd number of rows
+  /// lacks, become zero.
+  void (*pair_rows)(const Bf16Bits* from,
+                    std::int64_t from_stride,
+                    std::int64_t rows,
+                    std::int64_t columns,
+                    Bf16Bits* to,
+                    std::int64_t to_stride);
 
-  /// A panel whose column j is row j of `from`: `columns` <= kTilePanel rows of length `rows`.
-  /// Missing elements as above.
-  void (*panel_of_columns)(const Bf16Bits* from,
-                           std::int64_t from_stride,
-                           std::int64_t rows,
-                           std::int64_t columns,
-                           Bf16Bits* panel);
+  /// The same from a matrix that lies transposed: row j of `from` holds the `rows` elements of
+  /// column j.
+  void (*pair_columns)(const Bf16Bits* from,
+                       std::int64_t from_stride,
+                       std::int64_t rows,
+                       std::int64_t columns,
+                       Bf16Bits* to,
+                       std::int64_t to_stride);
 
   /// to[c * to_stride + r] = from[r * from_stride + c]. Writes whole blocks of kTileDepth rows and
   /// kTile columns: what is beyond `rows` and `columns` becomes zero.

@@ -5,10 +5,6 @@
 namespace learn::backend::cpu::simd {
 namespace {
 
-// A panel of the right operand over this depth stays in the first-level cache (32 kB) while the
-// rows of the left one pass by.
-constexpr std::int64_t kPanelDepth = 512;
-
 /// Every tile 16 rows of 64 bytes. The layout is Intel's.
 struct alignas(64) TileConfig {
   unsigned char palette = 1;
@@ -18,23 +14,20 @@ struct alignas(64) TileConfig {
   unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Registers have no variable names: 0 to 3 hold sums, 4 and 5 the left factor, 6 and 7 the right.
+/// Sums of `kRowTiles` x `kColumnTiles` tiles from row i and column j on. Registers have no
+/// variable names: 0 to 3 hold the sums, 4 and 5 the left factor, 6 and 7 the right.
 template <int kRowTiles, int kColumnTiles>
-inline void multiply_tiles(const Bf16Bits* a,
-                           std::int64_t a_stride,
-                           const Bf16Bits* b,
-                           float* c,
-                           std::int64_t c_stride,
-                           std::int64_t depth,
-                           bool accumulate) {
+void multiply_tiles(const TileProduct& p, std::int64_t i, std::int64_t j) {
   constexpr bool kTwoRows = kRowTiles == 2;
   constexpr bool kTwoColumns = kColumnTiles == 2;
-  constexpr std::int64_t kPanelBytes = 2 * kTilePanel * sizeof(Bf16Bits);
-  const std::int64_t a_bytes = a_stride * static_cast<std::int64_t>(sizeof(Bf16Bits));
-  const std::int64_t c_bytes = c_stride * static_cast<std::int64_t>(sizeof(float));
-  float* const c_below = c + kTile * c_stride;
-  const Bf16Bits* a_below = a + kTile * a_stride;
-  if (accumulate) {
+  const std::int64_t a_bytes = p.a_stride * static_cast<std::int64_t>(sizeof(Bf16Bits));
+  const std::int64_t b_bytes = p.b_stride * static_cast<std::int64_t>(sizeof(Bf16Bits));
+  const std::int64_t c_bytes = p.c_stride * static_cast<std::int64_t>(sizeof(float));
+  const Bf16Bits* const a = p.a + i * p.a_stride;
+  const Bf16Bits* const b = p.b + j / kTilePanel * p.b_panel;
+  float* const c = p.c + i * p.c_stride + j;
+  float* const c_below = c + kTile * p.c_stride;
+  if (p.accumulate) {
     _tile_loadd(0, c, c_bytes);
     if constexpr (kTwoColumns) _tile_loadd(1, c + kTile, c_bytes);
     if constexpr (kTwoRows) _tile_loadd(2, c_below, c_bytes);
@@ -45,22 +38,27 @@ inline void multiply_tiles(const Bf16Bits* a,
     if constexpr (kTwoRows) _tile_zero(2);
     if constexpr (kTwoRows && kTwoColumns) _tile_zero(3);
   }
-  for (std::int64_t k = 0; k < depth; k += kTileDepth) {
-    _tile_loadd(6, b, kPanelBytes);
-    _tile_loadd(4, a, a_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kTwoColumns) {
-      _tile_loadd(7, b + 2 * kTile, kPanelBytes);
-      _tile_dpbf16ps(1, 4, 7);
+  for (const TileRun* run = p.runs; run != p.runs + p.run_count; ++run) {
+    const Bf16Bits* left = a + run->a;
+    const Bf16Bits* left_below = left + kTile * p.a_stride;
+    const Bf16Bits* right = b + run->b / 2 * p.b_stride;
+    for (std::int64_t k = 0; k < run->depth; k += kTileDepth) {
+      _tile_loadd(6, right, b_bytes);
+      _tile_loadd(4, left, a_bytes);
+      _tile_dpbf16ps(0, 4, 6);
+      if constexpr (kTwoColumns) {
+        _tile_loadd(7, right + 2 * kTile, b_bytes);
+        _tile_dpbf16ps(1, 4, 7);
+      }
+      if constexpr (kTwoRows) {
+        _tile_loadd(5, left_below, a_bytes);
+        _tile_dpbf16ps(2, 5, 6);
+        if constexpr (kTwoColumns) _tile_dpbf16ps(3, 5, 7);
+      }
+      left += kTileDepth;
+      left_below += kTileDepth;
+      right += kTileDepth / 2 * p.b_stride;
     }
-    if constexpr (kTwoRows) {
-      _tile_loadd(5, a_below, a_bytes);
-      _tile_dpbf16ps(2, 5, 6);
-      if constexpr (kTwoColumns) _tile_dpbf16ps(3, 5, 7);
-    }
-    a += kTileDepth;
-    a_below += kTileDepth;
-    b += kTileDepth * kTilePanel;
   }
   _tile_stored(0, c, c_bytes);
   if constexpr (kTwoColumns) _tile_stored(1, c + kTile, c_bytes);
@@ -71,24 +69,12 @@ inline void multiply_tiles(const Bf16Bits* a,
 void multiply(const TileProduct& p) {
   static constexpr TileConfig kConfig;
   _tile_loadconfig(&kConfig);
-  for (std::int64_t k = 0; k < p.depth; k += kPanelDepth) {
-    const std::int64_t depth = p.depth - k < kPanelDepth ? p.depth - k : kPanelDepth;
-    for (std::int64_t j = 0; j < p.columns; j += kTilePanel) {
-      const Bf16Bits* b = p.b + j / kTilePanel * p.b_panel + k * kTilePanel;
-      const bool two_columns = p.columns - j > kTile;
-      for (std::int64_t i = 0; i < p.rows; i += 2 * kTile) {
-        const bool two_rows = p.rows - i > kTile;
-        const auto run = two_rows ? (two_columns ? multiply_tiles<2, 2> : multiply_tiles<2, 1>)
-                                  : (two_columns ? multiply_tiles<1, 2> : multiply_tiles<1, 1>);
-        run(p.a + i * p.a_stride + k,
-            p.a_stride,
-            b,
-            p.c + i * p.c_stride + j,
-            p.c_stride,
-            depth,
-            p.accumulate || k > 0);
-      }
-    }
+  for (std::int64_t j = 0; j < p.columns; j += kTilePanel) {
+    const bool two_columns = p.columns - j > kTile;
+    std::int64_t i = 0;
+    for (; i + 2 * kTile <= p.rows; i += 2 * kTile)
+      (two_columns ? multiply_tiles<2, 2> : multiply_tiles<2, 1>)(p, i, j);
+    if (i < p.rows) (two_columns ? multiply_tiles<1, 2> : multiply_tiles<1, 1>)(p, i, j);
   }
   // Without live tiles a change of the thread need not save their 8 kB.
   _tile_release();
@@ -108,6 +94,10 @@ void copy_rows(const Bf16Bits* from,
                std::int64_t to_stride,
                std::int64_t rows,
                std::int64_t length) {
+  if (from_stride == length && to_stride == length) {
+    length *= rows;
+    rows = rows > 0 ? 1 : 0;
+  }
   const std::int64_t whole = length / 32 * 32;
   const __mmask32 rest = first32(length - whole);
   for (std::int64_t i = 0; i < rows; ++i, from += from_stride, to += to_stride) {
@@ -131,23 +121,22 @@ inline void store_words(Bf16Bits* to, Words words) {
   _mm512_storeu_si512(to, reinterpret_cast<__m512i>(words));
 }
 
-void panel_of_rows(const Bf16Bits* from,
-                   std::int64_t from_stride,
-                   std::int64_t rows,
-                   std::int64_t columns,
-                   Bf16Bits* panel) {
-  const __mmask16 left = first16(columns);
-  const __mmask16 right = first16(columns - kTile);
-  for (std::int64_t i = 0; i < rows; i += 2, panel += 2 * kTilePanel) {
+void pair_rows(const Bf16Bits* from,
+               std::int64_t from_stride,
+               std::int64_t rows,
+               std::int64_t columns,
+               Bf16Bits* to,
+               std::int64_t to_stride) {
+  for (std::int64_t i = 0; i < rows; i += 2, to += to_stride) {
     const Bf16Bits* even = from + i * from_stride;
     const bool paired = i + 1 < rows;
     const Bf16Bits* odd = paired ? even + from_stride : even;
-    const auto half = [&](std::int64_t at, __mmask16 mask) {
-      return interleave(_mm256_maskz_loadu_epi16(mask, even + at),
-                        _mm256_maskz_loadu_epi16(paired ? mask : __mmask16{0}, odd + at));
-    };
-    store_words(panel, half(0, left));
-    store_words(panel + kTilePanel, half(kTile, right));
+    for (std::int64_t j = 0; j < columns; j += kTile) {
+      const __mmask16 present = first16(columns - j);
+      store_words(to + 2 * j,
+                  interleave(_mm256_maskz_loadu_epi16(present, even + j),
+                             _mm256_maskz_loadu_epi16(paired ? present : __mmask16{0}, odd + j)));
+    }
   }
 }
 
@@ -169,15 +158,16 @@ inline void transpose16(Words (&r)[16]) {
   }
 }
 
-void panel_of_columns(const Bf16Bits* from,
-                      std::int64_t from_stride,
-                      std::int64_t rows,
-                      std::int64_t columns,
-                      Bf16Bits* panel) {
+void pair_columns(const Bf16Bits* from,
+                  std::int64_t from_stride,
+                  std::int64_t rows,
+                  std::int64_t columns,
+                  Bf16Bits* to,
+                  std::int64_t to_stride) {
   for (std::int64_t k = 0; k < rows; k += kTileDepth) {
     const __mmask32 deep = first32(rows - k);
     const std::int64_t pairs = (rows - k + 1) / 2 < kTile ? (rows - k + 1) / 2 : kTile;
-    for (std::int64_t j = 0; j < kTilePanel; j += kTile) {
+    for (std::int64_t j = 0; j < columns; j += kTile) {
       Words block[16];
 #pragma GCC unroll 16
       for (std::int64_t i = 0; i < kTile; ++i) {
@@ -186,8 +176,8 @@ void panel_of_columns(const Bf16Bits* from,
             present ? deep : 0U, from + (present ? (j + i) * from_stride + k : 0)));
       }
       transpose16(block);
-      Bf16Bits* to = panel + k * kTilePanel + 2 * j;
-      for (std::int64_t i = 0; i < pairs; ++i) store_words(to + i * 2 * kTilePanel, block[i]);
+      for (std::int64_t i = 0; i < pairs; ++i)
+        store_words(to + (k / 2 + i) * to_stride + 2 * j, block[i]);
     }
   }
 }
@@ -221,8 +211,8 @@ const TileKernels& amx_kernels() {
   static constexpr TileKernels kKernels{
       .multiply = multiply,
       .copy_rows = copy_rows,
-      .panel_of_rows = panel_of_rows,
-      .panel_of_columns = panel_of_columns,
+      .pair_rows = pair_rows,
+      .pair_columns = pair_columns,
       .transpose = transpose,
   };
   return kKernels;
