@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# with_isa.sh baseline|avx2 PROGRAM...: the programs' tests with the CPU kernels of that instruction set. Exit
+# with_isa.sh baseline|avx2|avx512 PROGRAM...: the programs' tests with the CPU kernels of that instruction set. Exit
 # status 77, skipped, where the machine lacks it.
 set -euo pipefail
 isa=$1
 shift
-if [ "$isa" != baseline ] && ! grep -qw "$isa" /proc/cpuinfo; then
+case $isa in
+avx512) flag=avx512f ;;
+*) flag=$isa ;;
+esac
+if [ "$isa" != baseline ] && ! grep -qw "$flag" /proc/cpuinfo; then
   echo "skipped: this machine has no $isa"
   exit 77
 fi

@@ -1,11 +1,10 @@
 #include "framework/backend/cpu/conv_tiles.h"
+#include "framework/backend/cpu/conv_tiles_plan.h"
 #include "framework/backend/cpu/task_buffers.h"
-#include "framework/backend/cpu/tile_picture.h"
 #include "framework/backend/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace learn::backend::cpu {
 namespace {
@@ -15,20 +14,13 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-constexpr std::int64_t kPixels = 512;       // a panel of as many gathered pixels takes 32 kB
-constexpr std::int64_t kPictureRows = 544;  // 16 rows of 32 pixels and their padding
-constexpr std::int64_t kGap = kTileDepth;   // between rows: see conv_tiles.cpp
+constexpr std::int64_t kPixels = 512;  // a panel of as many gathered pixels takes 32 kB
 constexpr std::int64_t kWantedTasks = 16;
 constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results than that cost traffic
 
 constexpr std::int64_t blocks_of(std::int64_t n, std::int64_t size) {
   return (n + size - 1) / size;
 }
-
-/// Output pixels that are summed at once; with a picture, whole rows of one image.
-struct Block {
-  std::int64_t begin, end;
-};
 
 /// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c), with dy
 /// transposed. x is either gathered in panels of columns, or taken for every tap from a copy of the
@@ -39,7 +31,7 @@ struct WeightGradient {
   std::optional<TilePicture> picture;
   const Bf16Bits* x;
   const Bf16Bits* dy;
-  std::vector<Block> blocks;
+  std::vector<ResultRange> blocks;  // of pixels that are summed at once
 
   WeightGradient(const ConvGeometry& geometry, const BFloat16* from, const BFloat16* gradient)
       : g(geometry),
@@ -49,18 +41,7 @@ struct WeightGradient {
         dy(reinterpret_cast<const Bf16Bits*>(gradient)) {
     if (g.group_c() % kTile == 0 && TilePicture::pays(rows, columns))
       picture.emplace(rows, columns);
-    if (!picture) {
-      const std::int64_t pixels = g.n * g.p * g.q;
-      for (std::int64_t i = 0; i < pixels; i += kPixels)
-        blocks.push_back({i, std::min(pixels, i + kPixels)});
-      return;
-    }
-    const std::int64_t per_image =
-        blocks_of(g.p, std::max<std::int64_t>(1, kPictureRows / picture->width));
-    for (std::int64_t n = 0; n < g.n; ++n)
-      for (std::int64_t b = 0; b < per_image; ++b)
-        blocks.push_back(
-            {(n * g.p + g.p * b / per_image) * g.q, (n * g.p + g.p * (b + 1) / per_image) * g.q});
+    blocks = cut_grid(grid(), picture, kPixels);
   }
 
   [[nodiscard]] TileGrid grid() const { return {g.n, rows, columns}; }
@@ -75,15 +56,17 @@ struct WeightGradient {
   [[nodiscard]] std::int64_t sum_stride() const { return panels() * kTilePanel; }
   [[nodiscard]] std::int64_t sums() const { return sum_rows() * sum_stride(); }
 
-  [[nodiscard]] std::int64_t picture_rows(const Block& b) const { return (b.end - b.begin) / g.q; }
+  [[nodiscard]] std::int64_t picture_rows(const ResultRange& b) const {
+    return (b.end - b.begin) / g.q;
+  }
   /// Of the summed dimension, in whole tiles.
-  [[nodiscard]] std::int64_t depth(const Block& b) const {
+  [[nodiscard]] std::int64_t depth(const ResultRange& b) const {
     const std::int64_t pixels = picture ? picture_rows(b) * picture->width : b.end - b.begin;
     return blocks_of(pixels, kTileDepth) * kTileDepth;
   }
   [[nodiscard]] std::int64_t max_depth() const {
     std::int64_t most = 0;
-    for (const Block& b : blocks) most = std::max(most, depth(b));
+    for (const ResultRange& b : blocks) most = std::max(most, depth(b));
     return most;
   }
 };
@@ -97,8 +80,8 @@ struct TransposedGradient {
   TransposedGradient(const ConvResources& on, const WeightGradient& wg)
       : memory(on.workspace,
                wg.g.options.groups * static_cast<std::int64_t>(wg.blocks.size()) * wg.sum_rows() *
-                   (wg.max_depth() + kGap) / 2),
-        stride(wg.max_depth() + kGap),
+                   (wg.max_depth() + kTileRowGap) / 2),
+        stride(wg.max_depth() + kTileRowGap),
         block(wg.sum_rows() * stride) {
     const auto blocks = static_cast<std::int64_t>(wg.blocks.size());
     on.threads.run(wg.g.options.groups * blocks, [&](std::int64_t i) {
@@ -111,7 +94,7 @@ struct TransposedGradient {
  private:
   void fill(const ConvResources& on,
             const WeightGradient& wg,
-            const Block& b,
+            const ResultRange& b,
             std::int64_t group,
             Bf16Bits* to) const {
     // With a picture there are results of no use between its rows: their gradient is zero.
@@ -155,7 +138,7 @@ struct Task {
 std::int64_t scratch_elements(const WeightGradient& wg) {
   if (!wg.picture) return 2 * kPixels * kTilePanel;
   std::int64_t pixels = 0;
-  for (const Block& b : wg.blocks)
+  for (const ResultRange& b : wg.blocks)
     pixels = std::max(pixels, wg.picture->pixels(wg.picture_rows(b), kTileDepth));
   return 3 * (pixels + 1) * wg.g.group_c();
 }
@@ -176,7 +159,7 @@ void multiply(const ConvResources& on,
 void add_gathered(const ConvResources& on,
                   const WeightGradient& wg,
                   const Task& t,
-                  const Block& b,
+                  const ResultRange& b,
                   simd::TileProduct product,
                   Bf16Bits* gathered) {
   Bf16Bits* const panel = gathered + kPixels * kTilePanel;
@@ -207,7 +190,7 @@ void add_gathered(const ConvResources& on,
 void add_picture(const ConvResources& on,
                  const WeightGradient& wg,
                  const Task& t,
-                 const Block& b,
+                 const ResultRange& b,
                  simd::TileProduct product,
                  Bf16Bits* copy) {
   const std::int64_t c = wg.g.group_c();

@@ -27,6 +27,26 @@ TilePicture::TilePicture(const TileAxis& rows, const TileAxis& columns) {
   width = columns.count + more_columns;
 }
 
+std::vector<ResultRange> cut_grid(const TileGrid& grid,
+                                  const std::optional<TilePicture>& picture,
+                                  std::int64_t gathered) {
+  std::vector<ResultRange> ranges;
+  if (!picture) {
+    for (std::int64_t i = 0; i < grid.results(); i += gathered)
+      ranges.push_back({i, std::min(grid.results(), i + gathered)});
+    return ranges;
+  }
+  const std::int64_t height = grid.rows.count;
+  const std::int64_t width = grid.columns.count;
+  const std::int64_t rows = std::max<std::int64_t>(1, kPictureResults / picture->width);
+  const std::int64_t parts = (height + rows - 1) / rows;
+  for (std::int64_t n = 0; n < grid.images; ++n)
+    for (std::int64_t part = 0; part < parts; ++part)
+      ranges.push_back({(n * height + height * part / parts) * width,
+                        (n * height + height * (part + 1) / parts) * width});
+  return ranges;
+}
+
 void copy_picture(const simd::TileKernels& kernels,
                   const TilePicture& picture,
                   const TileGrid& grid,

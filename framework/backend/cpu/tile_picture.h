@@ -1,6 +1,8 @@
 #pragma once
 #include "framework/backend/cpu/tile_gather.h"
 
+#include <optional>
+
 namespace learn::backend::cpu {
 
 /// Neighbouring rows of one picture, copied with zeros around them so that every tap of a result is
@@ -29,6 +31,18 @@ struct TilePicture {
     return (rows + more_rows) * width + more_columns + more;
   }
 };
+
+/// Results of a grid; with a picture whole rows of one image.
+struct ResultRange {
+  std::int64_t begin, end;
+};
+
+/// Cuts the results into ranges: of about kPictureResults if they are taken from a picture, else of
+/// `gathered`.
+inline constexpr std::int64_t kPictureResults = 544;  ///< 16 rows of 32 pixels and their padding
+[[nodiscard]] std::vector<ResultRange> cut_grid(const TileGrid& grid,
+                                                const std::optional<TilePicture>& picture,
+                                                std::int64_t gathered);
 
 /// Copies what the results of rows [begin, end) of picture `image` read, `channels` of every pixel
 /// from `first_channel` on, to `to` (pixels, channels). What lies beyond the last row stays as it
