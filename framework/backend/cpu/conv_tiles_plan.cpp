@@ -56,9 +56,7 @@ std::vector<TileTask> cut_into_tasks(const TileConv& conv, const std::vector<Til
   std::vector<TileTask> tasks;
   for (const TilePart& part : parts) {
     const TileGrid grid{conv.n, part.rows, part.columns};
-    const std::int64_t rows = round_up(grid.results() / kWantedTasks, 2 * kTile);
-    const std::vector<ResultRange> ranges =
-        cut_grid(grid, part.picture, std::clamp(rows, 2 * kTile, kGatheredRows));
+    const std::vector<ResultRange> ranges = cut_grid(grid, part.picture, kGatheredRows);
     const std::int64_t panels = conv.panels_per_group();
     const std::int64_t most = part.picture ? kPictureColumns : kGatheredColumns;
     const std::int64_t wanted =

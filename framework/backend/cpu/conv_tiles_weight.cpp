@@ -47,14 +47,15 @@ struct WeightGradient {
   [[nodiscard]] TileGrid grid() const { return {g.n, rows, columns}; }
   [[nodiscard]] TileSource source() const { return {x, g.c}; }
   [[nodiscard]] std::int64_t width() const { return g.r * g.s * g.group_c(); }
-  [[nodiscard]] std::int64_t panels() const { return blocks_of(width(), kTilePanel); }
-  /// What tasks divide between them beside blocks: taps of a picture, else panels.
-  [[nodiscard]] std::int64_t parts() const { return picture ? g.r * g.s : panels(); }
 
-  /// Extents of a group's sums in whole tiles.
+  /// Columns that one product yields: a tap of a picture, else a panel.
+  [[nodiscard]] std::int64_t part_width() const { return picture ? g.group_c() : kTilePanel; }
+  [[nodiscard]] std::int64_t parts() const { return blocks_of(width(), part_width()); }
+  /// The sums of a group lie as (part, k, column of the part): rows of the whole width would each
+  /// be on a page of their own.
   [[nodiscard]] std::int64_t sum_rows() const { return blocks_of(g.group_k(), kTile) * kTile; }
-  [[nodiscard]] std::int64_t sum_stride() const { return panels() * kTilePanel; }
-  [[nodiscard]] std::int64_t sums() const { return sum_rows() * sum_stride(); }
+  [[nodiscard]] std::int64_t part_sums() const { return sum_rows() * part_width(); }
+  [[nodiscard]] std::int64_t sums() const { return parts() * part_sums(); }
 
   [[nodiscard]] std::int64_t picture_rows(const ResultRange& b) const {
     return (b.end - b.begin) / g.q;
@@ -151,8 +152,9 @@ void multiply(const ConvResources& on,
   const simd::TileRun run{0, 0, depth};
   product.runs = &run;
   product.run_count = 1;
-  product.c_stride = wg.sum_stride();
+  product.c_stride = wg.part_width();
   product.rows = wg.sum_rows();
+  product.columns = wg.part_width();
   on.tiles->multiply(product);
 }
 
@@ -169,7 +171,6 @@ void add_gathered(const ConvResources& on,
   std::fill_n(gathered + pixels * kTilePanel, (depth - pixels) * kTilePanel, Bf16Bits{0});
   product.b = panel;
   product.b_stride = 2 * kTilePanel;
-  product.columns = kTilePanel;
   for (std::int64_t p = t.first; p < t.last; ++p) {
     gather_pieces(*on.tiles,
                   wg.grid(),
@@ -180,7 +181,7 @@ void add_gathered(const ConvResources& on,
                   gathered,
                   kTilePanel);
     on.tiles->pair_rows(gathered, kTilePanel, depth, kTilePanel, panel, 2 * kTilePanel);
-    product.c = t.sums + p * kTilePanel;
+    product.c = t.sums + p * wg.part_sums();
     multiply(on, wg, product, depth);
   }
 }
@@ -215,13 +216,12 @@ void add_picture(const ConvResources& on,
   on.tiles->pair_rows(copy + c, c, pixels - 1, c, odd, 2 * c);
   product.b_stride = 2 * c;
   product.b_panel = 2 * kTilePanel;
-  product.columns = c;
   for (std::int64_t tap = t.first; tap < t.last; ++tap) {
     const std::int64_t offset =
         wg.picture->offset(wg.rows.taps[static_cast<std::size_t>(tap / wg.g.s)],
                            wg.columns.taps[static_cast<std::size_t>(tap % wg.g.s)]);
     product.b = (offset % 2 == 0 ? even : odd) + offset / 2 * 2 * c;
-    product.c = t.sums + tap * c;
+    product.c = t.sums + tap * wg.part_sums();
     multiply(on, wg, product, wg.depth(b));
   }
 }
@@ -242,32 +242,37 @@ void run_task(const ConvResources& on,
   }
 }
 
-/// dw (+)= the sums of all chunks, in order.
+/// dw (+)= the sums of all chunks, in order; those of the first take up the others.
 void store_sums(const ConvResources& on,
                 const WeightGradient& wg,
-                const float* sums,
+                float* sums,
                 std::int64_t chunks,
                 BFloat16* dw,
                 GradMode mode) {
   const std::int64_t width = wg.width();
+  const std::int64_t part_width = wg.part_width();
   const std::int64_t group_k = wg.g.group_k();
-  const std::int64_t between = wg.g.options.groups * wg.sums();
+  const std::int64_t part_sums = wg.part_sums();
+  const std::int64_t group_sums = wg.sums();
+  const std::int64_t all_sums = wg.g.options.groups * group_sums;
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(width, 1));
-  simd::parallel_for(
-      on.threads,
-      wg.g.k,
-      grain,
-      [=, stride = wg.sum_stride(), per_group = wg.sums()](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < end; ++k) {
-          const float* row = sums + k / group_k * per_group + k % group_k * stride;
+  simd::parallel_for(on.threads, wg.g.k, grain, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k)
+      for (std::int64_t at = 0; at < width; at += part_width) {
+        float* row = sums + k / group_k * group_sums + at / part_width * part_sums +
+                     k % group_k * part_width;
+        BFloat16* to = dw + k * width + at;
+        const std::int64_t columns = std::min(part_width, width - at);
+        for (std::int64_t c = 1; c < chunks; ++c) {
           LEARN_VECTORIZE
-          for (std::int64_t j = 0; j < width; ++j) {
-            float sum = mode == GradMode::accumulate ? as_float(dw[k * width + j]) : 0;
-            for (std::int64_t c = 0; c < chunks; ++c) sum += row[c * between + j];
-            dw[k * width + j] = from_float<BFloat16>(sum);
-          }
+          for (std::int64_t j = 0; j < columns; ++j) row[j] += row[c * all_sums + j];
         }
-      });
+        LEARN_VECTORIZE
+        for (std::int64_t j = 0; j < columns; ++j)
+          to[j] = from_float<BFloat16>(mode == GradMode::accumulate ? as_float(to[j]) + row[j]
+                                                                    : row[j]);
+      }
+  });
 }
 
 }  // namespace
