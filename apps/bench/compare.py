@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Training speed beside PyTorch, in turns on the same machine, as a table; --json FILE keeps every run.
 
-compare.py [--device cpu]        images/s of both; PyTorch counts with the better of its two memory formats
+compare.py [--device cpu]        images/s of both, fp32 or as --precisions says; PyTorch counts with the best of its two memory
+                                 formats and, in half, of weights in half and autocast
 compare.py --device cuda         each model and precision: eager and as one graph, beside PyTorch, channels_last, eager
                                  and compiled, its weights in half as ours ("fp16") and under autocast ("fp16-amp")
 A step is forward and backward pass and SGD with momentum on one synthetic batch. Where --python has no PyTorch that
@@ -85,16 +86,19 @@ def ratio(a, b):
 
 
 def compare_on_cpu(bench, models):
-    print("| model | batch | learn, images/s | torch | ratio | forward / backward / update, ms |\n" + "| --- " * 6 + "|")
+    print("| model | batch | precision | learn, images/s | torch | ratio | forward / backward / update, ms |\n" +
+          "| --- " * 7 + "|")
     for model, batch in models:
-        ours, *theirs = bench.rounds(
-            lambda: bench.learn(model=model, batch=batch),
-            lambda: bench.pytorch(model=model, batch=batch, format="nchw"),
-            lambda: bench.pytorch(model=model, batch=batch, format="channels_last"))
-        best = max(theirs, key=lambda run: run.get("images_per_s", 0))
-        phases = " / ".join(shown(ours, f"{phase}_ms") for phase in ("forward", "backward", "update"))
-        print(f"| {model} | {batch} | {shown(ours, 'images_per_s')} | {shown(best, 'images_per_s')} | {ratio(ours, best)} | "
-              f"{phases} |", flush=True)
+        for precision in bench.options.precisions:
+            words = {"model": model, "batch": batch}
+            peers = [(p, form) for p in TORCH_PRECISIONS[precision] for form in ("nchw", "channels_last")]
+            ours, *theirs = bench.rounds(
+                lambda: bench.learn(**words, precision=precision),
+                *[lambda p=p, form=form: bench.pytorch(**words, precision=p, format=form) for p, form in peers])
+            best = max(theirs, key=lambda run: run.get("images_per_s", 0))
+            phases = " / ".join(shown(ours, f"{phase}_ms") for phase in ("forward", "backward", "update"))
+            print(f"| {model} | {batch} | {precision} | {shown(ours, 'images_per_s')} | {shown(best, 'images_per_s')} | "
+                  f"{ratio(ours, best)} | {phases} |", flush=True)
 
 
 def compare_on_cuda(bench, models):
@@ -130,7 +134,7 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--models", help="NAME:BATCH,...")
-    parser.add_argument("--precisions", type=lambda text: text.split(","), default=["fp32", "tf32", "fp16", "bf16"])
+    parser.add_argument("--precisions", type=lambda text: text.split(","), help="fp32 on the CPU, all on a GPU")
     parser.add_argument("--torch-modes", type=lambda text: text.split(","), default=["eager", "compile"])
     parser.add_argument("--tune", action="store_true", help="let cuDNN's candidates be timed, as PyTorch's always are")
     parser.add_argument("--rounds", type=int, help="3 on the CPU, 1 on a GPU")
@@ -144,6 +148,9 @@ def read_options():
     options = parser.parse_args()
     on_cpu = options.device == "cpu"
     options.models = options.models or MODELS[options.device]
+    options.precisions = options.precisions or (["fp32"] if on_cpu else list(TORCH_PRECISIONS))
+    if unknown := set(options.precisions) - set(TORCH_PRECISIONS):
+        parser.error(f"--precisions: {', '.join(sorted(unknown))}; must be of {', '.join(TORCH_PRECISIONS)}")
     options.rounds = options.rounds or (3 if on_cpu else 1)
     options.seconds = options.seconds or (5 if on_cpu else 2.5)
     options.warm_up = options.warm_up or (3 if on_cpu else 20)

@@ -38,7 +38,7 @@ class Step:
         self.sgd = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9, **fused)
         self.net = torch.compile(net) if options.mode == "compile" else net
         self.x, self.y = x, torch.arange(options.batch, device=self.device) % 10
-        self.scaler = torch.amp.GradScaler("cuda") if self.precision == "fp16-amp" else None
+        self.scaler = torch.amp.GradScaler(self.device.type) if self.precision == "fp16-amp" else None
 
     def autocast(self):
         if not self.precision.endswith("-amp"):
