@@ -26,8 +26,10 @@ std::vector<BFloat16> draw(std::int64_t n, std::uint64_t stream) {
 }
 
 std::vector<double> in_double(const std::vector<BFloat16>& v) {
-  std::vector<double> values;
-  for (const BFloat16 x : v) values.push_back(static_cast<double>(to_float(x)));
+  std::vector<double> values(v.size());
+  std::transform(v.begin(), v.end(), values.begin(), [](BFloat16 x) {
+    return static_cast<double>(to_float(x));
+  });
   return values;
 }
 

@@ -147,14 +147,14 @@ inline void transpose16(Words (&r)[16]) {
   for (int round = 0; round < 4; ++round) {
     Words merged[16];
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
+    for (std::int64_t i = 0; i < 8; ++i) {
       merged[2 * i] = __builtin_shufflevector(
           r[i], r[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
       merged[2 * i + 1] = __builtin_shufflevector(
           r[i], r[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) r[i] = merged[i];
+    for (std::int64_t i = 0; i < 16; ++i) r[i] = merged[i];
   }
 }
 
