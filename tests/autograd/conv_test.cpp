@@ -4,6 +4,7 @@
 #include "framework/backend/cpu/conv_winograd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/autograd/conv_values.h"
 #include "tests/support/gradcheck.h"
 
 #include <doctest/doctest.h>
@@ -27,24 +28,7 @@ OpCase conv_case(const ConvCase& c) {
   const ConvGeometry g = backend::conv2d_geometry(c.x, c.w, c.options);
   const Conv2dOptions options = c.options;
   OpCase op{
-      .name =
-          fmt::format("conv2d {}x{}x{}x{} * {}x{}x{}x{} stride {},{} pad {},{},{},{} groups {}{}",
-                      g.n,
-                      g.h,
-                      g.w,
-                      g.c,
-                      g.k,
-                      g.r,
-                      g.s,
-                      g.group_c(),
-                      options.stride_h,
-                      options.stride_w,
-                      options.pad_top,
-                      options.pad_bottom,
-                      options.pad_left,
-                      options.pad_right,
-                      options.groups,
-                      c.bias ? " bias" : ""),
+      .name = fmt::format("conv2d {}{}", test::text_of(g), c.bias ? " bias" : ""),
       .inputs = {{.name = "x", .shape = c.x}, {.name = "w", .shape = c.w}},
       .call =
           [options](Tape&, std::span<const Var> in) {

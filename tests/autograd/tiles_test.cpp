@@ -1,8 +1,7 @@
 #include "framework/backend/conv.h"
 #include "framework/backend/cpu/conv_tiles.h"
 #include "framework/backend/cpu/reference/conv.h"
-#include "framework/core/random.h"
-#include "tests/support/op_case.h"
+#include "tests/autograd/conv_values.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -17,12 +16,10 @@ using namespace learn::backend;
 namespace {
 
 std::vector<BFloat16> draw(std::int64_t n, std::uint64_t stream) {
-  std::vector<BFloat16> values(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Random4 r = random4(test::test_seed(), RandomPurpose::test, stream, i);
-    values[i] = to_bfloat16(2 * uniform01(r.v[0]) - 1);
-  }
-  return values;
+  const std::vector<float> values = test::draw(n, stream);
+  std::vector<BFloat16> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(), to_bfloat16);
+  return rounded;
 }
 
 std::vector<double> in_double(const std::vector<BFloat16>& v) {
@@ -69,17 +66,7 @@ Results by_tiles(const ConvGeometry& g, GradMode mode, int threads) {
 
 void check_case(const ConvGeometry& g) {
   for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
-    INFO(fmt::format("n {} {}x{} c {} k {} {}x{} stride {} groups {}, seed {}",
-                     g.n,
-                     g.h,
-                     g.w,
-                     g.c,
-                     g.k,
-                     g.r,
-                     g.s,
-                     g.options.stride_h,
-                     g.options.groups,
-                     test::test_seed()));
+    INFO(fmt::format("{}, seed {}", test::text_of(g), test::test_seed()));
     const std::vector<double> x = in_double(draw(g.x_elements(), 1));
     const std::vector<double> w = in_double(draw(g.weight_elements(), 2));
     const std::vector<double> dy = in_double(draw(g.y_elements(), 3));
@@ -108,10 +95,6 @@ void check_case(const ConvGeometry& g) {
   }
 }
 
-ConvGeometry geometry(const Shape& x, const Shape& w, const Conv2dOptions& options) {
-  return conv2d_geometry(x, w, options);
-}
-
 constexpr Conv2dOptions square(std::int64_t stride, std::int64_t pad, std::int64_t groups = 1) {
   return Conv2dOptions::symmetric(stride, pad, groups);
 }
@@ -124,48 +107,48 @@ TEST_CASE("the matrix unit agrees with the reference, whatever the geometry") {
     return;
   }
   SUBCASE("whole tiles") {
-    check_case(geometry({4, 4, 4, 32}, {64, 3, 3, 32}, square(1, 1)));
-    check_case(geometry({8, 4, 4, 64}, {32, 1, 1, 64}, square(1, 0)));
+    check_case(conv2d_geometry({4, 4, 4, 32}, {64, 3, 3, 32}, square(1, 1)));
+    check_case(conv2d_geometry({8, 4, 4, 64}, {32, 1, 1, 64}, square(1, 0)));
   }
   SUBCASE("several blocks of rows, depth, columns and pixels") {
-    check_case(geometry({3, 4, 5, 128}, {48, 3, 3, 128}, square(1, 1)));
-    check_case(geometry({3, 2, 2, 70}, {600, 1, 1, 70}, square(1, 0)));
-    check_case(geometry({3, 4, 4, 290}, {40, 3, 3, 290}, square(2, 1)));
+    check_case(conv2d_geometry({3, 4, 5, 128}, {48, 3, 3, 128}, square(1, 1)));
+    check_case(conv2d_geometry({3, 2, 2, 70}, {600, 1, 1, 70}, square(1, 0)));
+    check_case(conv2d_geometry({3, 4, 4, 290}, {40, 3, 3, 290}, square(2, 1)));
   }
   SUBCASE("wide maps, whose taps are taken from a copy of the picture") {
-    check_case(geometry({1, 20, 32, 32}, {16, 3, 3, 32}, square(1, 1)));
-    check_case(geometry({3, 5, 21, 64}, {20, 3, 3, 64}, square(1, 1)));
-    check_case(geometry({2, 40, 32, 32}, {16, 1, 1, 32}, square(1, 0)));
-    check_case(geometry({1, 5, 40, 64}, {32, 3, 5, 32}, {1, 1, 3, 0, 5, 1, 2}));
-    check_case(geometry({1, 34, 35, 32}, {40, 3, 3, 32}, square(2, 1)));
-    check_case(geometry({1, 3, 18, 48}, {24, 3, 2, 48}, square(1, 0)));
+    check_case(conv2d_geometry({1, 20, 32, 32}, {16, 3, 3, 32}, square(1, 1)));
+    check_case(conv2d_geometry({3, 5, 21, 64}, {20, 3, 3, 64}, square(1, 1)));
+    check_case(conv2d_geometry({2, 40, 32, 32}, {16, 1, 1, 32}, square(1, 0)));
+    check_case(conv2d_geometry({1, 5, 40, 64}, {32, 3, 5, 32}, {1, 1, 3, 0, 5, 1, 2}));
+    check_case(conv2d_geometry({1, 34, 35, 32}, {40, 3, 3, 32}, square(2, 1)));
+    check_case(conv2d_geometry({1, 3, 18, 48}, {24, 3, 2, 48}, square(1, 0)));
   }
   SUBCASE("tiles that are filled up") {
-    check_case(geometry({2, 9, 7, 3}, {16, 3, 3, 3}, square(1, 1)));
-    check_case(geometry({3, 5, 6, 5}, {33, 3, 3, 5}, square(1, 1)));
-    check_case(geometry({1, 5, 5, 17}, {11, 3, 3, 17}, square(1, 1)));
-    check_case(geometry({3, 1, 1, 40}, {10, 1, 1, 40}, square(1, 0)));
+    check_case(conv2d_geometry({2, 9, 7, 3}, {16, 3, 3, 3}, square(1, 1)));
+    check_case(conv2d_geometry({3, 5, 6, 5}, {33, 3, 3, 5}, square(1, 1)));
+    check_case(conv2d_geometry({1, 5, 5, 17}, {11, 3, 3, 17}, square(1, 1)));
+    check_case(conv2d_geometry({3, 1, 1, 40}, {10, 1, 1, 40}, square(1, 0)));
   }
   SUBCASE("strides, with pixels that no window reads") {
-    check_case(geometry({2, 8, 8, 16}, {24, 3, 3, 16}, square(2, 1)));
-    check_case(geometry({2, 7, 9, 8}, {16, 3, 3, 8}, square(3, 0)));
-    check_case(geometry({2, 6, 6, 20}, {16, 1, 1, 20}, square(2, 0)));
-    check_case(geometry({1, 9, 7, 8}, {9, 3, 2, 8}, {2, 3, 1, 0, 0, 1, 1}));
+    check_case(conv2d_geometry({2, 8, 8, 16}, {24, 3, 3, 16}, square(2, 1)));
+    check_case(conv2d_geometry({2, 7, 9, 8}, {16, 3, 3, 8}, square(3, 0)));
+    check_case(conv2d_geometry({2, 6, 6, 20}, {16, 1, 1, 20}, square(2, 0)));
+    check_case(conv2d_geometry({1, 9, 7, 8}, {9, 3, 2, 8}, {2, 3, 1, 0, 0, 1, 1}));
   }
   SUBCASE("padding that differs on all sides, or exceeds the window") {
-    check_case(geometry({2, 5, 4, 8}, {16, 3, 3, 8}, {1, 1, 0, 2, 1, 0, 1}));
-    check_case(geometry({1, 3, 3, 8}, {16, 2, 2, 8}, {1, 2, 3, 1, 2, 4, 1}));
+    check_case(conv2d_geometry({2, 5, 4, 8}, {16, 3, 3, 8}, {1, 1, 0, 2, 1, 0, 1}));
+    check_case(conv2d_geometry({1, 3, 3, 8}, {16, 2, 2, 8}, {1, 2, 3, 1, 2, 4, 1}));
   }
   SUBCASE("maps smaller than the window") {
-    check_case(geometry({5, 1, 1, 16}, {16, 3, 3, 16}, square(1, 1)));
-    check_case(geometry({5, 2, 2, 16}, {16, 5, 5, 16}, square(1, 2)));
+    check_case(conv2d_geometry({5, 1, 1, 16}, {16, 3, 3, 16}, square(1, 1)));
+    check_case(conv2d_geometry({5, 2, 2, 16}, {16, 5, 5, 16}, square(1, 2)));
   }
   SUBCASE("groups") {
-    check_case(geometry({2, 5, 5, 36}, {40, 3, 3, 18}, square(1, 1, 2)));
-    check_case(geometry({2, 6, 6, 15}, {27, 3, 3, 5}, square(2, 1, 3)));
+    check_case(conv2d_geometry({2, 5, 5, 36}, {40, 3, 3, 18}, square(1, 1, 2)));
+    check_case(conv2d_geometry({2, 6, 6, 15}, {27, 3, 3, 5}, square(2, 1, 3)));
   }
   SUBCASE("an empty batch") {
-    const ConvGeometry g = geometry({0, 4, 4, 16}, {16, 3, 3, 16}, square(1, 1));
+    const ConvGeometry g = conv2d_geometry({0, 4, 4, 16}, {16, 3, 3, 16}, square(1, 1));
     for (const BFloat16 value : by_tiles(g, GradMode::overwrite, 2).dw) CHECK(value.bits == 0);
   }
 }
@@ -175,7 +158,7 @@ TEST_CASE("the matrix unit passes infinities and NaN on to the results that they
     MESSAGE("this machine has no AMX, or LEARN_ISA forbids it");
     return;
   }
-  const ConvGeometry g = geometry({1, 6, 6, 16}, {16, 3, 3, 16}, square(1, 1));
+  const ConvGeometry g = conv2d_geometry({1, 6, 6, 16}, {16, 3, 3, 16}, square(1, 1));
   Context ctx(test::guarded(1));
   const cpu::ConvResources on{
       ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};

@@ -1,8 +1,7 @@
 #include "framework/backend/conv.h"
 #include "framework/backend/cpu/conv_winograd.h"
 #include "framework/backend/cpu/reference/conv.h"
-#include "framework/core/random.h"
-#include "tests/support/op_case.h"
+#include "tests/autograd/conv_values.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -13,17 +12,9 @@
 
 using namespace learn;
 using namespace learn::backend;
+using learn::test::draw;
 
 namespace {
-
-std::vector<float> draw(std::int64_t n, std::uint64_t stream) {
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Random4 r = random4(test::test_seed(), RandomPurpose::test, stream, i);
-    values[i] = 2 * uniform01(r.v[0]) - 1;
-  }
-  return values;
-}
 
 std::vector<double> in_double(const std::vector<float>& v) { return {v.begin(), v.end()}; }
 
@@ -116,14 +107,7 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
     for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
       if (kernels == nullptr) continue;
       for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
-        INFO(fmt::format("{}: n {} {}x{} c {} k {}, seed {}",
-                         kernels->name,
-                         g.n,
-                         g.h,
-                         g.w,
-                         g.c,
-                         g.k,
-                         test::test_seed()));
+        INFO(fmt::format("{}: {}, seed {}", kernels->name, test::text_of(g), test::test_seed()));
         const Errors e = errors_of(kWinograd, *kernels, g, mode);
         CHECK(e.forward < kAllowed);
         CHECK(e.data < kAllowed);

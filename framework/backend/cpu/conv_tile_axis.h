@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/core/round_up.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -22,7 +24,7 @@ struct TileAxis {
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> inside(const Tap& tap,
                                                              std::int64_t begin,
                                                              std::int64_t end) const {
-    const std::int64_t low = tap.offset >= 0 ? 0 : (-tap.offset + source_step - 1) / source_step;
+    const std::int64_t low = tap.offset >= 0 ? 0 : ceil_div(-tap.offset, source_step);
     const std::int64_t high =
         tap.offset >= source_extent ? 0 : (source_extent - 1 - tap.offset) / source_step + 1;
     return {std::max(begin, low), std::min(end, high)};
@@ -43,7 +45,7 @@ struct TileAxis {
     std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   std::vector<TileAxis> classes;
   for (std::int64_t first = 0; first < std::min(stride, in); ++first) {
-    TileAxis axis{(in - first + stride - 1) / stride, first, stride, 1, out, {}};
+    TileAxis axis{ceil_div(in - first, stride), first, stride, 1, out, {}};
     for (std::int64_t t = 0; t < window; ++t)
       if ((first + pad - t) % stride == 0) axis.taps.push_back({t, (first + pad - t) / stride});
     classes.push_back(std::move(axis));

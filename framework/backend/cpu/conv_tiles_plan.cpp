@@ -17,8 +17,6 @@ constexpr std::int64_t kGatheredColumns = 512;
 constexpr std::int64_t kPictureColumns = 256;
 constexpr std::int64_t kWantedTasks = 16;
 
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
-
 }  // namespace
 
 std::int64_t TileTask::sum_rows() const {
@@ -62,7 +60,7 @@ std::vector<TileTask> cut_into_tasks(const TileConv& conv, const std::vector<Til
     const std::int64_t wanted =
         kWantedTasks /
         std::max<std::int64_t>(1, static_cast<std::int64_t>(ranges.size()) * conv.groups);
-    const std::int64_t slices = std::clamp(wanted, (conv.to_c + most - 1) / most, panels);
+    const std::int64_t slices = std::clamp(wanted, ceil_div(conv.to_c, most), panels);
     for (std::int64_t group = 0; group < conv.groups; ++group)
       for (const auto& [begin, end] : ranges)
         for (std::int64_t s = 0; s < slices; ++s)

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/backend/cpu/tile_picture.h"
 #include "framework/core/dtype.h"
+#include "framework/core/round_up.h"
 
 #include <optional>
 
@@ -49,10 +50,8 @@ struct TileConv {
   bool accumulate;
 
   /// Channels of a tap in the summed dimension, which is interleaved in pairs.
-  [[nodiscard]] std::int64_t tap_depth() const { return from_c + from_c % 2; }
-  [[nodiscard]] std::int64_t panels_per_group() const {
-    return (to_c + simd::kTilePanel - 1) / simd::kTilePanel;
-  }
+  [[nodiscard]] std::int64_t tap_depth() const { return round_up(from_c, 2); }
+  [[nodiscard]] std::int64_t panels_per_group() const { return ceil_div(to_c, simd::kTilePanel); }
 };
 
 /// Some results of a part and some panels of a group.

@@ -2,6 +2,7 @@
 #include "framework/backend/cpu/conv_tiles_plan.h"
 #include "framework/backend/cpu/task_buffers.h"
 #include "framework/backend/cpu/vectorize.h"
+#include "framework/core/round_up.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -17,10 +18,6 @@ using simd::kTilePanel;
 constexpr std::int64_t kPixels = 512;  // a panel of as many gathered pixels takes 32 kB
 constexpr std::int64_t kWantedTasks = 16;
 constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results than that cost traffic
-
-constexpr std::int64_t blocks_of(std::int64_t n, std::int64_t size) {
-  return (n + size - 1) / size;
-}
 
 /// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c), with dy
 /// transposed. x is either gathered in panels of columns, or taken for every tap from a copy of the
@@ -50,10 +47,10 @@ struct WeightGradient {
 
   /// Columns that one product yields: a tap of a picture, else a panel.
   [[nodiscard]] std::int64_t part_width() const { return picture ? g.group_c() : kTilePanel; }
-  [[nodiscard]] std::int64_t parts() const { return blocks_of(width(), part_width()); }
+  [[nodiscard]] std::int64_t parts() const { return ceil_div(width(), part_width()); }
   /// The sums of a group lie as (part, k, column of the part): rows of the whole width would each
   /// be on a page of their own.
-  [[nodiscard]] std::int64_t sum_rows() const { return blocks_of(g.group_k(), kTile) * kTile; }
+  [[nodiscard]] std::int64_t sum_rows() const { return round_up(g.group_k(), kTile); }
   [[nodiscard]] std::int64_t part_sums() const { return sum_rows() * part_width(); }
   [[nodiscard]] std::int64_t sums() const { return parts() * part_sums(); }
 
@@ -63,7 +60,7 @@ struct WeightGradient {
   /// Of the summed dimension, in whole tiles.
   [[nodiscard]] std::int64_t depth(const ResultRange& b) const {
     const std::int64_t pixels = picture ? picture_rows(b) * picture->width : b.end - b.begin;
-    return blocks_of(pixels, kTileDepth) * kTileDepth;
+    return round_up(pixels, kTileDepth);
   }
   [[nodiscard]] std::int64_t max_depth() const {
     std::int64_t most = 0;

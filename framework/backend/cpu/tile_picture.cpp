@@ -39,7 +39,7 @@ std::vector<ResultRange> cut_grid(const TileGrid& grid,
   const std::int64_t height = grid.rows.count;
   const std::int64_t width = grid.columns.count;
   const std::int64_t rows = std::max<std::int64_t>(1, kPictureResults / picture->width);
-  const std::int64_t parts = (height + rows - 1) / rows;
+  const std::int64_t parts = ceil_div(height, rows);
   for (std::int64_t n = 0; n < grid.images; ++n)
     for (std::int64_t part = 0; part < parts; ++part)
       ranges.push_back({(n * height + height * part / parts) * width,

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/backend/cuda/launch_error.h"
 #include "framework/backend/cuda/stream.h"
+#include "framework/core/round_up.h"
 
 #include <cuda_runtime.h>
 
@@ -8,10 +9,6 @@
 #include <type_traits>
 
 namespace learn::backend::cuda {
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 /// Launches `kernel` and reports a bad launch at once, by the kernel's name. An empty grid is no
 /// launch.
