@@ -1,8 +1,9 @@
 #pragma once
 #include "framework/backend/cpu/conv_direct.h"
 
-/// The fast CPU twin of convolution: f32, f16, bf16, summed in f32. bf16 is multiplied as it is where
-/// there is a matrix unit; else halves are converted to f32 in workspace as a whole. The same bits for any number of threads.
+/// The fast CPU twin of convolution: f32, f16, bf16, summed in f32. bf16 is multiplied as it is
+/// where there is a matrix unit; else halves are converted to f32 in workspace as a whole. The same
+/// bits for any number of threads.
 namespace learn::backend::cpu {
 
 /// `bias` may be null.
