@@ -4,7 +4,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -110,7 +110,7 @@ Dataset only_classes(const Dataset& from, const std::vector<std::string>& names)
       fail<UsageError>("data set '{}' has no class '{}'; it has: {}",
                        from.name,
                        names[i],
-                       fmt::join(from.classes, ", "));
+                       join(from.classes));
     std::int64_t& label = new_label[static_cast<std::size_t>(at - from.classes.begin())];
     if (label >= 0) fail<UsageError>("class '{}' is named twice", names[i]);
     label = static_cast<std::int64_t>(i);

@@ -6,7 +6,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -110,7 +110,7 @@ class FolderReader {
         fail<DataError>("'{}' has no folder for class '{}'; it has: {}",
                         path_.string(),
                         name,
-                        fmt::join(present, ", "));
+                        join(present));
       const std::vector<fs::path> files = image_files(path_ / name);
       if (files.empty())
         fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
@@ -160,7 +160,7 @@ class FolderReader {
       bad.resize(kListed);
       bad.push_back(fmt::format("\n  and {} more", count - kListed));
     }
-    const std::string list = fmt::format("{}", fmt::join(bad, ""));
+    const std::string list = join(bad, "");
     const double share = static_cast<double>(count) / static_cast<double>(files_.size());
     if (share > options_.max_bad)
       fail<DataError>(

@@ -6,7 +6,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -40,7 +40,7 @@ std::string list(const std::vector<fs::path>& places) {
   std::transform(places.begin(), places.end(), std::back_inserter(texts), [](const fs::path& p) {
     return p.string();
   });
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return join(texts);
 }
 
 fs::path require(const DataOptions& options, const CifarArchive& archive, const char* file) {

@@ -2,8 +2,7 @@
 
 #include "framework/nn/layers.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -46,7 +45,7 @@ Darknet::Darknet(const nn::Scope& scope, const DarknetOptions& options)
   check<UsageError>(
       !options.blocks.empty() && positive && options.width >= 1 && options.classes >= 1,
       "Darknet: blocks [{}], width {} and {} classes must be at least 1",
-      fmt::join(options.blocks, ","),
+      join(options.blocks),
       options.width,
       options.classes);
   std::int64_t width = options.width;
@@ -62,7 +61,7 @@ Darknet::Darknet(const nn::Scope& scope, const DarknetOptions& options)
 }
 
 std::string Darknet::describe() const {
-  return fmt::format("Darknet([{}], width {})", fmt::join(options_.blocks, ","), options_.width);
+  return fmt::format("Darknet([{}], width {})", join(options_.blocks), options_.width);
 }
 
 }  // namespace learn::models

@@ -2,8 +2,7 @@
 
 #include "framework/autograd/ops/elementwise.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <optional>
 
@@ -122,7 +121,7 @@ const ResNetOptions& checked(const ResNetOptions& o) {
   check<UsageError>(
       positive,
       "ResNet: blocks [{}], width {}, {} channels and {} classes must all be at least 1",
-      fmt::join(o.blocks, ","),
+      join(o.blocks),
       o.width,
       o.channels,
       o.classes);
@@ -151,7 +150,7 @@ Var ResNet::forward(const Var& x) {
 std::string ResNet::describe() const {
   return fmt::format("ResNet({} [{}], width {})",
                      options_.block == ResNetBlock::basic ? "basic" : "bottleneck",
-                     fmt::join(options_.blocks, ","),
+                     join(options_.blocks),
                      options_.width);
 }
 

@@ -226,12 +226,10 @@ void Experiment::fit_scheduled() {
 
 Metadata Experiment::metadata(const std::string& config) const {
   const data::Dataset& train = data_.train;
-  std::string classes;
-  for (const std::string& name : train.classes) classes += (classes.empty() ? "" : "\n") + name;
   return {{"learn.version", LEARN_VERSION},
           {"learn.config", config},
           {"learn.model", options_.model},
-          {"learn.classes", classes},
+          {"learn.classes", join(train.classes, "\n")},
           {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
           {"learn.normalization", to_text(normalization_)},
           {"learn.dataset", train.name},

@@ -145,9 +145,7 @@ Option& OptionTable::choice(const std::string& name,
                             std::string& field,
                             std::vector<std::string> known,
                             std::string help) {
-  std::string value;
-  for (const std::string& one : known) value += (value.empty() ? "" : "|") + one;
-  Option& option = text(name, field, std::move(value), std::move(help));
+  Option& option = text(name, field, join(known, "|"), std::move(help));
   option.set = [&field, name, known = std::move(known)](const std::string& text) {
     require_known(name, text, known);
     field = text;

@@ -47,9 +47,8 @@ void require_known(std::string_view kind,
                    std::string_view given,
                    const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), given) != known.end()) return;
-  std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-  fail<UsageError>("unknown {} '{}'{} (known: {})", kind, given, did_you_mean(given, known), list);
+  fail<UsageError>(
+      "unknown {} '{}'{} (known: {})", kind, given, did_you_mean(given, known), join(known));
 }
 
 }  // namespace learn::cli

@@ -16,12 +16,6 @@
 namespace learn::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 /// Makes an option refuse names that a registry does not know.
 template <class Value>
 void known_from(Option& option, std::string& field, const Registry<Value>& registry) {
@@ -34,7 +28,7 @@ void known_from(Option& option, std::string& field, const Registry<Value>& regis
 void add_data_options(OptionTable& t, TrainOptions& o) {
   t.group("Data");
   std::vector<std::string> sets = data::datasets().names();
-  Option& data = t.text("data", o.data, "NAME|DIR", joined(sets) + ", or a folder of images");
+  Option& data = t.text("data", o.data, "NAME|DIR", join(sets) + ", or a folder of images");
   data.set = [&o, sets](const std::string& text) {
     const bool folder = text.find('/') != std::string::npos || std::filesystem::is_directory(text);
     if (!folder) require_known("data set", text, sets);
@@ -121,7 +115,7 @@ void add_schedule_options(OptionTable& t, TrainOptions& o) {
          "SHARE",
          "share of the training in which the rate rises; else 0.25 with one-cycle, 0");
   Option& optimizer =
-      t.text("optimizer", o.optimizer, joined(optim::optimizers().names()), "update rule");
+      t.text("optimizer", o.optimizer, join(optim::optimizers().names()), "update rule");
   known_from(optimizer, o.optimizer, optim::optimizers());
   t.real("momentum",
          o.momentum,

@@ -13,13 +13,26 @@ std::string detail::located(SourceLocation at, fmt::string_view text, fmt::forma
   return fmt::format("{}:{}: {}", file, at.line, fmt::vformat(text, args));
 }
 
-std::string to_string(const Shape& shape) {
-  std::string text = "(";
-  for (const std::int64_t d : shape) {
-    if (text.size() > 1) text += ',';
-    text += std::to_string(d);
+std::string join(std::span<const std::string> words, std::string_view between) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (&word != words.data()) text += between;
+    text += word;
   }
-  return text + ")";
+  return text;
+}
+
+std::string join(std::span<const std::int64_t> numbers, std::string_view between) {
+  std::string text;
+  for (const std::int64_t& number : numbers) {
+    if (&number != numbers.data()) text += between;
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+std::string to_string(const Shape& shape) {
+  return "(" + join(std::span(shape.begin(), shape.end())) + ")";
 }
 
 std::string to_string(Device device) {

@@ -5,7 +5,10 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace learn {
 
@@ -13,6 +16,11 @@ namespace learn {
 [[nodiscard]] std::string to_string(const Shape& shape);
 /// "cpu" or "cuda:0".
 [[nodiscard]] std::string to_string(Device device);
+
+/// The words with `between` in between. `fmt::join` would compile fmt's engine into the object.
+[[nodiscard]] std::string join(std::span<const std::string> words, std::string_view between = ", ");
+[[nodiscard]] std::string join(std::span<const std::int64_t> numbers,
+                               std::string_view between = ",");
 
 }  // namespace learn
 

@@ -33,9 +33,7 @@ class Registry {
   [[nodiscard]] const Entry& at(std::string_view name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;
-    std::string known;
-    for (const auto& [key, entry] : entries_) known += (known.empty() ? "" : ", ") + key;
-    fail<UsageError>("unknown {} '{}'; known: {}", kind_, name, known);
+    fail<UsageError>("unknown {} '{}'; known: {}", kind_, name, join(names()));
   }
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const& {
     return entries_;
