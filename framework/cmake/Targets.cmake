@@ -23,7 +23,7 @@ function(learn_settings target)
 endfunction()
 
 # Small files spend most of their time in the standard library's headers, which are precompiled therefore: once
-# for the libraries (in learn_tensor) and once, with doctest, for the tests (in learn_test_main). Not where
+# for the libraries (in learn_tensor) and once, with doctest, for the tests (in learn_doctest). Not where
 # ccache is at work, which serves no compilation that uses them, and not in the presets dev, tsan and tidy: an
 # #include that is missing is found there.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>

@@ -5,6 +5,9 @@
 
 namespace learn::nn {
 
+ParamStore::ParamStore() = default;
+ParamStore::~ParamStore() = default;
+
 Param ParamStore::declare(std::string name, const Shape& shape, ParamRole role, Init init) {
   check<Error>(!materialized(),
                "parameter '{}' was declared after ParamStore::materialize: build the whole model "

@@ -77,8 +77,9 @@ class ParamStore {
   static constexpr std::int64_t kAlign =
       16;  ///< 64 bytes of f32, 32 of halves: full vectors, no tails
 
-  ParamStore() = default;
-  ~ParamStore() = default;
+  // Out of line: a large class, made and destroyed in many files.
+  ParamStore();
+  ~ParamStore();
   ParamStore(const ParamStore&) = delete;
   ParamStore& operator=(const ParamStore&) = delete;
 

@@ -5,6 +5,7 @@
 #include "framework/nn/layers.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"
 #include "tests/support/memory_state.h"

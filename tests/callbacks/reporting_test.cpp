@@ -8,6 +8,7 @@
 #include "callbacks/recorder.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
+#include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT
 #include "framework/backend/device_choice.h"
 
 #include <cuda_runtime_api.h>

@@ -2,6 +2,7 @@
 
 #include "framework/backend/loss_scale.h"
 #include "framework/learner/param_scheduler.h"
+#include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"
 

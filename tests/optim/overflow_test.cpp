@@ -4,6 +4,7 @@
 #include "framework/optim/rmsprop.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
 #include "tests/optim/small_net.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,5 @@
 #pragma once
-#include "framework/backend/cast.h"
-#include "framework/core/random.h"
 #include "framework/nn/param_store.h"
-#include "framework/tensor/factory.h"
 
 #include <cstdint>
 
@@ -10,47 +7,12 @@ namespace learn::test {
 
 /// Four modules with weights, biases, norms and running statistics, of odd sizes; `large` is big
 /// enough for several chunks.
-inline void declare_small_net(nn::ParamStore& store, bool large = false) {
-  const nn::Init init = [](Tensor& values, std::uint64_t seed, std::uint64_t stream) {
-    for (std::int64_t i = 0; i < values.elements(); ++i) {
-      const auto word =
-          random4(seed, RandomPurpose::init, stream, static_cast<std::uint64_t>(i)).v[0];
-      set(values, i, static_cast<double>(uniform01(word)) - 0.5);
-    }
-  };
-  const std::int64_t wide = large ? 7001 : 11;
-  for (const char* name : {"a", "b", "c"}) {
-    store.mark_module(name);
-    const std::string prefix = std::string(name) + ".";
-    store.declare(prefix + "weight", {wide, 3}, nn::ParamRole::weight, init);
-    store.declare(prefix + "bias", {3}, nn::ParamRole::bias, init);
-    store.mark_module(prefix + "bn");
-    store.declare(prefix + "bn.weight", {19}, nn::ParamRole::norm_weight, init);
-    store.declare(prefix + "bn.bias", {19}, nn::ParamRole::norm_bias, init);
-    store.declare_buffer(prefix + "bn.running_mean", {19}, 0);
-  }
-  store.mark_module("d");
-  store.declare("d.weight", {5, 7}, nn::ParamRole::weight, init);
-}
+void declare_small_net(nn::ParamStore& store, bool large = false);
 
 /// Writes a gradient to every parameter, times `scale`, where the model would write it.
-inline void random_gradients(nn::ParamStore& store, std::int64_t step, double scale = 1) {
-  for (std::int64_t i = 0; i < store.size(); ++i) {
-    Tensor grad = store.slot(i).grad;
-    for (std::int64_t k = 0; k < grad.elements(); ++k) {
-      const auto word = random4(77,
-                                RandomPurpose::test,
-                                static_cast<std::uint64_t>(1000 * step + i),
-                                static_cast<std::uint64_t>(k))
-                            .v[0];
-      set(grad, k, scale * (static_cast<double>(uniform01(word)) - 0.5));
-    }
-  }
-}
+void random_gradients(nn::ParamStore& store, std::int64_t step, double scale = 1);
 
 /// A copy of the present values.
-inline Tensor snapshot(nn::ParamStore& store, const Tensor& flat) {
-  return backend::to_host(store.context(), flat);
-}
+[[nodiscard]] Tensor snapshot(nn::ParamStore& store, const Tensor& flat);
 
 }  // namespace learn::test

@@ -2,8 +2,9 @@
 #include "tests/cuda/fake/ops.h"
 #include "tests/cuda/fake/rounding.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
+#include <utility>
 
 namespace fakecuda {
 namespace {
@@ -18,67 +19,73 @@ T identity(T x) {
   return x;
 }
 
-// The u-forms of floats are true for NaN; lo, ls, hi, hs are the unsigned names of lt, le, gt, ge.
-constexpr std::array<std::string_view, 18> kComparisons{"eq",
-                                                        "ne",
-                                                        "lt",
-                                                        "le",
-                                                        "gt",
-                                                        "ge",
-                                                        "equ",
-                                                        "neu",
-                                                        "ltu",
-                                                        "leu",
-                                                        "gtu",
-                                                        "geu",
-                                                        "num",
-                                                        "nan",
-                                                        "lo",
-                                                        "ls",
-                                                        "hi",
-                                                        "hs"};
+/// What is computed lane by lane; every comparison is one of these, of the operands as they are or
+/// swapped, and as it comes out or inverted.
+enum Relation { kEqual, kEqualOrNan, kLess, kLessOrEqual, kNan };
 
-template <int comparison, class T>
-bool compare(T a, T b) {
-  if constexpr (comparison >= 14) return compare<comparison - 12>(a, b);
-  const bool nan = is_nan(a) || is_nan(b);
-  constexpr int kBase = comparison % 6;
-  if constexpr (comparison == 12) return !nan;
-  if constexpr (comparison == 13) return nan;
-  if (nan) return comparison >= 6;
-  switch (kBase) {
-    case 0:
+struct Comparison {
+  std::string_view name;
+  Relation relation;
+  bool swapped = false;
+  bool inverted = false;
+};
+
+// The u-forms of floats are true for NaN; lo, ls, hi, hs are the unsigned names of lt, le, gt, ge.
+constexpr std::array<Comparison, 18> kComparisons{{{"eq", kEqual},
+                                                   {"ne", kEqualOrNan, false, true},
+                                                   {"lt", kLess},
+                                                   {"le", kLessOrEqual},
+                                                   {"gt", kLess, true},
+                                                   {"ge", kLessOrEqual, true},
+                                                   {"equ", kEqualOrNan},
+                                                   {"neu", kEqual, false, true},
+                                                   {"ltu", kLessOrEqual, true, true},
+                                                   {"leu", kLess, true, true},
+                                                   {"gtu", kLessOrEqual, false, true},
+                                                   {"geu", kLess, false, true},
+                                                   {"num", kNan, false, true},
+                                                   {"nan", kNan},
+                                                   {"lo", kLess},
+                                                   {"ls", kLessOrEqual},
+                                                   {"hi", kLess, true},
+                                                   {"hs", kLessOrEqual, true}}};
+
+template <Relation relation, class T>
+bool holds(T a, T b) {
+  switch (relation) {
+    case kEqual:
       return a == b;
-    case 1:
-      return a != b;
-    case 2:
+    case kEqualOrNan:
+      return a == b || is_nan(a) || is_nan(b);
+    case kLess:
       return a < b;
-    case 3:
+    case kLessOrEqual:
       return a <= b;
-    case 4:
-      return a > b;
-    default:
-      return a >= b;
+    case kNan:
+      return is_nan(a) || is_nan(b);
   }
 }
 
-/// Instruction::mode of setp: how the comparison is joined with a third predicate.
-enum Join { kNone, kAnd, kOr, kXor };
+/// Instruction::mode of setp: how the comparison is joined with a third predicate, and whether it
+/// is inverted before.
+enum Mode { kNone, kAnd, kOr, kXor, kJoinMask = 3, kInverted = 4 };
 
-template <int comparison, class Stored, auto load>
+template <Relation relation, class Stored, auto load>
 void set_predicate(Warp& warp, const Instruction& instruction, std::uint32_t lanes) {
   const Stored* const a = warp.in<Stored>(instruction, 0);
   const Stored* const b = warp.in<Stored>(instruction, 1);
   std::uint32_t result = 0;
   for_lanes(lanes, [&](int lane) {
-    result |= static_cast<std::uint32_t>(compare<comparison>(load(a[lane]), load(b[lane]))) << lane;
+    result |= static_cast<std::uint32_t>(holds<relation>(load(a[lane]), load(b[lane]))) << lane;
   });
+  if ((instruction.mode & kInverted) != 0) result = ~result;
   std::uint32_t complement = ~result;
-  if (instruction.mode != kNone) {
+  const int mode = instruction.mode & kJoinMask;
+  if (mode != kNone) {
     std::uint32_t third = warp.predicate(instruction.in[2]);
     if (instruction.negated) third = ~third;
     const auto join = [&](std::uint32_t x) {
-      return instruction.mode == kAnd ? x & third : instruction.mode == kOr ? x | third : x ^ third;
+      return mode == kAnd ? x & third : mode == kOr ? x | third : x ^ third;
     };
     result = join(result);
     complement = join(complement);
@@ -91,49 +98,56 @@ void set_predicate(Warp& warp, const Instruction& instruction, std::uint32_t lan
   if (instruction.outs > 1) store(1, complement);
 }
 
-template <class Stored, auto load, int... comparisons>
-Handler pick(int comparison, std::integer_sequence<int, comparisons...>) {
-  static constexpr Handler kHandlers[] = {set_predicate<comparisons, Stored, load>...};
-  return kHandlers[comparison];
-}
 template <class Stored, auto load>
-Handler pick(int comparison) {
-  return pick<Stored, load>(comparison, std::make_integer_sequence<int, 18>{});
+Handler pick(Relation relation) {
+  switch (relation) {
+    case kEqual:
+      return set_predicate<kEqual, Stored, load>;
+    case kEqualOrNan:
+      return set_predicate<kEqualOrNan, Stored, load>;
+    case kLess:
+      return set_predicate<kLess, Stored, load>;
+    case kLessOrEqual:
+      return set_predicate<kLessOrEqual, Stored, load>;
+    default:
+      return set_predicate<kNan, Stored, load>;
+  }
 }
 
 float load_f16(std::uint16_t x) { return f16_to_float(x); }
 float load_bf16(std::uint16_t x) { return bf16_to_float(x); }
 float load_flushed(float x) { return flush(x); }
 
-Handler set_predicate_handler(Type type, int comparison, bool flushed) {
+Handler set_predicate_handler(Type type, Relation relation, bool flushed) {
   if (type == Type::f32)
-    return flushed ? pick<float, load_flushed>(comparison)
-                   : pick<float, identity<float>>(comparison);
+    return flushed ? pick<float, load_flushed>(relation) : pick<float, identity<float>>(relation);
   if (flushed) return nullptr;
-  if (type == Type::f64) return pick<double, identity<double>>(comparison);
-  if (type == Type::f16) return pick<std::uint16_t, load_f16>(comparison);
-  if (type == Type::bf16) return pick<std::uint16_t, load_bf16>(comparison);
-  return for_integer(type, [&]<class T>() -> Handler { return pick<T, identity<T>>(comparison); });
+  if (type == Type::f64) return pick<double, identity<double>>(relation);
+  if (type == Type::f16) return pick<std::uint16_t, load_f16>(relation);
+  if (type == Type::bf16) return pick<std::uint16_t, load_bf16>(relation);
+  return for_integer(type, [&]<class T>() -> Handler { return pick<T, identity<T>>(relation); });
 }
 
 Handler decode_setp(Decoding& d) {
   if (d.types() != 1) return nullptr;
-  int comparison = -1;
-  for (std::size_t i = 0; i < kComparisons.size(); ++i)
-    if (d.take(kComparisons[i])) comparison = static_cast<int>(i);
-  if (comparison < 0) return nullptr;
+  const auto* const comparison = std::find_if(kComparisons.begin(),
+                                              kComparisons.end(),
+                                              [&](const Comparison& c) { return d.take(c.name); });
+  if (comparison == kComparisons.end()) return nullptr;
   const bool flushed = d.take("ftz");
-  d.result.mode = d.take("and") ? kAnd : d.take("or") ? kOr : d.take("xor") ? kXor : kNone;
+  const int join = d.take("and") ? kAnd : d.take("or") ? kOr : d.take("xor") ? kXor : kNone;
+  d.result.mode = join | (comparison->inverted ? kInverted : 0);
   std::size_t at = 0;
   d.out_predicate(at++);
   if (d.has_two_destinations()) d.out_predicate(at++);
-  const std::size_t sources = d.result.mode == kNone ? 2 : 3;
+  const std::size_t sources = join == kNone ? 2 : 3;
   if (d.operands() != at + sources) return nullptr;
   const int bytes = bytes_of(d.type());
   d.in(at++, bytes);
   d.in(at++, bytes);
-  if (d.result.mode != kNone) d.in_predicate(at);
-  return set_predicate_handler(d.type(), comparison, flushed);
+  if (comparison->swapped) std::swap(d.result.in[0], d.result.in[1]);
+  if (join != kNone) d.in_predicate(at);
+  return set_predicate_handler(d.type(), comparison->relation, flushed);
 }
 
 template <class T>
