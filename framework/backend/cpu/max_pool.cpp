@@ -52,9 +52,9 @@ void window_maximum(
 }
 
 /// A whole window of 2x2, the usual one: everything stays in registers.
-template <class T, class Winner>
+template <class T>
 void window_maximum_2x2(
-    const T* upper, const T* lower, std::int64_t channels, T* y, Winner* winner) {
+    const T* upper, const T* lower, std::int64_t channels, T* y, std::uint8_t* winner) {
   LEARN_VECTORIZE
   for (std::int64_t j = 0; j < channels; ++j) {
     float best = as_float(upper[j]);
@@ -63,7 +63,7 @@ void window_maximum_2x2(
     offer(as_float(lower[j]), 2, best, place);
     offer(as_float(lower[channels + j]), 3, best, place);
     y[j] = from_float<T>(best);
-    winner[j] = static_cast<Winner>(place);
+    winner[j] = static_cast<std::uint8_t>(place);
   }
 }
 
@@ -78,10 +78,12 @@ void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y, Winner
     const std::int64_t left = q * g.options.stride_w - g.options.pad_w + columns.begin;
     const T* corner = x + (top * g.w + left) * g.c;
     const std::int64_t out = (np * g.q + q) * g.c;
-    if (square && rows.size() == 2 && columns.size() == 2)
-      window_maximum_2x2(corner, corner + g.w * g.c, g.c, y + out, winner + out);
-    else
-      window_maximum(g, corner, rows, columns, y + out, winner + out);
+    if constexpr (sizeof(Winner) == 1)  // wide windows have wider winners
+      if (square && rows.size() == 2 && columns.size() == 2) {
+        window_maximum_2x2(corner, corner + g.w * g.c, g.c, y + out, winner + out);
+        continue;
+      }
+    window_maximum(g, corner, rows, columns, y + out, winner + out);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "framework/backend/cuda/batch_norm.h"
 #include "framework/backend/cuda/batch_norm_channels.cuh"
 #include "framework/backend/cuda/columns.cuh"
+#include "framework/backend/cuda/with_activation.cuh"
 #include "framework/core/dtype.h"
 
 namespace learn::backend::cuda {
@@ -41,7 +42,7 @@ __global__ void apply_kernel(Columns c, BatchNormApplyArgs<T> args, Act act) {
 template <class T>
 void batch_norm_apply(Stream stream, const BatchNormApplyArgs<T>& args) {
   if (args.rows == 0) return;
-  with_fused_activation(args.activation, [&]<class Act>(Act act) {
+  with_activation(args.activation, [&]<class Act>(Act act) {
     with_pack<device::kPack<T>>(
         {args.channels},
         [&]<int count>() {

@@ -3,6 +3,7 @@
 #include "framework/backend/cuda/columns.cuh"
 #include "framework/backend/cuda/device/elementwise.cuh"
 #include "framework/backend/cuda/device/warp.cuh"
+#include "framework/backend/cuda/with_activation.cuh"
 #include "framework/core/dtype.h"
 
 namespace learn::backend::cuda {
@@ -183,7 +184,7 @@ void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
 
 template <class T>
 void batch_norm_backward(Stream stream, const BatchNormBackwardArgs<T>& args) {
-  with_fused_activation(args.activation, [&]<class Act>(Act act) {
+  with_activation(args.activation, [&]<class Act>(Act act) {
     with_pack<device::kPack<T>>(
         {args.channels},
         [&]<int count>() {

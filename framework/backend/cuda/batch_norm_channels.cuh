@@ -1,7 +1,5 @@
 #pragma once
-#include "framework/backend/activation_kind.h"
 #include "framework/backend/cuda/device/convert.cuh"
-#include "framework/backend/cuda/device/math.cuh"
 
 #include <cstdint>
 
@@ -32,23 +30,5 @@ struct BatchNormChannels {
     return (x - mean[k]) * scale[k] + bias[k];
   }
 };
-
-/// Calls `f(act)` with one of three functions: identity, relu and leaky relu share one, which
-/// spares every kernel here two copies of itself.
-template <class F>
-void with_fused_activation(const ActivationKind& kind, F&& f) {
-  switch (kind.name) {
-    case ActivationKind::Name::identity:
-      return f(device::Bent{1.0F, false});
-    case ActivationKind::Name::relu:
-      return f(device::Bent{0.0F, true});
-    case ActivationKind::Name::leaky_relu:
-      return f(device::Bent{kind.slope, false});
-    case ActivationKind::Name::gelu:
-      return f(device::Gelu{});
-    case ActivationKind::Name::silu:
-      return f(device::Silu{});
-  }
-}
 
 }  // namespace learn::backend::cuda

@@ -4,15 +4,6 @@ namespace learn::backend::cuda::device {
 
 /// Activation functions as value and slope in f32. NaN stays NaN; at a kink the slope is the
 /// negative side's, as PyTorch.
-struct Relu {
-  __device__ float value(float x) const { return x < 0.0F ? 0.0F : x; }
-  __device__ float slope(float x) const { return x > 0.0F ? 1.0F : 0.0F; }
-};
-struct LeakyRelu {
-  float negative;
-  __device__ float value(float x) const { return x > 0.0F ? x : x * negative; }
-  __device__ float slope(float x) const { return x > 0.0F ? 1.0F : negative; }
-};
 struct Gelu {
   __device__ float value(float x) const { return 0.5F * x * (1.0F + erff(x * 0.70710678F)); }
   __device__ float slope(float x) const {
@@ -25,10 +16,6 @@ struct Silu {
     const float s = 1.0F / (1.0F + expf(-x));
     return s * (1.0F + x * (1.0F - s));
   }
-};
-struct Identity {
-  __device__ float value(float x) const { return x; }
-  __device__ float slope(float) const { return 1.0F; }
 };
 
 /// Two straight lines that meet at 0: identity, relu and leaky relu by their parameters.
