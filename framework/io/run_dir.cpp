@@ -20,6 +20,7 @@ namespace learn {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr int kMaxRuns = 100000;
 
@@ -61,17 +62,15 @@ void point_latest(const fs::path& root, const fs::path& run) {
 }
 
 /// JSON has no infinity and no NaN: null.
-nlohmann::ordered_json number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-nlohmann::ordered_json to_json(const RunRecord& record) {
-  nlohmann::ordered_json best = nullptr;
+Json to_json(const RunRecord& record) {
+  Json best = nullptr;
   if (record.best)
     best = {{"metric", record.best->metric},
             {"value", number(record.best->value)},
             {"epoch", record.best->epoch}};
-  nlohmann::ordered_json results = nlohmann::ordered_json::object();
+  Json results = Json::object();
   for (const auto& [name, value] : record.results) results[name] = number(value);
   return {{"status", record.status},
           {"exit_code", record.exit_code},
@@ -137,7 +136,7 @@ RunDir RunDir::open(const fs::path& path) {
 std::string RunDir::started() const {
   const fs::path file = path_ / "run.json";
   if (!fs::exists(file)) return {};
-  const auto json = nlohmann::json::parse(read_text_file(file), nullptr, false);
+  const auto json = Json::parse(read_text_file(file), nullptr, false);
   const bool says = json.is_object() && json.contains("started") && json["started"].is_string();
   return says ? json["started"].get<std::string>() : std::string();
 }
@@ -159,8 +158,7 @@ RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_
 
 void RunDir::write(const RunRecord& record) const {
   // Arguments may be anything the shell passed; what is not UTF-8 is replaced, not an error.
-  const std::string text =
-      to_json(record).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const std::string text = to_json(record).dump(2, ' ', false, Json::error_handler_t::replace);
   write_file_atomically(path_ / "run.json", text + '\n');
 }
 

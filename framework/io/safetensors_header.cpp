@@ -13,7 +13,7 @@
 namespace learn::detail {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxTensors = 1'000'000;
 constexpr std::size_t kMaxName = 4096;
@@ -240,7 +240,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json,
 
 std::string write_safetensors_header(const std::vector<TensorEntry>& tensors,
                                      const Metadata& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   for (const TensorEntry& entry : tensors)
     header[entry.name] = {
@@ -249,7 +249,7 @@ std::string write_safetensors_header(const std::vector<TensorEntry>& tensors,
         {"data_offsets", {entry.begin, entry.end}}};
   try {
     return header.dump();
-  } catch (const nlohmann::json::exception& e) {
+  } catch (const Json::exception& e) {
     fail<UsageError>("safetensors: a name or a metadata text is not UTF-8: {}", e.what());
   }
 }
