@@ -23,7 +23,7 @@ function(learn_settings target)
 endfunction()
 
 # Small files spend most of their time in the standard library's headers, which are precompiled therefore: once
-# for the libraries (in learn_tensor) and once, with doctest, for the tests (in learn_doctest). Not where
+# for libraries and programs (in learn_tensor) and once, with doctest, for the tests (in learn_doctest). Not where
 # ccache is at work, which serves no compilation that uses them, and not in the presets dev, tsan and tidy: an
 # #include that is missing is found there.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
@@ -44,4 +44,13 @@ function(learn_library name)
   elseif(TARGET learn_tensor)
     target_precompile_headers(${name} REUSE_FROM learn_tensor)
   endif()
+endfunction()
+
+# learn_program(name SOURCES a.cpp ... DEPENDS other ...): an executable.
+function(learn_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  learn_settings(${name})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS})
+  target_precompile_headers(${name} REUSE_FROM learn_tensor)
 endfunction()
