@@ -97,9 +97,9 @@ TEST_CASE("the record is valid JSON whatever it holds, and is replaced as a whol
   record.status = "finished";
   dir.write(record);
   const auto json = nlohmann::json::parse(read_text_file(dir.path() / "run.json"));
-  CHECK(json["status"] == "finished");
-  CHECK(json["dataset"]["synthetic"] == true);
-  CHECK(json["best"]["value"] == 0.875);
+  CHECK(json["status"].get<std::string>() == "finished");
+  CHECK(json["dataset"]["synthetic"].get<bool>());
+  CHECK(json["best"]["value"].get<double>() == 0.875);
   CHECK(json["results"]["valid_loss"].is_null());
   CHECK(json["argv"].size() == 4);
   CHECK(utc_now().size() == 20);
