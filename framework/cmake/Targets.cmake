@@ -22,10 +22,17 @@ function(learn_settings target)
   endif()
 endfunction()
 
-# Small files spend most of their time in the standard library's headers, which are precompiled therefore: once
-# for libraries and programs (in learn_tensor) and once, with doctest, for the tests (in learn_doctest). Not where
-# ccache is at work, which serves no compilation that uses them, and not in the presets dev, tsan and tidy: an
-# #include that is missing is found there.
+# GNU ld takes twice as long over programs of 60 MB: most of it is kernels, for five architectures.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=gold LEARN_HAVE_GOLD)
+if(LEARN_HAVE_GOLD AND NOT LEARN_SANITIZE)
+  add_link_options(-fuse-ld=gold)
+endif()
+
+# Small files spend most of their time in headers, which are precompiled therefore: those of the standard library
+# for the lower rooms (in learn_tensor), the modules' too from there on up (in learn_nn), doctest and the
+# learner's for the tests (in learn_doctest). Not where ccache is at work, which serves no compilation that uses
+# them, and not in the presets dev, tsan and tidy: an #include that is missing is found there.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
                               <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>
                               <fmt/core.h>)
@@ -41,6 +48,10 @@ function(learn_library name)
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
   if(name STREQUAL "learn_tensor")
     target_precompile_headers(${name} PRIVATE ${LEARN_PRECOMPILED_HEADERS})
+  elseif(name STREQUAL "learn_nn")
+    target_precompile_headers(${name} PRIVATE ${LEARN_PRECOMPILED_HEADERS} ${PROJECT_SOURCE_DIR}/framework/nn/module.h)
+  elseif(TARGET learn_nn)
+    target_precompile_headers(${name} REUSE_FROM learn_nn)
   elseif(TARGET learn_tensor)
     target_precompile_headers(${name} REUSE_FROM learn_tensor)
   endif()
@@ -52,5 +63,5 @@ function(learn_program name)
   add_executable(${name} ${arg_SOURCES})
   learn_settings(${name})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS})
-  target_precompile_headers(${name} REUSE_FROM learn_tensor)
+  target_precompile_headers(${name} REUSE_FROM learn_nn)
 endfunction()
