@@ -107,10 +107,8 @@ Dataset only_classes(const Dataset& from, const std::vector<std::string>& names)
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = std::find(from.classes.begin(), from.classes.end(), names[i]);
     if (at == from.classes.end())
-      fail<UsageError>("data set '{}' has no class '{}'; it has: {}",
-                       from.name,
-                       names[i],
-                       join(from.classes));
+      fail<UsageError>(
+          "data set '{}' has no class '{}'; it has: {}", from.name, names[i], join(from.classes));
     std::int64_t& label = new_label[static_cast<std::size_t>(at - from.classes.begin())];
     if (label >= 0) fail<UsageError>("class '{}' is named twice", names[i]);
     label = static_cast<std::int64_t>(i);

@@ -107,10 +107,8 @@ class FolderReader {
       if (std::count(out_.classes.begin(), out_.classes.end(), name) > 1)
         fail<UsageError>("class '{}' is named twice", name);
       if (!std::binary_search(present.begin(), present.end(), name))
-        fail<DataError>("'{}' has no folder for class '{}'; it has: {}",
-                        path_.string(),
-                        name,
-                        join(present));
+        fail<DataError>(
+            "'{}' has no folder for class '{}'; it has: {}", path_.string(), name, join(present));
       const std::vector<fs::path> files = image_files(path_ / name);
       if (files.empty())
         fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
