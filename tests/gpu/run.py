@@ -172,7 +172,9 @@ def today():
 
 
 def commit():
-    git = ["git", "-C", str(ROOT)]
+    if not shutil.which("git"):
+        return "unknown"
+    git = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode != 0:
         return "unknown"

@@ -17,7 +17,9 @@ def files():
     if not (ROOT / ".git").exists():  # an unpacked archive: everything in it is the project
         return [str(f.relative_to(ROOT)) for f in ROOT.rglob("*")
                 if f.is_file() and f.relative_to(ROOT).parts[0] not in ("build", "runs")]
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # The clone may be another user's, as under sudo.
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
     return [line for line in listed.splitlines() if (ROOT / line).is_file()]
 
 
