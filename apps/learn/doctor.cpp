@@ -55,6 +55,8 @@ const char* isa_text() {
   switch (backend::cpu::simd::isa()) {
     case Isa::amx:
       return "AVX-512 and, for bf16, AMX";
+    case Isa::avx512_bf16:
+      return "AVX-512, with dot products of bf16";
     case Isa::avx512:
       return "AVX-512";
     case Isa::avx2:

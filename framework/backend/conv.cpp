@@ -49,7 +49,7 @@ const std::byte* raw_or_null(const Tensor& t) { return t.defined() ? t.raw() : n
 Shape y_shape(const ConvGeometry& g) { return {g.n, g.p, g.q, g.k}; }
 
 cpu::ConvResources resources(Context& ctx) {
-  return {ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};
+  return {ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::best_tile_kernels()};
 }
 
 cuda::LibraryResources cuda_resources(Context& ctx) {

@@ -44,14 +44,29 @@ double worst_error(const std::vector<BFloat16>& got, const std::vector<double>& 
   return worst / std::sqrt(squares / static_cast<double>(got.size()));
 }
 
+bool same_bits(const std::vector<BFloat16>& a, const std::vector<BFloat16>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), [](BFloat16 p, BFloat16 q) { return p.bits == q.bits; });
+}
+
+template <class Check>
+void for_tile_kernels(Check check) {
+  if (cpu::simd::best_tile_kernels() == nullptr)
+    MESSAGE("neither AVX-512 BF16 nor AMX: the machine lacks them, or LEARN_ISA forbids them");
+  for (const cpu::simd::TileKernels* tiles : cpu::simd::supported_tile_kernels().all)
+    if (tiles != nullptr) check(*tiles);
+}
+
 struct Results {
   std::vector<BFloat16> y, dx, dw;
 };
 
-Results by_tiles(const ConvGeometry& g, GradMode mode, int threads) {
+Results by_tiles(const cpu::simd::TileKernels& tiles,
+                 const ConvGeometry& g,
+                 GradMode mode,
+                 int threads) {
   Context ctx(test::guarded(threads));
-  const cpu::ConvResources on{
-      ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};
+  const cpu::ConvResources on{ctx.threads(), ctx.step(), cpu::simd::best_kernels(), &tiles};
   Results r{draw(g.y_elements(), 5), draw(g.x_elements(), 6), draw(g.weight_elements(), 7)};
   const std::vector<BFloat16> x = draw(g.x_elements(), 1);
   const std::vector<BFloat16> w = draw(g.weight_elements(), 2);
@@ -66,7 +81,6 @@ Results by_tiles(const ConvGeometry& g, GradMode mode, int threads) {
 
 void check_case(const ConvGeometry& g) {
   for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
-    INFO(fmt::format("{}, seed {}", test::text_of(g), test::test_seed()));
     const std::vector<double> x = in_double(draw(g.x_elements(), 1));
     const std::vector<double> w = in_double(draw(g.weight_elements(), 2));
     const std::vector<double> dy = in_double(draw(g.y_elements(), 3));
@@ -79,19 +93,18 @@ void check_case(const ConvGeometry& g) {
         g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
     cpu::reference::conv2d_backward_data(g, dy.data(), w.data(), dx.data(), mode);
     cpu::reference::conv2d_backward_weight(g, x.data(), dy.data(), dw.data(), mode);
-    const Results got = by_tiles(g, mode, 2);
-    // Sums of up to 2600 exact products in f32: eps * sqrt(2600) is 3e-6.
-    CHECK(worst_error(got.y, y) < 1e-5);
-    CHECK(worst_error(got.dx, dx) < 1e-5);
-    CHECK(worst_error(got.dw, dw) < 1e-5);
-    const Results again = by_tiles(g, mode, 1);
-    const auto same = [](const std::vector<BFloat16>& a, const std::vector<BFloat16>& b) {
-      return std::equal(
-          a.begin(), a.end(), b.begin(), [](BFloat16 p, BFloat16 q) { return p.bits == q.bits; });
-    };
-    CHECK(same(got.y, again.y));
-    CHECK(same(got.dx, again.dx));
-    CHECK(same(got.dw, again.dw));
+    for_tile_kernels([&](const cpu::simd::TileKernels& tiles) {
+      INFO(fmt::format("{}, {}, seed {}", tiles.name, test::text_of(g), test::test_seed()));
+      const Results got = by_tiles(tiles, g, mode, 2);
+      // Sums of up to 2600 exact products in f32: eps * sqrt(2600) is 3e-6.
+      CHECK(worst_error(got.y, y) < 1e-5);
+      CHECK(worst_error(got.dx, dx) < 1e-5);
+      CHECK(worst_error(got.dw, dw) < 1e-5);
+      const Results again = by_tiles(tiles, g, mode, 1);
+      CHECK(same_bits(got.y, again.y));
+      CHECK(same_bits(got.dx, again.dx));
+      CHECK(same_bits(got.dw, again.dw));
+    });
   }
 }
 
@@ -101,11 +114,7 @@ constexpr Conv2dOptions square(std::int64_t stride, std::int64_t pad, std::int64
 
 }  // namespace
 
-TEST_CASE("the matrix unit agrees with the reference, whatever the geometry") {
-  if (cpu::simd::tile_kernels() == nullptr) {
-    MESSAGE("this machine has no AMX, or LEARN_ISA forbids it");
-    return;
-  }
+TEST_CASE("bf16 in tiles agrees with the reference, whatever the geometry") {
   SUBCASE("whole tiles") {
     check_case(conv2d_geometry({4, 4, 4, 32}, {64, 3, 3, 32}, square(1, 1)));
     check_case(conv2d_geometry({8, 4, 4, 64}, {32, 1, 1, 64}, square(1, 0)));
@@ -149,27 +158,28 @@ TEST_CASE("the matrix unit agrees with the reference, whatever the geometry") {
   }
   SUBCASE("an empty batch") {
     const ConvGeometry g = conv2d_geometry({0, 4, 4, 16}, {16, 3, 3, 16}, square(1, 1));
-    for (const BFloat16 value : by_tiles(g, GradMode::overwrite, 2).dw) CHECK(value.bits == 0);
+    for_tile_kernels([&](const cpu::simd::TileKernels& tiles) {
+      for (const BFloat16 value : by_tiles(tiles, g, GradMode::overwrite, 2).dw)
+        CHECK(value.bits == 0);
+    });
   }
 }
 
-TEST_CASE("the matrix unit passes infinities and NaN on to the results that they reach, only") {
-  if (cpu::simd::tile_kernels() == nullptr) {
-    MESSAGE("this machine has no AMX, or LEARN_ISA forbids it");
-    return;
-  }
+TEST_CASE("bf16 in tiles passes infinities and NaN on to the results that they reach, only") {
   const ConvGeometry g = conv2d_geometry({1, 6, 6, 16}, {16, 3, 3, 16}, square(1, 1));
-  Context ctx(test::guarded(1));
-  const cpu::ConvResources on{
-      ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::tile_kernels()};
   std::vector<BFloat16> x = draw(g.x_elements(), 1);
-  const std::vector<BFloat16> w = draw(g.weight_elements(), 2);
-  std::vector<BFloat16> y(static_cast<std::size_t>(g.y_elements()));
   x[0] = to_bfloat16(std::numeric_limits<float>::infinity());
-  cpu::tiles_forward(on, g, x.data(), w.data(), nullptr, y.data());
-  for (std::int64_t i = 0; i < g.y_elements(); ++i) {
-    const std::int64_t pixel = i / g.k;
-    const bool reached = pixel / g.q < 2 && pixel % g.q < 2;
-    CHECK(std::isfinite(to_float(y[static_cast<std::size_t>(i)])) != reached);
-  }
+  const std::vector<BFloat16> w = draw(g.weight_elements(), 2);
+  for_tile_kernels([&](const cpu::simd::TileKernels& tiles) {
+    INFO(tiles.name);
+    Context ctx(test::guarded(1));
+    const cpu::ConvResources on{ctx.threads(), ctx.step(), cpu::simd::best_kernels(), &tiles};
+    std::vector<BFloat16> y(static_cast<std::size_t>(g.y_elements()));
+    cpu::tiles_forward(on, g, x.data(), w.data(), nullptr, y.data());
+    for (std::int64_t i = 0; i < g.y_elements(); ++i) {
+      const std::int64_t pixel = i / g.k;
+      const bool reached = pixel / g.q < 2 && pixel % g.q < 2;
+      CHECK(std::isfinite(to_float(y[static_cast<std::size_t>(i)])) != reached);
+    }
+  });
 }

@@ -53,7 +53,8 @@ void store_result(
 bool use_winograd(const ConvGeometry& g) { return winograd_applies(g) && g.p >= 4 && g.q >= 4; }
 
 bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
-  return on.tiles != nullptr && tiles_apply(g);
+  return on.tiles != nullptr && tiles_apply(g) &&
+         (on.tiles->faster_than_winograd || !use_winograd(g));
 }
 
 }  // namespace

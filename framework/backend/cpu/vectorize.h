@@ -24,11 +24,12 @@
 /// between instruction sets in the last bit (fused multiply-add), never between thread counts.
 namespace learn::backend::cpu::simd {
 
-/// `amx` is avx512 with a matrix unit for bf16 (simd/tiles.h).
-enum class Isa : std::uint8_t { baseline, avx2, avx512, amx };
+/// `avx512_bf16` is avx512 with dot products of bf16 that pay, `amx` has a matrix unit for them
+/// besides (simd/tiles.h).
+enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx };
 
 /// The best instruction set of this machine; the environment variable LEARN_ISA (baseline, avx2,
-/// avx512, amx) lowers it, for tests. Throws UsageError for another word.
+/// avx512, avx512_bf16, amx) lowers it, for tests. Throws UsageError for another word.
 [[nodiscard]] Isa isa();
 
 namespace detail {
@@ -67,6 +68,7 @@ template <class F>
 void run(F body) {
   switch (isa()) {
     case Isa::amx:
+    case Isa::avx512_bf16:
     case Isa::avx512:
       return detail::run_avx512(body);
     case Isa::avx2:

@@ -24,9 +24,20 @@ const Kernels& best_kernels() {
   return generic_kernels();
 }
 
-const TileKernels* tile_kernels() {
+TileKernelList supported_tile_kernels() {
+  TileKernelList list{};
+#if defined(__x86_64__)
+  int n = 0;
+  if (isa() >= Isa::avx512_bf16) list.all[n++] = &avx512_bf16_kernels();
+  if (isa() >= Isa::amx) list.all[n++] = &amx_kernels();
+#endif
+  return list;
+}
+
+const TileKernels* best_tile_kernels() {
 #if defined(__x86_64__)
   if (isa() >= Isa::amx) return &amx_kernels();
+  if (isa() == Isa::avx512_bf16) return &avx512_bf16_kernels();
 #endif
   return nullptr;
 }

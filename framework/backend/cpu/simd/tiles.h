@@ -1,10 +1,11 @@
 #pragma once
 #include <cstdint>
 
-/// Products of bf16 matrices, summed in f32, on the matrix unit that Intel calls AMX: some sixteen
-/// times the rate of f32 in vectors. What a product of two bf16 rounds to in f32 is exact; sums are
-/// rounded to nearest, and subnormal numbers (below 1.2e-38) count as zero. Like kernels.h, whose
-/// rules about includes hold here too.
+/// Products of bf16 matrices, summed in f32: on the matrix unit that Intel calls AMX, at sixteen
+/// times the rate of f32 in vectors, or by the dot products of pairs that AVX-512 BF16 has, at
+/// twice the rate. What a product of two bf16 rounds to in f32 is exact; sums are rounded to
+/// nearest, and subnormal numbers (below 1.2e-38) count as zero. Like kernels.h, whose rules about
+/// includes hold here too.
 namespace learn::backend::cpu::simd {
 
 /// A bf16 as it is stored.
@@ -41,6 +42,11 @@ struct TileProduct {
 };
 
 struct TileKernels {
+  const char* name;
+  /// Whether `multiply` takes less time for all products of a convolution than the vector units for
+  /// Winograd's quarter of them in f32.
+  bool faster_than_winograd;
+
   void (*multiply)(const TileProduct& product);
 
   /// `rows` rows of `length`; strides in elements.
@@ -80,11 +86,17 @@ struct TileKernels {
                     std::int64_t to_stride);
 };
 
-/// Null where the machine, its kernel or `isa()` does not allow them.
-[[nodiscard]] const TileKernels* tile_kernels();
-
 #if defined(__x86_64__)
+[[nodiscard]] const TileKernels& avx512_bf16_kernels();
 [[nodiscard]] const TileKernels& amx_kernels();
 #endif
+
+/// Those that the machine, its kernel and `isa()` allow, the slowest first; the rest is null.
+struct TileKernelList {
+  const TileKernels* all[2];
+};
+[[nodiscard]] TileKernelList supported_tile_kernels();
+/// The fastest of them, or null.
+[[nodiscard]] const TileKernels* best_tile_kernels();
 
 }  // namespace learn::backend::cpu::simd
