@@ -5,8 +5,8 @@
 #include "framework/core/error.h"
 
 #include <array>
-#include <fstream>
 #include <span>
+#include <sstream>
 
 namespace learn::data {
 namespace {
@@ -41,38 +41,43 @@ std::vector<std::string> cifar_names() {
   return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
 }
 
+std::vector<std::uint8_t> read_whole(const FileTree& tree, const fs::path& file) {
+  if (!tree.has_file(file))
+    fail<DataError>("'{}' is missing: unpack the whole archive there", tree.text(file));
+  try {
+    return tree.read(file);
+  } catch (const DataError& error) {
+    fail<DataError>("cannot read '{}': {}", tree.text(file), error.what());
+  }
+}
+
 /// One class name per line; empty lines at the end do not count.
-std::vector<std::string> read_names(const fs::path& file, std::size_t wanted) {
+std::vector<std::string> read_names(const FileTree& tree, const char* file, std::size_t wanted) {
+  const std::vector<std::uint8_t> bytes = read_whole(tree, file);
+  std::istringstream in(std::string(bytes.begin(), bytes.end()));
   std::vector<std::string> names;
-  std::ifstream in(file);
-  if (!in) fail<DataError>("cannot read the class names in '{}'", file.string());
   for (std::string line; std::getline(in, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) names.push_back(line);
   }
   if (names.size() != wanted)
-    fail<DataError>("'{}' has {} class names, expected {}", file.string(), names.size(), wanted);
+    fail<DataError>("'{}' has {} class names, expected {}", tree.text(file), names.size(), wanted);
   return names;
 }
 
-std::vector<std::uint8_t> read_exactly(const fs::path& file, std::int64_t expected) {
-  std::error_code error;
-  if (!fs::exists(file, error))
-    fail<DataError>("'{}' is missing: unpack the whole archive there", file.string());
-  const auto actual = static_cast<std::int64_t>(fs::file_size(file, error));
-  if (error) fail<DataError>("cannot read '{}': {}", file.string(), error.message());
-  if (actual != expected)
-    fail<DataError>(
-        "'{}' has {} bytes, expected {}: unpack the archive anew", file.string(), actual, expected);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(expected));
-  std::ifstream in(file, std::ios::binary);
-  in.read(reinterpret_cast<char*>(bytes.data()), expected);
-  if (in.gcount() != expected)
-    fail<DataError>("'{}' could be read only up to byte {}", file.string(), in.gcount());
+std::vector<std::uint8_t> read_exactly(const FileTree& tree,
+                                       const fs::path& file,
+                                       std::int64_t expected) {
+  std::vector<std::uint8_t> bytes = read_whole(tree, file);
+  if (static_cast<std::int64_t>(bytes.size()) != expected)
+    fail<DataError>("'{}' has {} bytes, expected {}: unpack the archive anew",
+                    tree.text(file),
+                    bytes.size(),
+                    expected);
   return bytes;
 }
 
-Dataset read(const fs::path& directory,
+Dataset read(const FileTree& tree,
              std::span<const NamedFile> files,
              const CifarFormat& format,
              bool verify) {
@@ -83,24 +88,25 @@ Dataset read(const fs::path& directory,
   out.pixels.reserve(static_cast<std::size_t>(images * kPixels));
   out.labels.reserve(static_cast<std::size_t>(images));
   for (const NamedFile& file : files)
-    read_cifar_file(directory / file.name, format, file.records, verify ? file.md5 : "", out);
+    read_cifar_file(tree, file.name, format, file.records, verify ? file.md5 : "", out);
   return out;
 }
 
 }  // namespace
 
-void read_cifar_file(const fs::path& file,
+void read_cifar_file(const FileTree& tree,
+                     const fs::path& file,
                      const CifarFormat& format,
                      std::int64_t records,
                      const std::string& md5,
                      Dataset& dataset) {
   const std::int64_t record = format.label_bytes + kPixels;
-  const std::vector<std::uint8_t> bytes = read_exactly(file, records * record);
+  const std::vector<std::uint8_t> bytes = read_exactly(tree, file, records * record);
   if (!md5.empty())
     if (const std::string actual = md5_hex(bytes); actual != md5)
       fail<DataError>(
           "'{}' has MD5 {}, published is {}: the file is damaged or is not the original",
-          file.string(),
+          tree.text(file),
           actual,
           md5);
   std::size_t to = dataset.pixels.size();
@@ -110,7 +116,7 @@ void read_cifar_file(const fs::path& file,
     const std::uint8_t label = bytes[static_cast<std::size_t>(offset)];
     if (label >= format.classes)
       fail<DataError>("'{}': record {} (byte {}) has label {}, expected 0 to {}",
-                      file.string(),
+                      tree.text(file),
                       r,
                       offset,
                       label,
@@ -122,13 +128,12 @@ void read_cifar_file(const fs::path& file,
   }
 }
 
-Dataset read_cifar10(const fs::path& directory, Split split, const CifarOptions& options) {
+Dataset read_cifar10(const FileTree& tree, Split split, const CifarOptions& options) {
   const std::span<const NamedFile> files =
       split == Split::train ? std::span<const NamedFile>(kTrain10) : kTest10;
-  Dataset out =
-      read(directory, files, {.label_bytes = 1, .label_at = 0, .classes = 10}, options.verify);
+  Dataset out = read(tree, files, {.label_bytes = 1, .label_at = 0, .classes = 10}, options.verify);
   out.split = split;
-  out.classes = read_names(directory / "batches.meta.txt", 10);
+  out.classes = read_names(tree, "batches.meta.txt", 10);
   // Other data in the same layout must not pass for CIFAR-10 in anybody's table of results.
   out.synthetic = out.classes == synthetic_classes();
   out.name = out.synthetic                  ? "synthetic10-files"
@@ -137,14 +142,14 @@ Dataset read_cifar10(const fs::path& directory, Split split, const CifarOptions&
   return out;
 }
 
-Dataset read_cifar100(const fs::path& directory, Split split, const CifarOptions& options) {
+Dataset read_cifar100(const FileTree& tree, Split split, const CifarOptions& options) {
   const std::span<const NamedFile> files =
       split == Split::train ? std::span<const NamedFile>(kTrain100) : kTest100;
   Dataset out =
-      read(directory, files, {.label_bytes = 2, .label_at = 1, .classes = 100}, options.verify);
+      read(tree, files, {.label_bytes = 2, .label_at = 1, .classes = 100}, options.verify);
   out.name = "cifar100";
   out.split = split;
-  out.classes = read_names(directory / "fine_label_names.txt", 100);
+  out.classes = read_names(tree, "fine_label_names.txt", 100);
   return out;
 }
 

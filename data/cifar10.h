@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/file_tree.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -15,13 +16,13 @@ struct CifarOptions {
 };
 
 /// Reads data_batch_1.bin to data_batch_5.bin (train, 50,000 images) or test_batch.bin (10,000)
-/// from `directory`. Throws DataError that names the file, and says what to do, if a file is
-/// missing, has not exactly the right size, or holds a label that is out of range.
-[[nodiscard]] Dataset read_cifar10(const std::filesystem::path& directory,
+/// from a folder or the archive. Throws DataError that names the file, and says what to do, if a
+/// file is missing, has not exactly the right size, or holds a label that is out of range.
+[[nodiscard]] Dataset read_cifar10(const FileTree& tree,
                                    Split split,
                                    const CifarOptions& options = {});
 /// The same for CIFAR-100's train.bin and test.bin, with the 100 fine labels.
-[[nodiscard]] Dataset read_cifar100(const std::filesystem::path& directory,
+[[nodiscard]] Dataset read_cifar100(const FileTree& tree,
                                     Split split,
                                     const CifarOptions& options = {});
 
@@ -29,17 +30,20 @@ struct CifarOptions {
 struct CifarArchive {
   const char* url;
   const char* folder;  ///< what the archive unpacks to
+  const char* file;    ///< one that tells it from other folders
   std::int64_t bytes;
   const char* md5;
 };
 inline constexpr CifarArchive kCifar10Archive{
     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
     "cifar-10-batches-bin",
+    "test_batch.bin",
     170'052'171,
     "c32a1d4ab5d03f1284b67883e8d87530"};
 inline constexpr CifarArchive kCifar100Archive{
     "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
     "cifar-100-binary",
+    "test.bin",
     168'513'733,
     "03b5dce01913d631647c71ecec9e9cb8"};
 
@@ -51,7 +55,8 @@ struct CifarFormat {
 };
 /// Appends the `records` records of `file` to pixels (as (H,W,C)) and labels of `dataset`.
 /// `md5`, if not empty, must be the file's. Throws DataError.
-void read_cifar_file(const std::filesystem::path& file,
+void read_cifar_file(const FileTree& tree,
+                     const std::filesystem::path& file,
                      const CifarFormat& format,
                      std::int64_t records,
                      const std::string& md5,

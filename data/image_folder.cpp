@@ -1,5 +1,6 @@
 #include "data/image_folder.h"
 
+#include "data/file_tree.h"
 #include "data/image_codec.h"
 #include "data/resize.h"
 #include "framework/backend/context.h"
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <mutex>
 
 namespace learn::data {
@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kListed = 10;  // paths that an error text shows
 
-bool hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
-
 bool has_image_name(const fs::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
@@ -31,48 +29,17 @@ bool has_image_name(const fs::path& path) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
-std::vector<std::string> class_names(const fs::path& path) {
-  if (!is_folder(path)) fail<DataError>("there is no folder '{}'", path.string());
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path))
-    if (entry.is_directory() && !hidden(entry.path()))
-      names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  if (names.empty()) fail<DataError>("'{}' has no class folders", path.string());
+std::vector<std::string> class_names(const FileTree& tree, const fs::path& folder) {
+  if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));
+  std::vector<std::string> names = tree.folders(folder);
+  if (names.empty()) fail<DataError>("'{}' has no class folders", tree.text(folder));
   return names;
 }
 
-/// Image files below a class folder, by path. Links to folders are not followed: they may loop.
-std::vector<fs::path> image_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
-       ++at) {
-    if (hidden(at->path())) {
-      at.disable_recursion_pending();
-    } else if (at->is_regular_file() && has_image_name(at->path())) {
-      files.push_back(at->path());
-    }
-  }
-  std::sort(files.begin(), files.end());
+std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) {
+  std::vector<fs::path> files = tree.files(folder);
+  std::erase_if(files, [](const fs::path& file) { return !has_image_name(file); });
   return files;
-}
-
-std::vector<std::uint8_t> read_file(const fs::path& path) {
-  constexpr std::uintmax_t kMaxBytes = 256U << 20U;
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error) fail<DataError>("{}", error.message());
-  if (size > kMaxBytes) fail<DataError>("{} bytes; at most {} are read", size, kMaxBytes);
-  std::vector<std::uint8_t> bytes(size);
-  std::ifstream in(path, std::ios::binary);
-  if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-    fail<DataError>("the file cannot be read");
-  return bytes;
 }
 
 /// What became of one file.
@@ -83,10 +50,12 @@ struct Decoded {
 
 class FolderReader {
  public:
-  FolderReader(const fs::path& path, Split split, const FolderOptions& options)
-      : path_(path), options_(options) {
-    out_.name = fs::absolute(path).lexically_normal().filename().string();
-    if (out_.name.empty()) out_.name = fs::absolute(path).parent_path().filename().string();
+  FolderReader(const FileTree& tree,
+               const fs::path& folder,
+               Split split,
+               const FolderOptions& options)
+      : tree_(tree), folder_(folder), options_(options) {
+    out_.name = tree.name();
     out_.split = split;
   }
 
@@ -100,19 +69,21 @@ class FolderReader {
 
  private:
   void collect() {
-    const std::vector<std::string> present = class_names(path_);
+    const std::vector<std::string> present = class_names(tree_, folder_);
     out_.classes = options_.classes.empty() ? present : options_.classes;
     for (std::size_t label = 0; label < out_.classes.size(); ++label) {
       const std::string& name = out_.classes[label];
       if (std::count(out_.classes.begin(), out_.classes.end(), name) > 1)
         fail<UsageError>("class '{}' is named twice", name);
       if (!std::binary_search(present.begin(), present.end(), name))
-        fail<DataError>(
-            "'{}' has no folder for class '{}'; it has: {}", path_.string(), name, join(present));
-      const std::vector<fs::path> files = image_files(path_ / name);
+        fail<DataError>("'{}' has no folder for class '{}'; it has: {}",
+                        tree_.text(folder_),
+                        name,
+                        join(present));
+      const std::vector<fs::path> files = image_files(tree_, folder_ / name);
       if (files.empty())
         fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
-                        (path_ / name).string());
+                        tree_.text(folder_ / name));
       files_.insert(files_.end(), files.begin(), files.end());
       labels_.resize(files_.size(), static_cast<std::int64_t>(label));
     }
@@ -121,7 +92,7 @@ class FolderReader {
   Decoded decode_one(const fs::path& file) const {
     Decoded result;
     try {
-      result.image = decode_image(read_file(file));
+      result.image = decode_image(tree_.read(file));
       if (options_.size > 0)
         result.image = resize_and_crop(result.image, options_.size, options_.size);
     } catch (const DataError& error) {
@@ -151,7 +122,7 @@ class FolderReader {
     std::vector<std::string> bad;
     for (std::size_t i = 0; i < files_.size(); ++i)
       if (!decoded_[i].error.empty())
-        bad.push_back(fmt::format("\n  {}: {}", files_[i].string(), decoded_[i].error));
+        bad.push_back(fmt::format("\n  {}: {}", tree_.text(files_[i]), decoded_[i].error));
     if (bad.empty()) return;
     const std::size_t count = bad.size();
     if (count > kListed) {
@@ -166,12 +137,12 @@ class FolderReader {
           "them to be skipped):{}",
           count,
           files_.size(),
-          path_.string(),
+          tree_.text(folder_),
           list);
     log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",
               count,
               files_.size(),
-              path_.string(),
+              tree_.text(folder_),
               list);
   }
 
@@ -192,25 +163,27 @@ class FolderReader {
         fail<DataError>(
             "images have several sizes: '{}' is {}x{}, '{}' is {}x{}; give one size to "
             "scale them to",
-            files_[first_at].string(),
+            tree_.text(files_[first_at]),
             out_.width,
             out_.height,
-            files_[i].string(),
+            tree_.text(files_[i]),
             image.width,
             image.height);
       out_.pixels.insert(out_.pixels.end(), image.pixels.begin(), image.pixels.end());
       out_.labels.push_back(labels_[i]);
-      out_.files.push_back(files_[i].string());
+      out_.files.push_back(tree_.text(files_[i]));
       std::vector<std::uint8_t>().swap(image.pixels);  // the set is in memory once, not twice
     }
     const std::vector<std::int64_t> counts = class_counts(out_);
     for (std::size_t label = 0; label < counts.size(); ++label)
       if (counts[label] == 0)
-        fail<DataError>(
-            "no file of class '{}' in '{}' can be decoded", out_.classes[label], path_.string());
+        fail<DataError>("no file of class '{}' in '{}' can be decoded",
+                        out_.classes[label],
+                        tree_.text(folder_));
   }
 
-  fs::path path_;
+  const FileTree& tree_;
+  fs::path folder_;
   const FolderOptions& options_;
   Dataset out_;
   std::vector<fs::path> files_;
@@ -220,38 +193,49 @@ class FolderReader {
 
 constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
 
-fs::path find_valid(const fs::path& path, const FolderOptions& options) {
-  if (!options.valid.empty()) return path / options.valid;
+Dataset read_classes(const FileTree& tree,
+                     const fs::path& folder,
+                     Split split,
+                     const FolderOptions& options) {
+  if (options.size < 0)
+    fail<UsageError>("image size {}: 0 keeps the pictures as they are", options.size);
+  if (!(options.max_bad >= 0 && options.max_bad < 1))
+    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+  return FolderReader(tree, folder, split, options).read();
+}
+
+fs::path find_valid(const FileTree& tree, const FolderOptions& options) {
+  if (!options.valid.empty()) return options.valid;
   for (const char* name : kValidNames)
-    if (is_folder(path / name)) return path / name;
+    if (tree.has_folder(name)) return name;
   fail<DataError>(
       "'{}' has a folder '{}' but none of valid, val, test beside it: add one, or have "
       "a share of the training images split off",
-      path.string(),
+      tree.text(),
       options.train);
 }
 
-DataPair read_train_and_valid(const fs::path& path, const FolderOptions& options) {
-  const fs::path train_path = path / options.train;
+DataPair read_train_and_valid(const FileTree& tree, const FolderOptions& options) {
+  const fs::path train_path = options.train;
   if (options.valid_fraction.has_value())
-    return split_off(read_class_folders(train_path, Split::train, options),
+    return split_off(read_classes(tree, train_path, Split::train, options),
                      *options.valid_fraction,
                      options.seed);
-  const fs::path valid_path = find_valid(path, options);
-  if (fs::weakly_canonical(valid_path) == fs::weakly_canonical(train_path))
-    fail<UsageError>("'{}' cannot serve for training and for validation", valid_path.string());
-  DataPair pair{read_class_folders(train_path, Split::train, options), {}};
+  const fs::path valid_path = find_valid(tree, options);
+  if (tree.same_folder(valid_path, train_path))
+    fail<UsageError>("'{}' cannot serve for training and for validation", tree.text(valid_path));
+  DataPair pair{read_classes(tree, train_path, Split::train, options), {}};
   FolderOptions same_classes = options;
   same_classes.classes = pair.train.classes;
   if (options.classes.empty())
-    for (const std::string& name : class_names(valid_path))
+    for (const std::string& name : class_names(tree, valid_path))
       if (std::find(pair.train.classes.begin(), pair.train.classes.end(), name) ==
           pair.train.classes.end())
         fail<DataError>("class '{}' is in '{}' but not in '{}'",
                         name,
-                        valid_path.string(),
-                        train_path.string());
-  pair.valid = read_class_folders(valid_path, Split::test, same_classes);
+                        tree.text(valid_path),
+                        tree.text(train_path));
+  pair.valid = read_classes(tree, valid_path, Split::test, same_classes);
   if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
     fail<DataError>(
         "training images are {}x{}, validation images {}x{}: give one size to scale "
@@ -263,54 +247,43 @@ DataPair read_train_and_valid(const fs::path& path, const FolderOptions& options
   return pair;
 }
 
-DataPair read_pair(const fs::path& path, const FolderOptions& options) {
+DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
   if (options.valid_fraction.has_value() && !options.valid.empty())
     fail<UsageError>(
         "a validation folder ('{}') and a share to split off ({}) contradict each other",
         options.valid,
         *options.valid_fraction);
-  if (!is_folder(path)) fail<DataError>("there is no folder '{}'", path.string());
-  const std::string name = fs::absolute(path / ".").lexically_normal().parent_path().filename();
   DataPair pair;
-  if (is_folder(path / options.train)) {
-    pair = read_train_and_valid(path, options);
+  if (tree.has_folder(options.train)) {
+    pair = read_train_and_valid(tree, options);
   } else {
     if (!options.valid.empty())
-      fail<DataError>("'{}' has no folder '{}'", path.string(), options.train);
+      fail<DataError>("'{}' has no folder '{}'", tree.text(), options.train);
     for (const char* split : kValidNames)
-      if (is_folder(path / split))
+      if (tree.has_folder(split))
         fail<DataError>("'{}' has a folder '{}' but no folder '{}': it is not taken for a class",
-                        path.string(),
+                        tree.text(),
                         split,
                         options.train);
-    pair = split_off(read_class_folders(path, Split::train, options),
+    pair = split_off(read_classes(tree, {}, Split::train, options),
                      options.valid_fraction.value_or(0.2),
                      options.seed);
   }
-  pair.train.name = pair.valid.name = name;
   return pair;
 }
 
 }  // namespace
 
-Dataset read_class_folders(const fs::path& path, Split split, const FolderOptions& options) {
-  if (options.size < 0)
-    fail<UsageError>("image size {}: 0 keeps the pictures as they are", options.size);
-  if (!(options.max_bad >= 0 && options.max_bad < 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+DataPair from_folder(const FileTree& tree, const FolderOptions& options) {
   try {
-    return FolderReader(path, split, options).read();
+    return read_pair(tree, options);
   } catch (const fs::filesystem_error& error) {
-    fail<DataError>("cannot read the folder '{}': {}", path.string(), error.what());
+    fail<DataError>("cannot read the folder '{}': {}", tree.text(), error.what());
   }
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {
-  try {
-    return read_pair(path, options);
-  } catch (const fs::filesystem_error& error) {
-    fail<DataError>("cannot read the folder '{}': {}", path.string(), error.what());
-  }
+  return from_folder(*open_tree(path), options);
 }
 
 }  // namespace learn::data

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/file_tree.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -28,8 +29,9 @@ struct FolderOptions {
 };
 
 /// Reads PATH/train/CLASS/*.{jpg,jpeg,png} and PATH/valid/CLASS/... (or val, test), or
-/// PATH/CLASS/... with a split by `seed`. Class folders are searched in depth; names that begin
-/// with a dot and other files are ignored. Images come in the order of their paths.
+/// PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class folders are
+/// searched in depth; names that begin with a dot and other files are ignored. Images come in the
+/// order of their paths.
 ///
 /// Images of a validation or test folder never become training images: a train folder means that
 /// training images come from there alone, and a folder without one must not have a class called
@@ -37,10 +39,6 @@ struct FolderOptions {
 /// paths, for missing or empty folders, undecodable files, several image sizes.
 [[nodiscard]] DataPair from_folder(const std::filesystem::path& path,
                                    const FolderOptions& options = {});
-
-/// One folder of class folders, without a split.
-[[nodiscard]] Dataset read_class_folders(const std::filesystem::path& path,
-                                         Split split,
-                                         const FolderOptions& options = {});
+[[nodiscard]] DataPair from_folder(const FileTree& tree, const FolderOptions& options = {});
 
 }  // namespace learn::data

@@ -1,6 +1,7 @@
 #include "data/registry.h"
 
 #include "data/cifar10.h"
+#include "data/file_tree.h"
 #include "data/image_folder.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 namespace learn::data {
@@ -17,21 +19,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where to look for a published archive's folder, in order.
-std::vector<fs::path> places(const DataOptions& options, const char* folder) {
-  if (!options.directory.empty()) return {options.directory / folder, options.directory};
-  std::vector<fs::path> all;
+/// Where to look for published files, in order: a folder, or the archive itself.
+std::vector<fs::path> places(const DataOptions& options, const CifarArchive& archive) {
+  const fs::path packed = fs::path(archive.url).filename();
+  if (!options.directory.empty())
+    return {options.directory / archive.folder, options.directory, options.directory / packed};
+  std::vector<fs::path> homes{"data"};
   if (const char* home = std::getenv("LEARN_DATA"); home != nullptr && *home != '\0')
-    all.push_back(fs::path(home) / folder);
-  all.push_back(fs::path("data") / folder);
+    homes.insert(homes.begin(), home);
+  std::vector<fs::path> all;
+  for (const fs::path& home : homes) all.insert(all.end(), {home / archive.folder, home / packed});
   return all;
 }
 
-/// The first place that holds `file`; empty if none does.
-fs::path find(const std::vector<fs::path>& places, const char* file) {
+/// The first place that holds the files; empty if none does.
+fs::path find(const DataOptions& options, const CifarArchive& archive) {
   std::error_code error;
-  for (const fs::path& place : places)
-    if (fs::exists(place / file, error)) return place;
+  for (const fs::path& place : places(options, archive))
+    if (fs::exists(place / archive.file, error) || fs::is_regular_file(place, error)) return place;
   return {};
 }
 
@@ -43,28 +48,22 @@ std::string list(const std::vector<fs::path>& places) {
   return join(texts);
 }
 
-fs::path require(const DataOptions& options, const CifarArchive& archive, const char* file) {
-  const std::vector<fs::path> all = places(options, archive.folder);
-  fs::path found = find(all, file);
+fs::path require(const DataOptions& options, const CifarArchive& archive) {
+  fs::path found = find(options, archive);
   if (found.empty()) {
-    const fs::path home = all.front().parent_path();
+    const std::vector<fs::path> all = places(options, archive);
     fail<DataError>(
-        "'{}' not found in {}.\nGet {} ({} bytes, MD5 {}), then: mkdir -p '{}' && tar -xzf "
-        "{} -C '{}'",
-        file,
+        "'{}' not found in {}.\nGet {} ({} bytes, MD5 {}) and put it, or what it unpacks to, into "
+        "'{}'",
+        archive.file,
         list(all),
         archive.url,
         archive.bytes,
         archive.md5,
-        home.string(),
-        fs::path(archive.url).filename().string(),
-        home.string());
+        all.front().parent_path().string());
   }
   return found;
 }
-
-constexpr const char* kCifar10File = "test_batch.bin";
-constexpr const char* kCifar100File = "test.bin";
 
 /// Classes, a split and limits: the same for every data set of fixed parts.
 DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
@@ -77,22 +76,22 @@ DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
 }
 
 template <class Read>
-DataPair load_cifar(const fs::path& place, const DataOptions& options, Read read) {
+DataPair load_cifar(const FileTree& tree, const DataOptions& options, Read read) {
   const CifarOptions cifar{.verify = options.verify};
-  Dataset train = read(place, Split::train, cifar);
+  Dataset train = read(tree, Split::train, cifar);
   if (options.valid_fraction.has_value()) {
     DataPair pair = split_off(train, *options.valid_fraction, options.seed);
     return narrowed(std::move(pair.train), std::move(pair.valid), options);
   }
-  return narrowed(std::move(train), read(place, Split::test, cifar), options);
+  return narrowed(std::move(train), read(tree, Split::test, cifar), options);
 }
 
 DataPair load_cifar10(const DataOptions& options) {
-  return load_cifar(require(options, kCifar10Archive, kCifar10File), options, read_cifar10);
+  return load_cifar(*open_tree(require(options, kCifar10Archive)), options, read_cifar10);
 }
 
 DataPair load_cifar100(const DataOptions& options) {
-  return load_cifar(require(options, kCifar100Archive, kCifar100File), options, read_cifar100);
+  return load_cifar(*open_tree(require(options, kCifar100Archive)), options, read_cifar100);
 }
 
 DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
@@ -115,8 +114,11 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
       std::move(train), draw(Split::test, options.valid_limit, kSyntheticTest), options);
 }
 
-DataPair load_folder(const fs::path& path, const DataOptions& options) {
-  DataPair pair = from_folder(path,
+DataPair load_path(const fs::path& path, const DataOptions& options) {
+  const std::unique_ptr<FileTree> tree = open_tree(path);
+  if (tree->has_file(kCifar10Archive.file)) return load_cifar(*tree, options, read_cifar10);
+  if (tree->has_file(kCifar100Archive.file)) return load_cifar(*tree, options, read_cifar100);
+  DataPair pair = from_folder(*tree,
                               {.classes = options.classes,
                                .valid_fraction = options.valid_fraction,
                                .seed = options.seed,
@@ -133,19 +135,15 @@ DataPair load_auto(const DataOptions& options) {
   log::info(
       "[data] note: CIFAR-10 not found in {}; using synthetic10 (procedural shapes, NOT "
       "CIFAR-10)",
-      list(places(options, kCifar10Archive.folder)));
+      list(places(options, kCifar10Archive)));
   return load_synthetic(SyntheticLevel::normal, options);
 }
 
 }  // namespace
 
-fs::path find_cifar10(const DataOptions& options) {
-  return find(places(options, kCifar10Archive.folder), kCifar10File);
-}
+fs::path find_cifar10(const DataOptions& options) { return find(options, kCifar10Archive); }
 
-fs::path find_cifar100(const DataOptions& options) {
-  return find(places(options, kCifar100Archive.folder), kCifar100File);
-}
+fs::path find_cifar100(const DataOptions& options) { return find(options, kCifar100Archive); }
 
 Registry<DataFactory> datasets() {
   Registry<DataFactory> registry("data set");
@@ -161,13 +159,14 @@ Registry<DataFactory> datasets() {
   return registry;
 }
 
-DataPair load(std::string_view name, const DataOptions& options) {
-  const Registry<DataFactory> known = datasets();
-  if (known.contains(name)) return known.at(name).value(options);
+bool is_path(std::string_view name) {
   std::error_code error;
-  if (name.find('/') != std::string_view::npos || fs::is_directory(fs::path(name), error))
-    return load_folder(fs::path(name), options);
-  return known.at(name).value(options);  // throws: lists the known names
+  return !datasets().contains(name) &&
+         (name.find('/') != std::string_view::npos || fs::exists(fs::path(name), error));
+}
+
+DataPair load(std::string_view name, const DataOptions& options) {
+  return is_path(name) ? load_path(fs::path(name), options) : datasets().at(name).value(options);
 }
 
 }  // namespace learn::data

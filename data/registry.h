@@ -13,8 +13,8 @@
 namespace learn::data {
 
 struct DataOptions {
-  /// Where data lies: the folder that holds cifar-10-batches-bin (or is it). Empty: $LEARN_DATA,
-  /// then ./data.
+  /// Where data lies: the folder that holds cifar-10-batches-bin (or is it) or
+  /// cifar-10-binary.tar.gz. Empty: $LEARN_DATA, then ./data.
   std::filesystem::path directory;
   std::vector<std::string> classes;      ///< only these, labelled in this order; empty: all
   std::int64_t train_limit = 0;          ///< quick runs: so many training images; 0: all
@@ -32,8 +32,13 @@ struct DataOptions {
 using DataFactory = std::function<DataPair(const DataOptions&)>;
 [[nodiscard]] Registry<DataFactory> datasets();
 
+/// Whether `load` takes it for a path: it is not the name of a data set, and holds a slash or is
+/// there.
+[[nodiscard]] bool is_path(std::string_view name);
+
 /// Loads a data set by name ("cifar10", "cifar100", "synthetic10", "synthetic10-hard"), or by the
-/// path of an image folder (anything that holds a slash or is a folder), or with "auto": CIFAR-10
+/// path of an image folder, of the binary files of CIFAR, or of an archive of either (file_tree.h),
+/// or with "auto": CIFAR-10
 /// if it is found, otherwise synthetic10 with a note in the log. A set that was asked for by name
 /// is never replaced by another. Throws UsageError for an unknown name, DataError for missing or
 /// damaged data.

@@ -199,7 +199,8 @@ cli::OptionTable option_table(Options& o) {
   constexpr cli::Range kCount{.low = 1};
   cli::OptionTable table;
   table.group("Options");
-  table.text("data", t.data, "NAME|DIR", "cifar10, synthetic10, or a folder of pictures");
+  table.text(
+      "data", t.data, "NAME|PATH", "cifar10, synthetic10, or a folder or archive of pictures");
   table.text("data-dir", t.data_dir, "DIR", "where cifar-10-batches-bin lies");
   table.text("train-limit", t.train_limit, "N|SHARE", "so many training pictures");
   table.integer("valid-limit", t.valid_limit, cli::kNotNegative, "N", "test pictures; 0: all");

@@ -10,7 +10,6 @@
 #include "models/registry.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 namespace learn::cli {
@@ -28,10 +27,10 @@ void known_from(Option& option, std::string& field, const Registry<Value>& regis
 void add_data_options(OptionTable& t, TrainOptions& o) {
   t.group("Data");
   std::vector<std::string> sets = data::datasets().names();
-  Option& data = t.text("data", o.data, "NAME|DIR", join(sets) + ", or a folder of images");
+  Option& data =
+      t.text("data", o.data, "NAME|PATH", join(sets) + ", or a folder or archive of images");
   data.set = [&o, sets](const std::string& text) {
-    const bool folder = text.find('/') != std::string::npos || std::filesystem::is_directory(text);
-    if (!folder) require_known("data set", text, sets);
+    if (!data::is_path(text)) require_known("data set", text, sets);
     o.data = text;
   };
   t.text("data-dir", o.data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data");

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libspdlog-dev libfmt-dev libcli11-dev doctest-dev
-  nlohmann-json3-dev libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev zlib1g-dev)
+  nlohmann-json3-dev libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev zlib1g-dev libarchive-dev)
 if [ "${1:-}" = --tests ]; then
   packages+=(python3 git clang-format clang-tidy shellcheck)
 fi

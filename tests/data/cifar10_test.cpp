@@ -62,7 +62,7 @@ TEST_CASE("cifar: hand-made CIFAR-10 records, planes become pixels") {
   const auto file = folder.path() / "batch.bin";
   test::write_bytes(file, three_records({0, 9, 4}));
   Dataset set;
-  read_cifar_file(file, {}, 3, "", set);
+  read_cifar_file(*open_tree(folder.path()), "batch.bin", {}, 3, "", set);
   CHECK(set.labels == std::vector<std::int64_t>{0, 9, 4});
   check_pixels(set);
 }
@@ -72,7 +72,12 @@ TEST_CASE("cifar: hand-made CIFAR-100 records, the fine label counts") {
   const auto file = folder.path() / "train.bin";
   test::write_bytes(file, three_records({0, 99, 57}, true));
   Dataset set;
-  read_cifar_file(file, {.label_bytes = 2, .label_at = 1, .classes = 100}, 3, "", set);
+  read_cifar_file(*open_tree(folder.path()),
+                  "train.bin",
+                  {.label_bytes = 2, .label_at = 1, .classes = 100},
+                  3,
+                  "",
+                  set);
   CHECK(set.labels == std::vector<std::int64_t>{0, 99, 57});
   check_pixels(set);
 }
@@ -82,7 +87,9 @@ TEST_CASE("cifar: wrong sizes, labels and checksums are data errors that say whe
   const auto file = folder.path() / "batch.bin";
   const std::vector<std::uint8_t> good = three_records({0, 9, 4});
   Dataset set;
-  const auto read = [&](const std::string& md5 = "") { read_cifar_file(file, {}, 3, md5, set); };
+  const auto read = [&](const std::string& md5 = "") {
+    read_cifar_file(*open_tree(folder.path()), "batch.bin", {}, 3, md5, set);
+  };
 
   CHECK(text_of<DataError>(read).find("is missing") != std::string::npos);
 
@@ -109,11 +116,11 @@ TEST_CASE("cifar: wrong sizes, labels and checksums are data errors that say whe
 
 TEST_CASE("cifar: a folder without the files names the first that is missing") {
   const test::TemporaryFolder folder;
-  const std::string train =
-      text_of<DataError>([&] { static_cast<void>(read_cifar10(folder.path(), Split::train)); });
+  const std::string train = text_of<DataError>(
+      [&] { static_cast<void>(read_cifar10(*open_tree(folder.path()), Split::train)); });
   CHECK(train.find("data_batch_1.bin' is missing") != std::string::npos);
-  const std::string test =
-      text_of<DataError>([&] { static_cast<void>(read_cifar100(folder.path(), Split::test)); });
+  const std::string test = text_of<DataError>(
+      [&] { static_cast<void>(read_cifar100(*open_tree(folder.path()), Split::test)); });
   CHECK(test.find("test.bin' is missing") != std::string::npos);
 }
 
@@ -127,7 +134,7 @@ TEST_CASE("cifar: whole files, class names, and --verify against data that is no
   }
   test::write_bytes(folder.path() / "test_batch.bin", bytes);
   const auto read = [&](bool verify) {
-    return read_cifar10(folder.path(), Split::test, {.verify = verify});
+    return read_cifar10(*open_tree(folder.path()), Split::test, {.verify = verify});
   };
   CHECK(text_of<DataError>([&] { static_cast<void>(read(false)); }).find("batches.meta.txt") !=
         std::string::npos);

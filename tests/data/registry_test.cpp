@@ -53,7 +53,7 @@ TEST_CASE("registry: auto falls back with synthetic data, a name never does") {
   const std::string text = text_of<DataError>([&] { static_cast<void>(load("cifar10", options)); });
   CHECK(text.find("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz") != std::string::npos);
   CHECK(text.find("c32a1d4ab5d03f1284b67883e8d87530") != std::string::npos);
-  CHECK(text.find("tar -xzf") != std::string::npos);
+  CHECK(text.find("cifar-10-binary.tar.gz") != std::string::npos);
   CHECK_THROWS_AS(static_cast<void>(load("cifar100", options)), DataError);
 }
 

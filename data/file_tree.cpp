@@ -1,0 +1,84 @@
+#include "data/file_tree.h"
+
+#include "framework/core/error.h"
+
+#include <algorithm>
+#include <fstream>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+class FolderTree : public FileTree {
+ public:
+  using FileTree::FileTree;
+
+  [[nodiscard]] std::string name() const override {
+    return fs::absolute(where() / ".").lexically_normal().parent_path().filename().string();
+  }
+
+  [[nodiscard]] bool has_folder(const fs::path& folder) const override {
+    std::error_code error;
+    return fs::is_directory(where() / folder, error);
+  }
+
+  [[nodiscard]] bool has_file(const fs::path& file) const override {
+    std::error_code error;
+    return fs::exists(where() / file, error);
+  }
+
+  [[nodiscard]] std::vector<std::string> folders(const fs::path& folder) const override {
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(where() / folder))
+      if (entry.is_directory() && !hidden(entry.path()))
+        names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  /// Links to folders are not followed: they may loop.
+  [[nodiscard]] std::vector<fs::path> files(const fs::path& folder) const override {
+    const fs::path top = where() / folder;
+    std::vector<fs::path> found;
+    for (auto at = fs::recursive_directory_iterator(top); at != fs::recursive_directory_iterator();
+         ++at) {
+      if (hidden(at->path()))
+        at.disable_recursion_pending();
+      else if (at->is_regular_file())
+        found.push_back(folder / at->path().lexically_relative(top));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  [[nodiscard]] std::vector<std::uint8_t> read(const fs::path& file) const override {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(where() / file, error);
+    if (error) fail<DataError>("{}", error.message());
+    if (size > kMaxFileBytes) fail<DataError>("{} bytes; at most {} are read", size, kMaxFileBytes);
+    std::vector<std::uint8_t> bytes(size);
+    std::ifstream in(where() / file, std::ios::binary);
+    if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+      fail<DataError>("the file cannot be read");
+    return bytes;
+  }
+
+  [[nodiscard]] bool same_folder(const fs::path& a, const fs::path& b) const override {
+    return fs::weakly_canonical(where() / a) == fs::weakly_canonical(where() / b);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FileTree> open_tree(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return open_archive(path);
+  if (!fs::is_directory(path, error))
+    fail<DataError>("there is no folder or archive '{}'", path.string());
+  return std::make_unique<FolderTree>(path);
+}
+
+}  // namespace learn::data

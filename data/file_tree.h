@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace learn::data {
+
+/// Files below a folder or in an archive. Paths are relative to its root, which is "". What has a
+/// name that begins with a dot is not there.
+class FileTree {
+ public:
+  explicit FileTree(std::filesystem::path where) : where_(std::move(where)) {}
+  virtual ~FileTree() = default;
+  FileTree(const FileTree&) = delete;
+  FileTree& operator=(const FileTree&) = delete;
+
+  /// Of the folder, or of the archive without ".tar.gz" and the like.
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual bool has_folder(const std::filesystem::path& folder) const = 0;
+  [[nodiscard]] virtual bool has_file(const std::filesystem::path& file) const = 0;
+  /// Names of the folders in `folder`, sorted.
+  [[nodiscard]] virtual std::vector<std::string> folders(
+      const std::filesystem::path& folder) const = 0;
+  /// Files below `folder`, in any depth, sorted by path.
+  [[nodiscard]] virtual std::vector<std::filesystem::path> files(
+      const std::filesystem::path& folder) const = 0;
+  /// Threads may read at the same time. Throws DataError, whose text does not name the file; at
+  /// most 256 MiB are read.
+  [[nodiscard]] virtual std::vector<std::uint8_t> read(const std::filesystem::path& file) const = 0;
+  /// Whether two names lead to one folder.
+  [[nodiscard]] virtual bool same_folder(const std::filesystem::path& a,
+                                         const std::filesystem::path& b) const = 0;
+
+  /// How messages call a file or folder.
+  [[nodiscard]] std::string text(const std::filesystem::path& path = {}) const {
+    return path.empty() ? where_.string() : (where_ / path).string();
+  }
+
+ protected:
+  [[nodiscard]] const std::filesystem::path& where() const { return where_; }
+
+ private:
+  std::filesystem::path where_;
+};
+
+/// A folder as it lies, links to files followed; or a zip archive or a tar archive (plain, gzip,
+/// bzip2, xz or zstd), whose files come into memory. Nothing is unpacked to disk. A single folder
+/// at the top of an archive is left out of paths unless it is called "train". Throws DataError if
+/// `path` is neither, is damaged, encrypted or larger than 8 GiB, or holds links or paths that lead
+/// out of it.
+[[nodiscard]] std::unique_ptr<FileTree> open_tree(const std::filesystem::path& path);
+
+/// The archive half of it.
+[[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
+
+inline constexpr std::uintmax_t kMaxFileBytes = 256U << 20U;
+
+}  // namespace learn::data

@@ -1,0 +1,201 @@
+#include "data/file_tree.h"
+#include "data/image_folder.h"
+#include "data/registry.h"
+#include "framework/core/error.h"
+#include "tests/data/pictures.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace learn;
+using namespace learn::data;
+using test::text_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+enum class Kind { file, folder, link, hard_link };
+
+struct Member {
+  std::string name;
+  std::vector<std::uint8_t> bytes;
+  Kind kind = Kind::file;
+};
+
+/// The compression and format are those of the file's name.
+void write_archive(const fs::path& path, const std::vector<Member>& members) {
+  const std::unique_ptr<archive, decltype(&archive_write_free)> out(archive_write_new(),
+                                                                    archive_write_free);
+  REQUIRE(archive_write_set_format_filter_by_ext(out.get(), path.c_str()) == ARCHIVE_OK);
+  REQUIRE(archive_write_open_filename(out.get(), path.c_str()) == ARCHIVE_OK);
+  for (const Member& member : members) {
+    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
+                                                                              archive_entry_free);
+    archive_entry_set_pathname_utf8(entry.get(), member.name.c_str());
+    archive_entry_set_perm(entry.get(), 0644);
+    archive_entry_set_filetype(entry.get(),
+                               member.kind == Kind::folder ? AE_IFDIR
+                               : member.kind == Kind::link ? AE_IFLNK
+                                                           : AE_IFREG);
+    if (member.kind == Kind::link) archive_entry_set_symlink(entry.get(), "elsewhere");
+    if (member.kind == Kind::hard_link) archive_entry_set_hardlink(entry.get(), "elsewhere");
+    archive_entry_set_size(entry.get(), static_cast<la_int64_t>(member.bytes.size()));
+    REQUIRE(archive_write_header(out.get(), entry.get()) >= ARCHIVE_WARN);
+    archive_write_data(out.get(), member.bytes.data(), member.bytes.size());
+  }
+  REQUIRE(archive_write_close(out.get()) == ARCHIVE_OK);
+}
+
+std::vector<std::uint8_t> picture(std::uint8_t tone) {
+  return test::png(test::plain(4, 4, tone, 5, 6), 4, 4);
+}
+
+std::vector<Member> members(const std::string& top) {
+  return {{top + "valid/dog/9.png", picture(9)},
+          {top + "train/dog/b/2.png", picture(2)},
+          {top + "train/dog/b 1.png", picture(1)},
+          {top + "train/cat/picture.PNG", picture(3)},
+          {top + "valid/cat/", {}, Kind::folder},
+          {top + "valid/cat/7.png", picture(7)},
+          {top + "train/cat/notes.txt", {'x'}},
+          {top + "train/.hidden/cat/1.png", picture(4)},
+          {top + "train/cat/._1.png", {'x'}}};
+}
+
+std::string error_of(const fs::path& path) {
+  return text_of<DataError>([&] { static_cast<void>(from_folder(path)); });
+}
+
+std::string error_of(const fs::path& path, const Member& member) {
+  std::vector<Member> all = members("");
+  all.push_back(member);
+  write_archive(path, all);
+  return error_of(path);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("archive: pictures are those of the folder, in the same order") {
+  const test::TemporaryFolder folder;
+  for (const Member& member : members(""))
+    if (member.kind == Kind::file)
+      test::write_bytes(folder.path() / "set" / member.name, member.bytes);
+  const DataPair expected = from_folder(folder.path() / "set");
+  REQUIRE(expected.train.size() == 3);
+  for (const char* name : {"set.tar", "set.tar.gz", "set.tar.xz", "set.zip"})
+    for (const char* top : {"", "./", "pictures/", "pictures/./"}) {
+      CAPTURE(name);
+      CAPTURE(top);
+      const fs::path path = folder.path() / name;
+      write_archive(path, members(top));
+      const DataPair pair = from_folder(path);
+      CHECK(pair.train.name == "set");
+      CHECK(pair.train.fingerprint() == expected.train.fingerprint());
+      CHECK(pair.valid.fingerprint() == expected.valid.fingerprint());
+      CHECK(pair.train.files.back() == (path / "train/dog/b 1.png").string());
+      CHECK(load(path.string()).train.fingerprint() == expected.train.fingerprint());
+    }
+}
+
+TEST_CASE("archive: names outside ASCII, a split by seed, a folder that is named twice") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "v1.2.zip";
+  std::vector<Member> all;
+  for (int i = 0; i < 10; ++i)
+    for (const char* name : {"café noir", "Ähre"})
+      all.push_back({std::string(name) + "/" + std::to_string(i) + ".png",
+                     picture(static_cast<std::uint8_t>(i))});
+  write_archive(path, all);
+  const DataPair pair = from_folder(path);
+  CHECK(pair.train.name == "v1.2");
+  CHECK(pair.train.classes == std::vector<std::string>{"café noir", "Ähre"});
+  CHECK(pair.train.size() == 16);
+  CHECK(pair.valid.size() == 4);
+
+  write_archive(path, members(""));
+  CHECK_THROWS_AS(static_cast<void>(from_folder(path, {.valid = "./train/"})), UsageError);
+}
+
+TEST_CASE("archive: CIFAR's binary files, by path and in the data folder") {
+  const test::TemporaryFolder folder;
+  std::vector<std::uint8_t> records(10'000UL * 3073, 7);
+  const std::string names = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+  std::vector<Member> all{{"cifar-10-batches-bin/batches.meta.txt", {names.begin(), names.end()}},
+                          {"cifar-10-batches-bin/test_batch.bin", records}};
+  for (int i = 1; i <= 5; ++i)
+    all.push_back({"cifar-10-batches-bin/data_batch_" + std::to_string(i) + ".bin", records});
+  const fs::path path = folder.path() / "cifar-10-binary.tar.gz";
+  write_archive(path, all);
+  const DataPair pair = load(path.string());
+  CHECK(pair.train.size() == 50'000);
+  CHECK(pair.valid.size() == 10'000);
+  CHECK(pair.train.name == "cifar10-layout");
+  CHECK(find_cifar10({.directory = folder.path()}) == path);
+  CHECK(load("cifar10", {.directory = folder.path()}).train.fingerprint() ==
+        pair.train.fingerprint());
+}
+
+TEST_CASE("archive: what leads out of it, and links, are refused") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "set.tar.gz";
+  CHECK(error_of(path, {"train/cat/1.png", picture(1)}).empty());
+  CHECK(contains(error_of(path, {"../evil.png", picture(1)}), "'../evil.png', which leads out"));
+  CHECK(contains(error_of(path, {"a/../../evil.png", picture(1)}), "leads out"));
+  CHECK(contains(error_of(path, {"/etc/evil.png", picture(1)}), "leads out"));
+  CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::link}), "holds a link"));
+  CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::hard_link}), "holds a link"));
+  CHECK(contains(error_of(path, {"train/fox/", {}, Kind::folder}), "fox' has no .jpg"));
+  CHECK(contains(error_of(path, {"train/cat/2.png", {'x'}}),
+                 "set.tar.gz/train/cat/2.png: neither a JPEG nor a PNG file"));
+}
+
+TEST_CASE("archive: damage of every kind is a data error") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "damaged";
+  const std::string html = "<html>404</html>";
+  test::write_bytes(path, {html.begin(), html.end()});
+  CHECK(contains(error_of(path), "neither a folder nor an archive that can be read"));
+  test::write_bytes(path, {});
+  CHECK_FALSE(error_of(path).empty());
+  for (const char* name : {"set.tar.gz", "set.tar.xz", "set.zip"}) {
+    write_archive(folder.path() / name, members(""));
+    const std::vector<std::uint8_t> whole = test::read_bytes(folder.path() / name);
+    // Behind the data there may be room to lose; in the first half there is none.
+    for (std::size_t keep = 0; keep < whole.size() / 2; keep += 13) {
+      CAPTURE(name);
+      CAPTURE(keep);
+      test::write_bytes(path, {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(keep)});
+      CHECK_FALSE(error_of(path).empty());
+    }
+    for (std::size_t at = 0; at < whole.size(); at += 7) {
+      auto flipped = whole;
+      flipped[at] ^= 0x20U;
+      test::write_bytes(path, flipped);
+      static_cast<void>(error_of(path));  // an error or not, but nothing worse
+    }
+  }
+}
+
+TEST_CASE("archive: a file whose checksum is wrong is a data error") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "set.zip";
+  std::vector<std::uint8_t> noise(4096);
+  for (std::size_t i = 0; i < noise.size(); ++i)
+    noise[i] = static_cast<std::uint8_t>(i * i * 2654435761U >> 13U);
+  write_archive(path, {{"a/test_batch.bin", noise}});
+  CHECK(open_tree(path)->read("test_batch.bin") == noise);
+  std::vector<std::uint8_t> flipped = test::read_bytes(path);
+  flipped[flipped.size() / 2] ^= 1U;
+  test::write_bytes(path, flipped);
+  CHECK(contains(text_of<DataError>([&] { static_cast<void>(open_tree(path)); }), "set.zip"));
+}
