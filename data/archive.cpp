@@ -60,11 +60,10 @@ class ArchiveTree : public FileTree {
   }
 
   [[nodiscard]] std::vector<std::string> folders(const fs::path& folder) const override {
+    const fs::path top = at(folder);
     std::vector<std::string> names;
     for (const fs::path& path : folders_)
-      if (!path.empty() && path.parent_path() == at(folder))
-        names.push_back(path.filename().string());
-    std::sort(names.begin(), names.end());
+      if (!path.empty() && path.parent_path() == top) names.push_back(path.filename().string());
     return names;
   }
 
@@ -80,8 +79,7 @@ class ArchiveTree : public FileTree {
   [[nodiscard]] Bytes read(const fs::path& file) const override {
     const auto found = files_.find(at(file));
     if (found == files_.end()) fail<DataError>("the archive does not have it");
-    if (found->second.size() > kMaxFileBytes)
-      fail<DataError>("{} bytes; at most {} are read", found->second.size(), kMaxFileBytes);
+    check_size(found->second.size());
     return found->second;
   }
 

@@ -58,7 +58,7 @@ class FolderTree : public FileTree {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(where() / file, error);
     if (error) fail<DataError>("{}", error.message());
-    if (size > kMaxFileBytes) fail<DataError>("{} bytes; at most {} are read", size, kMaxFileBytes);
+    check_size(size);
     std::vector<std::uint8_t> bytes(size);
     std::ifstream in(where() / file, std::ios::binary);
     if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
@@ -72,6 +72,11 @@ class FolderTree : public FileTree {
 };
 
 }  // namespace
+
+void FileTree::check_size(std::uintmax_t bytes) {
+  constexpr std::uintmax_t kMost = 256U << 20U;
+  if (bytes > kMost) fail<DataError>("{} bytes; at most {} are read", bytes, kMost);
+}
 
 std::unique_ptr<FileTree> open_tree(const fs::path& path) {
   std::error_code error;

@@ -40,6 +40,8 @@ class FileTree {
 
  protected:
   [[nodiscard]] const std::filesystem::path& where() const { return where_; }
+  /// Throws DataError for a file that `read` refuses.
+  static void check_size(std::uintmax_t bytes);
 
  private:
   std::filesystem::path where_;
@@ -54,7 +56,5 @@ class FileTree {
 
 /// The archive half of it.
 [[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
-
-inline constexpr std::uintmax_t kMaxFileBytes = 256U << 20U;
 
 }  // namespace learn::data

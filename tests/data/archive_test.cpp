@@ -15,6 +15,7 @@
 
 using namespace learn;
 using namespace learn::data;
+using test::contains;
 using test::text_of;
 namespace fs = std::filesystem;
 
@@ -77,10 +78,6 @@ std::string error_of(const fs::path& path, const Member& member) {
   all.push_back(member);
   write_archive(path, all);
   return error_of(path);
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

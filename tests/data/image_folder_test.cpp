@@ -15,6 +15,7 @@
 
 using namespace learn;
 using namespace learn::data;
+using test::contains;
 using test::text_of;
 namespace fs = std::filesystem;
 
@@ -31,10 +32,6 @@ void fill_class(const fs::path& folder, int count, std::uint8_t tone) {
 
 std::string error_of(const fs::path& path, const FolderOptions& options = {}) {
   return text_of<DataError>([&] { static_cast<void>(from_folder(path, options)); });
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ void write_bytes(const std::filesystem::path& path, const std::vector<std::uint8
                                       std::int64_t width,
                                       int classes = 2);
 
+[[nodiscard]] inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 /// The text of the `E` that `run` throws; empty if it throws none.
 template <class E, class F>
 [[nodiscard]] std::string text_of(F&& run) {
