@@ -1,5 +1,7 @@
-# Warnings and sanitizers are set per target, so that nothing leaks into other people's headers.
+# Warnings and sanitizers are set per target, so that nothing leaks into other people's headers, or from a parent
+# project's settings into ours: its compiler may know warnings that ours do not.
 function(learn_settings target)
+  set_target_properties(${target} PROPERTIES COMPILE_WARNING_AS_ERROR ${LEARN_WARNINGS_AS_ERRORS})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
   target_compile_options(
@@ -14,7 +16,11 @@ function(learn_settings target)
             -Wsuggest-override
             -Wno-missing-field-initializers # designated initialisers with defaults are our style
             $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> # g++ 12 sees overlaps in "text" + string: GCC bug 105651
-            -Werror>)
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-error=invalid-pch> # costs time, never a result
+            # Any of the libraries can become part of a shared one: the CUDA backend's, or a user's. Not CMake's property,
+            # which gives programs another flag, and with it headers that must be precompiled again.
+            -fPIC
+            -fno-semantic-interposition>)
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)
@@ -40,16 +46,24 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" OR NOT CMAKE_CXX_COMPILER_ID STR
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# learn_library(name SOURCES a.cpp ... DEPENDS other ...): one static library per folder.
+# learn_library(name SOURCES a.cpp ... DEPENDS other ...): one static library per folder, or of the TYPE given. The
+# presets' level of optimisation is replaced in release builds by OPTIMIZATION, if given.
 function(learn_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
-  add_library(${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(arg "" "TYPE;OPTIMIZATION" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  if(NOT arg_TYPE)
+    set(arg_TYPE STATIC)
+  endif()
+  add_library(${name} ${arg_TYPE} ${arg_SOURCES})
   learn_settings(${name})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+  set(high_rooms_headers ${LEARN_PRECOMPILED_HEADERS} ${PROJECT_SOURCE_DIR}/framework/nn/module.h)
   if(name STREQUAL "learn_tensor")
     target_precompile_headers(${name} PRIVATE ${LEARN_PRECOMPILED_HEADERS})
   elseif(name STREQUAL "learn_nn")
-    target_precompile_headers(${name} PRIVATE ${LEARN_PRECOMPILED_HEADERS} ${PROJECT_SOURCE_DIR}/framework/nn/module.h)
+    target_precompile_headers(${name} PRIVATE ${high_rooms_headers})
+  elseif(arg_OPTIMIZATION) # compilers refuse headers that were precompiled at another level
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${arg_OPTIMIZATION}>)
+    target_precompile_headers(${name} PRIVATE ${high_rooms_headers})
   elseif(TARGET learn_nn)
     target_precompile_headers(${name} REUSE_FROM learn_nn)
   elseif(TARGET learn_tensor)
