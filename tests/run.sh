@@ -72,5 +72,5 @@ run_ctest release --label-exclude "$exclude" --quiet --output-log build/release.
 echo "all checks: $((SECONDS - began)) s"
 # The runner's own summary; skipped tests are listed below it.
 sed -n '/tests passed/,$p' build/release.tests.log
-kernels=build/release/framework/backend/liblearn_cuda.a
+kernels=build/release/lib/liblearn_cuda.so
 if [ -f "$kernels" ]; then python3 tests/gpu/kernel_ledger.py check "$kernels"; fi

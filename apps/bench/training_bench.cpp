@@ -33,12 +33,6 @@ void wait_for(Context& ctx) {
     if (ctx.device().is_cuda()) ctx.cuda().synchronize();
 }
 
-std::size_t device_bytes_used(Context& ctx) {
-  if constexpr (kHaveCuda)
-    if (ctx.device().is_cuda()) return ctx.cuda().device_bytes_used();
-  return 0;
-}
-
 /// The same random batch again and again, in a pass that does not end.
 class OneBatch final : public BatchSource {
  public:
@@ -174,7 +168,7 @@ ContextOptions context_options(const StepOptions& options) {
 StepFigures measure_steps(const StepOptions& options) {
   StepFigures figures;
   Context ctx(context_options(options));
-  const std::size_t before = device_bytes_used(ctx);
+  const std::size_t before = ctx.device_bytes_used();
   const DType dtype = dtype_of(options.precision);
   OneBatch source(ctx, options.batch, dtype);
   Learner learn(ctx,
@@ -195,7 +189,7 @@ StepFigures measure_steps(const StepOptions& options) {
   figures.threads = ctx.threads().threads();
   figures.persistent = ctx.persistent().stats().peak;
   figures.activations = ctx.step().stats().peak;
-  figures.device_bytes = device_bytes_used(ctx) - before;
+  figures.device_bytes = ctx.device_bytes_used() - before;
   if (phases != nullptr) figures.phases = phases->mean();
   return figures;
 }

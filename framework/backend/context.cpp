@@ -64,4 +64,10 @@ backend::cuda::Runtime& Context::cuda() {
   return *cuda_;
 }
 
+std::size_t Context::device_bytes_used() const {
+  if constexpr (kHaveCuda)
+    if (cuda_ != nullptr) return cuda_->device_bytes_used();
+  return 0;
+}
+
 }  // namespace learn

@@ -56,6 +56,8 @@ class Context {
   [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {step(), shape, dtype}; }
   /// The CUDA side. Throws DeviceError on a CPU context.
   [[nodiscard]] backend::cuda::Runtime& cuda();
+  /// Bytes of a CUDA device's memory that all processes together have; 0 on the CPU.
+  [[nodiscard]] std::size_t device_bytes_used() const;
 
   /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,
   /// each known only to the family that owns it.

@@ -22,9 +22,9 @@ struct CudaLibrary {
 /// What there is for CUDA on this machine, for `learn doctor` and for the choice of a device.
 struct CudaReport {
   std::string driver;   ///< newest CUDA that the driver knows, "13.0"; empty: there is no driver
-  std::string runtime;  ///< CUDA that this program was built with; empty: without it
+  std::string runtime;  ///< CUDA that the backend was built with; empty: there is no backend
   std::vector<CudaDeviceInfo> devices;
-  std::vector<CudaLibrary> libraries;  ///< cuDNN, cuBLASLt; none in a program without CUDA
+  std::vector<CudaLibrary> libraries;  ///< cuDNN, cuBLASLt; none without the CUDA backend
 };
 
 /// Loads the libraries, which takes a second or two at the first call. Never throws: what is not

@@ -2,6 +2,7 @@
 
 #include "framework/backend/cuda/report.h"
 #include "framework/backend/cuda/runtime.h"
+#include "framework/backend/cuda_library.h"
 #include "framework/core/build.h"
 #include "framework/core/error.h"
 
@@ -12,12 +13,16 @@
 namespace learn {
 
 CudaStatus cuda_status() {
-  if constexpr (kHaveCuda) return backend::cuda::status();
+  if constexpr (kHaveCuda) {
+    const std::string& obstacle = backend::load_cuda_library();
+    return obstacle.empty() ? backend::cuda::status() : CudaStatus{true, 0, obstacle};
+  }
   return {false, 0, "this program was built without the CUDA backend"};
 }
 
 CudaReport cuda_report() {
-  if constexpr (kHaveCuda) return backend::cuda::report();
+  if constexpr (kHaveCuda)
+    if (backend::load_cuda_library().empty()) return backend::cuda::report();
   return {};
 }
 

@@ -9,12 +9,13 @@ namespace learn {
 
 /// What can be said of CUDA on this machine without using a device.
 struct CudaStatus {
-  bool built = false;  ///< the CUDA backend is part of this program
+  bool built = false;  ///< this program was built with the CUDA backend
   int devices = 0;     ///< usable devices
   std::string reason;  ///< why there are none; empty otherwise
 };
 
-/// Asks the driver, once per call. Never throws: no driver and no device are answers, not errors.
+/// Loads the CUDA backend at the first call and asks the driver at each. Never throws: no library,
+/// no driver and no device are answers, not errors.
 [[nodiscard]] CudaStatus cuda_status();
 
 struct AutoDevice {

@@ -29,17 +29,18 @@ spdlog::level::level_enum translate(Level level) {
   return spdlog::level::off;
 }
 
-/// spdlog keeps its loggers in a registry of its own; this is the one place that touches it.
-spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> instance = [] {
+std::shared_ptr<spdlog::logger>& instance() {
+  static std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>(
         "learn", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_pattern("%^%l%$ %v");
     made->flush_on(spdlog::level::warn);
     return made;
   }();
-  return *instance;
+  return logger;
 }
+
+spdlog::logger& logger() { return *instance(); }
 
 }  // namespace
 
@@ -72,5 +73,11 @@ void to_file(std::string_view text) {
 }
 
 bool enabled(Level level) { return logger().should_log(translate(level)); }
+
+std::shared_ptr<void> share() { return instance(); }
+
+void adopt(const std::shared_ptr<void>& shared) {
+  instance() = std::static_pointer_cast<spdlog::logger>(shared);
+}
 
 }  // namespace learn::log

@@ -1,6 +1,7 @@
 #pragma once
 #include <fmt/core.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,11 @@ void message(Level level, std::string_view text);
 /// what the terminal shows by other means, a table for instance.
 void to_file(std::string_view text);
 [[nodiscard]] bool enabled(Level level);
+
+/// This log, for a shared library that holds a copy of this code: what `adopt` gets there from
+/// then on is one and the same.
+[[nodiscard]] std::shared_ptr<void> share();
+void adopt(const std::shared_ptr<void>& shared);
 
 template <class... Args>
 void debug(fmt::format_string<Args...> text, Args&&... args) {

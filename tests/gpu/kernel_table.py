@@ -7,7 +7,7 @@ TRAFFIC is written by a program under the fake CUDA runtime with FAKE_CUDA_TRAFF
     build/release/bin/learn train --device cuda --data synthetic10 --classes disk,ring --model darknet --precision fp16 \\
         --train-limit 8 --valid-limit 2 --batch-size 8 --epochs 1 --seed 1 --workers 0 --name kernels
     unset LD_PRELOAD
-    tests/gpu/kernel_table.py build/release/framework/backend/liblearn_cuda.a /tmp/traffic >tests/cuda/kernels.md
+    tests/gpu/kernel_table.py build/release/lib/liblearn_cuda.so /tmp/traffic >tests/cuda/kernels.md
 """
 import sys
 from collections import defaultdict

@@ -152,7 +152,7 @@ class Run:
         names = {s.name for s in self.stages}
         bad += [name for name in ("smoke", "parity", "determinism") if name not in names]
         words = ["check"] if self.fake or bad else ["record", "--gpu", self.gpu.name, "--date", today()]
-        kernels = self.place / "framework/backend/liblearn_cuda.a"
+        kernels = self.place / "lib/liblearn_cuda.so"
         outcome = jobs.run(Job("ledger", [sys.executable, str(LEDGER), words[0], str(kernels), *words[1:],
                                           "--ran", str(self.ran)], 60), self.logs)
         print(outcome.output, end="")

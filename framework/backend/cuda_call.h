@@ -1,0 +1,21 @@
+#pragma once
+
+/// Defines the function `symbol` (a mangled name) of the CUDA backend in this program: a jump to
+/// `learn_cuda_calls[index]`. The caller's frame and arguments stay as they are, so any signature
+/// will do and exceptions pass; it costs what a call into a linked shared library costs.
+#if defined(__x86_64__)
+#define LEARN_CUDA_CALL(index, symbol)                                                        \
+  asm(".pushsection .text\n"                                                                  \
+      ".globl " symbol "\n.hidden " symbol "\n.type " symbol ", @function\n" symbol           \
+      ":\n  endbr64\n  jmp *learn_cuda_calls+8*" #index "(%rip)\n.size " symbol ", .-" symbol \
+      "\n.popsection")
+#elif defined(__aarch64__)
+#define LEARN_CUDA_CALL(index, symbol)                                                   \
+  asm(".pushsection .text\n.balign 4\n"                                                  \
+      ".globl " symbol "\n.hidden " symbol "\n.type " symbol ", %function\n" symbol      \
+      ":\n  hint #34\n  adrp x16, learn_cuda_calls+8*" #index                            \
+      "\n  ldr x16, [x16, :lo12:learn_cuda_calls+8*" #index "]\n  br x16\n.size " symbol \
+      ", .-" symbol "\n.popsection")
+#else
+#error "calls into the CUDA backend are written for x86-64 and 64-bit Arm: set LEARN_CUDA=OFF"
+#endif
