@@ -1,6 +1,4 @@
-# Every dependency is a package of the distribution; nothing is downloaded at build time.
-# Debian/Ubuntu names: libspdlog-dev libfmt-dev libcli11-dev doctest-dev nlohmann-json3-dev
-# libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev libarchive-dev
+# Every dependency is a package of the distribution, packages.txt names it; nothing is downloaded at build time.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)

@@ -1,32 +1,149 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that are missing: for the build, and with --tests for the tests
-# and lint as well. A machine that has them all never reaches apt, so it may be offline. The CUDA toolkit
-# and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12 and cuDNN >= 9 are.
+# Sees to it that what the build needs is there, and with --tests what the tests and lint need: packages.txt lists it.
+# Where there is apt-get it installs what is missing, as root or with sudo; for dnf, zypper, pacman, apk and brew it
+# prints the command to run. A machine that has it all never reaches apt or sudo, so it may be offline.
+#   CXX=g++-12            the compiler to build with, if the default one is too old
+#   LEARN_PACKAGES=skip   looks for nothing: everything is there, installed by other means
+# The CUDA toolkit and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12 and
+# cuDNN >= 9 are. Alpine needs `apk add bash` first.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config libspdlog-dev libfmt-dev libcli11-dev doctest-dev
-  nlohmann-json3-dev libtomlplusplus-dev libturbojpeg0-dev libpng-dev libssl-dev zlib1g-dev libarchive-dev)
-if [ "${1:-}" = --tests ]; then
-  packages+=(python3 git clang-format clang-tidy shellcheck)
-fi
+case ${1:-} in
+  '') stages=build ;;
+  --tests) stages="build tests" ;;
+  -h | --help)
+    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+  *)
+    echo "error: unknown option '$1'; known: --tests" >&2
+    exit 2
+    ;;
+esac
+[ "${LEARN_PACKAGES:-}" != skip ] || exit 0
 
-missing=()
-for package in "${packages[@]}"; do
-  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$status" = installed ] || missing+=("$package")
-done
-[ ${#missing[@]} -gt 0 ] || exit 0
-
-if ! command -v apt-get >/dev/null; then
-  echo "error: this script knows apt-get only; please install: ${missing[*]}" >&2
+fail() { # line ...
+  echo "error: $1" >&2
+  shift
+  [ $# = 0 ] || printf '%s\n' "$@" >&2
   exit 1
+}
+
+default_compiler() { # the one CMake would take
+  local name
+  for name in c++ g++ clang++; do
+    if command -v "$name" >/dev/null; then echo "$name" && return; fi
+  done
+}
+
+# Does the compiler work, and is it new enough? A compiler that is too old ends the script: no package manager
+# replaces it. The versions come from its preprocessor, as the words of --version differ between distributions.
+check_compiler() {
+  local compiler gnu clang version
+  compiler=${CXX:-$(default_compiler)}
+  [ -n "$compiler" ] || return 1
+  # shellcheck disable=SC2086 # CXX may hold a launcher or options, as in "ccache g++"
+  version=$($compiler -E -P -x c++ - 2>/dev/null <<<'__GNUC__ __clang_major__') ||
+    fail "the C++ compiler '$compiler' does not run; say which one does, as in: export CXX=g++-12"
+  read -r gnu clang <<<"$version"
+  case $clang in
+    __clang_major__) [ "$gnu" -ge 12 ] || too_old "$compiler" "g++ $gnu" ;;
+    *) [ "$clang" -ge 14 ] || too_old "$compiler" "clang $clang" ;;
+  esac
+}
+too_old() {
+  local remedy="install a newer one, then"
+  [ "$manager" != apt ] || remedy="${admin}apt-get install g++-12, then"
+  fail "the C++ compiler '$1' is $2, too old; g++ 12 or clang 14 is needed: $remedy export CXX=g++-12"
+}
+
+installed() { # package
+  case $manager in
+    apt) dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | grep -x installed >/dev/null ;;
+    dnf | zypper) rpm -q --whatprovides "$1" >/dev/null 2>&1 ;;
+    pacman) pacman -T "$1" >/dev/null 2>&1 ;;
+    apk) apk info -e "$1" >/dev/null 2>&1 ;;
+    brew) brew list --versions "$1" >/dev/null 2>&1 ;;
+    what) false ;;
+  esac
+}
+
+there() { # command package
+  case $1 in
+    c++) check_compiler ;;
+    -) installed "$2" ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+missing_packages() {
+  local stage command name apt dnf pacman apk brew zypper what found=
+  # shellcheck disable=SC2034 # a column is read by its name
+  while read -r stage command apt dnf pacman apk brew zypper what; do
+    case " $stages " in *" $stage "*) ;; *) continue ;; esac
+    name=${!manager}
+    if ! there "$command" "$name"; then
+      case " $found " in *" $name "*) ;; *) found="$found $name" ;; esac
+    fi
+  done <"$(dirname "$0")/packages.txt"
+  echo "${found# }"
+}
+
+manager='what'
+for program in apt-get dnf zypper pacman apk brew; do
+  if command -v "$program" >/dev/null; then
+    manager=${program%-get}
+    break
+  fi
+done
+user=$(id -u)
+admin=
+if [ "$user" != 0 ] && [ "$manager" != brew ] && command -v sudo >/dev/null; then admin="sudo "; fi
+
+missing=$(missing_packages)
+[ -n "$missing" ] || exit 0
+
+case $manager in
+  apt) verb="apt-get install" ;;
+  pacman) verb="pacman -S" ;;
+  apk) verb="apk add" ;;
+  *) verb="$manager install" ;;
+esac
+# shellcheck disable=SC2086 # here and below: names of packages hold no spaces
+by_hand="$admin$verb$(printf ' %q' $missing)"
+case $manager in
+  apt) ;;
+  what)
+    fail "there is none of apt-get, dnf, zypper, pacman, apk and brew here to ask for: $missing" \
+      "If all of it is installed by other means, go on with: export LEARN_PACKAGES=skip"
+    ;;
+  *) fail "missing: $missing; this installs it:" "  $by_hand" ;;
+esac
+if [ "$user" != 0 ] && [ -z "$admin" ]; then
+  fail "missing: $missing; to install it takes root, and there is no sudo. An administrator would run:" "  $by_hand"
 fi
-sudo=()
-if [ "$(id -u)" != 0 ]; then
-  command -v sudo >/dev/null || { echo "error: run as root or install sudo; missing: ${missing[*]}" >&2; exit 1; }
-  sudo=(sudo)
+
+as_root() {
+  if [ -n "$admin" ]; then sudo "$@"; else "$@"; fi
+}
+
+echo "installing: $missing"
+# Where one of apt's sources cannot be reached its lists may do all the same. A package that it does not know would
+# keep it from installing the others.
+updated=yes known='' unknown=''
+as_root apt-get update -qq -o APT::Update::Error-Mode=any || updated=no
+for name in $missing; do
+  if [ -n "$(apt-cache madison "$name")" ]; then known="$known $name"; else unknown="$unknown $name"; fi
+done
+if [ -n "$known" ]; then
+  # shellcheck disable=SC2086
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $known >/dev/null || true
 fi
-echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-"${sudo[@]}" apt-get update -qq
-"${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+
+missing=$(missing_packages)
+[ -n "$missing" ] || exit 0
+remedies=()
+[ $updated = yes ] || remedies+=("apt-get update failed: is there a network?")
+[ -z "$unknown" ] || remedies+=("apt knows no package$unknown: look for another name (apt-cache search), add a source"
+  "that has it (on Ubuntu: add-apt-repository universe), or install it by other means: export LEARN_PACKAGES=skip")
+fail "still missing: $missing; apt-get's own words are above." "${remedies[@]}" "Run this again then, or: $by_hand"
