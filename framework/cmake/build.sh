@@ -5,11 +5,24 @@ cd "$(dirname "$0")/../.."
 
 preset=$1
 shift
-cores=$(nproc)
-# One compiler takes up to 1.5 GiB on the heaviest files.
-by_memory=$(awk '/MemAvailable/ {print int($2 / 1024 / 1024 / 1.5)}' /proc/meminfo)
-jobs=$((by_memory < cores ? by_memory : cores))
-[ "$jobs" -ge 1 ] || jobs=1
+
+# An older CMake rejects the presets' version with words that do not tell what to do.
+needed=$(sed -n 's/^cmake_minimum_required(VERSION \([0-9.]*\)).*/\1/p' CMakeLists.txt)
+found=$(cmake --version | sed -n '1s/^cmake version //p')
+older=$(printf '%s\n' "$needed" "$found" | sort -t. -k1,1n -k2,2n -k3,3n | head -1)
+if [ "$older" != "$needed" ]; then
+  echo "error: CMake $found is too old, $needed is needed: python3 -m pip install 'cmake>=$needed'" \
+    "(or snap install cmake --classic), then run this again" >&2
+  exit 1
+fi
+
+jobs=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) # macOS has no nproc
+if [ -r /proc/meminfo ]; then
+  # One compiler takes up to 1.5 GiB on the heaviest files.
+  by_memory=$(awk '/MemAvailable/ {print int($2 / 1024 / 1024 / 1.5)}' /proc/meminfo)
+  jobs=$((by_memory < jobs ? by_memory : jobs))
+  [ "$jobs" -ge 1 ] || jobs=1
+fi
 
 log=build/$preset.log
 mkdir -p build
