@@ -76,11 +76,12 @@ std::string cpu_text() {
                      isa_text());
 }
 
-std::string cuda_text(const CudaStatus& status) {
+std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
   if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
   const char* advice =
-      status.built ? "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU"
-                   : "; install the CUDA Toolkit (nvcc 12 or newer) and build again to have it";
+      !status.built ? "; install the CUDA Toolkit (nvcc 12 or newer) and build again to have it"
+      : report.runtime.empty() ? "; install what is missing, or build again"
+                               : "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU";
   return "none: " + status.reason + advice;
 }
 
@@ -92,8 +93,8 @@ std::string driver_text(const CudaReport& report) {
 
 /// Devices, driver and libraries, and what "auto" makes of them.
 void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport& report) {
-  table.row({"cuda", cuda_text(status)});
-  if (status.built) table.row({"cuda driver", driver_text(report)});
+  table.row({"cuda", cuda_text(status, report)});
+  if (!report.runtime.empty()) table.row({"cuda driver", driver_text(report)});
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const CudaDeviceInfo& gpu = report.devices[i];
     table.row({fmt::format("cuda:{}", i),
