@@ -1,34 +1,46 @@
 #!/usr/bin/env bash
 # Every check there is, in one command. Installs what is missing, then: format and lint, the sanitizer
 # builds and their tests, the release build (CUDA too, if nvcc is there) and all its tests.
-#   --full   adds the slow tests and clang-tidy over every file
-#   --quick  only the release build and its tests
-#   --gpu    instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
-#            ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
+#   --full     adds the slow tests and clang-tidy over every file
+#   --quick    only the release build and its tests
+#   --smoke    only lint, what the quickstart builds, and a few tests: does it work on this system?
+#   --strict   a compiler's warning is an error
+#   --ci       what CI runs: --strict, and the two commands of the README on a fresh Debian 13 (needs root)
+#   --systems  instead of all that, the two commands on fresh systems and the build by every compiler
+#              (tests/systems/run.py); its options and names follow (--help)
+#   --gpu      instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
+#              ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "${1:-}" = --gpu ]; then
-  shift
-  command -v python3 >/dev/null || framework/cmake/install_packages.sh --tests
-  exec python3 tests/gpu/run.py "$@"
-fi
+case ${1:-} in
+  --gpu | --systems)
+    program=tests/${1#--}/run.py
+    shift
+    command -v python3 >/dev/null || framework/cmake/install_packages.sh --tests
+    exec python3 "$program" "$@"
+    ;;
+esac
 
-full=no quick=no
+full=no only='' strict=OFF systems=no
 for word in "$@"; do
   case $word in
     --full) full=yes ;;
-    --quick) quick=yes ;;
+    --quick | --smoke) only=${word#--} ;;
+    --strict) strict=ON ;;
+    --ci) strict=ON systems=yes ;;
     -h | --help)
-      sed -n '2,8s/^# \{0,1\}//p' "$0"
+      sed -n '2,14s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "error: unknown option '$word'; known: --full --quick, and --gpu as the first one" >&2
+      echo "error: unknown option '$word'; known: --full --quick --smoke --strict --ci, and --systems and --gpu as the" \
+        "first one" >&2
       exit 2
       ;;
   esac
 done
+export LEARN_CMAKE_ARGS="${LEARN_CMAKE_ARGS:-} -DLEARN_WARNINGS_AS_ERRORS=$strict"
 
 began=$SECONDS
 stage() {
@@ -52,13 +64,23 @@ quiet_ctest() {
 }
 
 stage "packages" framework/cmake/install_packages.sh --tests
-if [ $quick = no ]; then
-  stage "format and lint" tests/tools/lint.sh
+if [ "$only" != quick ]; then stage "format and lint" tests/tools/lint.sh; fi
+if [ "$only" = smoke ]; then
+  tests=(tests_core tests_tensor tests_backend tests_conv tests_learner)
+  stage "release: build" framework/cmake/build.sh release learn "${tests[@]}"
+  some=$(IFS='|' && echo "${tests[*]}")
+  run_ctest release --label-exclude slow --quiet --tests-regex "^($some):"
+  exit
+fi
+if [ "$only" != quick ]; then
   stage "address and undefined-behaviour sanitizers: build" framework/cmake/build.sh asan
   stage "address and undefined-behaviour sanitizers: tests" quiet_ctest asan --label-exclude slow
   stage "thread sanitizer: build" framework/cmake/build.sh tsan tests_core tests_data
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow
   if [ $full = yes ]; then stage "clang-tidy" tests/tools/tidy.sh; fi
+fi
+if [ $systems = yes ]; then
+  stage "fresh Debian 13: the two commands, and clang" python3 tests/systems/run.py --quick debian13 debian13:clang-19
 fi
 stage "release: build" framework/cmake/build.sh release
 exclude=slow

@@ -44,7 +44,9 @@ void check_shape(const char* op, const char* what, const Tensor& tensor, const S
         wanted);
 }
 
-const std::byte* raw_or_null(const Tensor& t) { return t.defined() ? t.raw() : nullptr; }
+[[maybe_unused]] const std::byte* raw_or_null(const Tensor& t) {
+  return t.defined() ? t.raw() : nullptr;
+}
 
 Shape y_shape(const ConvGeometry& g) { return {g.n, g.p, g.q, g.k}; }
 
@@ -52,7 +54,7 @@ cpu::ConvResources resources(Context& ctx) {
   return {ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::best_tile_kernels()};
 }
 
-cuda::LibraryResources cuda_resources(Context& ctx) {
+[[maybe_unused]] cuda::LibraryResources cuda_resources(Context& ctx) {
   return {ctx.cuda().compute(), ctx.step(), ctx.cuda_options()};
 }
 

@@ -126,20 +126,20 @@ void scale(Context& ctx, const Tensor& x, double factor, Tensor& y, GradMode mod
 }
 
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y) {
-  const auto [rows, channels] = check_bias("add_bias", x, bias);
+  const Matrix m = check_bias("add_bias", x, bias);
   check_same("add_bias", x, y);
   run_twin(
       ctx,
       "add_bias",
       x,
-      [&, rows = rows, channels = channels]<class T>() {
-        cpu::add_bias(ctx.threads(), x.data<T>(), bias.data<T>(), y.data<T>(), rows, channels);
+      [&]<class T>() {
+        cpu::add_bias(ctx.threads(), x.data<T>(), bias.data<T>(), y.data<T>(), m.rows, m.columns);
       },
-      [&, rows = rows, channels = channels]<class T>() {
-        reference::add_bias(x.data<T>(), bias.data<T>(), y.data<T>(), rows, channels);
+      [&]<class T>() {
+        reference::add_bias(x.data<T>(), bias.data<T>(), y.data<T>(), m.rows, m.columns);
       },
-      [&, rows = rows, channels = channels]<class T>(cuda::Stream stream) {
-        cuda::add_bias(stream, x.data<T>(), bias.data<T>(), y.data<T>(), rows, channels);
+      [&]<class T>(cuda::Stream stream) {
+        cuda::add_bias(stream, x.data<T>(), bias.data<T>(), y.data<T>(), m.rows, m.columns);
       });
 }
 

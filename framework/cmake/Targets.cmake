@@ -37,7 +37,8 @@ endif()
 
 # Small files spend most of their time in headers, which are precompiled therefore: those of the standard library
 # for the lower rooms (in learn_tensor), the modules' too from there on up (in learn_nn), and doctest's as well for
-# the tests (in learn_doctest). Not where ccache is at work, which serves no compilation that uses
+# the tests (in learn_doctest). Compilers refuse them in a file whose level of optimisation is another than theirs, but for -O3 after -O2:
+# such files have SKIP_PRECOMPILE_HEADERS. Not where ccache is at work, which serves no compilation that uses
 # them, and not in the presets dev, tsan and tidy: an #include that is missing is found there.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
                               <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>

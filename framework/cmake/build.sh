@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # build.sh PRESET [TARGET ...]: configures and builds with as many jobs as cores and memory allow.
+#   CXX=clang++-19       the compiler, for a build folder that is new
+#   LEARN_CMAKE_ARGS=... further words for CMake, as in -DLEARN_WARNINGS_AS_ERRORS=ON
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -26,7 +28,8 @@ fi
 
 log=build/$preset.log
 mkdir -p build
-if ! { cmake --preset "$preset" >"$log" 2>&1 &&
+# shellcheck disable=SC2086 # they are words
+if ! { cmake --preset "$preset" ${LEARN_CMAKE_ARGS:-} >"$log" 2>&1 &&
   cmake --build "build/$preset" --parallel "$jobs" ${1:+--target "$@"} >>"$log" 2>&1; }; then
   grep -E 'error|Error|FAILED|undefined' "$log" | head -40 >&2 || true
   tail -20 "$log" >&2

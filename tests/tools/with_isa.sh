@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# with_isa.sh baseline|avx2|avx512 PROGRAM...: the programs' tests with the CPU kernels of that instruction set. Exit
-# status 77, skipped, where the machine lacks it.
+# with_isa.sh baseline|avx2|avx512|avx512_bf16|amx PROGRAM...: the programs' tests with the CPU kernels of that
+# instruction set. Exit status 77, skipped, where the machine lacks it.
 set -euo pipefail
 isa=$1
 shift
 case $isa in
 avx512) flag=avx512f ;;
+amx) flag=amx_bf16 ;;
 *) flag=$isa ;;
 esac
 if [ "$isa" != baseline ] && ! grep -qw "$flag" /proc/cpuinfo; then

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""The README's two commands on fresh systems, and the build by every compiler: what its table of systems stands on.
+
+run.py [--quick] [--keep] [--list] [NAME...]
+
+A name is a fresh system (debian13: the two commands as an ordinary user who may use sudo, then again by one who may not,
+and without a network) or a compiler on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last
+without precompiled headers). All of them if none is given, which takes hours. --quick does what CI has the minutes for:
+the few tests of tests/run.sh --smoke. Logs and the table are in build/systems; --keep leaves the systems there too, to
+look around in with chroot. Needs root, Debian and the network.
+"""
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from debian import Debian, SystemsError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLACE = ROOT / "build/systems"
+RELEASES = {"debian12": "bookworm", "debian13": "trixie"}
+COMPILERS = {"debian12": ["g++-12", "clang-14", "clang-15", "clang-16"],
+             "debian13": ["g++-13", "g++-14", "clang-17", "clang-18", "clang-19"]}
+VARIANTS = {"g++": ["", ":cuda", ":no-pch"], "clang": ["", ":cuda"]}  # headers are precompiled for g++ alone
+MOST_BYTES = 8_000_000  # of `learn` without CUDA
+WARNING = re.compile(r"\bwarning\b[ :#]", re.IGNORECASE)
+
+
+def all_names():
+    for system, compilers in COMPILERS.items():
+        yield system
+        for compiler in compilers:
+            yield from (f"{system}:{compiler}{variant}" for variant in VARIANTS[compiler.split("-")[0]])
+
+
+class Row:
+    """A line of the table: what was done, with its seconds, and what was seen."""
+
+    def __init__(self, name, debian):
+        self.name, self.debian, self.cells, self.good = name, debian, [], True
+
+    @contextlib.contextmanager
+    def step(self, what):
+        """Times what is done within, unless something before it failed; its output is in `self.text` then."""
+        print(f"   {self.name}: {what} ...", end="", flush=True)
+        before, start = time.monotonic(), len(self.debian.text())
+        try:
+            yield
+        except subprocess.CalledProcessError:
+            self.good = False
+        seconds = f"{time.monotonic() - before:.0f} s"
+        self.text = self.debian.text()[start:]
+        self.cells.append(f"{what}: {seconds if self.good else 'FAILED'}")
+        print(f" {seconds}" if self.good else " FAILED\n" + "\n".join(self.text.splitlines()[-40:]), flush=True)
+
+    def see(self, what, as_it_must_be):
+        self.cells.append(what)
+        if not as_it_must_be:
+            self.good = False
+            print(f"   {self.name}: not as it must be: {what}", flush=True)
+
+    def see_tests(self):
+        summary = re.findall(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", self.text)
+        passed = [f"{int(all_of_them) - int(failed)} of {all_of_them} passed" for _, failed, all_of_them in summary]
+        self.see(", ".join(passed) or "no test ran", passed)
+
+    def see_warnings(self, tree):
+        count = len(WARNING.findall((tree / "build/release.log").read_text(errors="replace")))
+        self.see(f"{count} warnings", count == 0)
+
+
+def two_commands(name, debian, quick):
+    row, tests = Row(name, debian), "tests/run.sh" + (" --smoke" if quick else "")
+    tree = debian.clone(ROOT, "my learn", "user")  # with a space: people have them
+    with row.step("quickstart"):
+        debian.run("'my learn/apps/quickstart.sh'", user="user")
+    if row.good:
+        accuracy = max(map(float, re.findall(r"\b[01]\.\d{4}\b", row.text)), default=0)
+        row.see(f"accuracy {accuracy:.1%}", accuracy > 0.95)
+        size = (tree / "build/release/bin/learn").stat().st_size
+        row.see(f"learn of {size / 1e6:.1f} MB", size < MOST_BYTES)
+        row.see_warnings(tree)
+        debian.run("apt-get install -y -qq --no-install-recommends qemu-user")
+        with row.step("on an x86-64 without AVX"):
+            debian.run("qemu-x86_64 -cpu qemu64 'my learn/build/release/bin/learn' train --data synthetic10 --train-limit 64 "
+                       "--valid-limit 32 --model small --width 4 --batch-size 8 --epochs 1", user="user")
+        with row.step(tests):
+            debian.run(f"'my learn'/{tests}", user="user")
+    if row.good:
+        row.see_tests()
+        row.see_warnings(tree)
+        debian.give(tree, "guest")
+        with row.step("both again, without sudo and network"):
+            debian.run("cd '/home/user/my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
+                       user="guest", network=False)
+    return row
+
+
+def cuda_folders():
+    """The toolkit of this machine, for systems that have none: as it is called and as it lies."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        raise SystemsError("there is no CUDA toolkit here: neither nvcc on the PATH nor /usr/local/cuda")
+    folder = pathlib.Path(nvcc).parents[1]
+    return sorted({str(folder), str(folder.resolve())})
+
+
+def by_compiler(name, debian, quick):
+    row = Row(name, debian)
+    _, compiler, *variant = name.split(":")
+    folder = re.sub(r"\W", "-", name)
+    tree = debian.clone(ROOT, folder, "user")
+    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else ""
+    with row.step("built and tested"):
+        debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
+        debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS={words} "
+                   f"{folder}/tests/run.sh --{'smoke' if quick else 'quick'}",
+                   user="user", mounts=cuda_folders() if "cuda" in variant else ())
+    if row.good:
+        row.see_tests()
+        row.see_warnings(tree)
+    shutil.rmtree(tree)
+    return row
+
+
+def main():
+    about, details = __doc__.split("\n\n", 1)
+    words = argparse.ArgumentParser(description=about, epilog=details, usage=details.split("\n")[0],
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--quick", action="store_true")
+    words.add_argument("--keep", action="store_true")
+    words.add_argument("--list", action="store_true", help="the names")
+    words.add_argument("names", nargs="*")
+    options = words.parse_args()
+    known = list(all_names())
+    if options.list:
+        print("\n".join(known))
+        return 0
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        words.error(f"unknown: {', '.join(unknown)}; --list has the names")
+    wanted = options.names or known
+    rows = []
+    for system, release in RELEASES.items():
+        here = [name for name in wanted if name.split(":")[0] == system]
+        if not here:
+            continue
+        PLACE.mkdir(parents=True, exist_ok=True)
+        debian = Debian(release, PLACE / system)
+        for name in here:
+            rows.append((two_commands if name == system else by_compiler)(name, debian, options.quick))
+        if not options.keep:
+            debian.remove()
+    table = "".join(f"| {row.name} | {'; '.join(row.cells)} |\n" for row in rows)
+    (PLACE / "table.md").write_text(table)
+    print(table, end="")
+    return 0 if all(row.good for row in rows) else 1
+
+
+try:
+    sys.exit(main())
+except SystemsError as error:
+    sys.exit(f"error: {error}")
