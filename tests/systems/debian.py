@@ -54,7 +54,7 @@ class Debian:
         for name in ("user", "guest"):
             self.run(f"useradd --create-home --shell /bin/bash {name}")
         (self.folder / "etc/sudoers.d/user").write_text("user ALL=(ALL) NOPASSWD: ALL\n")
-        self.run("chmod go+rx /home/user")
+        self.run("chmod go+rx ~user")
 
     def remove(self):
         if self.folder.exists():

@@ -96,7 +96,7 @@ def two_commands(name, debian, quick):
         row.see_warnings(tree)
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
-            debian.run("cd '/home/user/my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
+            debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
                        user="guest", network=False)
     return row
 
