@@ -11,7 +11,11 @@ namespace {
 inline __m512bh pair_everywhere(const Bf16Bits* from) {
   int pair = 0;
   std::memcpy(&pair, from, sizeof pair);
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+  __m512i everywhere = _mm512_set1_epi32(pair);
+#if defined(__clang__) && (__clang_major__ == 16 || __clang_major__ == 17)
+  asm("" : "+v"(everywhere));  // they crash where the product loads it by itself
+#endif
+  return reinterpret_cast<__m512bh>(everywhere);
 }
 
 /// Sums of `kRows` x `kVectors` vectors of 16, from row i and column j on, in registers.
