@@ -121,7 +121,7 @@ void copy_from_columns(ThreadPool& threads,
       T* to = x + r * inner;
       if (mode == GradMode::overwrite) {
         LEARN_VECTORIZE
-        for (std::int64_t c = 0; c < inner; ++c) to[c] = from[c];
+        for (std::int64_t c = 0; c < inner; ++c) simd::assign(to[c], from[c]);
       } else {
         LEARN_VECTORIZE
         for (std::int64_t c = 0; c < inner; ++c)

@@ -3,6 +3,7 @@
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace learn::backend::cpu {
 namespace {
@@ -12,9 +13,10 @@ constexpr std::int64_t kLanes = 64;     // channels treated at once
 
 /// Replaces `best` and its `place` by `value` and `offset` if it is larger. NaN is larger than all
 /// numbers, and the first of several NaNs stays. Selects one after the other, because g++ 12
-/// vectorises no condition of two parts.
+/// vectorises no condition of two parts; and NaN is told by its bits, because g++ 13 joins two
+/// comparisons of floats into branches.
 inline void offer(float value, std::int32_t offset, float& best, std::int32_t& place) {
-  const bool open = best == best;
+  const bool open = (std::bit_cast<std::int32_t>(best) & 0x7FFFFFFF) <= 0x7F800000;
   const std::int32_t next_place = open ? offset : place;
   const float next = open ? value : best;
   place = value <= best ? place : next_place;
@@ -40,10 +42,16 @@ void window_maximum(
             place[j] = offset;
           }
         else
-          for (std::int64_t j = 0; j < lanes; ++j)
-            offer(as_float(value[j]), offset, best[j], place[j]);
+          for (std::int64_t j = 0; j < lanes; ++j) {
+            float best_so_far = best[j];  // in registers: g++ vectorises no store under a condition
+            std::int32_t its_place = place[j];
+            offer(as_float(value[j]), offset, best_so_far, its_place);
+            best[j] = best_so_far;
+            place[j] = its_place;
+          }
         first = false;
       }
+    LEARN_VECTORIZE
     for (std::int64_t j = 0; j < lanes; ++j) {
       y[c + j] = from_float<T>(best[j]);
       winner[c + j] = static_cast<Winner>(place[j]);
@@ -58,10 +66,14 @@ void window_maximum_2x2(
   LEARN_VECTORIZE
   for (std::int64_t j = 0; j < channels; ++j) {
     float best = as_float(upper[j]);
+    // All loaded before the first comparison: see `won`.
+    const float value1 = as_float(upper[channels + j]);
+    const float value2 = as_float(lower[j]);
+    const float value3 = as_float(lower[channels + j]);
     std::int32_t place = 0;
-    offer(as_float(upper[channels + j]), 1, best, place);
-    offer(as_float(lower[j]), 2, best, place);
-    offer(as_float(lower[channels + j]), 3, best, place);
+    offer(value1, 1, best, place);
+    offer(value2, 2, best, place);
+    offer(value3, 3, best, place);
     y[j] = from_float<T>(best);
     winner[j] = static_cast<std::uint8_t>(place);
   }
@@ -93,6 +105,10 @@ struct Holders {
   std::int64_t row, column = 0;
 };
 
+/// What a winner gets. The gradient is loaded first, whoever won: g++ vectorises no load under a
+/// condition unless the instruction set masks elements of that size.
+inline float won(float gradient, bool winner) { return winner ? gradient : 0.0F; }
+
 /// dx of one pixel that a single window holds: the usual case, windows side by side.
 template <class T, class Winner>
 void collect_one(
@@ -100,11 +116,11 @@ void collect_one(
   if (mode == GradMode::overwrite) {
     LEARN_VECTORIZE
     for (std::int64_t j = 0; j < channels; ++j)
-      dx[j] = from_float<T>(winner[j] == offset ? as_float(dy[j]) : 0.0F);
+      dx[j] = from_float<T>(won(as_float(dy[j]), winner[j] == offset));
   } else {
     LEARN_VECTORIZE
     for (std::int64_t j = 0; j < channels; ++j)
-      dx[j] = from_float<T>(as_float(dx[j]) + (winner[j] == offset ? as_float(dy[j]) : 0.0F));
+      dx[j] = from_float<T>(as_float(dx[j]) + won(as_float(dy[j]), winner[j] == offset));
   }
 }
 
@@ -128,7 +144,7 @@ void collect(const PoolGeometry& g,
         const auto offset = static_cast<Winner>(r * g.options.window_w + s);
         const std::int64_t window = (p * g.q + q) * g.c + c;
         for (std::int64_t j = 0; j < lanes; ++j)
-          sum[j] += winner[window + j] == offset ? as_float(dy[window + j]) : 0.0F;
+          sum[j] += won(as_float(dy[window + j]), winner[window + j] == offset);
       }
     for (std::int64_t j = 0; j < lanes; ++j) dx[c + j] = from_float<T>(sum[j]);
   }

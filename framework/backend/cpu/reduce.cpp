@@ -70,7 +70,8 @@ void sum_backward(
   simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     if (mode == GradMode::overwrite) {
       const T rounded = from_float<T>(each);
-      for (std::int64_t i = begin; i < end; ++i) dx[i] = rounded;
+      LEARN_VECTORIZE
+      for (std::int64_t i = begin; i < end; ++i) simd::assign(dx[i], rounded);
     } else {
       LEARN_VECTORIZE
       for (std::int64_t i = begin; i < end; ++i) dx[i] = from_float<T>(as_float(dx[i]) + each);

@@ -85,6 +85,15 @@ void parallel_for(ThreadPool& threads, std::int64_t n, std::int64_t grain, F bod
       n, grain, [&](std::int64_t begin, std::int64_t end) { run([=] { body(begin, end); }); });
 }
 
+/// to = from. g++ vectorises no loop that assigns objects of a class, as the halves are.
+template <class T>
+void assign(T& to, const T& from) {
+  if constexpr (requires { to.bits; })
+    to.bits = from.bits;
+  else
+    to = from;
+}
+
 }  // namespace learn::backend::cpu::simd
 
 /// Before a loop whose iterations do not depend on each other although the compiler cannot know:
