@@ -51,7 +51,7 @@ check "a program and its lib folder can be moved" grep -q '^cuda:0 .*FAKE (no GP
 cached() { LD_PRELOAD=$fake run "${tiny[@]}" --device cuda --plan-cache plans --name "$1"; }
 cached first
 check "plans are kept" test -n "$(ls plans)"
-for plan in plans/*; do head -1 "$plan" >cut && mv cut "$plan"; done  # its key alone
+for plan in plans/*; do head -1 "$plan" >key && mv key "$plan"; done  # nothing behind it
 cached second
 check "damaged ones are told of on the terminal" complains "ignoring the stored plan"
 check "and in the run's log" grep -q "ignoring the stored plan" runs/second/run.log
