@@ -69,7 +69,7 @@ if [ "$only" = smoke ]; then
   tests=(tests_core tests_tensor tests_backend tests_conv tests_learner)
   stage "release: build" framework/cmake/build.sh release learn "${tests[@]}"
   some=$(IFS='|' && echo "${tests[*]}")
-  run_ctest release --label-exclude slow --quiet --tests-regex "^($some):"
+  stage "release: some of the tests" quiet_ctest release --label-exclude slow --tests-regex "^($some):"
   exit
 fi
 if [ "$only" != quick ]; then

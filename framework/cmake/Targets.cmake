@@ -37,9 +37,11 @@ endif()
 
 # Small files spend most of their time in headers, which are precompiled therefore: those of the standard library
 # for the lower rooms (in learn_tensor), the modules' too from there on up (in learn_nn), and doctest's as well for
-# the tests (in learn_doctest). Compilers refuse them in a file whose level of optimisation is another than theirs, but for -O3 after -O2:
-# such files have SKIP_PRECOMPILE_HEADERS. Not where ccache is at work, which serves no compilation that uses
-# them, and not in the presets dev, tsan and tidy: an #include that is missing is found there.
+# the tests (in learn_doctest). They are for files compiled with the same options alone: elsewhere g++ refuses them, or
+# takes them and compiles functions for an instruction set of their own with the options the headers had. So targets
+# with options of their own have headers of their own, and single files SKIP_PRECOMPILE_HEADERS. Not where ccache is at
+# work, which serves no compilation that uses them, and not in the presets dev, tsan and tidy: an #include that is
+# missing is found there.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
                               <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>
                               <fmt/core.h>)
@@ -57,14 +59,15 @@ function(learn_library name)
   add_library(${name} ${arg_TYPE} ${arg_SOURCES})
   learn_settings(${name})
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
-  set(high_rooms_headers ${LEARN_PRECOMPILED_HEADERS} ${PROJECT_SOURCE_DIR}/framework/nn/module.h)
-  if(name STREQUAL "learn_tensor")
-    target_precompile_headers(${name} PRIVATE ${LEARN_PRECOMPILED_HEADERS})
-  elseif(name STREQUAL "learn_nn")
-    target_precompile_headers(${name} PRIVATE ${high_rooms_headers})
-  elseif(arg_OPTIMIZATION) # compilers refuse headers that were precompiled at another level
+  set(headers ${LEARN_PRECOMPILED_HEADERS})
+  if(TARGET learn_nn)
+    list(APPEND headers ${PROJECT_SOURCE_DIR}/framework/nn/module.h)
+  endif()
+  if(arg_OPTIMIZATION)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${arg_OPTIMIZATION}>)
-    target_precompile_headers(${name} PRIVATE ${high_rooms_headers})
+    target_precompile_headers(${name} PRIVATE ${headers})
+  elseif(name MATCHES "^learn_(tensor|nn)$")
+    target_precompile_headers(${name} PRIVATE ${headers})
   elseif(TARGET learn_nn)
     target_precompile_headers(${name} REUSE_FROM learn_nn)
   elseif(TARGET learn_tensor)
