@@ -12,7 +12,8 @@ an instance of simd::run's or one of cpu/simd/:
 * No innermost loop computes element by element, unless a vector loop may have run before it and left it the rest.
 
 What a compiler cannot do is excepted in the same table, with the reason. A kernel without a line fails, a line without a
-kernel, and an exception that its compiler no longer needs.
+kernel, and an exception that its compiler no longer needs. Of a compiler that nobody has tried the same is told, but the
+exit status is 77, skipped: its user can do nothing about it.
 """
 import pathlib
 import re
@@ -20,6 +21,7 @@ import sys
 
 import machine_code
 
+TRIED = {"GNU": range(12, 15), "Clang": range(14, 20)}
 TABLE = pathlib.Path(__file__).with_name("vector_loops")
 RUN = re.compile(r"6detail(?:10run_(avx512)|8run_(avx2))I(.*)")
 FILES = {"kernels_avx2": "avx2", "kernels_avx512": "avx512", "tile_moves": "avx512", "tiles_avx512_bf16": "avx512"}
@@ -204,6 +206,9 @@ def main():
     bad = sorted(complaints(functions, expected, exceptions))
     print("\n".join(bad) or f"vectorized: {len(functions)} functions, {len(exceptions)} exceptions for "
           f"{compiler} {version}")
+    if bad and version not in TRIED.get(compiler, ()):
+        print(f"skipped: the table was made without {compiler} {version}")
+        sys.exit(77)
     sys.exit(1 if bad else 0)
 
 
