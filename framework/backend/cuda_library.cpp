@@ -52,8 +52,8 @@ std::string load() {
     return cannot_load(
         fmt::format("{} is of version {}, this program of {}", file, version, LEARN_VERSION));
   std::vector<void*> found;
-  for (std::size_t i = 0; i < learn_cuda_call_count; ++i) {
-    found.push_back(dlsym(library, learn_cuda_call_symbols[i]));
+  for (std::size_t i = 0; i < kLearnCudaCallCount; ++i) {
+    found.push_back(dlsym(library, kLearnCudaCallSymbols[i]));
     if (found.back() == nullptr) return cannot_load(dlerror());
   }
   for (std::size_t i = 0; i < found.size(); ++i)

@@ -21,8 +21,8 @@ using AttachCudaLibrary = const char*(const std::shared_ptr<void>& log);
 /// functions, which are `learn_cuda_not_loaded` until the library is. Made in the build by
 /// framework/cmake/CudaCalls.cmake.
 extern "C" {
-extern const std::size_t learn_cuda_call_count;
-extern const char* const learn_cuda_call_symbols[];
+extern const std::size_t kLearnCudaCallCount;
+extern const char* const kLearnCudaCallSymbols[];
 extern void (*learn_cuda_calls[])();
 [[noreturn]] void learn_cuda_not_loaded();
 }

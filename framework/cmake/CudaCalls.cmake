@@ -29,8 +29,8 @@ file(
 #include \"framework/backend/cuda_library.h\"
 
 extern \"C\" {
-const std::size_t learn_cuda_call_count = ${count};
-const char* const learn_cuda_call_symbols[] = {
+const std::size_t kLearnCudaCallCount = ${count};
+const char* const kLearnCudaCallSymbols[] = {
 ${names}};
 void (*learn_cuda_calls[])() = {
 ${slots}};

@@ -124,6 +124,8 @@ def by_compiler(name, debian, quick):
     if row.good:
         row.see_tests()
         row.see_warnings(tree)
+        log = (tree / "build/release.log").read_text(errors="replace")
+        row.see("with CUDA" if "cuda" in variant else "without CUDA", ("CUDA backend: 1" in log) == ("cuda" in variant))
     shutil.rmtree(tree)
     return row
 
