@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace learn {
@@ -41,17 +42,26 @@ std::string to_string(Device device) {
 
 }  // namespace learn
 
+namespace {
+
+/// Not fmt::format_to: in fmt 9 compiled by g++ (Debian 12), clang does not find what that calls.
+fmt::format_context::iterator put(std::string_view text, fmt::format_context& ctx) {
+  return std::copy(text.begin(), text.end(), ctx.out());
+}
+
+}  // namespace
+
 auto fmt::formatter<learn::Shape>::format(const learn::Shape& shape, format_context& ctx) const
     -> format_context::iterator {
-  return fmt::format_to(ctx.out(), "{}", learn::to_string(shape));
+  return put(learn::to_string(shape), ctx);
 }
 
 auto fmt::formatter<learn::DType>::format(const learn::DType& dtype, format_context& ctx) const
     -> format_context::iterator {
-  return fmt::format_to(ctx.out(), "{}", learn::name_of(dtype));
+  return put(learn::name_of(dtype), ctx);
 }
 
 auto fmt::formatter<learn::Device>::format(const learn::Device& device, format_context& ctx) const
     -> format_context::iterator {
-  return fmt::format_to(ctx.out(), "{}", learn::to_string(device));
+  return put(learn::to_string(device), ctx);
 }
