@@ -40,6 +40,10 @@ for word in "$@"; do
       ;;
   esac
 done
+if [ "$only" = smoke ] && [ $full$systems != nono ]; then
+  echo "error: --smoke is the few tests alone: it goes with neither --full nor --ci" >&2
+  exit 2
+fi
 export LEARN_CMAKE_ARGS="${LEARN_CMAKE_ARGS:-} -DLEARN_WARNINGS_AS_ERRORS=$strict"
 
 began=$SECONDS

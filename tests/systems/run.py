@@ -46,17 +46,19 @@ class Row:
 
     @contextlib.contextmanager
     def step(self, what):
-        """Times what is done within, unless something before it failed; its output is in `self.text` then."""
+        """Times what is done within; its output is in `self.text` then."""
         print(f"   {self.name}: {what} ...", end="", flush=True)
         before, start = time.monotonic(), len(self.debian.text())
         try:
             yield
+            outcome = f"{time.monotonic() - before:.0f} s"
         except subprocess.CalledProcessError:
-            self.good = False
-        seconds = f"{time.monotonic() - before:.0f} s"
+            outcome, self.good = "FAILED", False
         self.text = self.debian.text()[start:]
-        self.cells.append(f"{what}: {seconds if self.good else 'FAILED'}")
-        print(f" {seconds}" if self.good else " FAILED\n" + "\n".join(self.text.splitlines()[-40:]), flush=True)
+        self.cells.append(f"{what}: {outcome}")
+        print(f" {outcome}", flush=True)
+        if outcome == "FAILED":
+            print("\n".join(self.text.splitlines()[-40:]), flush=True)
 
     def see(self, what, as_it_must_be):
         self.cells.append(what)
