@@ -42,6 +42,7 @@ class Debian:
 
     def __init__(self, release, folder):
         need_tools()
+        self.release = release
         self.folder = pathlib.Path(folder).resolve()
         self.remove()
         pathlib.Path(f"{self.folder}.log").unlink(missing_ok=True)
@@ -82,7 +83,8 @@ class Debian:
 
     def clone(self, repository, name, user):
         """A clean clone of what is committed there, in the user's home. Returns where it lies, seen from outside."""
-        tree = self.folder / "home" / user / name
+        home = "root" if user == "root" else f"home/{user}"
+        tree = self.folder / home / name
         self._call(["git", "-c", "safe.directory=*", "clone", "--quiet", "--no-local", str(repository), str(tree)])
         self.give(tree, user)
         return tree

@@ -4,10 +4,10 @@
 run.py [--quick] [--keep] [--list] [NAME...]
 
 A name is a fresh system (debian13: the two commands as an ordinary user who may use sudo, then again by one who may not,
-and without a network) or a compiler on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last
-without precompiled headers). All of them if none is given, which takes hours. --quick does what CI has the minutes for:
-the few tests of tests/run.sh --smoke. Logs and the table are in build/systems; --keep leaves the systems there too, to
-look around in with chroot. Needs root, Debian and the network.
+and without a network; debian13:root: by root) or a compiler on one (debian13:clang-19, debian13:clang-19:cuda,
+debian13:g++-14:no-pch, the last without precompiled headers). All of them if none is given, which takes hours. --quick
+does what CI has the minutes for: the few tests of tests/run.sh --smoke. Logs and the table are in build/systems; --keep
+leaves the systems there too, to look around in with chroot. Needs root, Debian and the network.
 """
 import argparse
 import contextlib
@@ -33,7 +33,7 @@ WARNING = re.compile(r"\bwarning\b[ :#]", re.IGNORECASE)
 
 def all_names():
     for system, compilers in COMPILERS.items():
-        yield system
+        yield from (system, f"{system}:root")
         for compiler in compilers:
             yield from (f"{system}:{compiler}{variant}" for variant in VARIANTS[compiler.split("-")[0]])
 
@@ -71,35 +71,41 @@ class Row:
         passed = [f"{int(all_of_them) - int(failed)} of {all_of_them} passed" for _, failed, all_of_them in summary]
         self.see(", ".join(passed) or "no test ran", passed)
 
-    def see_warnings(self, tree):
-        count = len(WARNING.findall((tree / "build/release.log").read_text(errors="replace")))
+    def see_warnings(self, build_log):
+        count = len(WARNING.findall(build_log))
         self.see(f"{count} warnings", count == 0)
 
 
+def build_log(tree):
+    return (tree / "build/release.log").read_text(errors="replace")
+
+
 def two_commands(name, debian, quick):
+    user = "root" if name.endswith(":root") else "user"
     row, tests = Row(name, debian), "tests/run.sh" + (" --smoke" if quick else "")
-    tree = debian.clone(ROOT, "my learn", "user")  # with a space: people have them
+    tree = debian.clone(ROOT, "my learn", user)  # with a space: people have them
     with row.step("quickstart"):
-        debian.run("'my learn/apps/quickstart.sh'", user="user")
+        debian.run("'my learn/apps/quickstart.sh'", user)
     if row.good:
         accuracy = max(map(float, re.findall(r"\b[01]\.\d{4}\b", row.text)), default=0)
         row.see(f"accuracy {accuracy:.1%}", accuracy > 0.95)
         size = (tree / "build/release/bin/learn").stat().st_size
         row.see(f"learn of {size / 1e6:.1f} MB", size < MOST_BYTES)
-        row.see_warnings(tree)
+        row.see_warnings(build_log(tree))
         debian.run("apt-get install -y -qq --no-install-recommends qemu-user")
         with row.step("on an x86-64 without AVX"):
             debian.run("qemu-x86_64 -cpu qemu64 'my learn/build/release/bin/learn' train --data synthetic10 --train-limit 64 "
-                       "--valid-limit 32 --model small --width 4 --batch-size 8 --epochs 1", user="user")
+                       "--valid-limit 32 --model small --width 4 --batch-size 8 --epochs 1", user)
         with row.step(tests):
-            debian.run(f"'my learn'/{tests}", user="user")
+            debian.run(f"'my learn'/{tests}", user)
     if row.good:
         row.see_tests()
-        row.see_warnings(tree)
+        row.see_warnings(build_log(tree))
+    if row.good and user != "root":
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
             debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
-                       user="guest", network=False)
+                       "guest", network=False)
     return row
 
 
@@ -122,11 +128,11 @@ def by_compiler(name, debian, quick):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
         debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS={words} "
                    f"{folder}/tests/run.sh --{'smoke' if quick else 'quick'}",
-                   user="user", mounts=cuda_folders() if "cuda" in variant else ())
+                   "user", mounts=cuda_folders() if "cuda" in variant else ())
     if row.good:
         row.see_tests()
-        row.see_warnings(tree)
-        log = (tree / "build/release.log").read_text(errors="replace")
+        log = build_log(tree)
+        row.see_warnings(log)
         row.see("with CUDA" if "cuda" in variant else "without CUDA", ("CUDA backend: 1" in log) == ("cuda" in variant))
     shutil.rmtree(tree)
     return row
@@ -149,17 +155,18 @@ def main():
     if unknown:
         words.error(f"unknown: {', '.join(unknown)}; --list has the names")
     wanted = options.names or known
-    rows = []
-    for system, release in RELEASES.items():
-        here = [name for name in wanted if name.split(":")[0] == system]
-        if not here:
-            continue
-        PLACE.mkdir(parents=True, exist_ok=True)
-        debian = Debian(release, PLACE / system)
-        for name in here:
-            rows.append((two_commands if name == system else by_compiler)(name, debian, options.quick))
-        if not options.keep:
-            debian.remove()
+    rows, debian = [], None
+    PLACE.mkdir(parents=True, exist_ok=True)
+    for name in (name for name in known if name in wanted):
+        system, *what = name.split(":")
+        fresh = what in ([], ["root"])  # compilers take the system that is there
+        if fresh or not debian or debian.release != RELEASES[system]:
+            if debian and not options.keep:
+                debian.remove()
+            debian = Debian(RELEASES[system], PLACE / (name.replace(":", "-") if fresh else system))
+        rows.append((two_commands if fresh else by_compiler)(name, debian, options.quick))
+    if debian and not options.keep:
+        debian.remove()
     table = "".join(f"| {row.name} | {'; '.join(row.cells)} |\n" for row in rows)
     (PLACE / "table.md").write_text(table)
     print(table, end="")
