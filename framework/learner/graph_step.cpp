@@ -75,19 +75,21 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<void()> body) {
   try {
     kind.work.emplace(ctx_, body);
     arena_->thaw();
+    kind.work->launch();
   } catch (const Error& error) {
     arena_->thaw();
     // Who was running when it threw is still known.
-    give_up(fmt::format("something in it ({}) waits for the device or reserves memory: {}",
-                        learn.asking(),
-                        error.what()));
+    give_up(fmt::format(
+        "something in it ({}) waits for the device or reserves memory, or the driver refuses "
+        "its graph: {}",
+        learn.asking(),
+        error.what()));
     ++counts_.eager;
     return body();
   } catch (...) {
     arena_->thaw();
     throw;
   }
-  kind.work->launch();
   ++counts_.captured;
   counts_.operations = kind.work->operations();
   if (!learn.stepped()) {

@@ -10,13 +10,12 @@
 #include "data/registry.h"
 #include "framework/backend/cast.h"
 #include "framework/backend/fill.h"
-#include "framework/core/log.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/adam.h"
 #include "models/registry.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/log_file.h"
 #include "tests/support/memory_state.h"
-#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
@@ -24,10 +23,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -156,32 +153,6 @@ void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.operations > 10);
 }
 
-/// What was logged while it lived.
-class LogFile {
- public:
-  LogFile() { log::set_file(path().string()); }
-  ~LogFile() { log::set_file(""); }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-  [[nodiscard]] std::string text() const {
-    log::flush();
-    std::ostringstream all;
-    all << std::ifstream(path()).rdbuf();
-    return all.str();
-  }
-
- private:
-  [[nodiscard]] std::filesystem::path path() const { return folder_.path() / "run.log"; }
-  TemporaryFolder folder_;
-};
-
-std::size_t count_of(const std::string& text, const std::string& wanted) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
-    ++count;
-  return count;
-}
-
 /// Says that it only enqueues work, and does something else at one event.
 class Pretender final : public Callback {
  public:
@@ -265,11 +236,11 @@ TEST_CASE("a callback that needs the host keeps the step eager, and one warning 
                         callbacks::on(
                             learn, Event::step_begin, [](Learner&) {}, "watcher");
                       }};
-  const LogFile log;
+  const test::LogFile log;
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.captured + graph.counts.replayed + graph.counts.eager == 0);
-  CHECK(count_of(log.text(), "[cuda_graph]") == 1);
-  CHECK(count_of(log.text(), "the host is needed by 'watcher' at step_begin") == 1);
+  CHECK(log.count("[cuda_graph]") == 1);
+  CHECK(log.count("the host is needed by 'watcher' at step_begin") == 1);
 }
 
 TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
@@ -278,12 +249,12 @@ TEST_CASE("a callback that waits for the device in spite of its word keeps the s
                           static_cast<void>(backend::to_host(l.context(), l.state().loss.value()));
                         });
                       }};
-  const LogFile log;
+  const test::LogFile log;
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.captured == 0);
   CHECK(graph.counts.eager == 2 * kBatches);
-  CHECK(count_of(log.text(), "the training step is not captured: ") == 1);
-  CHECK(count_of(log.text(), "('pretender' at backward_end) waits for the device") == 1);
+  CHECK(log.count("the training step is not captured: ") == 1);
+  CHECK(log.count("('pretender' at backward_end) waits for the device") == 1);
 }
 
 TEST_CASE("a loss that is not finite skips its step on the device, and ends the training") {

@@ -2,12 +2,13 @@
 
 #include "framework/backend/cuda/api_error.h"
 #include "framework/backend/cuda/cudnn/conv_plans.h"
+#include "framework/backend/cuda/race.h"
 #include "framework/backend/cuda/staging.h"
-#include "framework/backend/cuda/timer.h"
 
 #include <cuda_runtime_api.h>
 
 #include <optional>
+#include <span>
 
 namespace learn::backend::cuda {
 namespace {
@@ -42,6 +43,7 @@ struct StagedShapes {
 struct Convolutions::Impl {
   Handle handle;
   cudnn::ConvPlans plans;
+  std::optional<Race> race;  // one for all, as it is warm after the first
 
   explicit Impl(const CudaOptions& options)
       : plans(cudnn::DeviceDescription(handle.raw()), options) {}
@@ -58,18 +60,20 @@ struct Convolutions::Impl {
           plan.workspace() > 0 ? on.workspace.allocate(plan.workspace()) : Storage();
       plan.run(handle.raw(), on_these, scratch.data());
     };
-    cudnn::PlanTimer timer;
+    cudnn::PlanRace among;
     if (on.options.tune && !is_capturing(on.stream))
-      timer = [&](const cudnn::ConvPlan& plan) {
+      among = [&](std::span<const cudnn::ConvPlan> candidates) {
         // Into scratch memory: the result may hold values that are to be added to.
         const Storage elsewhere = on.workspace.allocate(result_bytes);
         // Zeros: a pass that adds reads them.
         check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, on.stream));
         cudnn::ConvOperands trial = operands;
         trial.*result = elsewhere.data();
-        return time_on_stream(on.stream, [&] { enqueue(plan, trial); });
+        if (!race.has_value()) race.emplace(on.stream);
+        return race->fastest(candidates.size(),
+                             [&](std::size_t i) { enqueue(candidates[i], trial); });
       };
-    enqueue(plans.plan(problem, timer), operands);
+    enqueue(plans.plan(problem, among), operands);
   }
 };
 

@@ -22,7 +22,7 @@ OwnGraph capture(Stream stream, FunctionRef<void()> enqueue) {
     enqueue();
   } catch (...) {
     (void)cudaStreamEndCapture(stream, &graph);
-    (void)cudaGetLastError();  // that the capture was broken is known
+    forget_last_error();
     const OwnGraph discarded(graph);
     throw;
   }

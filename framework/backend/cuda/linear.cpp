@@ -2,6 +2,7 @@
 
 #include "framework/backend/cuda/api_error.h"
 #include "framework/backend/cuda/cublas/matmul.h"
+#include "framework/backend/cuda/elementwise.h"
 #include "framework/backend/cuda/staging.h"
 
 #include <cuda_runtime_api.h>
@@ -30,6 +31,16 @@ struct StagedShapes {
         bias{1, s.k, k, 1} {}
 };
 
+/// y += bias, in each of n rows of k: where the product cannot do it on its way.
+void add_in_place(
+    Stream stream, DType dtype, const void* bias, void* y, std::int64_t n, std::int64_t k) {
+  visit_floating(dtype, [&]<class T>() {
+    if constexpr (sizeof(T) < sizeof(double))
+      add_bias(
+          stream, static_cast<const T*>(y), static_cast<const T*>(bias), static_cast<T*>(y), n, k);
+  });
+}
+
 }  // namespace
 
 // cuBLAS counts columns first, so each of our (rows, columns) is its (columns x rows), and products
@@ -43,15 +54,13 @@ struct Linears::Impl {
            const MatmulProblem& problem,
            const void* a,
            const void* b,
-           void* d,
-           const void* bias = nullptr) {
-    if (!matmuls.run(on, problem, a, b, d, bias))
-      fail<DeviceError>("cuBLASLt has no algorithm for a product of {} matrices, {}x{}x{}{}",
+           void* d) {
+    if (!matmuls.run(on, problem, a, b, d))
+      fail<DeviceError>("cuBLASLt has no algorithm for a product of {} matrices, {}x{}x{}",
                         name_of(problem.dtype),
                         problem.m,
                         problem.n,
-                        problem.k,
-                        problem.epilogue == Epilogue::none ? "" : " with a bias");
+                        problem.k);
   }
 };
 
@@ -76,20 +85,22 @@ void Linears::forward(const LibraryResources& on,
   const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
   const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
   StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
-  ready(on).run(on,
-                {.m = shapes.k,
-                 .n = sizes.n,
-                 .k = shapes.c,
-                 .transpose_a = true,
-                 .lda = shapes.c,
-                 .ldb = shapes.c,
-                 .ldd = shapes.k,
-                 .dtype = dtype,
-                 .epilogue = bias != nullptr ? Epilogue::bias : Epilogue::none},
-                weight.data(),
-                in.data(),
-                out.data(),
-                added.data());
+  MatmulProblem problem{.m = shapes.k,
+                        .n = sizes.n,
+                        .k = shapes.c,
+                        .transpose_a = true,
+                        .lda = shapes.c,
+                        .ldb = shapes.c,
+                        .ldd = shapes.k,
+                        .dtype = dtype,
+                        .epilogue = Epilogue::bias};
+  if (bias == nullptr ||
+      !ready(on).matmuls.run(on, problem, weight.data(), in.data(), out.data(), added.data())) {
+    problem.epilogue = Epilogue::none;
+    ready(on).run(on, problem, weight.data(), in.data(), out.data());
+    if (bias != nullptr)
+      add_in_place(on.stream, dtype, added.data(), out.data(), sizes.n, shapes.k);
+  }
   out.finish(GradMode::overwrite);
 }
 

@@ -12,9 +12,12 @@ namespace learn::backend::cuda {
 void check_api(cudaError_t code, SourceLocation where) {
   if (code == cudaSuccess) [[likely]]
     return;
+  forget_last_error();
   throw DeviceError(fmt::format(
       "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code)));
 }
+
+void forget_last_error() noexcept { (void)cudaGetLastError(); }
 
 void launch_failed(const char* kernel, cudaError_t code) {
   throw DeviceError(
@@ -30,7 +33,7 @@ CudaStatus status() {
   int devices = 0;  // an error leaves it untouched
   const cudaError_t code = cudaGetDeviceCount(&devices);
   if (code == cudaSuccess && devices > 0) return {true, devices, ""};
-  (void)cudaGetLastError();  // the sticky copy must not surprise the next call
+  forget_last_error();
   if (code == cudaErrorInsufficientDriver)
     return {true, 0, "there is no NVIDIA driver, or it is older than the CUDA runtime"};
   if (code == cudaErrorNoDevice || code == cudaSuccess) return {true, 0, "there is no CUDA device"};
@@ -48,7 +51,7 @@ class CudaPages final : public PageSource {
     void* slab = nullptr;
     const cudaError_t code = cudaMalloc(&slab, bytes);
     if (code == cudaErrorMemoryAllocation) {
-      (void)cudaGetLastError();
+      forget_last_error();
       std::size_t available = 0;
       std::size_t total = 0;
       check_api(cudaMemGetInfo(&available, &total));

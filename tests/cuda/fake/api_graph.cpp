@@ -1,5 +1,6 @@
 #include "tests/cuda/fake/api_error.h"
 #include "tests/cuda/fake/capture.h"
+#include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
 
@@ -29,7 +30,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const std::lock_guard guard(api_mutex());
   std::vector<Node> nodes;
-  const cudaError_t code = end_capture(stream_of(stream), nodes);
+  cudaError_t code = end_capture(stream_of(stream), nodes);
+  if (is_refused("cudaStreamEndCapture")) code = cudaErrorStreamCaptureInvalidated;
   *graph = code == cudaSuccess ? new CUgraph_st{std::move(nodes)} : nullptr;
   return report(code);
 }
@@ -43,11 +45,13 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  if (is_refused("cudaGraphInstantiate")) return report(cudaErrorMemoryAllocation);
   *exec = new CUgraphExec_st{std::make_shared<const std::vector<Node>>(graph->nodes)};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (is_refused("cudaGraphLaunch")) return report(cudaErrorMemoryAllocation);
   enqueue(stream, "graph", [nodes = exec->nodes] { run_nodes(*nodes); });
   return cudaSuccess;
 }

@@ -1,8 +1,10 @@
 // cuBLASLt without a GPU. Descriptors, layouts and preferences are the real library's; ours are the
 // handle, the choice of an algorithm, which needs a handle, and the product itself.
+#include "tests/cuda/fake/api_error.h"
 #include "tests/cuda/fake/dense_tensor.h"
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/real_library.h"
+#include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
 
@@ -211,6 +213,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
                                               int* found) {
   const Product product(operation, a, b, d);
   if (!product.fits()) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool has_epilogue = product.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+  if (has_epilogue && is_refused("cublasLtMatmulAlgoGetHeuristic"))
+    return CUBLAS_STATUS_INVALID_VALUE;
   std::uint64_t limit = 0;
   std::size_t written = 0;
   const cublasStatus_t status = LEARN_REAL(cublasLtMatmulPreferenceGetAttribute)(
@@ -220,6 +225,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
   if (*found == 0) return CUBLAS_STATUS_SUCCESS;
   results[0] = {};
   results[0].workspaceSize = kWorkspace;
+  if (has_epilogue && is_refused("cublasLtMatmulHeuristicResult_t"))
+    results[0].state = CUBLAS_STATUS_ARCH_MISMATCH;
   const Chosen chosen{product.m, product.n, product.k};
   static_assert(sizeof(chosen) <= sizeof(results[0].algo));
   std::memcpy(&results[0].algo, &chosen, sizeof(chosen));
@@ -244,6 +251,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t,
                               cudaStream_t stream) {
   const Product product(operation, layout_a, layout_b, layout_d);
   if (!product.fits()) return CUBLAS_STATUS_INVALID_VALUE;
+  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && is_refused("cublasLtMatmul")) {
+    (void)report(
+        cudaErrorInvalidConfiguration);  // of the launch that failed inside, and is left behind
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
   Chosen chosen{};
   if (algorithm == nullptr) stop("cublasLt: products without an algorithm are not modelled");
   std::memcpy(&chosen, algorithm, sizeof(chosen));

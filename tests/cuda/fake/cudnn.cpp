@@ -1,9 +1,11 @@
 // cuDNN without a GPU. Descriptors, heuristics and plans are the real library's, made for an H200.
 // Ours are the handle and the execution, which reads what to do from the plan's own JSON.
+#include "tests/cuda/fake/api_error.h"
 #include "tests/cuda/fake/conv_loops.h"
 #include "tests/cuda/fake/dense_tensor.h"
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/real_library.h"
+#include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
 
@@ -300,6 +302,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
         plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &workspace);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const std::lock_guard lock(api_mutex());
+  if (is_refused("cudnnBackendExecute", json)) {
+    (void)report(
+        cudaErrorInvalidConfiguration);  // of the launch that failed inside, and is left behind
+    return CUDNN_STATUS_EXECUTION_FAILED;
+  }
   // Addresses, sizes and alignment are judged now; the rest when the stream comes to it.
   const auto run =
       std::make_shared<Run>(json, static_cast<std::size_t>(workspace), packs().at(pack));

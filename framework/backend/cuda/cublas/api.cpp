@@ -1,5 +1,6 @@
 #include "framework/backend/cuda/cublas/api.h"
 
+#include "framework/backend/cuda/api_error.h"
 #include "framework/backend/cuda/shared_library.h"
 
 namespace learn::backend::cuda::cublas {
@@ -47,6 +48,7 @@ const Api& api() {
 void check_cublas(cublasStatus_t status, const char* what, SourceLocation where) {
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
+  forget_last_error();  // of a launch inside
   throw DeviceError(fmt::format("{}:{}: cuBLASLt {}: {} ({})",
                                 where.file,
                                 where.line,

@@ -1,5 +1,7 @@
 #include "framework/backend/cuda/cublas/matmul.h"
 
+#include "framework/backend/cuda/api_error.h"
+
 #include <array>
 
 namespace learn::backend::cuda::cublas {
@@ -112,7 +114,7 @@ struct Matmuls::Plan {
     make_layout(d, p.dtype, p.m, p.n, p.ldd);
   }
 
-  void choose(cublasLtHandle_t handle, const CudaOptions& options) {
+  void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {
     Owned<cublasLtMatmulPreference_t> preference(api().preference_destroy);
     check_cublas(api().preference_create(preference.out()), "refuses preferences");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
@@ -142,6 +144,8 @@ struct Matmuls::Plan {
                                                       &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
       return;
+    if (with_epilogue && (status != CUBLAS_STATUS_SUCCESS || best.state != CUBLAS_STATUS_SUCCESS))
+      return;
     check_cublas(status, "has no answer");
     check_cublas(best.state, "has no algorithm");
     algorithm = best.algo;
@@ -165,7 +169,7 @@ Matmuls::Plan& Matmuls::plan(const MatmulProblem& problem, const void* bias) {
   if (is_new) known = std::make_unique<Plan>(problem, options_.tf32);
   // The choice depends on its alignment, so it is there before.
   if (problem.epilogue != Epilogue::none) known->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  if (is_new) known->choose(handle_, options_);
+  if (is_new) known->choose(handle_, options_, problem.epilogue != Epilogue::none);
   return *known;
 }
 
@@ -175,29 +179,34 @@ bool Matmuls::run(const LibraryResources& on,
                   const void* b,
                   void* d,
                   const void* bias) {
-  const Plan& planned = plan(problem, bias);
+  Plan& planned = plan(problem, bias);
   if (!planned.possible) return false;
   const Storage scratch =
       planned.workspace > 0 ? on.workspace.allocate(planned.workspace) : Storage();
   const float alpha = 1;
   const float beta = problem.accumulate ? 1 : 0;
-  check_cublas(api().matmul(handle_,
-                            planned.operation.get(),
-                            &alpha,
-                            a,
-                            planned.a.get(),
-                            b,
-                            planned.b.get(),
-                            &beta,
-                            d,
-                            planned.d.get(),
-                            d,
-                            planned.d.get(),
-                            &planned.algorithm,
-                            scratch.data(),
-                            planned.workspace,
-                            on.stream),
-               "cannot multiply");
+  const cublasStatus_t status = api().matmul(handle_,
+                                             planned.operation.get(),
+                                             &alpha,
+                                             a,
+                                             planned.a.get(),
+                                             b,
+                                             planned.b.get(),
+                                             &beta,
+                                             d,
+                                             planned.d.get(),
+                                             d,
+                                             planned.d.get(),
+                                             &planned.algorithm,
+                                             scratch.data(),
+                                             planned.workspace,
+                                             on.stream);
+  if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {
+    forget_last_error();  // of a launch inside
+    planned.possible = false;
+    return false;
+  }
+  check_cublas(status, "cannot multiply");
   return true;
 }
 

@@ -44,7 +44,8 @@ class Matmuls {
   Matmuls& operator=(const Matmuls&) = delete;
 
   /// Enqueues the product. All pointers are 16-byte aligned; `bias` is for the epilogues. False,
-  /// and nothing done, if the library has no algorithm for it. Throws DeviceError with its text.
+  /// and nothing done, if the library has no algorithm for it, or refuses its epilogue in any way.
+  /// Throws DeviceError with its text.
   [[nodiscard]] bool run(const LibraryResources& on,
                          const MatmulProblem& problem,
                          const void* a,

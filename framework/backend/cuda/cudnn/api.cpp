@@ -1,5 +1,6 @@
 #include "framework/backend/cuda/cudnn/api.h"
 
+#include "framework/backend/cuda/api_error.h"
 #include "framework/backend/cuda/shared_library.h"
 
 #include <array>
@@ -27,8 +28,8 @@ Api load() {
   find(library, api.get_attribute, "cudnnBackendGetAttribute");
   find(library, api.finalize, "cudnnBackendFinalize");
   find(library, api.execute, "cudnnBackendExecute");
-  if (api.get_version() < 90000)
-    fail<DeviceError>("cuDNN is version {}, 9.0 is needed", api.get_version());
+  if (api.get_version() < 90800)  // the first that makes plans from a device's description
+    fail<DeviceError>("cuDNN is version {}, 9.8 (90800) is needed", api.get_version());
   return api;
 }
 
@@ -42,6 +43,7 @@ const Api& api() {
 void check_cudnn(cudnnStatus_t status, const char* what, SourceLocation where) {
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]
     return;
+  forget_last_error();  // of a launch inside
   std::array<char, 2048> text{};
   api().last_error_string(text.data(), text.size());
   throw DeviceError(fmt::format("{}:{}: cuDNN {}: {} ({})",

@@ -24,7 +24,7 @@ struct Api {
   decltype(&::cudnnBackendExecute) execute;
 };
 
-/// Loads cuDNN at the first call. Throws DeviceError if it is not there or older than 9.
+/// Loads cuDNN at the first call. Throws DeviceError if it is not there or older than 9.8.
 [[nodiscard]] const Api& api();
 
 /// Throws DeviceError with what was tried, cuDNN's name of the error and its own text.

@@ -24,32 +24,25 @@ std::filesystem::path file_of(const std::string& folder, const std::string& key)
 
 }  // namespace
 
-const ConvPlan& ConvPlans::plan(const ConvProblem& problem, const PlanTimer& timer) {
+const ConvPlan& ConvPlans::plan(const ConvProblem& problem, const PlanRace& race) {
   if (const auto known = plans_.find(problem); known != plans_.end()) return known->second;
-  const std::string wanted = key(problem, timer != nullptr);
+  const std::string wanted = key(problem, race != nullptr);
   if (std::optional<ConvPlan> stored = load(wanted))
     return plans_.emplace(problem, std::move(*stored)).first->second;
-  const ConvPlan& chosen = plans_.emplace(problem, choose(problem, timer)).first->second;
+  const ConvPlan& chosen = plans_.emplace(problem, choose(problem, race)).first->second;
   store(wanted, chosen);
   return chosen;
 }
 
-ConvPlan ConvPlans::choose(const ConvProblem& problem, const PlanTimer& timer) const {
+ConvPlan ConvPlans::choose(const ConvProblem& problem, const PlanRace& race) const {
   std::vector<ConvPlan> found =
-      find_plans(device_, problem, options_, timer != nullptr ? kTimedPlans : 1);
+      find_plans(device_, problem, options_, race != nullptr ? kTimedPlans : 1);
   if (found.empty())
     fail<DeviceError>("cuDNN {} has no {}plan for conv2d {}",
                       api().get_version(),
                       options_.deterministic ? "deterministic " : "",
                       problem.text());
-  std::size_t best = 0;
-  double least = 0;
-  for (std::size_t i = 0; timer != nullptr && i < found.size(); ++i) {
-    const double took = timer(found[i]);
-    if (i != 0 && took >= least) continue;
-    best = i;
-    least = took;
-  }
+  const std::size_t best = race != nullptr ? race(found) : 0;
   if (found[best].workspace() > options_.workspace_limit)
     log::warn("[cudnn] conv2d {} needs {} MiB of scratch memory, more than the limit of {} MiB",
               problem.text(),

@@ -3,13 +3,14 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
 namespace learn::backend::cuda::cudnn {
 
-/// Runs a plan a few times and says how long one run took, in any unit.
-using PlanTimer = std::function<double(const ConvPlan&)>;
+/// Runs the plans and says which is the fastest.
+using PlanRace = std::function<std::size_t(std::span<const ConvPlan>)>;
 
 /// The plans of one device, each chosen once and kept: in memory, and, if the options name a
 /// folder, on disk for the next run. A file is used only if all of its key matches: the versions,
@@ -19,15 +20,15 @@ class ConvPlans {
   ConvPlans(DeviceDescription device, const CudaOptions& options)
       : device_(std::move(device)), options_(options) {}
 
-  /// Throws DeviceError if cuDNN has no plan. The timer is used only for a plan that is not known
-  /// yet, and if the options ask for it; it may be empty.
-  const ConvPlan& plan(const ConvProblem& problem, const PlanTimer& timer);
+  /// Throws DeviceError if cuDNN has no plan. `race` chooses among the best plans for a problem
+  /// that is not known yet; if it is empty, cuDNN's first one is taken.
+  const ConvPlan& plan(const ConvProblem& problem, const PlanRace& race);
 
  private:
   [[nodiscard]] std::string key(const ConvProblem& problem, bool timed) const;
   [[nodiscard]] std::optional<ConvPlan> load(const std::string& key) const;
   void store(const std::string& key, const ConvPlan& plan) const;
-  [[nodiscard]] ConvPlan choose(const ConvProblem& problem, const PlanTimer& timer) const;
+  [[nodiscard]] ConvPlan choose(const ConvProblem& problem, const PlanRace& race) const;
 
   DeviceDescription device_;
   CudaOptions options_;

@@ -1,0 +1,148 @@
+// What happens when the runtime or a library refuses a call that nearly always succeeds. Only the
+// fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
+#include "callbacks/cuda_graph.h"
+#include "framework/backend/cast.h"
+#include "framework/backend/conv.h"
+#include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
+#include "tests/cuda/short_training.h"
+#include "tests/support/log_file.h"
+#include "tests/support/op_case.h"
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+/// The calls named are refused while it lives. What it leaves behind must not be an error that
+/// somebody else's call would be blamed for.
+class Refusal {
+ public:
+  explicit Refusal(const std::string& calls) { (void)setenv("FAKE_CUDA_REFUSE", calls.c_str(), 1); }
+  ~Refusal() {
+    (void)unsetenv("FAKE_CUDA_REFUSE");
+    CHECK(cudaGetLastError() == cudaSuccess);
+  }
+  Refusal(const Refusal&) = delete;
+  Refusal& operator=(const Refusal&) = delete;
+};
+
+Context& oracle() {
+  static Context ctx({.reference = true});
+  return ctx;
+}
+
+Tensor drawn(const Shape& shape, DType dtype, std::uint64_t stream) {
+  return uniform(oracle().persistent(), shape, dtype, -1, 1, 5, stream);
+}
+
+Tensor on_device(Context& ctx, const Tensor& host) {
+  return backend::to_device(ctx, ctx.step(), host);
+}
+
+void check_close(Context& ctx, const Tensor& device, const Tensor& expected) {
+  // Two roundings to the type where a bias is added apart.
+  const double allowed = expected.dtype() == DType::f32 ? 1e-5 : 4e-3;
+  const Comparison result =
+      all_close(backend::to_host(ctx, device), expected, allowed, 4 * allowed);
+  CHECK_MESSAGE(result, result.text);
+}
+
+}  // namespace
+
+TEST_CASE("a step whose graph is refused goes on eagerly, with the same bits and one warning") {
+  const test::ShortTraining training = test::sized({.model = "small"});
+  const ContextOptions cuda{.device = Device::cuda()};
+  test::ShortRun eager(cuda, training);
+  eager.fit(2);
+  for (const char* call : {"cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphLaunch"}) {
+    CAPTURE(std::string(call));
+    const test::LogFile log;
+    test::ShortRun refused(
+        cuda, training, [](Learner& learn) { learn.add<callbacks::CudaGraph>(); });
+    {
+      const Refusal refusal(call);
+      refused.fit(2);
+    }
+    CHECK(refused.losses() == eager.losses());
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Comparison same = same_bits(refused.values()[i], eager.values()[i]);
+      CHECK_MESSAGE(same, same.text);
+    }
+    const GraphStepCounts& counts = refused.learn.find<callbacks::CudaGraph>()->counts();
+    CHECK(counts.captured == 0);
+    CHECK(counts.replayed == 0);
+    CHECK(counts.eager == 2 * training.steps);
+    CHECK(log.count("the training step is not captured: ") == 1);
+  }
+}
+
+TEST_CASE("a linear layer whose epilogues are refused does their work apart") {
+  for (const DType dtype : {DType::f32, DType::f16})
+    for (const char* refused :
+         {"cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmulHeuristicResult_t", "cublasLtMatmul"}) {
+      CAPTURE(std::string(name_of(dtype)));
+      CAPTURE(std::string(refused));
+      Context cuda(test::on_cuda());
+      const Refusal refusal(refused);
+      const Tensor x = drawn({6, 24}, dtype, 1);
+      const Tensor w = drawn({10, 24}, dtype, 2);
+      const Tensor bias = drawn({10}, dtype, 3);
+      const Tensor dy = drawn({6, 10}, dtype, 4);
+      Tensor y(oracle().persistent(), {6, 10}, dtype);
+      Tensor dw(oracle().persistent(), w.shape(), dtype);
+      Tensor db(oracle().persistent(), bias.shape(), dtype);
+      backend::linear_forward(oracle(), x, w, bias, y);
+      backend::linear_backward_parameters(
+          oracle(), x, dy, dw, GradMode::overwrite, db, GradMode::overwrite);
+      for (int run = 0; run < 2; ++run) {  // the second time it is known
+        Tensor got_y = on_device(cuda, full(oracle().step(), y.shape(), dtype, NAN));
+        Tensor got_dw = on_device(cuda, full(oracle().step(), dw.shape(), dtype, NAN));
+        Tensor got_db = on_device(cuda, full(oracle().step(), db.shape(), dtype, NAN));
+        backend::linear_forward(
+            cuda, on_device(cuda, x), on_device(cuda, w), on_device(cuda, bias), got_y);
+        backend::linear_backward_parameters(cuda,
+                                            on_device(cuda, x),
+                                            on_device(cuda, dy),
+                                            got_dw,
+                                            GradMode::overwrite,
+                                            got_db,
+                                            GradMode::overwrite);
+        check_close(cuda, got_y, y);
+        check_close(cuda, got_dw, dw);
+        check_close(cuda, got_db, db);
+      }
+    }
+}
+
+TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {
+  constexpr Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
+  const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
+  const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
+  Tensor y(oracle().persistent(), {2, 5, 4, 16}, DType::f16);
+  backend::conv2d_forward(oracle(), x, w, {}, y, kSame);
+  ContextOptions options = test::on_cuda();
+  options.cuda.tune = true;
+  for (const char* plans : {":1", ":2", ":1,cudnnBackendExecute:2,cudnnBackendExecute:3"}) {
+    CAPTURE(std::string(plans));
+    Context cuda(options);
+    const Refusal refusal(std::string("cudnnBackendExecute") + plans);
+    Tensor got = on_device(cuda, full(oracle().step(), y.shape(), DType::f16, NAN));
+    backend::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame);
+    check_close(cuda, got, y);
+  }
+  Context cuda(options);
+  const Refusal refusal("cudnnBackendExecute");
+  Tensor got = on_device(cuda, y);
+  CHECK_THROWS_WITH_AS(
+      backend::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame),
+      doctest::Contains("could be run"),
+      DeviceError);
+}
