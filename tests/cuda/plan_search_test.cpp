@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace learn;
 using namespace learn::backend::cuda::cudnn;
@@ -65,12 +67,49 @@ TEST_CASE("determinism, TF32 and scratch memory decide which plans there are") {
   CHECK((modest.size() == 1 || smallest(modest) == 0));
 }
 
+TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by none") {
+  const auto layer =
+      [](std::int64_t n, std::int64_t side, std::int64_t c, std::int64_t k, std::int64_t stride) {
+        return ConvGeometry{.n = n,
+                            .h = side,
+                            .w = side,
+                            .c = c,
+                            .k = k,
+                            .r = 1,
+                            .s = 1,
+                            .p = side / stride,
+                            .q = side / stride,
+                            .options = Conv2dOptions::symmetric(stride, 0)};
+      };
+  // cuDNN's first suggestions for these were engines 1 and 0, without tensor cores (9.19, H200).
+  const std::pair<ConvPass, ConvGeometry> cases[] = {
+      {ConvPass::forward, layer(512, 32, 64, 128, 2)},
+      {ConvPass::forward, layer(128, 16, 128, 256, 2)},
+      {ConvPass::backward_data, layer(64, 4, 128, 256, 1)},
+      {ConvPass::backward_weight, layer(64, 8, 64, 128, 1)}};
+  for (const char* name : {"h200", "a100", "rtx4090", "b200"})
+    for (const auto& [pass, geometry] : cases)
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const ConvProblem problem{pass, geometry, dtype};
+        CAPTURE(std::string(name));
+        CAPTURE(problem.text());
+        const std::vector<ConvPlan> plans = find_plans(device(name), problem, {}, 8);
+        REQUIRE(!plans.empty());
+        CHECK(plans[0].engine().tensor_cores == is_half(dtype));
+        // Those without follow behind, for a race to try.
+        CHECK(std::is_partitioned(plans.begin(), plans.end(), [](const ConvPlan& plan) {
+          return plan.engine().tensor_cores;
+        }));
+      }
+}
+
 TEST_CASE("plans survive as text, damaged text does not pass") {
   const DeviceDescription a100 = device("a100");
   const ConvProblem problem{ConvPass::backward_weight, kLayer, DType::f16};
   const ConvPlan plan = std::move(find_plans(a100, problem, {})[0]);
   const ConvPlan again(a100, plan.json());
   CHECK(again.json() == plan.json());
+  CHECK(again.engine().index == plan.engine().index);
   CHECK(again.workspace() == plan.workspace());
   const std::string text = plan.json();
   CHECK_THROWS_AS(ConvPlan(a100, std::string_view(text).substr(0, text.size() / 2)), DeviceError);

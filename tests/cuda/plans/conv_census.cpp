@@ -19,7 +19,7 @@ class ConvLog final : public ForwardObserver {
 
 }  // namespace
 
-std::vector<ModelConvs> conv_census(std::int64_t batch) {
+std::vector<ModelConvs> conv_census() {
   std::vector<ModelConvs> census;
   const auto all = models::model_registry();
   for (const auto& [name, entry] : all.entries()) {
@@ -31,7 +31,6 @@ std::vector<ModelConvs> conv_census(std::int64_t batch) {
     tape.observe(&log);
     const Shape one{1, model.input[0], model.input[1], model.input[2]};
     (void)(*model.module)(tape.input(zeros(ctx.step(), one, DType::f32)));
-    for (ConvGeometry& conv : log.convs) conv.n = batch;
     census.push_back({std::string(name), std::move(log.convs)});
   }
   return census;

@@ -6,14 +6,13 @@
 
 namespace learn::test {
 
-/// The convolutions a model does, in order, seen by running its forward pass once on one picture
-/// and then counted for a batch of `batch`.
+/// The convolutions a model does with one picture, in order, seen by running its forward pass.
 struct ModelConvs {
   std::string model;
   std::vector<ConvGeometry> convs;
 };
 
 /// Every model of the registry.
-[[nodiscard]] std::vector<ModelConvs> conv_census(std::int64_t batch);
+[[nodiscard]] std::vector<ModelConvs> conv_census();
 
 }  // namespace learn::test

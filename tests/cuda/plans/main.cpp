@@ -1,8 +1,10 @@
-// For every convolution of every model, its three passes and three types, on five devices of which
-// none is needed: does cuDNN have a deterministic plan within the workspace limit? Prints a table
-// (kept as tests/cuda/plans.md) and fails unless all have one.
+// For every convolution of every model, its three passes and three types, at the batch sizes people
+// use, on devices of which none is needed: which plan does cuDNN have? Prints tables (kept as
+// tests/cuda/plans.md) and fails unless every problem has a deterministic plan within the workspace
+// limit, halves on tensor cores.
 #include "framework/backend/cuda/cudnn/conv_plan.h"
 #include "framework/core/dtype.h"
+#include "framework/core/function_ref.h"
 #include "tests/cuda/plans/conv_census.h"
 
 #include <fmt/core.h>
@@ -11,15 +13,20 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 using namespace learn;
 using namespace learn::backend::cuda::cudnn;
 
 namespace {
 
-constexpr std::int64_t kBatch = 128;  // what `learn train` uses unless told otherwise
 constexpr std::array kDevices{"h200", "a100", "a10", "rtx4090", "b200"};
+constexpr std::int64_t kBatch = 128;  // what `learn train` uses unless told otherwise
+constexpr std::array<std::int64_t, 3> kMoreBatches{64, 512, 1024};  // on the first device
 constexpr std::array kTypes{DType::f32, DType::f16, DType::bf16};
 constexpr std::array kPasses{ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight};
 
@@ -28,89 +35,180 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// The plan of one problem, or none.
+struct Planned {
+  bool found = false;
+  Engine engine{};
+  std::size_t workspace = 0;  // bytes
+};
+
 /// What one device says of all problems so far.
 class PlannedDevice {
  public:
   explicit PlannedDevice(const std::string& name)
-      : description_(std::string_view(read(LEARN_DEVICES "/" + name + ".json"))) {}
+      : name_(name), description_(std::string_view(read(LEARN_DEVICES "/" + name + ".json"))) {}
 
-  /// Bytes of scratch memory; negative if there is no plan within the limit.
-  std::int64_t workspace(const ConvProblem& problem) {
-    const auto [known, is_new] = workspaces_.try_emplace(problem, -1);
+  const Planned& plan(const ConvProblem& problem) {
+    const auto [known, is_new] = known_.try_emplace(problem);
     if (!is_new) return known->second;
     const std::vector<ConvPlan> plans = find_plans(description_, problem, options_);
-    if (!plans.empty() && plans[0].workspace() <= options_.workspace_limit)
-      known->second = static_cast<std::int64_t>(plans[0].workspace());
-    else
-      fmt::print(stderr, "no plan: {} on {}\n", problem.text(), description_.json());
-    return known->second;
+    if (!plans.empty())
+      known->second = {plans[0].workspace() <= options_.workspace_limit,
+                       plans[0].engine(),
+                       plans[0].workspace()};
+    const Planned& now = known->second;
+    if (!now.found)
+      complain(problem, "has no deterministic plan within the limit of workspace");
+    else if (now.engine.tensor_cores != is_half(problem.dtype))
+      complain(problem,
+               now.engine.tensor_cores ? "rounds f32 for tensor cores" : "has no tensor cores");
+    return now;
   }
-  [[nodiscard]] std::size_t problems() const { return workspaces_.size(); }
+  [[nodiscard]] std::size_t problems() const { return known_.size(); }
+  [[nodiscard]] bool good() const { return good_; }
 
  private:
+  void complain(const ConvProblem& problem, const char* what) {
+    good_ = false;
+    fmt::print(stderr, "{}: {} {}\n", name_, problem.text(), what);
+  }
+
+  std::string name_;
   DeviceDescription description_;
   CudaOptions options_;
-  std::unordered_map<ConvProblem, std::int64_t, ConvProblemHash> workspaces_;
+  std::unordered_map<ConvProblem, Planned, ConvProblemHash> known_;
+  bool good_ = true;
 };
 
-struct Cell {
-  std::size_t planned = 0;
-  std::size_t wanted = 0;
-  std::int64_t workspace = 0;  // the largest
-};
-
-Cell plan_all(PlannedDevice& device,
-              const std::vector<ConvGeometry>& convs,
-              ConvPass pass,
-              DType dtype) {
-  Cell cell;
-  for (const ConvGeometry& conv : convs) {
-    const std::int64_t bytes = device.workspace({pass, padded_geometry(conv, dtype), dtype});
-    ++cell.wanted;
-    if (bytes < 0) continue;
-    ++cell.planned;
-    cell.workspace = std::max(cell.workspace, bytes);
+/// All convolutions of a model, one pass and type of them on one device.
+class Cell {
+ public:
+  Cell(PlannedDevice& device, const std::vector<ConvGeometry>& convs, ConvPass pass, DType dtype) {
+    for (const ConvGeometry& conv : convs) {
+      const Planned& plan = device.plan({pass, padded_geometry(conv, dtype), dtype});
+      ++wanted_;
+      if (!plan.found) continue;
+      ++found_;
+      ++engines_[plan.engine.index];
+      workspace_ = std::max(workspace_, plan.workspace);
+    }
   }
-  return cell;
+  /// Plans found / wanted, MiB of the largest workspace.
+  [[nodiscard]] std::string summary() const {
+    return fmt::format("{}/{} {:.1f}", found_, wanted_, mebibytes());
+  }
+  /// Each engine with how many convolutions it computes, MiB of the largest workspace.
+  [[nodiscard]] std::string engines() const {
+    std::string text;
+    for (const auto& [index, count] : engines_) text += fmt::format("{} x {}, ", index, count);
+    return text + fmt::format("{:.1f}", mebibytes());
+  }
+
+ private:
+  [[nodiscard]] double mebibytes() const { return static_cast<double>(workspace_) / (1 << 20); }
+
+  std::size_t found_ = 0;
+  std::size_t wanted_ = 0;
+  std::map<std::int64_t, int> engines_;
+  std::size_t workspace_ = 0;  // the largest
+};
+
+/// The tables, as they are kept in tests/cuda/plans.md.
+class Report {
+ public:
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+  }
+  void head(const std::vector<std::string>& columns) {
+    say("| model | pass | type |");
+    for (const std::string& column : columns) say(" {} |", column);
+    say("\n| --- | --- | --- |");
+    for (std::size_t i = 0; i < columns.size(); ++i) say(" --- |");
+    say("\n");
+  }
+  /// A row for each model, pass and type; `cells` gives what stands in it.
+  void rows(FunctionRef<std::string(const std::vector<ConvGeometry>&, ConvPass, DType)> cells) {
+    for (const auto& [model, convs] : census_) {
+      if (convs.empty()) continue;
+      for (const ConvPass pass : kPasses)
+        for (const DType dtype : kTypes)
+          say("| {} | {} | {} |{}\n",
+              model,
+              name_of(pass),
+              name_of(dtype),
+              cells(convs, pass, dtype));
+    }
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::vector<test::ModelConvs> census_ = test::conv_census();
+  std::string text_;
+};
+
+std::vector<ConvGeometry> at_batch(std::vector<ConvGeometry> convs, std::int64_t batch) {
+  for (ConvGeometry& conv : convs) conv.n = batch;
+  return convs;
+}
+
+std::string report(std::vector<PlannedDevice>& devices) {
+  Report out;
+  out.say(
+      "# Convolution plans, made without a GPU\n\n"
+      "Written by `tests_cuda_plans`, cuDNN {}. Every plan is deterministic; f32 is multiplied as "
+      "f32, halves by\n"
+      "tensor cores. At batch {}: plans found / wanted, and the largest workspace in MiB (the "
+      "limit is {}).\n\n",
+      api().get_version(),
+      kBatch,
+      CudaOptions{}.workspace_limit >> 20U);
+  out.head({kDevices.begin(), kDevices.end()});
+  out.rows([&](const std::vector<ConvGeometry>& convs, ConvPass pass, DType dtype) {
+    std::string row;
+    for (PlannedDevice& device : devices)
+      row += fmt::format(" {} |", Cell(device, at_batch(convs, kBatch), pass, dtype).summary());
+    return row;
+  });
+  out.say("\nOn {}, by batch: engine x convolutions, and the largest workspace in MiB.\n\n",
+          kDevices[0]);
+  std::vector<std::string> columns;
+  for (const std::int64_t batch : kMoreBatches) columns.push_back(std::to_string(batch));
+  out.head(columns);
+  out.rows([&](const std::vector<ConvGeometry>& convs, ConvPass pass, DType dtype) {
+    std::string row;
+    for (const std::int64_t batch : kMoreBatches)
+      row += fmt::format(" {} |", Cell(devices[0], at_batch(convs, batch), pass, dtype).engines());
+    return row;
+  });
+  out.say("\n{} different problems on {}, {} on each of the others.\n",
+          devices[0].problems(),
+          kDevices[0],
+          devices[1].problems());
+  return out.text();
+}
+
+/// Is the file what this cuDNN says? One of another version is not comparable.
+bool is_up_to_date(const std::string& file, const std::string& text) {
+  const std::string kept = read(file);
+  const std::string version = fmt::format("cuDNN {}.", api().get_version());
+  if (kept == text || (!kept.empty() && kept.find(version) == std::string::npos)) return true;
+  fmt::print(
+      stderr,
+      "{} is not what tests_cuda_plans prints; look at what has changed, and write it anew\n",
+      file);
+  return false;
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   std::vector<PlannedDevice> devices;
   devices.reserve(kDevices.size());
   for (const char* name : kDevices) devices.emplace_back(name);
-  fmt::print(
-      "# Convolution plans, made without a GPU\n\n"
-      "Written by `tests_cuda_plans`, cuDNN {}. Batch {}; a cell is: plans found / wanted, and "
-      "the\n"
-      "largest workspace in MiB (the limit is {}). Every plan is deterministic and multiplies f32 "
-      "as f32.\n\n"
-      "| model | pass | type |",
-      api().get_version(),
-      kBatch,
-      CudaOptions{}.workspace_limit >> 20U);
-  for (const char* name : kDevices) fmt::print(" {} |", name);
-  fmt::print("\n| --- | --- | --- |");
-  for (std::size_t i = 0; i < kDevices.size(); ++i) fmt::print(" --- |");
-  fmt::print("\n");
-  bool all = true;
-  for (const auto& [model, convs] : test::conv_census(kBatch)) {
-    if (convs.empty()) continue;
-    for (const ConvPass pass : kPasses)
-      for (const DType dtype : kTypes) {
-        fmt::print("| {} | {} | {} |", model, name_of(pass), name_of(dtype));
-        for (PlannedDevice& device : devices) {
-          const Cell cell = plan_all(device, convs, pass, dtype);
-          all &= cell.planned == cell.wanted;
-          fmt::print(" {}/{} {:.1f} |",
-                     cell.planned,
-                     cell.wanted,
-                     static_cast<double>(cell.workspace) / (1 << 20));
-        }
-        fmt::print("\n");
-      }
-  }
-  fmt::print("\n{} different problems on each device.\n", devices[0].problems());
-  return all ? 0 : 1;
+  const std::string text = report(devices);
+  fmt::print("{}", text);
+  bool good = argc < 2 || is_up_to_date(argv[1], text);
+  for (const PlannedDevice& device : devices) good &= device.good();
+  return good ? 0 : 1;
 }

@@ -13,6 +13,17 @@ bool holds(const std::vector<T>& values, T wanted) {
   return std::find(values.begin(), values.end(), wanted) != values.end();
 }
 
+Descriptor engine_of(const Descriptor& way) {
+  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = engine.raw();
+  way.fill(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&raw, 1));
+  return engine;
+}
+
+std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& engine) {
+  return engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+}
+
 }  // namespace
 
 ConvPlan::ConvPlan(const DeviceDescription& device,
@@ -41,6 +52,15 @@ ConvPlan::ConvPlan(const DeviceDescription& device, std::string_view json)
 std::string ConvPlan::json() const {
   const auto text = plan_.get_all<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
   return {text.begin(), text.end()};
+}
+
+Engine ConvPlan::engine() const {
+  const Descriptor way(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = way.raw();
+  plan_.fill(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, std::span(&raw, 1));
+  const Descriptor engine = engine_of(way);
+  return {engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
+          holds(notes_of(engine), CUDNN_NUMERICAL_NOTE_TENSOR_CORE)};
 }
 
 void ConvPlan::run(cudnnHandle_t handle, const ConvOperands& operands, void* workspace) const {
@@ -72,8 +92,11 @@ class PlanSearch {
 
   std::vector<ConvPlan> find(std::size_t count) {
     // A is quick and good; the fallback knows something for every shape; B is good and takes long.
-    for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK, CUDNN_HEUR_MODE_B})
+    for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
       if (found_.empty()) ask(mode, count);
+    if (found_.empty() && second_choice_.empty()) ask(CUDNN_HEUR_MODE_B, count);
+    for (ConvPlan& plan : second_choice_)
+      if (found_.size() < count) found_.push_back(std::move(plan));
     if (found_.empty() && modest_) found_.push_back(std::move(*modest_));
     return std::move(found_);
   }
@@ -90,7 +113,8 @@ class PlanSearch {
     std::size_t seen = 0;
     for (const std::size_t room : {std::size_t{8}, std::size_t{64}}) {
       std::vector<Descriptor> ways = suggestions(heuristics, std::max(room, count));
-      for (; seen < ways.size() && found_.size() < count; ++seen) consider(std::move(ways[seen]));
+      for (; seen < ways.size() && found_.size() < count; ++seen)
+        consider(std::move(ways[seen]), count);
       if (found_.size() >= count || ways.size() < room) return;
     }
   }
@@ -105,12 +129,15 @@ class PlanSearch {
     return ways;
   }
 
-  void consider(Descriptor way) {
+  void consider(Descriptor way, std::size_t count) {
     if (!allowed(way)) return;
+    const bool wanted =
+        !tensor_cores_fit() || holds(notes_of(engine_of(way)), CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    if (!wanted && second_choice_.size() >= count) return;
     try {
       ConvPlan plan(device_, graph_, std::move(way));
       if (plan.workspace() <= options_.workspace_limit)
-        found_.push_back(std::move(plan));
+        (wanted ? found_ : second_choice_).push_back(std::move(plan));
       else if (!modest_ || plan.workspace() < modest_->workspace())
         modest_ = std::move(plan);
     } catch (const DeviceError&) {
@@ -118,20 +145,19 @@ class PlanSearch {
     }
   }
 
+  [[nodiscard]] bool tensor_cores_fit() const { return is_half(problem_.dtype) || options_.tf32; }
+
   [[nodiscard]] bool allowed(const Descriptor& way) const {
-    const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    cudnnBackendDescriptor_t raw = engine.raw();
-    way.fill(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&raw, 1));
-    const auto numerical =
-        engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+    const Descriptor engine = engine_of(way);
+    const auto numerical = notes_of(engine);
     const auto behavior =
         engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
     if (options_.deterministic && holds(numerical, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
-      return false;
-    if (holds(numerical, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
+      return is_half(problem_.dtype) || options_.tf32;
+    if (holds(numerical, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return is_half(problem_.dtype) || options_.tf32;
     const bool rounds_factors = holds(numerical, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ||
                                 holds(numerical, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
-    if (problem_.dtype == DType::f32 && !options_.tf32 && rounds_factors) return false;
+    if (problem_.dtype == DType::f32 && !options_.tf32 && rounds_factors) return is_half(problem_.dtype) || options_.tf32;
     return !holds(behavior, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
   }
 
@@ -140,6 +166,7 @@ class PlanSearch {
   const CudaOptions& options_;
   std::shared_ptr<const ConvGraph> graph_;
   std::vector<ConvPlan> found_;
+  std::vector<ConvPlan> second_choice_;  // without tensor cores, where they would fit
   std::optional<ConvPlan> modest_;
 };
 

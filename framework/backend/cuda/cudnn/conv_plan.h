@@ -21,6 +21,12 @@ struct ConvOperands {
   const void* bias = nullptr;
 };
 
+/// What computes a plan, by cuDNN's own notes.
+struct Engine {
+  std::int64_t index = 0;  ///< cuDNN's number of it, among those for this kind of operation
+  bool tensor_cores = false;
+};
+
 /// One way cuDNN can run a convolution on a device.
 class ConvPlan {
  public:
@@ -30,6 +36,7 @@ class ConvPlan {
   /// Bytes of scratch memory `run` needs.
   [[nodiscard]] std::size_t workspace() const noexcept { return workspace_; }
   [[nodiscard]] std::string json() const;
+  [[nodiscard]] Engine engine() const;
   /// Enqueues the convolution on the handle's stream.
   void run(cudnnHandle_t handle, const ConvOperands& operands, void* workspace) const;
 
@@ -45,7 +52,9 @@ class ConvPlan {
 
 /// The best `count` plans by cuDNN's heuristics, best first, that the options allow: none that
 /// gives other bits in the next run, that sums in less than f32, that has to be compiled at run
-/// time (a second each), or that needs more scratch memory than the limit. If only the limit
+/// time (a second each), or that needs more scratch memory than the limit. Where tensor cores can
+/// multiply (halves, TF32), plans that use them come before all others: the heuristics put some
+/// first that copy everything into another layout and multiply without them. If only the limit
 /// stands in the way, the one plan that needs the least. Empty if cuDNN knows no way at all.
 [[nodiscard]] std::vector<ConvPlan> find_plans(const DeviceDescription& device,
                                                const ConvProblem& problem,
