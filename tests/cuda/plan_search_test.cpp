@@ -1,9 +1,12 @@
 // The choice of plans, on descriptions of devices: no GPU and no fake.
-#include "framework/backend/cuda/cudnn/conv_plan.h"
+#include "framework/backend/cuda/cudnn/conv_plans.h"
+#include "tests/support/log_file.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -115,6 +118,36 @@ TEST_CASE("plans survive as text, damaged text does not pass") {
   CHECK_THROWS_AS(ConvPlan(a100, std::string_view(text).substr(0, text.size() / 2)), DeviceError);
   CHECK_THROWS_WITH_AS(
       DeviceDescription(std::string_view("{}")), doctest::Contains("cuDNN"), DeviceError);
+}
+
+TEST_CASE("kept plans are those of a kind of device, wherever it is plugged in and at any clock") {
+  const TemporaryFolder folder;
+  const CudaOptions options{.plan_cache = folder.path().string()};
+  const ConvProblem problem{ConvPass::forward, kLayer, DType::f16};
+  const std::string h200 = device("h200").json();
+  const auto files_after = [&](const std::string& json) {
+    (void)ConvPlans(DeviceDescription(std::string_view(json)), options).plan(problem, {});
+    return std::distance(std::filesystem::directory_iterator(folder.path()),
+                         std::filesystem::directory_iterator());
+  };
+  const test::LogFile log;
+  const auto changed = [&](const std::string& field, const std::string& value) {
+    std::string text = h200;
+    const std::size_t at = text.find(field + "\":");
+    REQUIRE(at != std::string::npos);
+    const std::size_t from = text.find_first_not_of(": ", at + field.size() + 1);
+    text.replace(from, text.find_first_of(",}", from) - from, value);
+    REQUIRE(text != h200);
+    return text;
+  };
+  CHECK(files_after(h200) == 1);
+  CHECK(files_after(changed("pciDeviceId", "7")) == 1);
+  CHECK(files_after(changed("cudaDeviceId", "3")) == 1);
+  CHECK(files_after(changed("smClockRateKHz", "1200000")) == 1);
+  CHECK(files_after(changed("multiProcessorCount", "66")) == 2);  // a slice of it
+  CHECK(files_after(changed("deviceName", "\"NVIDIA H300\"")) == 3);
+  CHECK(files_after(changed("driverVer", "13010")) == 4);  // cuDNN would not take the plan
+  CHECK(log.text().empty());                               // no plan that was found was refused
 }
 
 TEST_CASE("odd convolutions have plans on every device, with a bias and for added gradients") {

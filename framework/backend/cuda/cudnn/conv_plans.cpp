@@ -53,7 +53,7 @@ ConvPlan ConvPlans::choose(const ConvProblem& problem, const PlanRace& race) con
 
 std::string ConvPlans::key(const ConvProblem& problem, bool timed) const {
   return fmt::format(
-      "learn convolution plan 1; cuDNN {}; {}; deterministic {}; tf32 {}; workspace limit {}; "
+      "learn convolution plan 2; cuDNN {}; {}; deterministic {}; tf32 {}; workspace limit {}; "
       "timed {}; device {}",
       api().get_version(),
       problem.text(),
@@ -61,7 +61,7 @@ std::string ConvPlans::key(const ConvProblem& problem, bool timed) const {
       options_.tf32,
       options_.workspace_limit,
       timed,
-      device_.json());
+      device_.kind());
 }
 
 std::optional<ConvPlan> ConvPlans::load(const std::string& key) const {

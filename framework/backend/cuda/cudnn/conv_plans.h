@@ -14,7 +14,8 @@ using PlanRace = std::function<std::size_t(std::span<const ConvPlan>)>;
 
 /// The plans of one device, each chosen once and kept: in memory, and, if the options name a
 /// folder, on disk for the next run. A file is used only if all of its key matches: the versions,
-/// the device, the sizes, the options.
+/// the kind of device, the sizes, the options. So files may be taken to another machine of that
+/// kind.
 class ConvPlans {
  public:
   ConvPlans(DeviceDescription device, const CudaOptions& options)

@@ -1,5 +1,7 @@
 #include "framework/backend/cuda/cudnn/device.h"
 
+#include <nlohmann/json.hpp>
+
 namespace learn::backend::cuda::cudnn {
 namespace {
 
@@ -23,6 +25,15 @@ DeviceDescription::DeviceDescription(std::string_view json)
                std::span<const char>(json.data(), json.size()))
       .finalize("cannot read a device description");
   json_ = read_json(descriptor_);
+}
+
+std::string DeviceDescription::kind() const {
+  const auto all = nlohmann::json::parse(json_);
+  std::string text;
+  for (const char* field : {"deviceName", "deviceVer", "multiProcessorCount", "driverVer"})
+    if (const auto found = all.find(field); found != all.end())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field, found->dump());
+  return text;
 }
 
 }  // namespace learn::backend::cuda::cudnn

@@ -16,6 +16,10 @@ class DeviceDescription {
 
   [[nodiscard]] const Descriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& json() const noexcept { return json_; }
+  /// What plans depend on: the model of the GPU, how much of it there is, and the CUDA version of
+  /// its driver, for any other of which cuDNN 9.19 refuses them. The same for each card of that
+  /// kind, wherever it is plugged in.
+  [[nodiscard]] std::string kind() const;
 
  private:
   Descriptor descriptor_;
