@@ -99,6 +99,7 @@ TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by 
         const std::vector<ConvPlan> plans = find_plans(device(name), problem, {}, 8);
         REQUIRE(!plans.empty());
         CHECK(plans[0].engine().tensor_cores == is_half(dtype));
+        for (const ConvPlan& plan : plans) CHECK(plan.engine().deterministic);
         // Those without follow behind, for a race to try.
         CHECK(std::is_partitioned(plans.begin(), plans.end(), [](const ConvPlan& plan) {
           return plan.engine().tensor_cores;

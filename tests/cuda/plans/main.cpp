@@ -58,7 +58,9 @@ class PlannedDevice {
                        plans[0].workspace()};
     const Planned& now = known->second;
     if (!now.found)
-      complain(problem, "has no deterministic plan within the limit of workspace");
+      complain(problem, "has no plan within the limit of workspace");
+    else if (!now.engine.deterministic)
+      complain(problem, "may have other bits in the next run");
     else if (now.engine.tensor_cores != is_half(problem.dtype))
       complain(problem,
                now.engine.tensor_cores ? "rounds f32 for tensor cores" : "has no tensor cores");

@@ -59,8 +59,10 @@ Engine ConvPlan::engine() const {
   cudnnBackendDescriptor_t raw = way.raw();
   plan_.fill(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, std::span(&raw, 1));
   const Descriptor engine = engine_of(way);
+  const auto notes = notes_of(engine);
   return {engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
-          holds(notes_of(engine), CUDNN_NUMERICAL_NOTE_TENSOR_CORE)};
+          holds(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+          !holds(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)};
 }
 
 void ConvPlan::run(cudnnHandle_t handle, const ConvOperands& operands, void* workspace) const {
@@ -153,11 +155,11 @@ class PlanSearch {
     const auto behavior =
         engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
     if (options_.deterministic && holds(numerical, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
-      return is_half(problem_.dtype) || options_.tf32;
-    if (holds(numerical, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return is_half(problem_.dtype) || options_.tf32;
+      return false;
+    if (holds(numerical, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
     const bool rounds_factors = holds(numerical, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ||
                                 holds(numerical, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
-    if (problem_.dtype == DType::f32 && !options_.tf32 && rounds_factors) return is_half(problem_.dtype) || options_.tf32;
+    if (problem_.dtype == DType::f32 && !options_.tf32 && rounds_factors) return false;
     return !holds(behavior, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
   }
 

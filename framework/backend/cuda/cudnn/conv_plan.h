@@ -25,6 +25,7 @@ struct ConvOperands {
 struct Engine {
   std::int64_t index = 0;  ///< cuDNN's number of it, among those for this kind of operation
   bool tensor_cores = false;
+  bool deterministic = false;  ///< the same bits in every run
 };
 
 /// One way cuDNN can run a convolution on a device.
