@@ -64,7 +64,7 @@ TEST_CASE("add, mul, scale: gradients, parity, determinism") {
 
 TEST_CASE("an operand used twice gets both gradients") {
   test_op(unary("x + x", {3, 4}, [](const Var& x) { return x + x; }));
-  test_op(unary("x * x", {3, 4}, [](const Var& x) { return ops::mul(x, x); }));
+  test_op(unary("mul x * x", {3, 4}, [](const Var& x) { return ops::mul(x, x); }));
   test_op(unary("concat(x, x)", {3, 4}, [](const Var& x) {
     const Var parts[] = {x, x};
     return ops::concat(parts, 1);

@@ -36,7 +36,7 @@ OpCase label_case(std::int64_t samples, std::int64_t classes, float smoothing) {
 }
 
 OpCase soft_case(std::int64_t samples, std::int64_t classes, float smoothing) {
-  return {.name = fmt::format("soft cross-entropy ({},{})", samples, classes),
+  return {.name = fmt::format("cross-entropy of soft targets ({},{})", samples, classes),
           .inputs = {{.name = "logits", .shape = {samples, classes}, .low = -4, .high = 4},
                      // Not a distribution on purpose: the weights need not add up to one.
                      {.name = "target",

@@ -1,11 +1,14 @@
-// What happens when the runtime or a library refuses a call that nearly always succeeds. Only the
+// What tests on a device can only be shown without one: that a wrong result is found whole, and
+// what happens when the runtime or a library refuses a call that nearly always succeeds. Only the
 // fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
 #include "callbacks/cuda_graph.h"
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/backend/cast.h"
 #include "framework/backend/conv.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/cuda/short_training.h"
+#include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
 #include "tests/support/op_case.h"
 
@@ -120,6 +123,23 @@ TEST_CASE("a linear layer whose epilogues are refused does their work apart") {
         check_close(cuda, got_db, db);
       }
     }
+}
+
+TEST_CASE("the checker of a device's operations names every type, tensor and mode that is off") {
+  const test::OpCase op{.name = "planted 3x5",
+                        .inputs = {{.name = "x", .shape = {3, 5}, .low = 1}},
+                        .call = [](Tape&, std::span<const Var> in) {
+                          return ops::scale(in[0], is_half(in[0].dtype()) ? 2.25F : 2.0F);
+                        }};
+  const Comparison result = test::check_cuda(op);
+  CHECK_FALSE(result);
+  std::size_t lines = 1;
+  for (const char c : result.text) lines += c == '\n' ? 1 : 0;
+  CHECK(lines == 2 * 2 * 2);  // f16 and bf16, output and gradient, overwritten and added to
+  for (const char* part :
+       {"output at", "gradient of x at", "[f16, cuda, overwrite", "[bf16, cuda, accumulate"})
+    CHECK(result.text.find(part) != std::string::npos);
+  CHECK(result.text.find("[f32") == std::string::npos);
 }
 
 TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {
