@@ -2,6 +2,7 @@
 // empty batches, and the choice of plans.
 #include "framework/backend/cast.h"
 #include "framework/backend/conv.h"
+#include "framework/backend/cuda/cudnn/conv_plan.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/op_case.h"
@@ -10,12 +11,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 using namespace learn;
+namespace cudnn = learn::backend::cuda::cudnn;
 
 namespace {
 
@@ -72,6 +75,21 @@ ConvRun run_conv(
 }
 
 }  // namespace
+
+TEST_CASE("cuDNN describes the device, and the description is enough to make plans") {
+  cudnnHandle_t handle = nullptr;
+  cudnn::check_cudnn(cudnn::api().create(&handle), "cannot be started");
+  const std::string json = cudnn::DeviceDescription(handle).json();
+  cudnn::check_cudnn(cudnn::api().destroy(handle), "cannot be ended");
+  std::printf("description: %s\n", json.c_str());  // for the record of a run on a GPU
+  CHECK(json.find('\n') == std::string::npos);
+  const cudnn::DeviceDescription again{std::string_view(json)};
+  CHECK(again.json() == json);
+  const cudnn::ConvProblem problem{cudnn::ConvPass::forward,
+                                   {2, 5, 4, 8, 16, 3, 3, 5, 4, Conv2dOptions::symmetric(1, 1)},
+                                   DType::f16};
+  CHECK(cudnn::find_plans(again, problem, {}).size() == 1);
+}
 
 TEST_CASE("operands of a convolution need not be aligned") {
   Context cuda(test::on_cuda());

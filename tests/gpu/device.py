@@ -4,10 +4,16 @@ import dataclasses
 import os
 import pathlib
 import re
+import subprocess
 
 
 class NoGpu(Exception):
     """Why there is none."""
+
+
+# What decides about its speed, for nvidia-smi.
+SETTINGS = ["pstate", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.draw", "power.limit", "temperature.gpu",
+            "clocks_event_reasons.active", "mig.mode.current"]
 
 
 @dataclasses.dataclass
@@ -29,6 +35,18 @@ def driver_version(api):
     number = ctypes.c_int()
     api.cuDriverGetVersion(ctypes.byref(number))
     return f"for CUDA {number.value // 1000}.{number.value % 1000 // 10}"
+
+
+def settings():
+    """"clocks.sm 1980 MHz, ..." of the first GPU as it is now; why not, if nvidia-smi does not say."""
+    try:
+        said = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(SETTINGS)}", "--format=csv,noheader", "--id=0"],
+                              capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"unknown: nvidia-smi: {error}"
+    if said.returncode != 0:
+        return f"unknown: nvidia-smi: {(said.stdout + said.stderr).strip().splitlines()[:1]}"
+    return ", ".join(f"{name} {value.strip()}" for name, value in zip(SETTINGS, said.stdout.split(",")))
 
 
 def find():

@@ -1,7 +1,7 @@
 """Reads what nvcc put into an executable: PTX texts and cubins, uncompressed (--compress-mode=none)."""
+import ctypes
 import pathlib
 import struct
-import subprocess
 
 MAGIC = struct.pack("<I", 0xBA55ED50)
 PTX, CUBIN = 1, 2
@@ -32,6 +32,14 @@ def cubins(file):
 
 
 def demangle(names):
-    """Demangled, and without "(anonymous namespace)::"."""
-    out = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
-    return [line.replace("(anonymous namespace)::", "") for line in out.splitlines()]
+    """Demangled, and without "(anonymous namespace)::". By the C++ library, which is wherever our programs run."""
+    library = ctypes.CDLL("libstdc++.so.6")
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    libc = ctypes.CDLL(None)
+    out = []
+    for name in names:
+        status = ctypes.c_int()
+        text = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status))
+        out.append(ctypes.string_at(text).decode().replace("(anonymous namespace)::", "") if text else name)
+        libc.free(ctypes.c_void_p(text))
+    return out

@@ -17,6 +17,7 @@ class Job:
     timeout: float = 120
     environment: dict = dataclasses.field(default_factory=dict)
     doctest: bool = False
+    when_late: str = "failed"  # what it is if its time runs out
 
 
 @dataclasses.dataclass
@@ -42,7 +43,7 @@ def cases_run(output):
 
 def judge(job, code, seconds, output):
     if code is None:
-        return Outcome(job.name, "failed", seconds, f"stopped after {seconds:.0f} s", output)
+        return Outcome(job.name, job.when_late, seconds, f"stopped after {seconds:.0f} s", output)
     if code != 0:
         return Outcome(job.name, "failed", seconds, f"exit status {code}", output)
     if not job.doctest:

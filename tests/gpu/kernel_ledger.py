@@ -54,6 +54,15 @@ def kernels_in(files, ran=None):
     return {f"{source} {name}": form for name, (source, form) in zip(fat_binary.demangle(found), found.values())}
 
 
+def print_unseen_by_sanitizers(files):
+    """Kernels that a run under compute-sanitizer would pass over without a word: its filter is a part of their names."""
+    names = [name for file in files for text in fat_binary.ptx_texts(file) for name in kernels_of(text)]
+    unseen = sorted(name for name in names if "5learn" not in name)
+    for name in unseen:
+        print(f"  not in namespace learn, so the sanitizers of tests/gpu/run.py do not look at it: {name}")
+    return bool(unseen)
+
+
 def read_ledger():
     rows = (line.split(" ", 3) for line in LEDGER.read_text().splitlines() if line and line[0] != "#")
     return {name: (form, date, gpu.replace("_", " ")) for form, date, gpu, name in rows}
@@ -117,7 +126,8 @@ def main():
     if words[0] == "check":
         if "--ran" in options:
             print_missing(now, ran)
-        sys.exit(check(now, "--strict" in words))
+        unseen = print_unseen_by_sanitizers(files)
+        sys.exit(check(now, "--strict" in words) or unseen)
     if words[0] == "ran":
         print_missing(now, ran)
         sys.exit(1 if len(ran) < len(now) else 0)

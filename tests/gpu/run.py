@@ -6,24 +6,30 @@ tests/run.sh --gpu [OPTION...]
   --stages A,B,...  these only; --list names them
   --no-build        take what was built as it is
   --build-dir DIR   where that is; build/release unless given, and never built if it is
+  --pack FILE       take what tests/gpu/pack.py put into FILE: no compiler, package or network is needed
   --budget SECONDS  start nothing after so long, stop what runs then, and still write the summary
   --fake            on the fake CUDA runtime: tries this program out and proves nothing about a GPU. Writes no
                     summary and no ledger; the sanitizers are left out
 
-A stage that fails stops no other. Exit status 0: all passed; 1: something did not, a missing tool included;
-8: there is no GPU (nothing was built or run). Logs are in build/gpu.
+A stage that fails stops no other, but without programs or libraries nothing runs, and what is missing is named.
+Exit status 0: all passed; 1: something did not, a missing tool included; 8: there is no GPU (nothing was built or run).
+Logs are in build/gpu.
 """
 import argparse
 import datetime
-import os
+import json
+import lzma
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 
 import device
 import jobs
+import libraries
 import summary
 from jobs import Job, Outcome
 
@@ -33,14 +39,23 @@ RESULTS = ROOT / "tests/gpu/results"
 
 OP_TESTS = ["tests_cuda_ops", "tests_cuda_conv", "tests_cuda_libraries"]
 PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training", "tests_cuda_graph"]
+OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar"]
+OTHER_TARGETS = [*OTHER_PROGRAMS, "kernellog", "fakecuda"]
+KERNELS = "lib/liblearn_cuda.so"
 # The sanitizers slow a program down many times, so the long ones run in parts.
 SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
 OWN_KERNELS_ONLY = ["tests_cuda", "tests_cuda_ops"]
 # API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
-SANITIZER_WORDS = ["--error-exitcode=99", "--report-api-errors=no", "--target-processes=all"]
+# Their own kernels are not ours to judge: ours have mangled names that begin with _ZN5learn.
+SANITIZER_WORDS = ["--error-exitcode=99", "--report-api-errors=no", "--target-processes=all", "--kernel-name",
+                   "kns=5learn"]
 TOOLKIT = "/usr/local/cuda/bin"  # often not on the PATH
 # What one must have passed so that the kernels count as tested.
 TESTED = ["smoke", "parity", "determinism", "memcheck", "racecheck", "initcheck", "synccheck"]
+
+
+class NotReady(Exception):
+    """Why nothing can run."""
 
 
 class Run:
@@ -50,18 +65,48 @@ class Run:
         self.options, self.gpu, self.fake = options, gpu, options.fake
         self.began = time.monotonic()
         self.deadline = self.began + options.budget if options.budget else None
-        self.place = pathlib.Path(options.build_dir or ROOT / "build/release")
         self.logs = ROOT / ("build/gpu-fake" if self.fake else "build/gpu")
+        self.place = self.logs / "pack" if options.pack else pathlib.Path(options.build_dir or ROOT / "build/release")
         self.ran = self.logs / "kernels"
-        self.stages, self.jobs, self.ledger_line = [], [], ""
+        self.stages, self.jobs, self.ledger_line, self.about_machine = [], [], "", []
+        self.about_build = {"commit": commit(), "toolkit": toolkit()}
+        self.library_path = ""
 
-    def test(self, program, *filters, name=None, timeout=180, before=(), environment=None, log=True):
+    def unpack(self):
+        """Raises NotReady for a file that is no whole pack."""
+        try:
+            with tarfile.open(self.options.pack) as archive:
+                archive.extractall(self.place)
+            self.about_build = json.loads((self.place / "pack.json").read_text())
+        except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, json.JSONDecodeError) as error:
+            raise NotReady(f"{self.options.pack} is not what tests/gpu/pack.py makes, or not all of it: {error}") from None
+
+    def look_for_what_it_needs(self):
+        """Programs of the build, and the libraries that they load by name. Raises NotReady."""
+        names = [f"bin/{program}" for program in PROGRAMS + OTHER_PROGRAMS] + [KERNELS, "tests/cuda/libkernellog.so"] + \
+            ["tests/cuda/fake/libfakecuda.so"] * self.fake
+        absent = [name for name in names if not (self.place / name).exists()]
+        if absent:
+            raise NotReady(f"{self.place} has no {', '.join(absent)}; framework/cmake/build.sh release builds them")
+        wanted = sorted({name.decode() for name in LOADED_BY_NAME.findall((self.place / KERNELS).read_bytes())})
+        try:
+            self.library_path = libraries.path_for(wanted, [self.place / "lib"] if self.options.pack else [])
+        except libraries.Missing as missing:
+            raise NotReady(str(missing)) from None
+
+    def variables(self):
+        """Of the environment of every program."""
+        own = {"FAKE_CUDA_DEVICE": str(self.place / "tests/cuda/devices/h200.json")} if self.options.pack else {}
+        return {"LD_LIBRARY_PATH": self.library_path, **own}
+
+    def test(self, program, *filters, name=None, timeout=180, before=(), environment=None, log=True, when_late="failed"):
         """A test program on the device: it fails if it finds another one."""
         preload = [str(self.place / "tests/cuda/libkernellog.so")] * log + \
             [str(self.place / "tests/cuda/fake/libfakecuda.so")] * self.fake
         variables = {"LEARN_REQUIRE_GPU": "1", "LEARN_EXPECT_DEVICE": self.gpu.name, "LD_PRELOAD": " ".join(preload),
-                     "LEARN_KERNEL_LOG": str(self.ran), **(environment or {})}
-        return Job(name or program, [*before, str(self.place / "bin" / program), *filters], timeout, variables, True)
+                     "LEARN_KERNEL_LOG": str(self.ran), **self.variables(), **(environment or {})}
+        return Job(name or program, [*before, str(self.place / "bin" / program), *filters], timeout, variables, True,
+                   when_late)
 
     def all_of(self, stage, work, at_once):
         """Runs jobs as one stage: as good as the worst of them."""
@@ -76,14 +121,29 @@ class Run:
             f"{sum(o.good for o in outcomes)} of {len(outcomes)} runs passed"
         return Outcome(stage, worst, 0, note)
 
+    def stage(self, name):
+        began = time.monotonic()
+        outcome = getattr(self, name)()
+        outcome.seconds = time.monotonic() - began
+        self.stages.append(outcome)
+        print(f"== {name:12} {outcome.status:8} {outcome.seconds:6.1f} s  {outcome.note}", flush=True)
+        return outcome
+
     def build(self):
-        if self.options.no_build or self.options.build_dir:
+        if self.options.no_build or self.options.build_dir or self.options.pack:
             return Outcome("build", "passed", 0, "taken as it was")
         scripts = ROOT / "framework/cmake"
         return self.all_of("build", [
             Job("packages", [str(scripts / "install_packages.sh")], 300),
-            Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, "kernellog", "learn", "bench_step",
-                          "bench_cifar"], 900)], 1)
+            Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, *OTHER_TARGETS], 900)], 1)
+
+    def machine(self):
+        """What the program itself says of the machine."""
+        preload = {"LD_PRELOAD": str(self.place / "tests/cuda/fake/libfakecuda.so")} if self.fake else {}
+        said = jobs.run(Job("doctor", [str(self.place / "bin/learn"), "doctor"], 60, {**self.variables(), **preload}),
+                        self.logs)
+        self.about_machine = said.output.splitlines()
+        return Outcome("machine", said.status, 0, "" if self.fake else device.settings())
 
     def smoke(self):
         return self.all_of("smoke", [self.test("tests_cuda", timeout=60)], 1)
@@ -113,10 +173,11 @@ class Run:
         sanitizer = of_toolkit("compute-sanitizer")
         if sanitizer is None:
             return Outcome(tool, "missing", 0, "there is no compute-sanitizer; it is part of the CUDA toolkit")
-        # Small sizes suffice: every kernel and every edge is in them.
+        # Small sizes suffice: every kernel and every edge is in them. A tool that is too slow says nothing of ours.
         environment = {"LEARN_TEST_INTERPRETED": "1"}
         return self.all_of(tool, [
             self.test(program, *part, name=f"{tool} {program}{suffix}", timeout=300, environment=environment, log=False,
+                      when_late="missing",
                       before=[sanitizer, *SANITIZER_WORDS, f"--tool={tool}"])
             for program in programs for part, suffix in self.parts(program)], 8)
 
@@ -152,7 +213,7 @@ class Run:
         names = {s.name for s in self.stages}
         bad += [name for name in ("smoke", "parity", "determinism") if name not in names]
         words = ["check"] if self.fake or bad else ["record", "--gpu", self.gpu.name, "--date", today()]
-        kernels = self.place / "lib/liblearn_cuda.so"
+        kernels = self.place / KERNELS
         outcome = jobs.run(Job("ledger", [sys.executable, str(LEDGER), words[0], str(kernels), *words[1:],
                                           "--ran", str(self.ran)], 60), self.logs)
         print(outcome.output, end="")
@@ -162,7 +223,10 @@ class Run:
         return Outcome("ledger", "not run", 0, f"nothing recorded, because of {', '.join(bad)}")
 
 
-STAGES = ["build", "smoke", "parity", "determinism", "training", "graph", "resume", "memory",
+# Of the kernel library's text: what it opens when an operation first needs it.
+LOADED_BY_NAME = re.compile(rb"libcu(?:dnn|blasLt)\.so\.\d+")
+
+STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory",
           "memcheck", "racecheck", "initcheck", "synccheck", "ledger"]
 NEEDS_GPU = ["build", "memcheck", "racecheck", "initcheck", "synccheck"]
 
@@ -200,6 +264,7 @@ def read_options():
     parser.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-build", action="store_true")
     parser.add_argument("--build-dir")
+    parser.add_argument("--pack")
     parser.add_argument("--budget", type=float, default=0)
     parser.add_argument("--fake", action="store_true")
     options = parser.parse_args()
@@ -211,9 +276,10 @@ def read_options():
 
 
 def conclude(run):
-    facts = summary.Facts(run.gpu.name, run.gpu.driver, today(), commit(),
-                          "tests/run.sh --gpu " + " ".join(sys.argv[1:]), time.monotonic() - run.began, toolkit())
-    text = summary.markdown(facts, run.stages, run.jobs, run.ledger_line)
+    facts = summary.Facts(run.gpu.name, run.gpu.driver, today(), run.about_build["commit"],
+                          "tests/run.sh --gpu " + " ".join(sys.argv[1:]), time.monotonic() - run.began,
+                          run.about_build["toolkit"])
+    text = summary.markdown(facts, run.stages, run.jobs, run.ledger_line, run.about_machine)
     if run.fake:
         print("On FAKE (no GPU): nothing is recorded.")
         return
@@ -237,14 +303,18 @@ def main():
     shutil.rmtree(run.logs, ignore_errors=True)
     run.logs.mkdir(parents=True)
     print(f"{gpu.name}, driver {gpu.driver}", flush=True)
+    try:
+        if options.pack:
+            run.unpack()
+        if "build" in options.stages and not run.stage("build").good:
+            raise NotReady(f"the build failed; {run.logs / 'build.log'}")
+        run.look_for_what_it_needs()
+    except NotReady as reason:
+        print(f"error: {reason}", file=sys.stderr)
+        return 1
     for name in options.stages:
-        if options.fake and name in NEEDS_GPU:
-            continue
-        began = time.monotonic()
-        outcome = getattr(run, name)()
-        outcome.seconds = time.monotonic() - began
-        run.stages.append(outcome)
-        print(f"== {name:12} {outcome.status:8} {outcome.seconds:6.1f} s  {outcome.note}", flush=True)
+        if name != "build" and not (options.fake and name in NEEDS_GPU):
+            run.stage(name)
     conclude(run)
     return 0 if all(stage.good for stage in run.stages) else 1
 

@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import pathlib
+import shutil
 import stat
 import sys
 import tempfile
@@ -14,6 +15,8 @@ import unittest.mock
 
 import device
 import jobs
+import libraries
+import pack
 import run
 import summary
 from jobs import Job, Outcome
@@ -59,6 +62,10 @@ class Jobs(unittest.TestCase):
         time.sleep(1.7)
         self.assertFalse(late.exists())
 
+    def test_running_out_of_time_is_what_the_job_says_it_is(self):
+        outcome = self.run_one(python("import time; time.sleep(60)", timeout=0.3, when_late="missing"))
+        self.assertEqual((outcome.status, outcome.note), ("missing", "stopped after 0 s"))
+
     def test_nothing_begins_after_the_deadline(self):
         self.assertEqual(self.run_one(python("print(1)"), time.monotonic() - 1).status, "not run")
 
@@ -86,6 +93,19 @@ class Summary(unittest.TestCase):
             self.assertIn(part, text)
         self.assertNotIn("did not pass", text)
 
+    def test_parity_shows_the_worst_of_each_operation_and_type_the_worst_first(self):
+        said = ("parity: relu f32 0.100 (output of relu)\nparity: conv2d f16 0.300 (output of conv2d 3x3)\n",
+                "parity: conv2d f16 0.900 (gradient of w of conv2d 1x1)\nparity: linear f32 nan (output of linear)\n")
+        text = summary.markdown(self.facts, [], [Outcome("a", "passed", 1, "", s) for s in said], "")
+        self.assertIn("| operation | f32 | f16 | bf16 |\n| --- | --- | --- | --- |\n| linear | nan |  |  |\n"
+                      "| conv2d |  | 0.900 |  |\n| relu | 0.100 |  |  |\n", text)
+
+    def test_the_machine_is_described(self):
+        about = Outcome("a", "passed", 1, "", "description: {\"deviceName\": \"X9\"}\n")
+        text = summary.markdown(self.facts, [], [about], "", ["cuda: 1 device(s)", "cuDNN: 9.19.0"])
+        self.assertIn("```\ncuda: 1 device(s)\ncuDNN: 9.19.0\n```", text)
+        self.assertIn("```\n{\"deviceName\": \"X9\"}\n```", text)
+
     def test_what_did_not_pass_comes_first(self):
         stages = [Outcome("parity", "failed", 1), Outcome("memcheck", "missing"), Outcome("graph", "not run")]
         text = summary.markdown(self.facts, stages, [Outcome("tests_x", "failed", 1, "exit status 1")], "")
@@ -100,13 +120,24 @@ class WholeRun(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
+        self.script("build/release/bin/learn", "echo 'cuDNN 9.19.0 of X9'")
+        for name in ("bin/bench_step", "bin/bench_cifar", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
+            self.script(f"build/release/{name}", "exit 1")
+        kernels = self.root / "build/release" / run.KERNELS
+        kernels.parent.mkdir(parents=True)
+        kernels.write_bytes(b"\0libcudnn.so.9\0libcublasLt.so.13\0")
+        self.toolkit = self.root / "toolkit"
+        self.toolkit.mkdir()
+        for name in ("libcudnn.so.9", "libcublasLt.so.13"):
+            (self.toolkit / name).touch()
         for program in run.PROGRAMS:
             self.script(f"build/release/bin/{program}",
                         f"[ \"$1\" = --list-test-cases ] && printf 'a\nb\nc\nd\ne\n' && exit\n"
-                        f"echo {program} $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
+                        f"echo {program} $LD_LIBRARY_PATH $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
                         f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho 'memory: net: 5 MiB'\necho '{DOCTEST}'")
         self.script("tools/compute-sanitizer",
-                    f"echo \"$@\" >>'{self.root}/sanitized'\nwhile [ \"${{1#--}}\" != \"$1\" ]; do shift; done; \"$@\"")
+                    f"echo \"$@\" >>'{self.root}/sanitized'\n"
+                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done; \"$@\"")
         self.script("framework/cmake/build.sh", "echo built")
         self.script("framework/cmake/install_packages.sh", "")
         (self.root / "tests/gpu").mkdir(parents=True)
@@ -124,6 +155,9 @@ class WholeRun(unittest.TestCase):
         with unittest.mock.patch.multiple(run, ROOT=self.root, LEDGER=self.root / "ledger.py",
                                           RESULTS=self.root / "tests/gpu/results", TOOLKIT="/nowhere"), \
                 unittest.mock.patch.object(device, "find", find), \
+                unittest.mock.patch.object(device, "settings", lambda: "clocks.sm 1980 MHz"), \
+                unittest.mock.patch.object(libraries, "of_toolkits", lambda: [self.toolkit]), \
+                unittest.mock.patch.object(libraries, "is_loadable", lambda name: False), \
                 unittest.mock.patch.dict(os.environ, PATH=path), \
                 unittest.mock.patch.object(sys, "argv", ["run.py", *words]), \
                 contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
@@ -143,9 +177,67 @@ class WholeRun(unittest.TestCase):
         sanitized = (self.root / "sanitized").read_text()
         for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
             self.assertIn(f"--tool={tool}", sanitized)
+        self.assertTrue(all("--kernel-name kns=5learn" in line for line in sanitized.splitlines()))
+        self.assertIn("clocks.sm 1980 MHz", text)
+        self.assertIn("cuDNN 9.19.0 of X9", text)
         self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in four parts
         self.assertIn("tests_cuda_ops --first=5 --last=5\n", sanitized)
-        self.assertTrue(all(line.endswith(" X9") for line in (self.root / "ran").read_text().splitlines()))
+        self.assertTrue(all(line.endswith(f" {self.toolkit} X9") for line in self.ran()))
+
+    def ran(self):
+        return (self.root / "ran").read_text().splitlines() if (self.root / "ran").exists() else []
+
+    def test_a_failed_build_runs_nothing(self):
+        self.script("framework/cmake/build.sh", "exit 1")
+        code, out = self.main()
+        self.assertEqual((code, self.ran(), self.summaries()), (1, [], []))
+        self.assertIn("error: the build failed; ", out)
+
+    def test_what_is_missing_is_named_before_anything_runs(self):
+        (self.toolkit / "libcublasLt.so.13").unlink()
+        code, out = self.main()
+        self.assertEqual((code, self.ran(), self.summaries()), (1, [], []))
+        self.assertIn("error: libcublasLt.so.13: neither in ", out)
+        self.assertNotIn("libcudnn.so.9", out)
+        (self.root / "build/release/bin/tests_cuda_graph").unlink()
+        code, out = self.main("--no-build")
+        self.assertEqual((code, self.ran()), (1, []))
+        self.assertIn("has no bin/tests_cuda_graph", out)
+
+    def pack(self):
+        """Its file; the programs are packed as they are, the commit is "abc"."""
+        (self.root / "build/release/CMakeCache.txt").write_text("CMAKE_CXX_COMPILER:STRING=/usr/bin/g++-12\n")
+        (self.root / "tests/cuda/devices").mkdir(parents=True, exist_ok=True)
+        (self.root / "tests/cuda/devices/h200.json").write_text("{}")
+        file = self.root / "bundle.tar.xz"
+        with unittest.mock.patch.multiple(pack, ROOT=self.root, libraries_of=lambda files: {}), \
+                unittest.mock.patch.object(run, "commit", lambda: "abc"), \
+                unittest.mock.patch.object(sys, "argv", ["pack.py", "--build-dir", str(self.root / "build/release"), str(file)]), \
+                contextlib.redirect_stdout(io.StringIO()):
+            pack.main()
+        return file
+
+    def test_a_pack_runs_where_nothing_was_built(self):
+        file = self.pack()
+        shutil.rmtree(self.root / "build/release")
+        code, out = self.main("--pack", str(file))
+        self.assertEqual(code, 0, out)
+        text, = self.summaries()
+        self.assertIn("* commit abc\n", text)
+        own = self.root / "build/gpu/pack/lib"
+        self.assertTrue(self.ran() and all(f" {own}:{self.toolkit} " in line for line in self.ran()))
+
+    def test_a_pack_that_was_cut_off_is_refused(self):
+        file = self.pack()
+        file.write_bytes(file.read_bytes()[:-100])
+        code, out = self.main("--pack", str(file))
+        self.assertEqual((code, self.ran()), (1, []))
+        self.assertIn("is not what tests/gpu/pack.py makes, or not all of it", out)
+
+    def test_a_build_without_all_programs_is_not_packed(self):
+        (self.root / "build/release/bin/bench_step").unlink()
+        with self.assertRaisesRegex(SystemExit, "has no bin/bench_step"):
+            self.pack()
 
     def test_a_failure_stops_nothing_but_the_ledger(self):
         self.script("build/release/bin/tests_cuda_conv", "echo boom; exit 1")

@@ -1,5 +1,6 @@
 """The record of a run on a GPU, in Markdown, to be committed under tests/gpu/results."""
 import dataclasses
+import math
 import re
 
 
@@ -28,8 +29,39 @@ def bullets(title, lines):
     return ["", f"**{title}**", ""] + [f"* {line}" for line in lines] if lines else []
 
 
-def markdown(facts, stages, jobs, ledger):
-    """`stages` and `jobs` are outcomes, `ledger` the last line of kernel_ledger.py."""
+TYPES = ["f32", "f16", "bf16"]
+PARITY = re.compile(r"(\S+) (f32|f16|bf16) (\S+) \((.*)\)")
+
+
+def parity_table(outcomes):
+    """How near each operation came to what is allowed: the worst of each type, worst operations first."""
+    worst = {}
+    for line in lines_marked(outcomes, "parity"):
+        operation, dtype, ratio, _ = PARITY.fullmatch(line).groups()
+        row = worst.setdefault(operation, {})
+        row[dtype] = worse(row.get(dtype, 0.0), float(ratio))
+    if not worst:
+        return []
+    ordered = sorted(worst.items(), key=lambda item: -max(map(rank, item[1].values())))
+    return ["", "**Parity: the worst error of each operation over the error allowed**", "",
+            f"| operation | {' | '.join(TYPES)} |", "| --- |" + " --- |" * len(TYPES)] + \
+        [f"| {name} | " + " | ".join(f"{row[t]:.3f}" if t in row else "" for t in TYPES) + " |" for name, row in ordered]
+
+
+def rank(ratio):
+    return math.inf if math.isnan(ratio) else ratio
+
+
+def worse(a, b):
+    return a if rank(a) >= rank(b) else b
+
+
+def code_block(title, lines):
+    return ["", f"**{title}**", "", "```", *lines, "```"] if lines else []
+
+
+def markdown(facts, stages, jobs, ledger, machine=()):
+    """`stages` and `jobs` are outcomes, `ledger` the last line of kernel_ledger.py, `machine` what learn doctor said."""
     bad = [stage for stage in stages if not stage.good]
     verdict = "everything passed" if not bad else \
         "not everything passed: " + ", ".join(f"{stage.name} {stage.status}" for stage in bad)
@@ -40,10 +72,13 @@ def markdown(facts, stages, jobs, ledger):
             f"* commit {facts.commit}", f"* `{facts.command}`, {facts.seconds:.0f} s in all", "",
             "| stage | outcome | time | |", "| --- | --- | --- | --- |", *rows]
     text += bullets("Programs that did not pass", failed)
+    text += parity_table(jobs)
     text += bullets("Memory", lines_marked(jobs, "memory"))
     text += bullets("Losses on the CPU and on CUDA", lines_marked(jobs, "losses"))
     text += bullets("Programs", [f"{job.name}: {job.seconds:.1f} s{', ' + job.note if job.note else ''}"
                                  for job in jobs if job.good])
+    text += code_block("Machine", machine)
+    text += code_block("cuDNN's description of the device", lines_marked(jobs, "description"))
     if ledger:
         text += ["", ledger]
     return "\n".join(text) + "\n"
