@@ -138,7 +138,9 @@ struct Worst {
 };
 
 /// "conv2d" of "conv2d 3x3 to 8 channels".
-std::string_view first_word(std::string_view name) { return name.substr(0, name.find_first_of(" (")); }
+std::string_view first_word(std::string_view name) {
+  return name.substr(0, name.find_first_of(" ("));
+}
 
 Comparison within_units(const OpCase& op,
                         const std::string& what,
