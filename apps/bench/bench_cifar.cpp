@@ -74,6 +74,7 @@ cli::TrainOptions dawn_recipe() {
   o.warmup = 5.0 / 24;
   o.weight_decay = 5e-3;
   o.augment = "full";
+  o.cuda.tune = true;
   o.seed = 1;
   return o;
 }
@@ -209,7 +210,7 @@ cli::OptionTable option_table(Options& o) {
   table.text("device", t.device, "DEVICE", "auto, cpu, cuda or cuda:N");
   table.choice("precision", t.precision, {"fp32", "tf32", "fp16", "bf16"}, "of the model");
   table.flag("graph", t.cuda_graph, "each step as one CUDA graph");
-  table.flag("tune", t.cuda.tune, "time cuDNN's candidates at their first use");
+  table.flag("tune", t.cuda.tune, "CUDA: time cuDNN's candidates at their first use");
   table.text("plan-cache", t.cuda.plan_cache, "DIR", "keeps cuDNN's chosen plans");
   table.integer("threads", t.threads, cli::kNotNegative, "N", "CPU; 0: one per physical core");
   table.integer("epochs", t.epochs, kCount, "N", "passes");

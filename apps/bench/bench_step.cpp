@@ -70,7 +70,7 @@ cli::OptionTable option_table(bench::StepOptions& o) {
                "of the model; tf32 on CUDA only");
   table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
   table.flag("graph", o.graph, "the step as one CUDA graph");
-  table.flag("tune", o.tune, "time cuDNN's candidates at their first use");
+  table.flag("tune", o.tune, "CUDA: time cuDNN's candidates at their first use");
   table.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
   table.integer("warm-up", o.warm_up, {1, kUnlimited}, "N", "steps before the measurement");
   table.integer("windows", o.windows, {1, 1000}, "N", "stretches, of which the median counts");

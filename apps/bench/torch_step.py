@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same measurement as bench_step, in PyTorch: one JSON object per run.
 
-torch_step.py --model resnet9 --batch 64 [--device cpu|cuda] [--precision P] [--mode eager|compile] ...
+torch_step.py --model resnet9 --batch 64 [--device cpu|cuda] [--precision P] [--mode eager|compile|max-autotune] ...
 P is fp32, tf32, fp16 or bf16 (weights and activations in half, BatchNorm in f32), fp16-amp or bf16-amp (autocast, with
 a GradScaler for fp16).
 """
@@ -36,7 +36,9 @@ class Step:
                     module.float()
         fused = {"fused": True} if self.device.type == "cuda" else {}
         self.sgd = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9, **fused)
-        self.net = torch.compile(net) if options.mode == "compile" else net
+        modes = {"eager": lambda: net, "compile": lambda: torch.compile(net),
+                 "max-autotune": lambda: torch.compile(net, mode="max-autotune")}
+        self.net = modes[options.mode]()
         self.x, self.y = x, torch.arange(options.batch, device=self.device) % 10
         self.scaler = torch.amp.GradScaler(self.device.type) if self.precision == "fp16-amp" else None
 
@@ -110,7 +112,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"], default="fp32")
-    parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
+    parser.add_argument("--mode", choices=["eager", "compile", "max-autotune"], default="eager")
     parser.add_argument("--format", choices=["nchw", "channels_last"], default="channels_last")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--warm-up", type=int, default=20)

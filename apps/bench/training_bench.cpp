@@ -188,7 +188,8 @@ StepFigures measure_steps(const StepOptions& options) {
   }
   figures.threads = ctx.threads().threads();
   figures.persistent = ctx.persistent().stats().peak;
-  figures.activations = ctx.step().stats().peak;
+  // A graph has its own.
+  figures.activations = graph != nullptr ? graph->counts().memory : ctx.step().stats().peak;
   figures.device_bytes = ctx.device_bytes_used() - before;
   if (phases != nullptr) figures.phases = phases->mean();
   return figures;

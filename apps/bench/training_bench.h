@@ -13,7 +13,7 @@ struct StepOptions {
   std::string precision = "fp32";  ///< fp32, tf32 (CUDA), fp16, bf16
   std::string device = "cpu";
   bool graph = false;        ///< the step as one CUDA graph
-  bool tune = false;         ///< time cuDNN's candidates instead of trusting its guess
+  bool tune = true;          ///< CUDA: time cuDNN's candidates instead of trusting its guess
   std::int64_t threads = 0;  ///< 0: physical cores
   std::int64_t warm_up = 20;
   std::int64_t windows = 5;

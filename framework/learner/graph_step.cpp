@@ -92,6 +92,7 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<void()> body) {
   }
   ++counts_.captured;
   counts_.operations = kind.work->operations();
+  counts_.memory = arena_->stats().peak;
   if (!learn.stepped()) {
     kind.work.reset();
     return give_up("a callback that says it only enqueues work kept a batch from its step");

@@ -13,6 +13,7 @@
 #include "framework/learner/learner.h"
 #include "framework/optim/adam.h"
 #include "models/registry.h"
+#include "tests/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
 #include "tests/support/memory_state.h"
@@ -184,6 +185,21 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   check_replayed(graph.counts, recipe.epochs);
   CHECK(graph.control.skipped > 2);
   CHECK(graph.control.step > 4);
+}
+
+TEST_CASE("the memory of a graph is that of the step it replays") {
+  const test::ShortTraining training = test::sized({.model = "small"});
+  test::ShortRun eager({.device = Device::cuda()}, training);
+  eager.fit(2);
+  test::ShortRun graph({.device = Device::cuda()}, training, [](Learner& learn) {
+    learn.add<callbacks::CudaGraph>();
+  });
+  graph.fit(2);
+  const GraphStepCounts& counts = graph.learn.find<callbacks::CudaGraph>()->counts();
+  REQUIRE(counts.captured > 0);
+  // The eager figure has the validation pass and the batch's own tensors in it.
+  CHECK(counts.memory > eager.ctx.step().stats().peak / 2);
+  CHECK(counts.memory <= eager.ctx.step().stats().peak);
 }
 
 TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {

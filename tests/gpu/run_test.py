@@ -125,7 +125,7 @@ class WholeRun(unittest.TestCase):
             self.script(f"build/release/{name}", "exit 1")
         kernels = self.root / "build/release" / run.KERNELS
         kernels.parent.mkdir(parents=True)
-        kernels.write_bytes(b"\0libcudnn.so.9\0libcublasLt.so.13\0")
+        kernels.write_bytes(b"\0libc.so.6\0libcudart.so.13\0")
         self.toolkit = self.root / "toolkit"
         self.toolkit.mkdir()
         for name in ("libcudnn.so.9", "libcublasLt.so.13"):
