@@ -43,7 +43,6 @@ class CpuPages final : public PageSource {
   }
   void release(void* slab, std::size_t) noexcept override { std::free(slab); }
   Device device() const noexcept override { return Device::cpu(); }
-  void fill(void* data, int byte, std::size_t bytes) override { std::memset(data, byte, bytes); }
 };
 
 }  // namespace
@@ -154,7 +153,7 @@ struct Arena::Impl {
 
   void give_back(std::byte* at, std::size_t bytes, std::size_t asked) {
     if (options.guard) check_guards(at, bytes, asked);
-    if (options.poison) pages->fill(at, kPoisonByte, bytes);
+    if (options.poison) std::memset(at, kPoisonByte, bytes);
     const std::lock_guard lock(mutex);
     add_free(at, bytes);
     stats.used -= bytes;
@@ -164,6 +163,14 @@ struct Arena::Impl {
 
 Arena::Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions options)
     : impl_(std::make_shared<Impl>()) {
+  const bool writes = options.guard || options.poison;
+  check<UsageError>(
+      !writes || pages->device().is_cpu(),
+      "arena '{}': guard and poison watch memory of the CPU; on {} compute-sanitizer does",
+      name,
+      pages->device());
+  check<UsageError>(
+      !writes || !options.exact, "arena '{}': exact goes with neither guard nor poison", name);
   impl_->name = std::move(name);
   impl_->pages = std::move(pages);
   impl_->options = options;
@@ -180,10 +187,10 @@ Storage Arena::allocate(std::size_t asked) {
     const std::lock_guard lock(impl.mutex);
     at = impl.take(bytes);
   }
-  if (impl.options.poison) impl.pages->fill(at, kPoisonByte, bytes);
+  if (impl.options.poison) std::memset(at, kPoisonByte, bytes);
   if (guard != 0) {
-    impl.pages->fill(at, kGuardByte, guard);
-    impl.pages->fill(at + guard + asked, kGuardByte, bytes - guard - asked);
+    std::memset(at, kGuardByte, guard);
+    std::memset(at + guard + asked, kGuardByte, bytes - guard - asked);
   }
   return {at + guard, asked, device(), [owner = impl_, at, bytes, asked] {
             owner->give_back(at, bytes, asked);

@@ -16,19 +16,17 @@ class PageSource {
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* slab, std::size_t bytes) noexcept = 0;
   [[nodiscard]] virtual Device device() const noexcept = 0;
-  /// Fills device memory with a byte, in stream order. Used by the poison mode.
-  virtual void fill(void* data, int byte, std::size_t bytes) = 0;
 };
 
 /// Host memory in large aligned pages.
 [[nodiscard]] std::unique_ptr<PageSource> cpu_pages();
 
-/// Checks an arena can make, for tests and debugging.
+/// Checks an arena can make, for tests and debugging. The first two write to the memory themselves,
+/// so they are for the CPU, and for arenas that are not `exact`.
 struct ArenaOptions {
-  /// Adds guard bytes on both sides of each block, checked when it is freed (CPU only).
+  /// Adds guard bytes on both sides of each block, checked when it is freed.
   bool guard = false;
-  /// Fills each new block, and each freed one, with 0xFF bytes: NaN for every floating type (CPU
-  /// only).
+  /// Fills each new block, and each freed one, with 0xFF bytes: NaN for every floating type.
   bool poison = false;
   /// Gives each block an allocation of its own and of its exact size, so that whatever watches the
   /// device's memory sees each access beyond a tensor. Slow, and addresses do not repeat.
@@ -48,6 +46,7 @@ class Arena {
     std::size_t blocks = 0;    ///< blocks handed out now
   };
 
+  /// Throws UsageError for checks that cannot be made of this memory.
   Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions options = {});
   ~Arena();
   Arena(const Arena&) = delete;

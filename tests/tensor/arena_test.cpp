@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <vector>
 
 using namespace learn;
@@ -53,6 +54,24 @@ TEST_CASE("poison fills new blocks with NaN") {
   const auto block = arena.allocate(64);
   const auto* floats = reinterpret_cast<const float*>(block.data());
   for (int i = 0; i < 16; ++i) CHECK(floats[i] != floats[i]);
+}
+
+TEST_CASE("checks that write to memory are for the CPU, and not for blocks of their own") {
+  struct DevicePages final : PageSource {
+    void* allocate(std::size_t) override { return nullptr; }
+    void release(void*, std::size_t) noexcept override {}
+    [[nodiscard]] Device device() const noexcept override { return Device::cuda(1); }
+  };
+  for (const ArenaOptions& options : {ArenaOptions{.guard = true}, ArenaOptions{.poison = true}}) {
+    CHECK_THROWS_WITH_AS(Arena("a", std::make_unique<DevicePages>(), options),
+                         doctest::Contains("on cuda:1"),
+                         UsageError);
+    ArenaOptions exact = options;
+    exact.exact = true;
+    CHECK_THROWS_WITH_AS(
+        Arena("a", cpu_pages(), exact), doctest::Contains("goes with neither"), UsageError);
+  }
+  CHECK_NOTHROW(Arena("a", std::make_unique<DevicePages>(), {.exact = true}));
 }
 
 TEST_CASE("a block outlives its arena") {

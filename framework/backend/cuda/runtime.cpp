@@ -70,9 +70,6 @@ class CudaPages final : public PageSource {
       log::error("[cuda] cudaFree: {}", cudaGetErrorString(code));
   }
   Device device() const noexcept override { return Device::cuda(device_); }
-  void fill(void* data, int byte, std::size_t bytes) override {
-    check_api(cudaMemset(data, byte, bytes));
-  }
 
  private:
   int device_;
