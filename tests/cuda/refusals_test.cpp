@@ -5,6 +5,7 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/backend/cast.h"
 #include "framework/backend/conv.h"
+#include "framework/backend/elementwise.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/cuda/short_training.h"
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace learn;
@@ -85,6 +87,28 @@ TEST_CASE("a step whose graph is refused goes on eagerly, with the same bits and
     CHECK(counts.eager == 2 * training.steps);
     CHECK(log.count("the training step is not captured: ") == 1);
   }
+}
+
+TEST_CASE("contexts of two devices work side by side, and in a thread that has chosen neither") {
+  (void)setenv("FAKE_CUDA_DEVICES", "2", 1);
+  {
+    const Tensor x = drawn({6, 24}, DType::f32, 1);
+    Tensor expected(oracle().persistent(), x.shape(), DType::f32);
+    backend::multiply(oracle(), x, x, expected, GradMode::overwrite);
+    Context first({.device = Device::cuda(0)});
+    Context second({.device = Device::cuda(1)});
+    const auto run = [&] {
+      for (Context* ctx : {&first, &second, &first}) {
+        const Tensor in = on_device(*ctx, x);
+        Tensor out = ctx->empty(x.shape(), DType::f32);
+        backend::multiply(*ctx, in, in, out, GradMode::overwrite);
+        CHECK(same_bits(backend::to_host(*ctx, out), expected).equal);
+      }
+    };
+    run();
+    std::thread(run).join();
+  }
+  (void)unsetenv("FAKE_CUDA_DEVICES");
 }
 
 TEST_CASE("a linear layer whose epilogues are refused does their work apart") {

@@ -98,6 +98,11 @@ Runtime::~Runtime() {
     if (stream != nullptr) (void)cudaStreamDestroy(stream);
 }
 
+Stream Runtime::compute() const {
+  check_api(cudaSetDevice(device_));
+  return compute_;
+}
+
 void Runtime::upload(void* device, const void* host, std::size_t bytes) {
   check_api(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, compute_));
 }

@@ -25,7 +25,10 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] int device() const noexcept { return device_; }
-  [[nodiscard]] Stream compute() const noexcept { return compute_; }
+  /// For work that the caller enqueues: this device becomes the calling thread's current one, on
+  /// which alone kernels can be launched. Other contexts, other threads and other libraries may
+  /// have chosen another before.
+  [[nodiscard]] Stream compute() const;
   [[nodiscard]] Stream copy() const noexcept { return copy_; }
   /// Enqueued on the compute stream; host memory must stay valid until `synchronize`.
   void upload(void* device, const void* host, std::size_t bytes);

@@ -1,6 +1,7 @@
-// One device, "FAKE (no GPU)": its limits are an H200's.
+// Devices named "FAKE (no GPU)": their limits are an H200's.
 #include "tests/cuda/fake/api_error.h"
 #include "tests/cuda/fake/capture.h"
+#include "tests/cuda/fake/device.h"
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/limits.h"
 #include "tests/cuda/fake/stop.h"
@@ -8,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <cstring>
 
 using namespace fakecuda;
@@ -15,22 +17,43 @@ using namespace fakecuda;
 namespace {
 
 cudaError_t check_device(int device) {
-  return report(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+  return report(device >= 0 && device < device_count() ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
 }  // namespace
+
+namespace fakecuda {
+
+int device_count() {
+  const char* const text = std::getenv("FAKE_CUDA_DEVICES");
+  if (text == nullptr) return 1;
+  const int count = std::atoi(text);
+  if (count < 1) stop("FAKE_CUDA_DEVICES is '{}'; it must be a number above 0", text);
+  return count;
+}
+
+int& current_device() {
+  static thread_local int device = 0;
+  return device;
+}
+
+}  // namespace fakecuda
 
 // The names are CUDA's.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = device_count();
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return check_device(device); }
+cudaError_t cudaSetDevice(int device) {
+  const cudaError_t code = check_device(device);
+  if (code == cudaSuccess) current_device() = device;
+  return code;
+}
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current_device();
   return cudaSuccess;
 }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
@@ -41,7 +64,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return check_device(device);
+  if (const cudaError_t code = check_device(device)) return code;
   *properties = {};
   std::strcpy(properties->name, "FAKE (no GPU)");
   properties->major = 9;
@@ -69,7 +92,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (device != 0) return check_device(device);
+  if (const cudaError_t code = check_device(device)) return code;
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
       *value = kMultiprocessors;

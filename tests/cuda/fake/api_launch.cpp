@@ -3,6 +3,7 @@
 #include "tests/cuda/fake/api_error.h"
 #include "tests/cuda/fake/block.h"
 #include "tests/cuda/fake/coverage.h"
+#include "tests/cuda/fake/device.h"
 #include "tests/cuda/fake/fat_binary.h"
 #include "tests/cuda/fake/limits.h"
 #include "tests/cuda/fake/ptx_module.h"
@@ -148,6 +149,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle,
   const Kernel& kernel = kernel_of(*host);
   const LaunchShape shape{grid, block, shared};
   if (const cudaError_t code = check_launch(kernel, *host, shape)) return report(code);
+  if (stream != nullptr && stream_of(stream).device != current_device())
+    return report(cudaErrorInvalidResourceHandle);
   enqueue(stream,
           kernel.name,
           [module = host->module, &kernel, shape, bytes = copy_arguments(kernel, arguments)] {

@@ -1,6 +1,7 @@
 #include "tests/cuda/fake/stream.h"
 
 #include "tests/cuda/fake/capture.h"
+#include "tests/cuda/fake/device.h"
 #include "tests/cuda/fake/stop.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ cudaStream_t create_stream(bool blocking) {
   auto& streams = everything().streams;
   streams.push_back(std::make_unique<CUstream_st>());
   streams.back()->blocking = blocking;
+  streams.back()->device = current_device();
   return streams.back().get();
 }
 

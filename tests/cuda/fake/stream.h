@@ -63,6 +63,7 @@ void drain_all();
 
 struct CUstream_st {
   bool blocking = false;  ///< ordered with the legacy default stream
+  int device = 0;
   std::deque<fakecuda::Task> queue;
   std::shared_ptr<fakecuda::Capture> capture;
   std::vector<std::size_t> tips;  ///< nodes of the capture that the next one follows
