@@ -1,5 +1,6 @@
 #include "framework/learner/graph_step.h"
 
+#include "framework/backend/cast.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 
@@ -30,6 +31,7 @@ void GraphStep::run(Learner& learn, FunctionRef<void()> body) {
     run_eagerly(*kind, learn, body);
   else
     capture(*kind, learn, body);
+  hand_over(learn);
 }
 
 GraphStep::Place GraphStep::place_of(const Tensor& operand) {
@@ -105,6 +107,16 @@ void GraphStep::replay(const Kind& kind, Learner& learn) {
   kind.work->launch();
   learn.adopt_step(kind.pred, kind.loss);
   ++counts_.replayed;
+}
+
+void GraphStep::hand_over(Learner& learn) {
+  for (Var* result : {&learn.state().pred, &learn.state().loss}) {
+    if (!result->defined()) continue;  // of a batch that was cancelled
+    const Tensor& value = result->value();
+    Tensor copied = ctx_.empty(value.shape(), value.dtype());
+    backend::copy(ctx_, value, copied);
+    *result = learn.tape().input(copied);
+  }
 }
 
 void GraphStep::give_up(std::string_view why) {

@@ -31,7 +31,8 @@ struct GraphStepCounts {
 ///
 /// What changes from step to step lies in device memory: hyper-parameters, the control block and
 /// the batch's number, which are sent before each replay. Handlers of the events inside the body
-/// are not called in a replay. A change in what is trained drops all graphs. A capture that fails
+/// are not called in a replay. What the batch hands out (prediction, loss) is copied out of the graphs'
+/// memory, so that a callback may keep it. A change in what is trained drops all graphs. A capture that fails
 /// is logged once, and the rest runs eagerly.
 class GraphStep final : public StepRunner {
  public:
@@ -65,6 +66,8 @@ class GraphStep final : public StepRunner {
   void run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body);
   void capture(Kind& kind, Learner& learn, FunctionRef<void()> body);
   void replay(const Kind& kind, Learner& learn);
+  /// Gives the batch its prediction and loss in memory that no replay writes to.
+  void hand_over(Learner& learn);
   void give_up(std::string_view why);
 
   Context& ctx_;

@@ -236,6 +236,26 @@ TEST_CASE("step memory that others hold while a graph runs is not the graph's") 
   CHECK(checked == kBatches);
 }
 
+TEST_CASE("predictions and losses that a callback keeps are not written over by later replays") {
+  std::vector<Tensor> kept, seen;
+  const auto keep = [&](Learner& l) {
+    if (!l.state().training) return;
+    for (const Var& result : {l.state().pred, l.state().loss}) {
+      kept.push_back(result.value());
+      seen.push_back(backend::to_host(l.context(), result.value()));
+    }
+  };
+  Training training({.prepare = [&](Learner& l) { callbacks::on(l, Event::batch_end, keep); }});
+  training.learner().add<callbacks::CudaGraph>();
+  training.fit(4);
+  check_two_graphs(training.result().counts, 4);
+  REQUIRE(kept.size() == 2 * 4 * kBatches);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    CAPTURE(i);
+    CHECK(same_bits(backend::to_host(training.learner().context(), kept[i]), seen[i]));
+  }
+}
+
 TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
   const Recipe recipe{.epochs = 4, .prepare = [](Learner& learn) {
                         callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
