@@ -31,9 +31,9 @@ struct GraphStepCounts {
 ///
 /// What changes from step to step lies in device memory: hyper-parameters, the control block and
 /// the batch's number, which are sent before each replay. Handlers of the events inside the body
-/// are not called in a replay. What the batch hands out (prediction, loss) is copied out of the graphs'
-/// memory, so that a callback may keep it. A change in what is trained drops all graphs. A capture that fails
-/// is logged once, and the rest runs eagerly.
+/// are not called in a replay. What the batch hands out (prediction, loss) is copied out of the
+/// graphs' memory, so that a callback may keep it. A change in what is trained drops all graphs. A
+/// capture that fails is logged once, and the rest runs eagerly.
 class GraphStep final : public StepRunner {
  public:
   static constexpr std::int64_t kWarmUp = 2;
