@@ -47,7 +47,7 @@ class Debian:
         self.remove()
         pathlib.Path(f"{self.folder}.log").unlink(missing_ok=True)
         self.log = open(f"{self.folder}.log", "a")  # others write to it too
-        self._call(["debootstrap", "--variant=minbase", release, str(self.folder), package_source()])
+        self.call(["debootstrap", "--variant=minbase", release, str(self.folder), package_source()])
         (self.folder / "etc/apt/apt.conf.d/00machine").write_text(apt_settings())
         for name in ("resolv.conf", "hosts"):
             shutil.copy(f"/etc/{name}", self.folder / "etc" / name)
@@ -65,7 +65,8 @@ class Debian:
         """All that was printed so far."""
         return pathlib.Path(self.log.name).read_text(errors="replace")
 
-    def _call(self, words):
+    def call(self, words):
+        """Runs a program of this machine; what it prints goes to the log."""
         self.log.write(f"$ {' '.join(words)}\n")
         self.log.flush()
         subprocess.run(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT, check=True,
@@ -79,13 +80,13 @@ class Debian:
             inside += [f'mkdir -p "$root{name}"', f'mount --rbind "{name}" "$root{name}"']
         inside += ['exec chroot "$root" su - "$user" -c "$command"']
         own = ["--mount", "--pid", "--fork", "--kill-child"] + ([] if network else ["--net"])
-        self._call(["unshare", *own, "sh", "-c", "\n".join(inside), "sh", str(self.folder), user, command])
+        self.call(["unshare", *own, "sh", "-c", "\n".join(inside), "sh", str(self.folder), user, command])
 
     def clone(self, repository, name, user):
         """A clean clone of what is committed there, in the user's home. Returns where it lies, seen from outside."""
         home = "root" if user == "root" else f"home/{user}"
         tree = self.folder / home / name
-        self._call(["git", "-c", "safe.directory=*", "clone", "--quiet", "--no-local", str(repository), str(tree)])
+        self.call(["git", "-c", "safe.directory=*", "clone", "--quiet", "--no-local", str(repository), str(tree)])
         self.give(tree, user)
         return tree
 

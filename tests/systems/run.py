@@ -5,9 +5,11 @@ run.py [--quick] [--keep] [--list] [NAME...]
 
 A name is a fresh system (debian13: the two commands as an ordinary user who may use sudo, then again by one who may not,
 and without a network; debian13:root: by root) or a compiler on one (debian13:clang-19, debian13:clang-19:cuda,
-debian13:g++-14:no-pch, the last without precompiled headers). All of them if none is given, which takes hours. --quick
-does what CI has the minutes for: the few tests of tests/run.sh --smoke. Logs and the table are in build/systems; --keep
-leaves the systems there too, to look around in with chroot. Needs root, Debian and the network.
+debian13:g++-14:no-pch, the last without precompiled headers), or debian13:pack: what tests/gpu/pack.py makes of this
+machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing else. All of them if none is
+given, which takes hours. --quick does what CI has the minutes for: the few tests of tests/run.sh --smoke. Logs and the
+table are in build/systems; --keep leaves the systems there too, to look around in with chroot. Needs root, Debian and
+the network.
 """
 import argparse
 import contextlib
@@ -36,6 +38,7 @@ def all_names():
         yield from (system, f"{system}:root")
         for compiler in compilers:
             yield from (f"{system}:{compiler}{variant}" for variant in VARIANTS[compiler.split("-")[0]])
+    yield "debian13:pack"
 
 
 class Row:
@@ -109,6 +112,26 @@ def two_commands(name, debian, quick):
     return row
 
 
+def packed(name, debian, _):
+    row, file = Row(name, debian), PLACE / "pack.tar.xz"
+    with row.step("packed"):  # says what to build if it is not there
+        debian.call([sys.executable, str(ROOT / "tests/gpu/pack.py"), str(file)])
+    if row.good:
+        row.see(f"{file.stat().st_size / 1e6:.1f} MB", True)
+        debian.run("apt-get install -y -qq --no-install-recommends python3")
+        tree = debian.clone(ROOT, "tree", "guest")
+        file.rename(tree / file.name)
+        run = f"cd tree && tests/run.sh --gpu --fake --pack {file.name}"
+        with row.step("without cuDNN"):
+            debian.run(f"! {run}", "guest", network=False)
+        row.see("named", "error: libcudnn.so.9, libcublasLt.so" in row.text)
+        with row.step("with it"):
+            debian.run(run, "guest", network=False, mounts=cuda_folders())
+        kernels = re.search(r"(\d+) of (\d+) kernels ran", row.text)
+        row.see(kernels[0] if kernels else "no kernel ran", kernels and kernels[1] == kernels[2])
+    return row
+
+
 def cuda_folders():
     """The toolkit of this machine, for systems that have none: as it is called and as it lies."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -159,12 +182,13 @@ def main():
     PLACE.mkdir(parents=True, exist_ok=True)
     for name in (name for name in known if name in wanted):
         system, *what = name.split(":")
-        fresh = what in ([], ["root"])  # compilers take the system that is there
+        work = packed if what == ["pack"] else two_commands if what in ([], ["root"]) else by_compiler
+        fresh = work is not by_compiler  # compilers take the system that is there
         if fresh or not debian or debian.release != RELEASES[system]:
             if debian and not options.keep:
                 debian.remove()
             debian = Debian(RELEASES[system], PLACE / (name.replace(":", "-") if fresh else system))
-        rows.append((two_commands if fresh else by_compiler)(name, debian, options.quick))
+        rows.append(work(name, debian, options.quick))
     if debian and not options.keep:
         debian.remove()
     table = "".join(f"| {row.name} | {'; '.join(row.cells)} |\n" for row in rows)
