@@ -138,31 +138,31 @@ __global__ void finish_statistics_kernel(Columns c,
   if (channel >= channels) return;  // whole warps only
   const float* means = partial + channel * c.row_blocks;
   const float* squares = partial + (channels + channel) * c.row_blocks;
-  Moments total;
-  float rows = 0;
+  const auto longer = static_cast<float>(c.rows_per_block + 1);
+  const auto shorter = static_cast<float>(c.rows_per_block);
+  const auto rows_of = [&](std::int64_t i) { return i < c.longer_blocks ? longer : shorter; };
+  // Two passes of sums: no step waits for the one before, as it would if blocks were merged one by
+  // one, with a division in each. The means are relative to the channel's first value, so the first
+  // pass loses no digits to a large mean.
+  float sum = 0;
+#pragma unroll 8
+  for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32)
+    sum += rows_of(i) * means[i];
+  const float relative = device::warp_sum(sum) / all_rows;
+  float deviations = 0;
+#pragma unroll 8
   for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32) {
-    const auto more = static_cast<float>(c.rows_per_block + (i < c.longer_blocks ? 1 : 0));
-    const float share = share_of(more, rows);
-    total.merge({means[i], squares[i]}, share, share * rows);
-    rows += more;
+    const float step = means[i] - relative;
+    deviations += squares[i] + rows_of(i) * step * step;
   }
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const Moments other{__shfl_down_sync(device::kWholeWarp, total.mean, distance),
-                        __shfl_down_sync(device::kWholeWarp, total.squares, distance)};
-    const float more = __shfl_down_sync(device::kWholeWarp, rows, distance);
-    const float share = share_of(more, rows);
-    total.merge(other, share, share * rows);
-    rows += more;
-  }
+  deviations = device::warp_sum(deviations);
   if (device::lane_index() != 0) return;
-  const float channel_mean = total.mean + device::load(x[channel]);
+  const float channel_mean = relative + device::load(x[channel]);
   mean[channel] = channel_mean;
-  rstd[channel] = 1.0F / sqrtf(total.squares / all_rows + eps);
+  rstd[channel] = 1.0F / sqrtf(deviations / all_rows + eps);
   const float keep = 1.0F - momentum;
   running_mean[channel] = keep * running_mean[channel] + momentum * channel_mean;
-  running_var[channel] =
-      keep * running_var[channel] + momentum * (total.squares / (all_rows - 1.0F));
+  running_var[channel] = keep * running_var[channel] + momentum * (deviations / (all_rows - 1.0F));
 }
 
 __global__ void running_statistics_kernel(const float* running_mean,

@@ -104,6 +104,42 @@ __global__ void max_backward_kernel(
   });
 }
 
+/// For windows of 2 x 2 side by side, which hold every element once: a thread per window reads what
+/// it has to say once, and writes its four elements.
+template <int count, class T, class Winner>
+__global__ void max_backward_2x2_kernel(
+    PoolPlan plan, const Winner* winner, const T* dy, T* dx, GradMode mode) {
+  const PoolThread me(plan, plan.rows.outputs, plan.columns.outputs);
+  if (!me.inside) return;
+  const std::int64_t from = me.at(plan, plan.rows.outputs, plan.columns.outputs, me.row, me.column);
+  const auto code = device::load_pack<count>(winner, from);
+  const auto pack = device::load_pack<count>(dy, from);
+#pragma unroll
+  for (int place = 0; place < 4; ++place) {
+    const std::int64_t at = me.at(plan,
+                                  plan.rows.extent,
+                                  plan.columns.extent,
+                                  2 * me.row + place / 2,
+                                  2 * me.column + place % 2);
+    Pack<T, count> out;
+    if (mode == GradMode::accumulate) out = device::load_pack<count>(dx, at);
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      float value = static_cast<int>(code.v[k]) == place ? device::load(pack.v[k]) : 0.0F;
+      if (mode == GradMode::accumulate) value += device::load(out.v[k]);
+      out.v[k] = device::store<T>(value);
+    }
+    device::store_pack(dx, at, out);
+  }
+}
+
+/// Windows of 2 x 2 side by side, over all of the picture.
+bool is_2x2_tiling(const PoolSizes& s) {
+  const Pool2dOptions& o = s.options;
+  return o.window_h == 2 && o.window_w == 2 && o.stride_h == 2 && o.stride_w == 2 && o.pad_h == 0 &&
+         o.pad_w == 0 && s.h == 2 * s.p && s.w == 2 * s.q;
+}
+
 template <int count, class T>
 __global__ void avg_backward_kernel(PoolPlan plan, const T* dy, T* dx, GradMode mode) {
   const PoolThread me(plan, plan.rows.extent, plan.columns.extent);
@@ -186,6 +222,22 @@ void max_pool2d_backward(Stream stream,
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
+        if constexpr (sizeof(Winner) == 1) {  // more than 256 places are not 2 x 2
+          if (is_2x2_tiling(sizes)) {
+            const Launch l = plan_for(sizes, count, sizes.p, sizes.q);
+            launch("max_pool_backward_2x2",
+                   max_backward_2x2_kernel<count, T, Winner>,
+                   l.blocks,
+                   l.threads,
+                   stream,
+                   l.plan,
+                   winner,
+                   dy,
+                   dx,
+                   mode);
+            return;
+          }
+        }
         const Launch l = plan_for(sizes, count, sizes.h, sizes.w);
         launch("max_pool_backward",
                max_backward_kernel<count, T, Winner>,
