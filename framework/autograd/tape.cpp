@@ -124,9 +124,33 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
     return;
   }
   const GradMode mode = value.written ? GradMode::accumulate : GradMode::overwrite;
-  if (!value.written) value.grad = ctx_.empty(value.shape, value.dtype);
+  if (!value.written)
+    value.grad = ctx_.empty(value.shape, value.dtype);
+  else if (value.grad.shared())
+    value.grad = copied(value.grad);  // it was passed on to others as well
   value.written = true;
   kernel(value.grad, mode);
+}
+
+void Tape::pass_on(const Var& v, const Tensor& dy) {
+  if (hand_over(v, dy)) return;
+  accumulate(
+      v, [&](Tensor& dx, GradMode mode) { backend::cast(ctx_, dy.view(dx.shape()), dx, mode); });
+}
+
+bool Tape::hand_over(const Var& v, const Tensor& dy) {
+  Value& value = at(v);
+  // The gradient of a leaf is its owner's, who may write to it.
+  if (!value.needs_grad || value.leaf || value.written || dy.dtype() != value.dtype) return false;
+  value.grad = dy.view(value.shape);
+  value.written = true;
+  return true;
+}
+
+Tensor Tape::copied(const Tensor& gradient) {
+  Tensor own = ctx_.empty(gradient.shape(), gradient.dtype());
+  backend::copy(ctx_, gradient, own);
+  return own;
 }
 
 Tensor Tape::grad_of(const Var& v) const { return at(v).grad; }

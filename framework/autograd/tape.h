@@ -74,6 +74,14 @@ class Tape {
   /// gradient of `v` belongs. Does nothing if no one needs it.
   void accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel);
 
+  /// For `Node::backward`: the gradient of `v` (+)= `dy`, which has as many elements; by
+  /// `hand_over` where that is possible.
+  void pass_on(const Var& v, const Tensor& dy);
+  /// `dy` itself becomes the gradient of `v`, without a copy: if nothing was written there yet, and
+  /// `v` is no leaf and of its dtype; false, and nothing done, otherwise. Several may be given the
+  /// same `dy`: who adds to it while others have it adds to a copy.
+  bool hand_over(const Var& v, const Tensor& dy);
+
   /// The gradient of an `input(..., true)`; undefined if nothing reached it. After `backward`.
   [[nodiscard]] Tensor grad_of(const Var& v) const;
 
@@ -119,6 +127,7 @@ class Tape {
   };
 
   Var push(Tensor data, Value value);
+  [[nodiscard]] Tensor copied(const Tensor& gradient);
   void forget_values();
   Var record_node(std::vector<Var> inputs, Tensor value, FunctionRef<std::unique_ptr<Node>()> make);
   [[nodiscard]] const Value& at(const Var& v) const;

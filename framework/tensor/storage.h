@@ -22,6 +22,8 @@ class Storage {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] bool empty() const noexcept { return block_ == nullptr; }
+  /// Whether a copy of this, or a tensor with such a copy, is alive somewhere else.
+  [[nodiscard]] bool shared() const noexcept { return block_.use_count() > 1; }
 
  private:
   std::shared_ptr<void> block_;

@@ -31,6 +31,8 @@ class Tensor {
   }
   /// False for a default-made Tensor.
   [[nodiscard]] bool defined() const noexcept { return !storage_.empty(); }
+  /// Whether another tensor lies in the same block of memory.
+  [[nodiscard]] bool shared() const noexcept { return storage_.shared(); }
   /// True if both are views of one block beginning at the same byte.
   [[nodiscard]] bool same_memory(const Tensor& other) const noexcept {
     return raw() == other.raw();

@@ -28,6 +28,38 @@ const ContextOptions kChecked{.threads = 1, .arena = {.guard = true, .poison = t
 
 }  // namespace
 
+TEST_CASE("a gradient that was handed to several is added to by one alone") {
+  Context ctx(kChecked);
+  Tape tape(ctx);
+  const Var x = tape.input(full(ctx.persistent(), {3}, DType::f32, 1), true);
+  const Var a = ops::scale(x, 2);
+  const Var b = ops::scale(x, 3);
+  const Var y = ops::add(a, b);
+  // The gradient of the sum is handed to a and to y, then to b, and a gets y's on top.
+  tape.backward(ops::sum(ops::add(y, a)));
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(get(tape.grad_of(x), i) == 2 * 2 + 3);
+}
+
+TEST_CASE("a gradient that is passed on is not copied, a leaf's is its own") {
+  Context ctx({.threads = 1});
+  constexpr std::int64_t kElements = 1 << 16;
+  Tape tape(ctx);
+  const Var x = tape.input(full(ctx.persistent(), {kElements}, DType::f32, 1), true);
+  const Var sum = ops::add(ops::add(ops::scale(x, 1), ops::scale(x, 2)),
+                           ops::add(ops::scale(x, 3), ops::scale(x, 4)));
+  const std::size_t forward = ctx.step().stats().used;
+  tape.backward(ops::sum(ops::reshape(sum, {2, kElements / 2})));
+  CHECK(get(tape.grad_of(x), 0) == 1 + 2 + 3 + 4);
+  // One for the sum, all its parts and the reshaped; then the leaf's own.
+  constexpr std::size_t kOne = kElements * sizeof(float);
+  CHECK(ctx.step().stats().peak < forward + 2 * kOne + kOne / 2);
+  Tape both(ctx);
+  const Var a = both.input(full(ctx.persistent(), {4}, DType::f32, 1), true);
+  const Var b = both.input(full(ctx.persistent(), {4}, DType::f32, 1), true);
+  both.backward(ops::sum(ops::add(a, b)));
+  CHECK(both.grad_of(a).raw() != both.grad_of(b).raw());
+}
+
 TEST_CASE("a Var of a dead tape says so") {
   Context ctx({.threads = 1});
   Tape tape(ctx);

@@ -32,7 +32,10 @@ struct BatchNormNode final : Node {
       return gradient;
     };
     backend::BatchNormGradients out{destination(0), destination(1), destination(2), {}};
-    if (in.residual.defined()) out.residual = destination(3);
+    // Behind the activation, the residual's gradient is dy.
+    if (in.residual.defined() &&
+        (options.residual_before_activation || !tape.hand_over(input(3), dy)))
+      out.residual = destination(3);
     backend::batch_norm_backward(tape.context(), pass, in, statistics, options, dy, out);
   }
 };

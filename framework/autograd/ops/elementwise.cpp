@@ -11,17 +11,11 @@
 namespace learn::ops {
 namespace {
 
-/// `v`'s gradient (+)= dy, converted to its dtype.
-void pass_on(Tape& tape, const Var& v, const Tensor& dy) {
-  tape.accumulate(v,
-                  [&](Tensor& dx, GradMode mode) { backend::cast(tape.context(), dy, dx, mode); });
-}
-
 struct AddNode final : Node {
   std::string_view name() const override { return "add"; }
   void backward(Tape& tape, const Tensor& dy) override {
-    pass_on(tape, input(0), dy);
-    pass_on(tape, input(1), dy);
+    tape.pass_on(input(0), dy);
+    tape.pass_on(input(1), dy);
   }
 };
 
@@ -54,7 +48,7 @@ struct ScaleNode final : Node {
 struct AddBiasNode final : Node {
   std::string_view name() const override { return "add_bias"; }
   void backward(Tape& tape, const Tensor& dy) override {
-    pass_on(tape, input(0), dy);
+    tape.pass_on(input(0), dy);
     tape.accumulate(input(1), [&](Tensor& db, GradMode mode) {
       backend::bias_backward(tape.context(), dy, db, mode);
     });
@@ -63,7 +57,7 @@ struct AddBiasNode final : Node {
 
 struct CastNode final : Node {
   std::string_view name() const override { return "cast"; }
-  void backward(Tape& tape, const Tensor& dy) override { pass_on(tape, input(0), dy); }
+  void backward(Tape& tape, const Tensor& dy) override { tape.pass_on(input(0), dy); }
 };
 
 struct DropoutNode final : Node {

@@ -9,14 +9,8 @@ namespace learn::ops {
 namespace {
 
 struct ReshapeNode final : Node {
-  Shape before;
-  explicit ReshapeNode(const Shape& s) : before(s) {}
   std::string_view name() const override { return "reshape"; }
-  void backward(Tape& tape, const Tensor& dy) override {
-    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::cast(tape.context(), dy.view(before), dx, mode);
-    });
-  }
+  void backward(Tape& tape, const Tensor& dy) override { tape.pass_on(input(0), dy); }
 };
 
 struct ConcatNode final : Node {
@@ -59,7 +53,7 @@ Shape joined_shape(std::span<const Var> parts, int axis) {
 
 Var reshape(const Var& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return x.tape().record({x}, x.value().view(shape), ReshapeNode(x.shape()));
+  return x.tape().record({x}, x.value().view(shape), ReshapeNode());
 }
 
 Var flatten(const Var& x) {
