@@ -1,5 +1,7 @@
 #include "tests/cuda/fake/conv_loops.h"
 
+#include "tests/cuda/fake/dense_tensor.h"
+
 #include <cstddef>
 
 namespace fakecuda {
@@ -11,10 +13,17 @@ template <class Body>
 void for_each_row(const ConvSizes& z, Body&& body) {
   const std::int64_t inputs = z.c / z.groups;
   const std::int64_t outputs = z.k / z.groups;
-  for (std::int64_t r = 0; r < z.r; ++r)
-    for (std::int64_t s = 0; s < z.s; ++s)
-      for (std::int64_t n = 0; n < z.n; ++n)
+  // The order of the sums: a hostile library adds from behind.
+  const auto ordered = [](std::int64_t i, std::int64_t count) {
+    return hostile_libraries() ? count - 1 - i : i;
+  };
+  for (std::int64_t i = 0; i < z.r; ++i)
+    for (std::int64_t j = 0; j < z.s; ++j)
+      for (std::int64_t m = 0; m < z.n; ++m)
         for (std::int64_t p = 0; p < z.p; ++p) {
+          const std::int64_t r = ordered(i, z.r);
+          const std::int64_t s = ordered(j, z.s);
+          const std::int64_t n = ordered(m, z.n);
           const std::int64_t h = p * z.stride[0] + r * z.dilation[0] - z.pad[0];
           if (h < 0 || h >= z.h) continue;
           for (std::int64_t q = 0; q < z.q; ++q) {

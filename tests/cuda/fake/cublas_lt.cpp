@@ -153,6 +153,8 @@ void multiply(const Product& p, const Operands& on, float alpha, float beta) {
   const std::vector<float> a = read_floats(on.a, p.a.elements(), p.a.type, "cublasLt: a");
   const std::vector<float> b = read_floats(on.b, p.b.elements(), p.b.type, "cublasLt: b");
   // With beta 0 the old values are not read: they may be anything.
+  if (beta == 0 && hostile_libraries())
+    scribble(on.d, static_cast<std::size_t>(p.d.elements()) * bytes_of(p.d.type), "cublasLt: d");
   std::vector<float> d(static_cast<std::size_t>(p.d.elements()));
   if (beta != 0) d = read_floats(on.d, p.d.elements(), p.d.type, "cublasLt: d");
   const auto at = [](const std::vector<float>& matrix,
@@ -168,18 +170,22 @@ void multiply(const Product& p, const Operands& on, float alpha, float beta) {
   for (std::int64_t j = 0; j < p.n; ++j)
     for (std::int64_t i = 0; i < p.m; ++i) {
       float sum = 0;
-      for (std::int64_t l = 0; l < p.k; ++l)
+      for (std::int64_t step = 0; step < p.k; ++step) {
+        const std::int64_t l = hostile_libraries() ? p.k - 1 - step : step;
         sum += at(a, p.transpose_a, p.a.ld, i, l) * at(b, p.transpose_b, p.b.ld, l, j);
+      }
       float& to = d[static_cast<std::size_t>(j * p.d.ld + i)];
       to = alpha * sum + (beta != 0 ? beta * to : 0.0F);
       if (!bias.empty()) to += bias[static_cast<std::size_t>(i)];
     }
+  unsettle(d, p.d.type);
   write_floats(on.d, d, p.d.type, "cublasLt: d");
   if (p.epilogue != CUBLASLT_EPILOGUE_BGRADB) return;
   std::vector<float> sums(static_cast<std::size_t>(p.n));
   for (std::int64_t j = 0; j < p.n; ++j)
     for (std::int64_t l = 0; l < p.k; ++l)
       sums[static_cast<std::size_t>(j)] += at(b, p.transpose_b, p.b.ld, l, j);
+  unsettle(sums, p.bias_type);
   write_floats(p.bias, sums, p.bias_type, "cublasLt: sums of b");
 }
 

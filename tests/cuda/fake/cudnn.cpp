@@ -117,6 +117,7 @@ class Run {
 
   void execute() {
     scribble(pack_.workspace, workspace_, "cudnn: workspace");
+    if (hostile_libraries()) spoil_results();
     for (const Json& node : nodes_) {
       const auto& operation = node.at("operation").get_ref<const std::string&>();
       if (operation == kPointwise)
@@ -171,6 +172,20 @@ class Run {
       stop("cudnn: this operation is not modelled: {}", node.dump());
   }
 
+  /// What is not added to may be written before the operands are read.
+  void spoil_results() {
+    for (const Json& node : nodes_) {
+      const auto& operation = node.at("operation").get_ref<const std::string&>();
+      const char* role = operation == kData ? "dX" : operation == kWeight ? "dW" : "Y";
+      const Tensor& result = tensor(node, role);
+      const bool added_to = operation != kPointwise && node.at("beta") != 0.0;
+      if (!result.is_virtual && !added_to)
+        scribble(result.data,
+                 static_cast<std::size_t>(result.elements()) * bytes_of(result.type),
+                 "cudnn: result");
+    }
+  }
+
   const Tensor& tensor(const Json& node, const char* role) const {
     return tensors_.at(node.at(role).get<std::string>());
   }
@@ -185,10 +200,12 @@ class Run {
   void write(const Json& node, const char* role, std::vector<float> values) {
     const auto name = node.at(role).get<std::string>();
     const Tensor& to = tensors_.at(name);
-    if (to.is_virtual)
+    if (to.is_virtual) {
       virtuals_[name] = std::move(values);
-    else
-      write_floats(to.data, values, to.type, std::string("cudnn: ") + role);
+      return;
+    }
+    unsettle(values, to.type);
+    write_floats(to.data, values, to.type, std::string("cudnn: ") + role);
   }
 
   static ConvSizes sizes(const Json& node, const Tensor& x, const Tensor& w, const Tensor& y) {

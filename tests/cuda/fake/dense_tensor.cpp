@@ -1,11 +1,15 @@
 #include "tests/cuda/fake/dense_tensor.h"
 
 #include "tests/cuda/fake/device_memory.h"
+#include "tests/cuda/fake/rounding.h"
 #include "tests/cuda/fake/stop.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 namespace fakecuda {
@@ -81,7 +85,39 @@ void check_alignment(const void* device, std::int64_t bytes, std::string_view wh
 }
 
 void scribble(void* device, std::size_t bytes, std::string_view what) {
-  if (bytes > 0) std::memset(write_view(device, bytes, what), 0xAB, bytes);
+  // Not a number in any type, or a number that is none of the usual ones.
+  const int byte = hostile_libraries() ? 0xFF : 0xAB;
+  if (bytes > 0) std::memset(write_view(device, bytes, what), byte, bytes);
+}
+
+bool hostile_libraries() {
+  static const bool hostile = [] {
+    const char* const text = std::getenv("FAKE_CUDA_LIBRARIES");
+    if (text == nullptr) return false;
+    if (std::string_view(text) != "hostile")
+      stop("FAKE_CUDA_LIBRARIES is '{}'; it may be hostile", text);
+    return true;
+  }();
+  return hostile;
+}
+
+void unsettle(std::vector<float>& values, Element type) {
+  if (!hostile_libraries()) return;
+  // f32 sums differ in their last bits anyway; a half is the neighbour on the other side.
+  const Format& format = type == Element::f16 ? kHalf : kBFloat;
+  for (float& value : values) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const bool chosen = ((bits * 2654435761U) >> 30U) == 0;  // every fourth, by its own value
+    if (!chosen || !std::isfinite(value)) continue;
+    if (type == Element::f32) {
+      const bool inexact = (bits & 0xFFU) != 0;
+      if (inexact) value = std::nextafter(value, (bits & 1U) != 0 ? 0.0F : 2 * value);
+      continue;
+    }
+    const double nearest = round_to(value, format, Rounding::nearest);
+    const double other = round_to(value, format, nearest > value ? Rounding::down : Rounding::up);
+    if (std::isfinite(other)) value = static_cast<float>(other);
+  }
 }
 
 }  // namespace fakecuda

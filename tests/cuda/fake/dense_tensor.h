@@ -24,7 +24,15 @@ void write_floats(void* device,
                   std::string_view what);
 /// Stops unless the address is a multiple of `bytes`.
 void check_alignment(const void* device, std::int64_t bytes, std::string_view what);
-/// Fills scratch memory with rubbish that no result may depend on.
+/// Fills memory with rubbish that no result may depend on: scratch memory, and results that are not
+/// added to.
 void scribble(void* device, std::size_t bytes, std::string_view what);
+
+/// FAKE_CUDA_LIBRARIES=hostile in the environment: cuDNN and cuBLASLt are as unkind as they may be.
+/// They add up in another order, and round inexact results the other way.
+[[nodiscard]] bool hostile_libraries();
+/// Results as a hostile library leaves them, before they are rounded to `type`; the same for the
+/// same values. Results that need no rounding, as sums of small integers, stay.
+void unsettle(std::vector<float>& values, Element type);
 
 }  // namespace fakecuda

@@ -10,8 +10,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
+#include <vector>
 
 using namespace learn;
 using namespace learn::backend::cuda;
@@ -82,7 +86,18 @@ struct Convolution {
     std::byte* scratch = device_memory(plan->workspace() - missing_scratch, false);
     plan->run(handle, {x, w, y}, scratch);
     runtime.synchronize();
+    print_hash();
     return 0;
+  }
+
+  /// Of the result's bits, for who compares runs.
+  void print_hash() const {
+    std::vector<std::uint16_t> halves(std::size_t{16} * 9 * 8);
+    if (cudaMemcpy(halves.data(), w, halves.size() * 2, cudaMemcpyDeviceToHost) != cudaSuccess)
+      return;
+    std::uint64_t hash = 14695981039346656037U;
+    for (const std::uint16_t half : halves) hash = (hash ^ half) * 1099511628211U;
+    std::fprintf(stderr, "bits %llx\n", static_cast<unsigned long long>(hash));
   }
 };
 
@@ -125,6 +140,33 @@ TEST_CASE("the fake cuDNN finds operands that are too short, misaligned, unwritt
     c.y = reinterpret_cast<std::byte*>(&c);  // the host's
   });
   expect_found<Convolution>("cudnn: workspace", [](Convolution& c) { c.missing_scratch = 1; });
+}
+
+TEST_CASE(
+    "a hostile library gives other bits, the same in each run, and spoils what it is not to add "
+    "to") {
+  // Thirds of f16 in x and sevenths in y: sums that need rounding.
+  const auto fill = [](const Convolution& c, std::uint16_t third, std::uint16_t seventh) {
+    const std::vector<std::uint16_t> x(std::size_t{2} * 8 * 8 * 8, third);
+    const std::vector<std::uint16_t> y(std::size_t{2} * 8 * 8 * 16, seventh);
+    return cudaMemcpy(c.x, x.data(), x.size() * 2, cudaMemcpyHostToDevice) == cudaSuccess &&
+           cudaMemcpy(c.y, y.data(), y.size() * 2, cudaMemcpyHostToDevice) == cudaSuccess;
+  };
+  const auto run = [&](bool hostile) {
+    return in_child([&] {
+      if (hostile) (void)setenv("FAKE_CUDA_LIBRARIES", "hostile", 1);
+      const Convolution c;
+      return fill(c, 0x3555, 0x3092) ? c.run() : 1;
+    });
+  };
+  const Outcome kind = run(false);
+  const Outcome hostile = run(true);
+  CAPTURE(kind.text);
+  CHECK(kind.status == 0);
+  CHECK(hostile.status == 0);
+  CHECK(kind.text.starts_with("bits "));
+  CHECK(hostile.text != kind.text);
+  CHECK(hostile.text == run(true).text);
 }
 
 TEST_CASE("the fake cuBLASLt finds operands that are too short, misaligned or unwritten") {
