@@ -142,9 +142,7 @@ TEST_CASE("the fake cuDNN finds operands that are too short, misaligned, unwritt
   expect_found<Convolution>("cudnn: workspace", [](Convolution& c) { c.missing_scratch = 1; });
 }
 
-TEST_CASE(
-    "a hostile library gives other bits, the same in each run, and spoils what it is not to add "
-    "to") {
+TEST_CASE("a hostile library gives other bits, the same in each run") {
   // Thirds of f16 in x and sevenths in y: sums that need rounding.
   const auto fill = [](const Convolution& c, std::uint16_t third, std::uint16_t seventh) {
     const std::vector<std::uint16_t> x(std::size_t{2} * 8 * 8 * 8, third);
