@@ -249,7 +249,7 @@ TEST_CASE("predictions and losses that a callback keeps are not written over by 
   training.learner().add<callbacks::CudaGraph>();
   training.fit(4);
   check_two_graphs(training.result().counts, 4);
-  REQUIRE(kept.size() == 2 * 4 * kBatches);
+  REQUIRE(kept.size() == 8 * std::size_t{kBatches});
   for (std::size_t i = 0; i < kept.size(); ++i) {
     CAPTURE(i);
     CHECK(same_bits(backend::to_host(training.learner().context(), kept[i]), seen[i]));

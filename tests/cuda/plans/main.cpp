@@ -175,6 +175,7 @@ std::string report(std::vector<PlannedDevice>& devices) {
   out.say("\nOn {}, by batch: engine x convolutions, and the largest workspace in MiB.\n\n",
           kDevices[0]);
   std::vector<std::string> columns;
+  columns.reserve(kMoreBatches.size());
   for (const std::int64_t batch : kMoreBatches) columns.push_back(std::to_string(batch));
   out.head(columns);
   out.rows([&](const std::vector<ConvGeometry>& convs, ConvPass pass, DType dtype) {
