@@ -1,10 +1,9 @@
 // What the op cases of convolutions and linear layers do not reach: operands that are not aligned,
 // empty batches, and the choice of plans.
-#include "framework/backend/cast.h"
 #include "framework/backend/conv.h"
 #include "framework/backend/cuda/cudnn/conv_plan.h"
 #include "framework/tensor/compare.h"
-#include "framework/tensor/factory.h"
+#include "tests/cuda/oracle.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"
 
@@ -18,6 +17,8 @@
 #include <vector>
 
 using namespace learn;
+using test::drawn;
+using test::oracle;
 namespace cudnn = learn::backend::cuda::cudnn;
 
 namespace {
@@ -27,15 +28,6 @@ constexpr Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
 /// Half a unit in the last place of the type for the result, and as much for each copy of it.
 double tolerance(DType dtype) {
   return dtype == DType::f32 ? 1e-5 : dtype == DType::f16 ? 2e-3 : 1.6e-2;
-}
-
-Context& oracle() {
-  static Context ctx({.reference = true});
-  return ctx;
-}
-
-Tensor drawn(const Shape& shape, DType dtype, std::uint64_t stream) {
-  return uniform(oracle().persistent(), shape, dtype, -1, 1, 5, stream);
 }
 
 /// The same values on the device, `odd` elements behind an aligned address.

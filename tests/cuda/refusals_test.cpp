@@ -3,11 +3,10 @@
 // fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
 #include "callbacks/cuda_graph.h"
 #include "framework/autograd/ops/elementwise.h"
-#include "framework/backend/cast.h"
 #include "framework/backend/conv.h"
 #include "framework/backend/elementwise.h"
 #include "framework/tensor/compare.h"
-#include "framework/tensor/factory.h"
+#include "tests/cuda/oracle.h"
 #include "tests/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
@@ -23,6 +22,8 @@
 #include <vector>
 
 using namespace learn;
+using test::drawn;
+using test::oracle;
 
 namespace {
 
@@ -38,15 +39,6 @@ class Refusal {
   Refusal(const Refusal&) = delete;
   Refusal& operator=(const Refusal&) = delete;
 };
-
-Context& oracle() {
-  static Context ctx({.reference = true});
-  return ctx;
-}
-
-Tensor drawn(const Shape& shape, DType dtype, std::uint64_t stream) {
-  return uniform(oracle().persistent(), shape, dtype, -1, 1, 5, stream);
-}
 
 Tensor on_device(Context& ctx, const Tensor& host) {
   return backend::to_device(ctx, ctx.step(), host);

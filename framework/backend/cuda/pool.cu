@@ -222,33 +222,16 @@ void max_pool2d_backward(Stream stream,
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
-        if constexpr (sizeof(Winner) == 1) {  // more than 256 places are not 2 x 2
+        // A thread per element, or per window where each has its own four.
+        auto kernel = max_backward_kernel<count, T, Winner>;
+        Launch l = plan_for(sizes, count, sizes.h, sizes.w);
+        if constexpr (sizeof(Winner) == 1)  // more than 256 places are not 2 x 2
           if (is_2x2_tiling(sizes)) {
-            const Launch l = plan_for(sizes, count, sizes.p, sizes.q);
-            launch("max_pool_backward_2x2",
-                   max_backward_2x2_kernel<count, T, Winner>,
-                   l.blocks,
-                   l.threads,
-                   stream,
-                   l.plan,
-                   winner,
-                   dy,
-                   dx,
-                   mode);
-            return;
+            kernel = max_backward_2x2_kernel<count, T, Winner>;
+            l = plan_for(sizes, count, sizes.p, sizes.q);
           }
-        }
-        const Launch l = plan_for(sizes, count, sizes.h, sizes.w);
-        launch("max_pool_backward",
-               max_backward_kernel<count, T, Winner>,
-               l.blocks,
-               l.threads,
-               stream,
-               l.plan,
-               winner,
-               dy,
-               dx,
-               mode);
+        launch(
+            "max_pool_backward", kernel, l.blocks, l.threads, stream, l.plan, winner, dy, dx, mode);
       },
       winner,
       dy,

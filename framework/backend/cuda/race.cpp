@@ -80,22 +80,26 @@ bool is_capturing(Stream stream) {
 std::size_t Race::fastest(std::size_t count, FunctionRef<void(std::size_t)> enqueue) {
   std::vector<Runner> runners;
   std::string error;
-  for (std::size_t i = 0; i < count; ++i) try {
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
       enqueue(i);
       runners.push_back({.index = i});
     } catch (const Error& refused) {
       error = refused.what();
     }
+  }
   if (!warm_ && !runners.empty()) warm_up(stream_, [&] { enqueue(runners.front().index); });
   warm_ = true;
   for (int round = 0; round < kRounds; ++round) {
-    for (Runner& runner : runners) try {
+    for (Runner& runner : runners) {
+      try {
         const double took = time_on_stream(stream_, [&] { enqueue(runner.index); });
         runner.least = std::min(runner.least, took);
       } catch (const Error& refused) {
         error = refused.what();
         runner.least = kOut;
       }
+    }
     const double best = runners.empty() ? 0 : leader(runners)->least;
     std::erase_if(runners,
                   [&](const Runner& r) { return r.least == kOut || r.least > kHopeless * best; });
