@@ -123,7 +123,7 @@ def packed(name, debian, _):
         file.rename(tree / file.name)
         run = f"cd tree && tests/run.sh --gpu --fake --pack {file.name}"
         with row.step("without cuDNN"):
-            debian.run(f"! {run}", "guest", network=False)
+            debian.run(f"! ({run})", "guest", network=False)
         row.see("named", "error: libcudnn.so.9, libcublasLt.so" in row.text)
         with row.step("with it"):
             debian.run(run, "guest", network=False, mounts=cuda_folders())
