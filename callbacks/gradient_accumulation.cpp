@@ -51,7 +51,9 @@ void GradientAccumulation::backward_begin(Learner& learn) {
       state.seed = learn.context().empty({1}, DType::f32);
       backend::fill(learn.context(), state.seed, 1);
     }
-    backend::scale(learn.context(), state.seed, weight, state.seed);
+    Tensor weighted = learn.context().empty({1}, DType::f32);
+    backend::scale(learn.context(), state.seed, weight, weighted);
+    state.seed = weighted;
   }
   const bool full =
       every_.batches > 0 ? window_batches_ >= every_.batches : window_samples_ >= every_.samples;

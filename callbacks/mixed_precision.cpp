@@ -8,7 +8,6 @@
 #include "framework/optim/gradients.h"
 
 #include <cmath>
-#include <cstddef>
 #include <utility>
 
 namespace learn::callbacks {
@@ -16,16 +15,6 @@ namespace {
 
 constexpr float kStaticScale = 512;          // fastai's notebook of 2018
 constexpr float kFirstDynamicScale = 65536;  // 2^16: fastai 1, torch.amp
-
-/// A copy of the loss scale as the one f32 element that a backward pass takes as its seed.
-Tensor seed_from(Context& ctx, const Tensor& control) {
-  constexpr auto kAt = static_cast<std::int64_t>(offsetof(StepControl, loss_scale));
-  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(StepControl::loss_scale));
-  const Storage memory = ctx.step().allocate(kBytes);
-  Tensor bytes(memory, 0, {kBytes}, DType::u8);
-  backend::copy(ctx, control.range(kAt, kBytes), bytes);
-  return {memory, 0, {1}, DType::f32};
-}
 
 }  // namespace
 
@@ -63,6 +52,7 @@ void MixedPrecision::enter(Learner& learn) {
   entered_ = true;
   flat_before_ = learn.optimizer().options().flat;
   learn.optimizer().set_flat(options_.flat_master);
+  if (scales()) learn.optimizer().set_loss_scaling(options_.scaling);
   learn.params().set_working_dtype(options_.dtype);
 }
 
@@ -70,6 +60,7 @@ void MixedPrecision::leave(Learner& learn) {
   if (!entered_) return;
   entered_ = false;
   learn.optimizer().set_flat(flat_before_);
+  learn.optimizer().set_loss_scaling({.dynamic = false});
   learn.params().set_working_dtype(DType::f32);
 }
 
@@ -109,7 +100,7 @@ void MixedPrecision::loss_begin(Learner& learn) {
 }
 
 void MixedPrecision::backward_begin(Learner& learn) {
-  if (scales()) learn.state().seed = seed_from(learn.context(), learn.optimizer().control());
+  if (scales()) learn.state().seed = learn.optimizer().loss_scale();
 }
 
 void MixedPrecision::backward_end(Learner& learn) {
@@ -124,11 +115,6 @@ void MixedPrecision::backward_end(Learner& learn) {
   // What is f32 in the model adds up in place, still scaled, until the step is due.
   optim::unscale_full_gradients(params, control);
   learn.grads_unscaled();
-}
-
-void MixedPrecision::step_end(Learner& learn) {
-  if (scales())
-    backend::update_loss_scale(learn.context(), options_.scaling, learn.optimizer().control());
 }
 
 /// Skipped steps are normal while the scale finds its place. An epoch in which nothing was learned

@@ -33,8 +33,7 @@ struct MixedPrecisionOptions {
 ///   step_begin      gradients are what they would be in f32: clip, log, read here
 ///   (step)          the optimizer updates the masters, decay included, and rounds them into the
 ///                   model; a gradient that is not finite makes it, and the update of running
-///                   statistics, do nothing at all
-///   step_end        the scale halves, stays or doubles
+///                   statistics, do nothing at all; then the scale halves, stays or doubles
 ///   train_end       the model is f32 again: its weights are the masters, nothing is rounded
 ///
 /// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
@@ -58,7 +57,6 @@ class MixedPrecision final : public Callback {
   void loss_begin(Learner& learn) override;
   void backward_begin(Learner& learn) override;
   void backward_end(Learner& learn) override;
-  void step_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   void validate_end(Learner& learn) override;
   void train_end(Learner& learn) override;

@@ -93,12 +93,13 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
         "backward: the loss must have one element, it has shape {}",
         root.shape);
   backward_done_ = true;
-  root.grad = ctx_.empty(root.shape, root.dtype);
-  if (seed.defined())
-    backend::cast(ctx_, seed.view(root.shape), root.grad);
-  else
-    backend::fill(ctx_, root.grad, 1);
-  root.written = true;
+  if (seed.defined()) {
+    pass_on(loss, seed);
+  } else {
+    Tensor one = ctx_.empty(root.shape, root.dtype);
+    backend::fill(ctx_, one, 1);
+    pass_on(loss, one);
+  }
   for (std::size_t i = records_.size(); i-- > 0;) {
     Record& record = records_[i];
     Value& output = values_[record.output];

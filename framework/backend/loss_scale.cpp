@@ -35,6 +35,10 @@ StepControl read(const Tensor& control) {
   return block;
 }
 
+void write(const StepControl& block, Tensor& control) {
+  std::memcpy(control.raw(), &block, sizeof(block));
+}
+
 /// Reads the block, lets `rule` change it, writes it back; or `on_device(stream, block)`.
 template <class Rule, class Cuda>
 void change(Context& ctx, const char* op, Tensor& control, Rule rule, Cuda on_device) {
@@ -45,13 +49,13 @@ void change(Context& ctx, const char* op, Tensor& control, Rule rule, Cuda on_de
   }
   StepControl block = read(control);
   rule(block);
-  std::memcpy(control.raw(), &block, sizeof(block));
+  write(block, control);
 }
 
 void note_overflow(Tensor& control) {
   StepControl block = read(control);
   block.found_inf = 1;
-  std::memcpy(control.raw(), &block, sizeof(block));
+  write(block, control);
 }
 
 void check_full(Context& ctx, const char* op, const Tensor& grads) {
@@ -97,10 +101,42 @@ void begin_step(Context& ctx, Tensor& control) {
   });
 }
 
-void end_step(Context& ctx, Tensor& control) {
-  change(ctx, "end_step", control, step_rules::end, [](cuda::Stream stream, StepControl* c) {
-    cuda::end_step(stream, c);
-  });
+void end_step(Context& ctx,
+              Tensor& live,
+              Tensor& committed,
+              const LossScaleOptions& scaling,
+              Tensor& control) {
+  constexpr const char* kOp = "end_step";
+  if (!(scaling.factor > 1) || !(scaling.floor > 0) || !(scaling.ceiling >= scaling.floor) ||
+      scaling.growth_interval < 1)
+    fail<UsageError>(
+        "loss scale: factor {} must be above 1, floor {} above 0, ceiling {} not below the floor, "
+        "growth interval {} at least 1",
+        scaling.factor,
+        scaling.floor,
+        scaling.ceiling,
+        scaling.growth_interval);
+  check_same(kOp, live, committed);
+  check_full(ctx, kOp, live);
+  check_full(ctx, kOp, committed);
+  check_control(ctx, kOp, control);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      cuda::end_step(ctx.cuda().compute(),
+                     live.data<float>(),
+                     committed.data<float>(),
+                     live.elements(),
+                     scaling,
+                     block_of(control));
+    return;
+  }
+  StepControl block = read(control);
+  if (block.found_inf != 0)
+    copy(ctx, committed, live);
+  else
+    copy(ctx, live, committed);
+  step_rules::end(block, scaling);
+  write(block, control);
 }
 
 void gather_half_grads(
@@ -169,8 +205,21 @@ void find_non_finite(Context& ctx, const Tensor& x, Tensor& control) {
 
 namespace {
 
-/// All parts into one workspace, then one square root.
-[[maybe_unused]] void norm_on_device(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
+void check_norm(Context& ctx,
+                const char* op,
+                const std::vector<Tensor>& parts,
+                const Tensor& norm) {
+  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", op, norm.shape());
+  check_full(ctx, op, norm);
+  for (const Tensor& part : parts) check_full(ctx, op, part);
+}
+
+/// All parts into one workspace, then one square root, and the clipping if there is a block.
+[[maybe_unused]] void norm_on_device(Context& ctx,
+                                     const std::vector<Tensor>& parts,
+                                     Tensor& norm,
+                                     float max_norm = 0,
+                                     StepControl* control = nullptr) {
   if constexpr (kHaveCuda) {
     std::int64_t floats = 0;
     for (const Tensor& part : parts) floats += cuda::squares_workspace(part.elements());
@@ -180,7 +229,12 @@ namespace {
       cuda::add_squares(ctx.cuda().compute(), part.data<float>(), part.elements(), at);
       at += cuda::squares_workspace(part.elements());
     }
-    cuda::join_norm(ctx.cuda().compute(), floats, workspace.data<float>(), norm.data<float>());
+    cuda::join_norm(ctx.cuda().compute(),
+                    floats,
+                    workspace.data<float>(),
+                    norm.data<float>(),
+                    max_norm,
+                    control);
   }
 }
 
@@ -188,9 +242,7 @@ namespace {
 
 void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
   constexpr const char* kOp = "l2_norm";
-  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
-  check_full(ctx, kOp, norm);
-  for (const Tensor& part : parts) check_full(ctx, kOp, part);
+  check_norm(ctx, kOp, parts, norm);
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda) norm_on_device(ctx, parts, norm);
     return;
@@ -204,20 +256,21 @@ void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
   *norm.data<float>() = static_cast<float>(std::sqrt(sum));
 }
 
-void clip_by_norm(Context& ctx, const Tensor& norm, float max_norm, Tensor& control) {
+void clip_by_norm(
+    Context& ctx, const std::vector<Tensor>& parts, float max_norm, Tensor& norm, Tensor& control) {
   constexpr const char* kOp = "clip_by_norm";
   if (!(max_norm > 0))
     fail<UsageError>("the largest gradient norm must be positive, not {}", max_norm);
-  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", kOp, norm.shape());
-  check_full(ctx, kOp, norm);
-  change(
-      ctx,
-      kOp,
-      control,
-      [&](StepControl& c) { step_rules::clip_by_norm(c, *norm.data<float>(), max_norm); },
-      [&](cuda::Stream stream, StepControl* c) {
-        cuda::clip_by_norm(stream, norm.data<float>(), max_norm, c);
-      });
+  check_norm(ctx, kOp, parts, norm);
+  check_control(ctx, kOp, control);
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda) norm_on_device(ctx, parts, norm, max_norm, block_of(control));
+    return;
+  }
+  l2_norm(ctx, parts, norm);
+  StepControl block = read(control);
+  step_rules::clip_by_norm(block, *norm.data<float>(), max_norm);
+  write(block, control);
 }
 
 void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control) {
@@ -236,45 +289,6 @@ void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& contr
     cpu::reference::clamp(grads.data<float>(), own, grads.elements());
   else
     cpu::clamp(ctx.threads(), grads.data<float>(), own, grads.elements());
-}
-
-void update_loss_scale(Context& ctx, const LossScaleOptions& options, Tensor& control) {
-  if (!(options.factor > 1) || !(options.floor > 0) || !(options.ceiling >= options.floor) ||
-      options.growth_interval < 1)
-    fail<UsageError>(
-        "loss scale: factor {} must be above 1, floor {} above 0, ceiling {} not below the floor, "
-        "growth interval {} at least 1",
-        options.factor,
-        options.floor,
-        options.ceiling,
-        options.growth_interval);
-  change(
-      ctx,
-      "update_loss_scale",
-      control,
-      [&](StepControl& c) { step_rules::update_scale(c, options); },
-      [&](cuda::Stream stream, StepControl* c) { cuda::update_loss_scale(stream, options, c); });
-}
-
-void commit_or_restore(Context& ctx, Tensor& live, Tensor& committed, const Tensor& control) {
-  constexpr const char* kOp = "commit_or_restore";
-  check_control(ctx, kOp, control);
-  if (ctx.device().is_cuda()) {
-    check_same(kOp, live, committed);
-    check_full(ctx, kOp, live);
-    check_full(ctx, kOp, committed);
-    if constexpr (kHaveCuda)
-      cuda::commit_or_restore(ctx.cuda().compute(),
-                              live.data<float>(),
-                              committed.data<float>(),
-                              block_of(control),
-                              live.elements());
-    return;
-  }
-  if (read(control).found_inf != 0)
-    copy(ctx, committed, live);
-  else
-    copy(ctx, live, committed);
 }
 
 }  // namespace learn::backend

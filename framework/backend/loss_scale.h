@@ -19,8 +19,17 @@ void write_control(Context& ctx, const StepControl& value, Tensor& control);
 void set_loss_scale(Context& ctx, float scale, Tensor& control);
 /// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
 void begin_step(Context& ctx, Tensor& control);
-/// A step ends: `step`, or `skipped` if `found_inf`, counts up; `grad_multiplier` is 1 again.
-void end_step(Context& ctx, Tensor& control);
+/// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
+/// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed
+/// becomes live: the running statistics, both f32 of one shape, obey the same flag as the weights.
+/// The loss scale moves as `scaling` says: with `found_inf` it is divided by `factor`, not below
+/// `floor`; after `growth_interval` clean steps multiplied, not above `ceiling`; a static scale
+/// stays as it is. Throws UsageError for options that make no sense.
+void end_step(Context& ctx,
+              Tensor& live,
+              Tensor& committed,
+              const LossScaleOptions& scaling,
+              Tensor& control);
 
 /// grads (+)= half * control.inverse_scale; half f16 or bf16, grads f32, one shape. Sets
 /// `control.found_inf` if a result is not finite.
@@ -35,21 +44,14 @@ void find_non_finite(Context& ctx, const Tensor& x, Tensor& control);
 /// norm, one f32 element, = L2 norm of all elements of `parts` (f32): double partial sums, one per
 /// chunk, added in order, so the same bits for any number of threads.
 void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm);
-/// Multiplies `control.grad_multiplier` by min(1, max_norm / (norm * grad_multiplier + 1e-6)), so
-/// that the gradients the optimizer sees have at most `max_norm` (PyTorch's clip_grad_norm_). A
-/// norm that is not finite changes nothing.
-void clip_by_norm(Context& ctx, const Tensor& norm, float max_norm, Tensor& control);
+/// norm = `l2_norm` of the gradients `parts`. Multiplies `control.grad_multiplier` by
+/// min(1, max_norm / (norm * grad_multiplier + 1e-6)), so that the gradients the optimizer sees
+/// have at most `max_norm` (PyTorch's clip_grad_norm_). A norm that is not finite changes nothing.
+/// Throws UsageError unless `max_norm` is positive.
+void clip_by_norm(
+    Context& ctx, const std::vector<Tensor>& parts, float max_norm, Tensor& norm, Tensor& control);
 /// Clamps grads (f32, in place) so that what the optimizer sees, grads * grad_multiplier, lies in
 /// [-limit, limit]. NaN stays NaN.
 void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control);
-
-/// After a step: with `found_inf` the scale is divided by `factor`, not below `floor`; after
-/// `growth_interval` clean steps multiplied, not above `ceiling`. A static scale stays as it is.
-/// Throws UsageError for options that make no sense.
-void update_loss_scale(Context& ctx, const LossScaleOptions& options, Tensor& control);
-
-/// After a step: with `found_inf` live becomes committed again, else committed becomes live. Both
-/// f32 of one shape: the running statistics obey the same flag as the weights.
-void commit_or_restore(Context& ctx, Tensor& live, Tensor& committed, const Tensor& control);
 
 }  // namespace learn::backend

@@ -11,11 +11,6 @@ LEARN_HD constexpr void begin(StepControl& control) {
   control.grad_multiplier = 1;
 }
 
-LEARN_HD constexpr void end(StepControl& control) {
-  ++(control.found_inf != 0 ? control.skipped : control.step);
-  control.grad_multiplier = 1;
-}
-
 /// 1e-6 keeps a norm of zero from dividing, as in PyTorch's clip_grad_norm_.
 LEARN_HD constexpr void clip_by_norm(StepControl& control, float norm, float max_norm) {
   const float coefficient = max_norm / (norm * control.grad_multiplier + 1e-6F);
@@ -39,6 +34,12 @@ LEARN_HD constexpr void update_scale(StepControl& control, const LossScaleOption
     const float higher = scale * options.factor;
     set_scale(control, higher > options.ceiling ? options.ceiling : higher);
   }
+}
+
+LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scaling) {
+  ++(control.found_inf != 0 ? control.skipped : control.step);
+  control.grad_multiplier = 1;
+  update_scale(control, scaling);
 }
 
 }  // namespace learn::step_rules

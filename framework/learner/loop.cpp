@@ -76,8 +76,6 @@ void Learner::adopt_step(const Tensor& pred, const Tensor& loss) {
 
 void Learner::train_step() {
   optimizer_->step();
-  backend::commit_or_restore(
-      ctx_, params().flat_buffers(), params().flat_committed_buffers(), optimizer_->control());
   stepped_ = true;
   if (!ctx_.device().is_cuda()) sync_step_clock();
 }

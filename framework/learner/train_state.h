@@ -47,9 +47,9 @@ struct TrainState {
 
   Batch batch;
   Var pred;
-  Var loss;  ///< the recorded loss, never scaled
-  Tensor
-      seed;  ///< gradient of the loss for the backward pass: one device element; undefined means 1
+  Var loss;     ///< the recorded loss, never scaled
+  Tensor seed;  ///< gradient of the loss for the backward pass: one device element, to be replaced,
+                ///< not written to; undefined means 1
 
   /// Means over the samples of the last training and validation pass, of the batches that were not
   /// cancelled; NaN if there were none.

@@ -156,7 +156,7 @@ class ParamStore {
   [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
   [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
   /// Makes the present buffers the ones a skipped step goes back to. The step itself uses
-  /// `backend::commit_or_restore`, which obeys the step's found_inf.
+  /// `backend::end_step`, which obeys the step's found_inf.
   void commit_buffers();
   [[nodiscard]] std::int64_t buffer_count() const noexcept {
     return static_cast<std::int64_t>(buffer_slots_.size());

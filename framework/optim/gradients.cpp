@@ -45,8 +45,11 @@ void gradient_norm(nn::ParamStore& store, Tensor& norm) {
 }
 
 void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Tensor& control) {
-  gradient_norm(store, norm);
-  backend::clip_by_norm(store.context(), norm, max_norm, control);
+  backend::clip_by_norm(store.context(),
+                        views(store, store.flat_grad(), &nn::ParamStore::segments),
+                        max_norm,
+                        norm,
+                        control);
 }
 
 void clip_gradient_value(nn::ParamStore& store, float limit, const Tensor& control) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 
 namespace learn::optim {
@@ -80,7 +81,9 @@ Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, Gro
   const auto params = static_cast<std::size_t>(store.size());
   missed_steps_.assign(params, 0);
   frozen_at_.assign(params, -1);
-  control_ = Tensor(ctx.persistent(), {kControlBytes}, DType::u8);
+  const Storage memory = ctx.persistent().allocate(sizeof(StepControl));
+  control_ = Tensor(memory, 0, {kControlBytes}, DType::u8);
+  loss_scale_ = Tensor(memory, offsetof(StepControl, loss_scale), {1}, DType::f32);
   write_control({});
   groups_changed();
 }
@@ -154,7 +157,8 @@ void Optimizer::step() {
                 .missed_steps = run.missed_steps,
                 .decoupled_decay = options_.decay == WeightDecay::decoupled});
       }
-  backend::end_step(store_.context(), control_);
+  backend::end_step(
+      store_.context(), store_.flat_buffers(), store_.flat_committed_buffers(), scaling_, control_);
 }
 
 const GroupHypers& Optimizer::hypers(int group) const {

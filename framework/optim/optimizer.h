@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/backend/loss_scale_options.h"
 #include "framework/backend/optim.h"
 #include "framework/backend/step_control.h"
 #include "framework/nn/param_store.h"
@@ -49,8 +50,9 @@ class Optimizer {
 
   /// Enqueues one update: nothing at all is changed if `control.found_inf`, else gradients times
   /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
-  /// rounded copy in the model. Then `control.step` or `control.skipped` counts up. Frozen
-  /// parameters and their state are left alone.
+  /// rounded copy in the model. Frozen parameters and their state are left alone. Then the step
+  /// ends as `backend::end_step` says: it is counted, the store's running statistics are committed
+  /// or restored, the loss scale moves as `set_loss_scaling` said.
   void step();
   /// What the host does for a step: sends hyper-parameters that changed, and takes note of what was
   /// frozen. `step` begins with it; a captured step that is replayed needs it before each replay.
@@ -70,6 +72,8 @@ class Optimizer {
   /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
   void set_momentum(float momentum);
   void set_weight_decay(float weight_decay);
+  /// How the loss scale moves at the end of each step. At first it is static.
+  void set_loss_scaling(const LossScaleOptions& scaling) noexcept { scaling_ = scaling; }
   /// To be called after the store's layer groups changed: each new group takes the last one's
   /// values.
   void groups_changed();
@@ -80,6 +84,8 @@ class Optimizer {
   void set_flat(bool flat) noexcept { options_.flat = flat; }
   /// The device-resident control block of the step: one u8 tensor holding a StepControl.
   [[nodiscard]] Tensor& control() noexcept { return control_; }
+  /// The loss scale in it as one f32 element, the seed of a backward pass; not to be written to.
+  [[nodiscard]] const Tensor& loss_scale() const noexcept { return loss_scale_; }
   /// Reads the control block on the host; waits for the device.
   [[nodiscard]] StepControl read_control() const;
   void write_control(const StepControl& control);
@@ -108,7 +114,8 @@ class Optimizer {
   // trained).
   std::vector<std::int64_t> missed_steps_, frozen_at_;
   Tensor device_hypers_;
-  Tensor control_;
+  LossScaleOptions scaling_{.dynamic = false};
+  Tensor control_, loss_scale_;  // the second is a view into the first
 };
 
 /// Makes an optimizer for a store; what a Learner is given.

@@ -130,7 +130,10 @@ TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infin
   Context ctx(test::fast_twin(1));
   const auto multiplier = [&](double norm, float limit, float before) {
     Control control(ctx, {.grad_multiplier = before});
-    backend::clip_by_norm(ctx, test::put_full(ctx, {1}, DType::f32, norm), limit, control.block);
+    Tensor joined(ctx.step(), {1}, DType::f32);
+    backend::clip_by_norm(
+        ctx, {test::put_full(ctx, {1}, DType::f32, norm)}, limit, joined, control.block);
+    CHECK((std::isnan(norm) || test::fetch(ctx, joined, 0) == norm));
     return control.read().grad_multiplier;
   };
   CHECK(multiplier(0.5, 1, 1) == 1);
@@ -141,9 +144,8 @@ TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infin
   CHECK(multiplier(kInf, 1, 1) == 1);
   CHECK(multiplier(kNan, 1, 1) == 1);
   Control control(ctx);
-  CHECK_THROWS_AS(
-      backend::clip_by_norm(ctx, test::put_full(ctx, {1}, DType::f32, 1), 0, control.block),
-      UsageError);
+  Tensor norm(ctx.step(), {1}, DType::f32);
+  CHECK_THROWS_AS(backend::clip_by_norm(ctx, {norm}, 0, norm, control.block), UsageError);
 }
 
 TEST_CASE("clamping keeps signs and NaN") {
@@ -159,6 +161,16 @@ TEST_CASE("clamping keeps signs and NaN") {
   }
 }
 
+namespace {
+
+/// A step's end without running statistics.
+void end_step(Context& ctx, const LossScaleOptions& scaling, Tensor& control) {
+  Tensor none = ctx.empty({0}, DType::f32);
+  backend::end_step(ctx, none, none, scaling, control);
+}
+
+}  // namespace
+
 TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean steps") {
   Context ctx(test::fast_twin(1));
   Control control(ctx);
@@ -168,7 +180,7 @@ TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean ste
     StepControl value = control.read();
     value.found_inf = overflow ? 1 : 0;
     backend::write_control(ctx, value, control.block);
-    backend::update_loss_scale(ctx, options, control.block);
+    end_step(ctx, options, control.block);
     const StepControl after = control.read();
     CHECK(after.inverse_scale == 1 / after.loss_scale);
     return after.loss_scale;
@@ -193,11 +205,11 @@ TEST_CASE("a static loss scale does not move") {
   Context ctx(test::fast_twin(1));
   for (const std::int32_t overflow : {0, 1}) {
     Control control(ctx, {.loss_scale = 512, .inverse_scale = 1.0F / 512, .found_inf = overflow});
-    backend::update_loss_scale(ctx, {.dynamic = false, .growth_interval = 1}, control.block);
+    end_step(ctx, {.dynamic = false, .growth_interval = 1}, control.block);
     CHECK(control.read().loss_scale == 512);
   }
   Control control(ctx);
-  CHECK_THROWS_AS(backend::update_loss_scale(ctx, {.factor = 1}, control.block), UsageError);
+  CHECK_THROWS_AS(end_step(ctx, {.factor = 1}, control.block), UsageError);
   CHECK_THROWS_AS(backend::set_loss_scale(ctx, 0, control.block), UsageError);
   CHECK_THROWS_AS(backend::set_loss_scale(ctx, static_cast<float>(kInf), control.block),
                   UsageError);
@@ -206,11 +218,19 @@ TEST_CASE("a static loss scale does not move") {
 TEST_CASE("running statistics are committed or restored by the same flag") {
   Context ctx(test::fast_twin(2));
   for (const std::int32_t overflow : {0, 1}) {
-    Control control(ctx, {.found_inf = overflow});
-    Tensor live = test::put_full(ctx, {100}, DType::f32, 2);
-    Tensor committed = test::put_full(ctx, {100}, DType::f32, 1);
-    backend::commit_or_restore(ctx, live, committed, control.block);
-    CHECK(same_bits(backend::to_host(ctx, live), backend::to_host(ctx, committed)));
-    CHECK(test::fetch(ctx, live, 99) == (overflow != 0 ? 1 : 2));
+    for (const std::int64_t n : {std::int64_t{0}, std::int64_t{100}, std::int64_t{1000}}) {
+      CAPTURE(n);
+      Control control(ctx, {.grad_multiplier = 0.5F, .found_inf = overflow});
+      Tensor live = test::put_full(ctx, {n}, DType::f32, 2);
+      Tensor committed = test::put_full(ctx, {n}, DType::f32, 1);
+      backend::end_step(ctx, live, committed, {.dynamic = false}, control.block);
+      CHECK(same_bits(backend::to_host(ctx, live), backend::to_host(ctx, committed)));
+      if (n > 0) CHECK(test::fetch(ctx, live, n - 1) == (overflow != 0 ? 1 : 2));
+      const StepControl after = control.read();
+      CHECK(after.skipped == overflow);
+      CHECK(after.step == 1 - overflow);
+      CHECK(after.grad_multiplier == 1);
+      CHECK(after.found_inf == overflow);
+    }
   }
 }

@@ -48,9 +48,8 @@ struct Step {
     }
     optim::gather_half_gradients(store, control, GradMode::overwrite);
     optim::unscale_full_gradients(store, control);
+    optimizer->set_loss_scaling(options);
     optimizer->step();
-    backend::commit_or_restore(ctx, store.flat_buffers(), store.flat_committed_buffers(), control);
-    backend::update_loss_scale(ctx, options, control);
   }
 
   [[nodiscard]] std::map<std::string, Tensor> everything() {

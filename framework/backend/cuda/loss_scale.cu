@@ -4,6 +4,8 @@
 #include "framework/backend/step_rules.h"
 #include "framework/core/dtype.h"
 
+#include <algorithm>
+
 namespace learn::backend::cuda {
 namespace {
 
@@ -28,22 +30,6 @@ struct SetScale {
 };
 struct Begin {
   __device__ void operator()(StepControl& control) const { step_rules::begin(control); }
-};
-struct End {
-  __device__ void operator()(StepControl& control) const { step_rules::end(control); }
-};
-struct ClipByNorm {
-  const float* norm;
-  float max_norm;
-  __device__ void operator()(StepControl& control) const {
-    step_rules::clip_by_norm(control, *norm, max_norm);
-  }
-};
-struct UpdateScale {
-  LossScaleOptions options;
-  __device__ void operator()(StepControl& control) const {
-    step_rules::update_scale(control, options);
-  }
 };
 
 /// Every thread that meets such a value says the same, so the order does not matter.
@@ -126,7 +112,9 @@ __global__ void squares_kernel(std::int64_t n,
   workspace[2 * blockIdx.x + 1] = large;
 }
 
-__global__ void join_norm_kernel(std::int64_t pairs, const float* workspace, float* norm) {
+/// With a control block, its gradient multiplier is lowered to suit the norm.
+__global__ void join_norm_kernel(
+    std::int64_t pairs, const float* workspace, float* norm, float max_norm, StepControl* control) {
   float ordinary = 0;
   float large = 0;
   for (std::int64_t i = threadIdx.x; i < pairs; i += kSumThreads) {
@@ -136,19 +124,23 @@ __global__ void join_norm_kernel(std::int64_t pairs, const float* workspace, flo
   ordinary = device::block_sum<kSumThreads>(ordinary);
   large = device::block_sum<kSumThreads>(large);
   if (threadIdx.x != 0) return;
-  *norm = large > 0 ? sqrtf(large + ordinary * kDown * kDown) / kDown : sqrtf(ordinary + large);
+  const float joined =
+      large > 0 ? sqrtf(large + ordinary * kDown * kDown) / kDown : sqrtf(ordinary + large);
+  *norm = joined;
+  if (control != nullptr) step_rules::clip_by_norm(*control, joined, max_norm);
 }
 
-__global__ void commit_kernel(float* live,
-                              float* committed,
-                              const StepControl* control,
-                              std::int64_t n) {
+/// All threads read `found_inf`, which nobody writes here; the first one changes the rest.
+__global__ void end_step_kernel(
+    float* live, float* committed, std::int64_t n, LossScaleOptions scaling, StepControl* control) {
   const std::int64_t i = device::thread_index();
-  if (i >= n) return;
-  if (control->found_inf != 0)
-    live[i] = committed[i];
-  else
-    committed[i] = live[i];
+  if (i < n) {
+    if (control->found_inf != 0)
+      live[i] = committed[i];
+    else
+      committed[i] = live[i];
+  }
+  if (i == 0) step_rules::end(*control, scaling);
 }
 
 }  // namespace
@@ -162,12 +154,22 @@ void set_loss_scale(Stream stream, float scale, StepControl* control) {
 void begin_step(Stream stream, StepControl* control) {
   change("begin_step", stream, Begin{}, control);
 }
-void end_step(Stream stream, StepControl* control) { change("end_step", stream, End{}, control); }
-void clip_by_norm(Stream stream, const float* norm, float max_norm, StepControl* control) {
-  change("clip_by_norm", stream, ClipByNorm{norm, max_norm}, control);
-}
-void update_loss_scale(Stream stream, const LossScaleOptions& options, StepControl* control) {
-  change("update_loss_scale", stream, UpdateScale{options}, control);
+void end_step(Stream stream,
+              float* live,
+              float* committed,
+              std::int64_t n,
+              const LossScaleOptions& scaling,
+              StepControl* control) {
+  launch("end_step",
+         end_step_kernel,
+         ceil_div(std::max<std::int64_t>(n, 1), device::kElementwiseThreads),
+         device::kElementwiseThreads,
+         stream,
+         live,
+         committed,
+         n,
+         scaling,
+         control);
 }
 
 template <class From>
@@ -221,21 +223,22 @@ void add_squares(Stream stream, const float* x, std::int64_t n, float* workspace
          workspace);
 }
 
-void join_norm(Stream stream, std::int64_t floats, const float* workspace, float* norm) {
-  launch("join_norm", join_norm_kernel, 1, kSumThreads, stream, floats / 2, workspace, norm);
-}
-
-void commit_or_restore(
-    Stream stream, float* live, float* committed, const StepControl* control, std::int64_t n) {
-  launch("commit_or_restore",
-         commit_kernel,
-         ceil_div(n, device::kElementwiseThreads),
-         device::kElementwiseThreads,
+void join_norm(Stream stream,
+               std::int64_t floats,
+               const float* workspace,
+               float* norm,
+               float max_norm,
+               StepControl* control) {
+  launch("join_norm",
+         join_norm_kernel,
+         1,
+         kSumThreads,
          stream,
-         live,
-         committed,
-         control,
-         n);
+         floats / 2,
+         workspace,
+         norm,
+         max_norm,
+         control);
 }
 
 template void unscale(Stream, const Half*, float*, StepControl*, GradMode, std::int64_t);

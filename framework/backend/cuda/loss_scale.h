@@ -13,9 +13,14 @@ namespace learn::backend::cuda {
 void write_control(Stream stream, const StepControl& value, StepControl* control);
 void set_loss_scale(Stream stream, float scale, StepControl* control);
 void begin_step(Stream stream, StepControl* control);
-void end_step(Stream stream, StepControl* control);
-void clip_by_norm(Stream stream, const float* norm, float max_norm, StepControl* control);
-void update_loss_scale(Stream stream, const LossScaleOptions& options, StepControl* control);
+/// `live` and `committed` have n elements: with `found_inf` committed becomes live, else live
+/// becomes committed.
+void end_step(Stream stream,
+              float* live,
+              float* committed,
+              std::int64_t n,
+              const LossScaleOptions& scaling,
+              StepControl* control);
 
 /// y (+)= x * control.inverse_scale, x f16 or bf16; sets `found_inf` if a result is not finite.
 template <class From>
@@ -31,11 +36,13 @@ void clip_by_value(
 /// Floats of scratch memory that `add_squares` fills for n elements.
 [[nodiscard]] std::int64_t squares_workspace(std::int64_t n);
 void add_squares(Stream stream, const float* x, std::int64_t n, float* workspace);
-/// *norm = the square root of all squares in a workspace of `floats` floats.
-void join_norm(Stream stream, std::int64_t floats, const float* workspace, float* norm);
-
-/// With `found_inf` committed becomes live, else live becomes committed.
-void commit_or_restore(
-    Stream stream, float* live, float* committed, const StepControl* control, std::int64_t n);
+/// *norm = the square root of all squares in a workspace of `floats` floats. Unless `control` is
+/// null, its gradient multiplier is lowered so that the gradients have at most `max_norm`.
+void join_norm(Stream stream,
+               std::int64_t floats,
+               const float* workspace,
+               float* norm,
+               float max_norm,
+               StepControl* control);
 
 }  // namespace learn::backend::cuda
