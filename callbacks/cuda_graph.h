@@ -16,7 +16,8 @@ namespace learn::callbacks {
 /// (`capturable()` is false) keep the step eager: one warning names them. So does a context on the
 /// CPU. Whatever reads values of a batch on the host inside the body, in a loss function for
 /// instance, has the same effect. Batches that differ in shape, as a short last one does, get a
-/// graph of their own.
+/// graph of their own. Options that change during a fit make new graphs: `captured_options` of a
+/// callback and `Learner::step_changed` say so.
 class CudaGraph final : public Callback {
  public:
   /// Batches of a kind that run eagerly before one is captured. Throws UsageError below 1.

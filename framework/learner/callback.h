@@ -42,6 +42,11 @@ class Callback {
   /// True if its handlers inside a batch only enqueue work on the device, so that one run of them
   /// can be captured in a graph and replayed; false if the host must run them at each step.
   [[nodiscard]] virtual bool capturable() const { return false; }
+  /// The options that those handlers hand to the device by value, if they may change during a fit.
+  /// A captured step goes on with the values of its capture, so it is dropped when these differ.
+  /// Nothing needs to be said of what lies in device memory, where a number belongs that changes
+  /// often.
+  [[nodiscard]] virtual std::vector<double> captured_options() const { return {}; }
   /// What only one callback of a learner may do, in words: "set the loss scale". Two callbacks with
   /// a claim in common are refused when the second one is added.
   [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }

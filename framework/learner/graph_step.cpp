@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace learn {
 
 GraphStep::GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up)
@@ -15,7 +17,7 @@ GraphStep::GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up
 }
 
 void GraphStep::run(Learner& learn, FunctionRef<void()> body) {
-  forget_if_training_changed(learn.params());
+  forget_if_changed(learn);
   // Gradients that are held, and observers of the forward pass, need the host in each batch.
   const bool plain = !learn.state().gradients_held && learn.tape().observer() == nullptr;
   Kind* const kind = plain && !given_up_ ? kind_of(learn.state().batch) : nullptr;
@@ -52,16 +54,11 @@ GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   return &kinds_.back();
 }
 
-void GraphStep::forget_if_training_changed(const nn::ParamStore& params) {
-  const auto count = static_cast<std::size_t>(params.size());
-  bool changed = trained_.size() != count;
-  trained_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool trained = params.slot(static_cast<std::int64_t>(i)).trainable;
-    changed = changed || trained_[i] != trained;
-    trained_[i] = trained;
-  }
-  if (changed) kinds_.clear();
+void GraphStep::forget_if_changed(const Learner& learn) {
+  std::vector<double> options = learn.captured_options();
+  if (options == options_) return;
+  options_ = std::move(options);
+  kinds_.clear();
 }
 
 void GraphStep::run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body) {

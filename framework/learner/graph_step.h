@@ -1,7 +1,6 @@
 #pragma once
 #include "framework/backend/captured_work.h"
 #include "framework/learner/step_runner.h"
-#include "framework/nn/param_store.h"
 #include "framework/tensor/batch.h"
 
 #include <cstddef>
@@ -32,8 +31,9 @@ struct GraphStepCounts {
 /// What changes from step to step lies in device memory: hyper-parameters, the control block and
 /// the batch's number, which are sent before each replay. Handlers of the events inside the body
 /// are not called in a replay. What the batch hands out (prediction, loss) is copied out of the
-/// graphs' memory, so that a callback may keep it. A change in what is trained drops all graphs. A
-/// capture that fails is logged once, and the rest runs eagerly.
+/// graphs' memory, so that a callback may keep it. A change in what is trained, or in an option
+/// that is passed by value (`Learner::captured_options`), drops all graphs. A capture that fails is
+/// logged once, and the rest runs eagerly.
 class GraphStep final : public StepRunner {
  public:
   static constexpr std::int64_t kWarmUp = 2;
@@ -62,7 +62,7 @@ class GraphStep final : public StepRunner {
 
   [[nodiscard]] static Place place_of(const Tensor& operand);
   [[nodiscard]] Kind* kind_of(const Batch& batch);
-  void forget_if_training_changed(const nn::ParamStore& params);
+  void forget_if_changed(const Learner& learn);
   void run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body);
   void capture(Kind& kind, Learner& learn, FunctionRef<void()> body);
   void replay(const Kind& kind, Learner& learn);
@@ -75,7 +75,7 @@ class GraphStep final : public StepRunner {
   std::int64_t warm_up_;
   std::unique_ptr<Arena> arena_;
   std::vector<Kind> kinds_;
-  std::vector<bool> trained_;  // parameter by parameter
+  std::vector<double> options_;  // what the graphs have in them
   bool given_up_ = false;
 };
 

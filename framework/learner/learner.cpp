@@ -72,6 +72,19 @@ void Learner::freeze_to(int layer_group) {
 
 void Learner::sync_step_clock() { state_.step_clock = optimizer_->read_control().step; }
 
+std::vector<double> Learner::captured_options() const {
+  std::vector<double> options{static_cast<double>(step_changes_)};
+  for (std::int64_t i = 0; i < params().size(); ++i)
+    options.push_back(params().slot(i).trainable ? 1 : 0);
+  const auto append = [&](const std::vector<double>& own) {
+    options.push_back(static_cast<double>(own.size()));
+    options.insert(options.end(), own.begin(), own.end());
+  };
+  append(optimizer().captured_options());
+  for (const Slot& slot : slots_) append(slot.callback->captured_options());
+  return options;
+}
+
 void Learner::set_step_runner(std::unique_ptr<StepRunner> runner) {
   check<UsageError>(runner != nullptr, "set_step_runner: null");
   runner_ = std::move(runner);

@@ -155,6 +155,13 @@ class Learner {
   void set_step_runner(std::unique_ptr<StepRunner> runner);
   /// For a StepRunner: the body of the running batch has come to its end, optimizer step included.
   [[nodiscard]] bool stepped() const noexcept { return stepped_ && !cancelled_; }
+  /// Says that an option of a module or of the loss was changed: a dropout probability, a margin.
+  /// Captured steps, which have the old value in them, are dropped. Callbacks have
+  /// `captured_options` for theirs.
+  void step_changed() noexcept { ++step_changes_; }
+  /// For a StepRunner: what is passed to a step's work by value. A captured step is that of another
+  /// one only while these are equal.
+  [[nodiscard]] std::vector<double> captured_options() const;
   /// For a StepRunner that did the body's work without running it: what that left.
   void adopt_step(const Tensor& pred, const Tensor& loss);
 
@@ -242,6 +249,7 @@ class Learner {
   Running running_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
+  std::int64_t step_changes_ = 0;            // of options that only their owners know
   const Callback* seeder_ = nullptr;         // who set the seed of this backward pass
   const Callback* unscaler_ = nullptr;       // who took it out again
   bool forward_ran_ = false;                 // of this batch; the same for the two below

@@ -136,6 +136,15 @@ std::vector<Optimizer::Run> Optimizer::runs(int group, bool half) const {
   return found;
 }
 
+std::vector<double> Optimizer::captured_options() const {
+  return {scaling_.dynamic ? 1.0 : 0.0,
+          static_cast<double>(scaling_.factor),
+          static_cast<double>(scaling_.growth_interval),
+          static_cast<double>(scaling_.floor),
+          static_cast<double>(scaling_.ceiling),
+          options_.flat ? 1.0 : 0.0};
+}
+
 void Optimizer::prepare() {
   note_freezing();
   upload_hypers();

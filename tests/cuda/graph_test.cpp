@@ -8,9 +8,11 @@
 #include "callbacks/terminate_on_nan.h"
 #include "data/loader.h"
 #include "data/registry.h"
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/backend/cast.h"
 #include "framework/backend/fill.h"
 #include "framework/learner/learner.h"
+#include "framework/nn/loss.h"
 #include "framework/optim/adam.h"
 #include "models/registry.h"
 #include "tests/cuda/short_training.h"
@@ -43,6 +45,7 @@ struct Recipe {
   double dropout = 0;
   std::int64_t epochs = 4;
   bool resident = true;  ///< pictures on the device, or uploaded batch by batch
+  nn::Loss loss = nn::cross_entropy();
   Prepare prepare = [](Learner&) {};
 };
 
@@ -73,7 +76,7 @@ class Training {
                models::make_model(recipe.model, {.width = recipe.width, .dropout = recipe.dropout}),
                batches_,
                &valid_,
-               {.optimizer = optim::adamw({.weight_decay = 0.01F})}),
+               {.loss = recipe.loss, .optimizer = optim::adamw({.weight_decay = 0.01F})}),
         recorder_(learn_.add<callbacks::Recorder>()) {
     recipe.prepare(learn_);
   }
@@ -153,6 +156,25 @@ void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.replayed == kBatches * epochs - counts.captured - counts.eager);
   CHECK(counts.operations > 10);
 }
+
+/// Scales the loss's gradient by an option of its own, which changes within an epoch.
+class Fading final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "fading"; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  [[nodiscard]] std::vector<double> captured_options() const override { return {strength_}; }
+  void batch_begin(Learner& learn) override {
+    strength_ = learn.state().batch_clock < 2 * kBatches + 1 ? 1 : 0.5;
+  }
+  void backward_begin(Learner& learn) override {
+    learn.state().seed = learn.context().empty({1}, DType::f32);
+    backend::fill(learn.context(), learn.state().seed, strength_);
+  }
+  void backward_end(Learner& learn) override { learn.grads_unscaled(); }
+
+ private:
+  double strength_ = 1;
+};
 
 /// Says that it only enqueues work, and does something else at one event.
 class Pretender final : public Callback {
@@ -264,6 +286,43 @@ TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
                       }};
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.captured == 2);  // of the three full batches of two epochs, twice
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("an option of a callback that changes in the middle of a fit drops the graphs") {
+  const Recipe recipe{.prepare = [](Learner& learn) { learn.add<Fading>(); }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);  // of the full batches, before and after
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("an optimizer that is told to scale otherwise drops the graphs") {
+  const Recipe recipe{.prepare = [](Learner& learn) {
+    callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
+      // A clean step doubles it from the third epoch on.
+      if (l.state().epoch == 2) l.optimizer().set_loss_scaling({.growth_interval = 1});
+    });
+  }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.control.loss_scale == 256);  // eight steps
+  CHECK(graph.counts.captured == 2);
+}
+
+TEST_CASE("a loss that says that it changed is captured anew") {
+  double less = 0;
+  const auto loss = [&](const Var& pred, const Tensor& y) {
+    return ops::scale(nn::cross_entropy().fn(pred, y), 1 - less);
+  };
+  const Recipe recipe{.loss = nn::Loss{"fading", loss}, .prepare = [&](Learner& learn) {
+                        less = 0;
+                        callbacks::on(learn, Event::epoch_begin, [&](Learner& l) {
+                          if (l.state().epoch != 2) return;
+                          less = 0.5;
+                          l.step_changed();
+                        });
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);
   CHECK(graph.counts.replayed > 0);
 }
 
