@@ -1,7 +1,7 @@
 #include "data/loader.h"
 
 #include "data/device_batches.h"
-#include "framework/backend/cast.h"
+#include "framework/backend/uploads.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 
@@ -43,7 +43,6 @@ struct Loader::Impl {
         dataset(data),
         options(std::move(opts)),
         pipeline(options.transforms, options.normalization, data.height, data.width),
-        host("loader", cpu_pages()),
         order(static_cast<std::size_t>(data.size())) {
     const std::int64_t full = data.size() / options.batch_size;
     const bool rest = data.size() % options.batch_size != 0 && !options.drop_last;
@@ -56,14 +55,17 @@ struct Loader::Impl {
                       options.batch_size);
     device = DeviceBatches::make(ctx, dataset, options);
     if (device != nullptr) return;
+    host = backend::make_upload_arena(ctx, "loader");
     // One more than are prefetched: the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
     const std::int64_t size = std::min(options.batch_size, data.size());
     for (Slot& slot : slots) {
-      slot.x = Tensor(host, {size, pipeline.out_height(), pipeline.out_width(), 3}, options.dtype);
-      slot.y = Tensor(host, {size}, DType::i64);
+      slot.x = Tensor(*host, {size, pipeline.out_height(), pipeline.out_width(), 3}, options.dtype);
+      slot.y = Tensor(*host, {size}, DType::i64);
       slot.index.reserve(static_cast<std::size_t>(size));
     }
+    if (ctx.device().is_cuda())
+      uploads = std::make_unique<backend::Uploads>(ctx, slots.front().x, slots.front().y);
     for (int w = 0; w < options.workers; ++w)
       workers.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
@@ -133,6 +135,7 @@ struct Loader::Impl {
   }
 
   void start(std::int64_t new_epoch, std::int64_t position) {
+    if (uploads != nullptr) uploads->wait();
     std::unique_lock lock(mutex);
     end = 0;  // nothing new is begun; wait for what is under way
     wake_caller.wait(lock, [&] { return busy == 0; });
@@ -162,8 +165,9 @@ struct Loader::Impl {
   }
 
   Slot* take() {
-    std::unique_lock lock(mutex);
     if (taken >= end) return nullptr;
+    if (uploads != nullptr) uploads->wait();  // the last batch's slot becomes free
+    std::unique_lock lock(mutex);
     Slot& slot = slot_of(taken);
     if (taken > first) slot_of(taken - 1).ready = false;
     ++taken;
@@ -192,8 +196,9 @@ struct Loader::Impl {
   const Dataset& dataset;
   LoaderOptions options;
   Pipeline pipeline;
-  Arena host;
+  std::unique_ptr<Arena> host;  // memory of the slots
   std::vector<Slot> slots;
+  std::unique_ptr<backend::Uploads> uploads;  // from the slots, if batches travel to a device
   std::int64_t batches = 0;
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
   Pipeline::Scratch inline_scratch;
@@ -250,9 +255,10 @@ bool Loader::next(Batch& batch) {
   batch.x = slot->x.rows(0, size);
   batch.y = slot->y.rows(0, size);
   batch.index = slot->index;
-  if (!impl_->ctx.device().is_cpu()) {
-    batch.x = backend::to_device(impl_->ctx, impl_->ctx.step(), batch.x);
-    batch.y = backend::to_device(impl_->ctx, impl_->ctx.step(), batch.y);
+  if (impl_->uploads != nullptr) {
+    const auto there = impl_->uploads->bring(batch.x, batch.y, impl_->taken - 1);
+    batch.x = there.x;
+    batch.y = there.y;
   }
   return true;
 }

@@ -22,7 +22,8 @@ struct LoaderOptions {
   Normalization normalization;
   std::vector<Transform> transforms;
   /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
-  /// the same bits and without workers, unless a transform is a function of one's own.
+  /// the same bits and without workers, unless a transform is a function of one's own. Batches of
+  /// other sets are uploaded while the device works on the one before.
   bool resident = true;
 };
 

@@ -1,13 +1,20 @@
 #include "data/loader.h"
 
 #include "framework/backend/cast.h"
+#include "framework/backend/cuda/runtime.h"
 #include "framework/core/random.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/memory_state.h"
 
+#include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 using namespace learn;
@@ -96,4 +103,80 @@ TEST_CASE("a resident pass that was saved in the middle goes on where it was") {
     check_same(cuda, got, expected);
   }
   CHECK(!resumed.next(batch));
+}
+
+TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
+  const Dataset data = pictures();
+  for (const int workers : {0, 2}) {
+    CAPTURE(workers);
+    Context cuda(test::on_cuda());
+    Context cpu({.threads = 1});
+    LoaderOptions options = options_for(DType::f16);
+    options.workers = workers;
+    Loader host(cpu, data, options);
+    options.resident = false;
+    Loader device(cuda, data, options);
+    std::vector<Batch> expected, seen;
+    const auto copy_of = [](Context& ctx, const Tensor& x) {
+      Tensor copied(ctx.persistent(), x.shape(), x.dtype());
+      backend::copy(ctx, x, copied);
+      return copied;
+    };
+    for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+      host.begin(epoch);
+      device.begin(epoch);
+      Batch batch;
+      // The second pass is left in the middle.
+      for (int i = 0; i < (epoch == 1 ? 2 : 3); ++i) {
+        REQUIRE(host.next(batch));
+        expected.push_back({copy_of(cpu, batch.x), copy_of(cpu, batch.y), batch.index});
+        REQUIRE(device.next(batch));
+        seen.push_back({copy_of(cuda, batch.x), copy_of(cuda, batch.y), batch.index});
+      }
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      CAPTURE(i);
+      check_same(cuda, seen[i], expected[i]);
+    }
+  }
+}
+
+namespace {
+
+/// Work that keeps a stream busy until it is let go; ten seconds at most.
+struct Busy {
+  std::atomic<bool> let_go = false;
+  std::atomic<bool> ran_early = false;
+  static void run(void* busy) {
+    auto& self = *static_cast<Busy*>(busy);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    // The fake runs it in the thread that waits for it, where nobody could let it go.
+    while (!self.let_go && !test::interpreted() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    self.ran_early = !self.let_go;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a batch is uploaded while the device is busy with the one before") {
+  // Other fakes run what is queued when they like.
+  const char* const streams = std::getenv("FAKE_CUDA_STREAMS");
+  if (test::interpreted() && (streams == nullptr || std::string_view(streams) != "late")) return;
+  const Dataset data = pictures();
+  Context ctx(test::on_cuda());
+  LoaderOptions options = options_for(DType::f32);
+  options.resident = false;
+  Loader loader(ctx, data, options);
+  Busy busy;
+  loader.begin(0);
+  Batch batch;
+  REQUIRE(loader.next(batch));
+  REQUIRE(cudaLaunchHostFunc(ctx.cuda().compute(), &Busy::run, &busy) == cudaSuccess);
+  REQUIRE(loader.next(batch));
+  REQUIRE(loader.next(batch));
+  CHECK(!loader.next(batch));
+  busy.let_go = true;
+  ctx.cuda().synchronize();
+  CHECK(!busy.ran_early);
 }

@@ -1,6 +1,7 @@
 #include "framework/backend/cuda/race.h"
 
 #include "framework/backend/cuda/api_error.h"
+#include "framework/backend/cuda/event.h"
 
 #include <cuda_runtime_api.h>
 
@@ -12,24 +13,6 @@
 
 namespace learn::backend::cuda {
 namespace {
-
-class Event {
- public:
-  Event() { check_api(cudaEventCreate(&raw_)); }
-  ~Event() { (void)cudaEventDestroy(raw_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(Stream stream) { check_api(cudaEventRecord(raw_, stream)); }
-  [[nodiscard]] double milliseconds_since(const Event& start) const {
-    check_api(cudaEventSynchronize(raw_));
-    float took = 0;
-    check_api(cudaEventElapsedTime(&took, start.raw_, raw_));
-    return static_cast<double>(took);
-  }
-
- private:
-  cudaEvent_t raw_ = nullptr;
-};
 
 constexpr int kRounds = 4;
 constexpr int kPerRound = 4;  // several, so that launching is not what is measured
@@ -50,8 +33,8 @@ std::vector<Runner>::const_iterator leader(const std::vector<Runner>& runners) {
 
 /// Milliseconds of one run.
 double time_on_stream(Stream stream, FunctionRef<void()> enqueue) {
-  Event start;
-  Event stop;
+  Event start(true);
+  Event stop(true);
   start.record(stream);
   for (int i = 0; i < kPerRound; ++i) enqueue();
   stop.record(stream);

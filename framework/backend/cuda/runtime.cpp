@@ -75,6 +75,33 @@ class CudaPages final : public PageSource {
   int device_;
 };
 
+class PinnedPages final : public PageSource {
+ public:
+  explicit PinnedPages(int device) : device_(device) {}
+
+  void* allocate(std::size_t bytes) override {
+    check_api(cudaSetDevice(device_));
+    void* slab = nullptr;
+    const cudaError_t code = cudaMallocHost(&slab, bytes);
+    if (code == cudaErrorMemoryAllocation) {
+      forget_last_error();
+      fail<OutOfMemoryError>(
+          "cannot reserve {} MiB of pinned host memory for cuda:{}", bytes >> 20U, device_);
+    }
+    check_api(code);
+    return slab;
+  }
+  void release(void* slab, std::size_t) noexcept override {
+    const cudaError_t code = cudaFreeHost(slab);
+    if (code != cudaSuccess && code != cudaErrorCudartUnloading)
+      log::error("[cuda] cudaFreeHost: {}", cudaGetErrorString(code));
+  }
+  Device device() const noexcept override { return Device::cpu(); }
+
+ private:
+  int device_;
+};
+
 Stream make_stream() {
   cudaStream_t stream = nullptr;
   check_api(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -84,6 +111,10 @@ Stream make_stream() {
 }  // namespace
 
 std::unique_ptr<PageSource> cuda_pages(int device) { return std::make_unique<CudaPages>(device); }
+
+std::unique_ptr<PageSource> pinned_pages(int device) {
+  return std::make_unique<PinnedPages>(device);
+}
 
 Runtime::Runtime(int device) : device_(device) {
   check_api(cudaSetDevice(device));
