@@ -30,6 +30,7 @@ import time
 import device
 import jobs
 import libraries
+import step_costs
 import summary
 from jobs import Job, Outcome
 
@@ -170,6 +171,14 @@ class Run:
     def memory(self):
         return self.all_of("memory", [self.test("tests_cuda_models", "--source-file=*memory_test*", name="memory")], 1)
 
+    def bench(self):
+        """How long steps take, eager and as a graph, for the table beside the predictions."""
+        return self.all_of("bench", [
+            Job(f"bench_step {net.model} {net.batch}{' graph' * graph}",
+                [str(self.place / "bin/bench_step"), "--model", net.model, "--batch", str(net.batch), "--device", "cuda",
+                 "--precision", "fp16", *["--graph"] * graph], 120, self.variables())
+            for net in step_costs.NETS for graph in (False, True)], 1)
+
     def sanitize(self, tool, programs):
         sanitizer = of_toolkit("compute-sanitizer")
         if sanitizer is None:
@@ -224,9 +233,9 @@ class Run:
         return Outcome("ledger", "not run", 0, f"nothing recorded, because of {', '.join(bad)}")
 
 
-STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory",
+STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory", "bench",
           "memcheck", "racecheck", "initcheck", "synccheck", "ledger"]
-NEEDS_GPU = ["build", "memcheck", "racecheck", "initcheck", "synccheck"]
+NEEDS_GPU = ["build", "bench", "memcheck", "racecheck", "initcheck", "synccheck"]
 
 
 def cuda_major(kernels):
@@ -235,6 +244,12 @@ def cuda_major(kernels):
     if not found:
         raise NotReady(f"{kernels} is not linked with the CUDA runtime")
     return found[1].decode()
+
+
+def built_by(about):
+    """"CUDA 13.0, /usr/bin/g++-12, packed on 2030-01-02": as much of it as is known."""
+    packed = f"packed on {about['date']}" if about.get("date") else ""
+    return ", ".join(filter(None, [about["toolkit"], about.get("compiler"), packed]))
 
 
 def today():
@@ -284,7 +299,7 @@ def read_options():
 def conclude(run):
     facts = summary.Facts(run.gpu.name, run.gpu.driver, today(), run.about_build["commit"],
                           "tests/run.sh --gpu " + " ".join(sys.argv[1:]), time.monotonic() - run.began,
-                          run.about_build["toolkit"])
+                          built_by(run.about_build))
     text = summary.markdown(facts, run.stages, run.jobs, run.ledger_line, run.about_machine)
     if run.fake:
         print("On FAKE (no GPU): nothing is recorded.")

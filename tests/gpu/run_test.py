@@ -17,7 +17,9 @@ import device
 import jobs
 import libraries
 import pack
+import roofline
 import run
+import step_costs
 import summary
 from jobs import Job, Outcome
 
@@ -79,6 +81,30 @@ class Jobs(unittest.TestCase):
         self.assertEqual([o.name for o in outcomes], ["slow", "fast"])
 
 
+class StepCosts(unittest.TestCase):
+    now = step_costs.Step(step_costs.Net("net", 8), 10, 100.0, 50.0, 3.0, 0.5)
+
+    def test_the_table_is_read_as_it_is_written(self):
+        text = "\n".join(step_costs.table(step_costs.COLUMNS, [self.now.cells()]))
+        self.assertEqual(step_costs.recorded(text), {self.now.net: self.now})
+
+    def test_more_and_less_are_told(self):
+        self.assertEqual(step_costs.complaints(self.now, self.now), [])
+        self.assertEqual(step_costs.complaints(self.now._replace(nodes=11, read=100.4), self.now),
+                         ["net at batch 8: 11 nodes, steps.md says 10"])
+        self.assertEqual(step_costs.complaints(self.now._replace(written=49.0), self.now),
+                         ["net at batch 8: 49.0 MB written, steps.md says 50.0"])
+        self.assertEqual(step_costs.complaints(self.now, None), ["net at batch 8 is not in steps.md"])
+
+    def test_a_roofline(self):
+        small = roofline.Operation("_Z1kv", 1, 32, 100, 100, 0)
+        self.assertAlmostEqual(roofline.seconds(small), 3e-6)
+        self.assertAlmostEqual(roofline.seconds(small._replace(read=10**9)), 1e-6 + (1e9 + 100) / (4.3e12 * 0.83))
+        conv = small._replace(name="cudnn,forward,n=8,h=32,c=64,k=64,r=3,stride=1,p=32")
+        self.assertAlmostEqual(roofline.seconds(conv), 3e-6 + 9 * 0.13e-6)  # nine slices of 64 terms
+        self.assertAlmostEqual(roofline.seconds(conv._replace(operations=10**12)), 1e-6 + 1e12 / (788e12 * 0.45))
+
+
 class Summary(unittest.TestCase):
     facts = summary.Facts("NVIDIA X9 80GB/s", "1.2.3", "2030-01-02", "abc", "tests/run.sh --gpu", 321.4)
 
@@ -121,7 +147,11 @@ class WholeRun(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.script("build/release/bin/learn", "echo 'cuDNN 9.19.0 of X9'")
-        for name in ("bin/bench_step", "bin/bench_cifar", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
+        self.script("build/release/bin/bench_step",
+                    "[ \"$9\" = --graph ] && mode=graph || mode=eager\n"
+                    "echo '{\"model\": \"'$2'\", \"batch\": '$4', \"mode\": \"'$mode'\", \"step_ms\": 8,"
+                    " \"images_per_s\": 100, \"host_wall_us\": 5, \"operations\": 9}'")
+        for name in ("bin/bench_cifar", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
             self.script(f"build/release/{name}", "exit 1")
         kernels = self.root / "build/release" / run.KERNELS
         kernels.parent.mkdir(parents=True)
@@ -174,6 +204,8 @@ class WholeRun(unittest.TestCase):
         self.assertEqual([line.split(" | ")[0][2:] for line in text.splitlines() if " | passed | " in line], run.STAGES)
         self.assertIn("* net: 5 MiB", text)
         self.assertIn("ledger record", text)
+        self.assertIn("| darknet | 64 | eager | 8.000 |  |  | 100 | 5 | 9 |  |", text)
+        self.assertRegex(text, r"\| resnet9 \| 1024 \| graph \| 8.000 \| \d\.\d{3} \| 1\.\d\d \| 100 \| 5 \| 9 \| \d+ \|")
         sanitized = (self.root / "sanitized").read_text()
         for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
             self.assertIn(f"--tool={tool}", sanitized)
@@ -224,6 +256,7 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(code, 0, out)
         text, = self.summaries()
         self.assertIn("* commit abc\n", text)
+        self.assertRegex(text, r"g\+\+-12, packed on \d{4}-\d\d-\d\d")
         own = self.root / "build/gpu/pack/lib"
         self.assertTrue(self.ran() and all(f" {own}:{self.toolkit} " in line for line in self.ran()))
 

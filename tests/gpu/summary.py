@@ -1,7 +1,10 @@
 """The record of a run on a GPU, in Markdown, to be committed under tests/gpu/results."""
 import dataclasses
+import json
 import math
 import re
+
+import step_costs
 
 
 @dataclasses.dataclass
@@ -56,6 +59,25 @@ def worse(a, b):
     return a if rank(a) >= rank(b) else b
 
 
+def bench_table(outcomes):
+    """Steps as bench_step measured them, beside what tests/gpu/steps.md predicts of their graphs."""
+    predicted = step_costs.recorded(step_costs.STEPS.read_text())
+    rows = []
+    for outcome in outcomes:
+        if not outcome.name.startswith("bench_step ") or not outcome.good:
+            continue
+        said = json.loads(outcome.output.strip().splitlines()[-1])
+        step = predicted.get(step_costs.Net(said["model"], said["batch"])) if said["mode"] == "graph" else None
+        beside = [f"{step.milliseconds:.3f}", f"{said['step_ms'] / step.milliseconds:.2f}"] if step else ["", ""]
+        nodes = [str(said.get("operations", "")), str(step.nodes) if step else ""]
+        rows.append([said["model"], str(said["batch"]), said["mode"], f"{said['step_ms']:.3f}", *beside,
+                     f"{said['images_per_s']:.0f}", f"{said['host_wall_us']:.0f}", *nodes])
+    header = ["net", "batch", "mode", "measured ms", "predicted ms", "measured / predicted", "images/s", "host us",
+              "nodes", "predicted nodes"]
+    return ["", "**A step in f16, measured and predicted (tests/gpu/steps.md)**", *step_costs.table(header, rows)] \
+        if rows else []
+
+
 def code_block(title, lines):
     return ["", f"**{title}**", "", "```", *lines, "```"] if lines else []
 
@@ -73,6 +95,7 @@ def markdown(facts, stages, jobs, ledger, machine=()):
             "| stage | outcome | time | |", "| --- | --- | --- | --- |", *rows]
     text += bullets("Programs that did not pass", failed)
     text += parity_table(jobs)
+    text += bench_table(jobs)
     text += bullets("Memory", lines_marked(jobs, "memory"))
     text += bullets("Losses on the CPU and on CUDA", lines_marked(jobs, "losses"))
     text += bullets("Programs", [f"{job.name}: {job.seconds:.1f} s{', ' + job.note if job.note else ''}"

@@ -25,21 +25,25 @@ StagedInput::StagedInput(
   if (from == nullptr || as_wanted(from, shape)) return;
   copy_ = workspace.allocate(bytes_of(dtype, shape));
   data_ = copy_.data();
+  if (shape.columns == shape.width && shape.rows == shape.all_rows) {
+    check_api(cudaMemcpyAsync(
+        copy_.data(), from, bytes_of(dtype, shape), cudaMemcpyDeviceToDevice, stream));
+    return;
+  }
+  // Rows that are as long as wanted are one long row, with the rows of zeros as its end.
+  const bool one = shape.columns == shape.width;
+  visit_floating(dtype, [&]<class T>() {
+    if constexpr (sizeof(T) == 2)  // nothing else is padded
+      pad_channels(stream,
+                   static_cast<const T*>(from),
+                   one ? 1 : shape.rows,
+                   one ? shape.rows * shape.width : shape.columns,
+                   reinterpret_cast<T*>(copy_.data()),
+                   one ? shape.all_rows * shape.width : shape.width);
+  });
+  if (one || shape.rows == shape.all_rows) return;
   const std::size_t filled = static_cast<std::size_t>(shape.rows * shape.width) * size_of(dtype);
-  if (shape.columns == shape.width)
-    check_api(cudaMemcpyAsync(copy_.data(), from, filled, cudaMemcpyDeviceToDevice, stream));
-  else
-    visit_floating(dtype, [&]<class T>() {
-      if constexpr (sizeof(T) == 2)  // nothing else is padded
-        pad_channels(stream,
-                     static_cast<const T*>(from),
-                     shape.rows,
-                     shape.columns,
-                     reinterpret_cast<T*>(copy_.data()),
-                     shape.width);
-    });
-  if (shape.all_rows > shape.rows)
-    check_api(cudaMemsetAsync(copy_.data() + filled, 0, bytes_of(dtype, shape) - filled, stream));
+  check_api(cudaMemsetAsync(copy_.data() + filled, 0, bytes_of(dtype, shape) - filled, stream));
 }
 
 StagedOutput::StagedOutput(

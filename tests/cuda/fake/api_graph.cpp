@@ -3,6 +3,7 @@
 #include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cuda_runtime_api.h>
 
@@ -52,7 +53,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (is_refused("cudaGraphLaunch")) return report(cudaErrorMemoryAllocation);
-  enqueue(stream, "graph", [nodes = exec->nodes] { run_nodes(*nodes); });
+  enqueue(stream, "graph", [nodes = exec->nodes] {
+    begin_graph();
+    run_nodes(*nodes);
+    end_graph();
+  });
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec,

@@ -3,6 +3,7 @@
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cuda_runtime_api.h>
 
@@ -99,7 +100,10 @@ cudaError_t cudaMemcpyAsync(
     auto staged = std::make_shared<std::vector<std::byte>>(bytes_of, bytes_of + bytes);
     enqueue(stream, "copy", [=] { copy_bytes(to, staged->data(), bytes); });
   } else {
-    enqueue(stream, "copy", [=] { copy_bytes(to, from, bytes); });
+    enqueue(stream, "copy", [=] {
+      copy_bytes(to, from, bytes);
+      note_work("copy", {.read = bytes, .written = bytes});
+    });
   }
   if (is_pageable(to)) drain(stream_of(stream));
   return cudaSuccess;
@@ -109,7 +113,10 @@ cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t 
   const std::lock_guard guard(api_mutex());
   if (bytes == 0) return cudaSuccess;
   check_range(p, bytes, "cudaMemsetAsync");
-  enqueue(stream, "set", [=] { set_bytes(p, value, bytes); });
+  enqueue(stream, "set", [=] {
+    set_bytes(p, value, bytes);
+    note_work("set", {.written = bytes});
+  });
   return cudaSuccess;
 }
 

@@ -4,13 +4,13 @@
 #include "tests/cuda/fake/ops_control.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cxxabi.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 
 namespace fakecuda {
 namespace {
@@ -120,6 +120,7 @@ void Block::fill_special(const Warp& warp, const SpecialPlane& special) const {
 void Block::run(dim3 index) {
   index_ = index;
   races_.begin_block();
+  footprint_.begin_block();
   std::fill(shared_.begin(), shared_.end(), std::byte{0xFF});
   std::fill(local_.begin(), local_.end(), std::byte{0xFF});
   for (Warp& warp : warps_) {
@@ -213,6 +214,19 @@ void Block::fence(Warp& warp, std::uint32_t lanes) {
   });
 }
 
+namespace {
+
+/// Which blocks of a grid to run: all, or some that lie evenly from the first to the last.
+std::vector<std::uint32_t> wanted_blocks(std::size_t blocks) {
+  std::vector<std::uint32_t> wanted(blocks_to_run(blocks));
+  const std::size_t last = std::max<std::size_t>(2, wanted.size()) - 1;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = static_cast<std::uint32_t>(i * (blocks - 1) / last);
+  return wanted;
+}
+
+}  // namespace
+
 void run_grid(const PtxModule& module,
               const Kernel& kernel,
               const LaunchShape& shape,
@@ -220,8 +234,7 @@ void run_grid(const PtxModule& module,
   Block block(module, kernel, shape, std::move(arguments));
   const std::size_t blocks =
       std::size_t{shape.grid.x} * std::size_t{shape.grid.y} * std::size_t{shape.grid.z};
-  std::vector<std::uint32_t> order(blocks);
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = wanted_blocks(blocks);
   // The order in which blocks run is nobody's business.
   if (schedule().order == Order::late) std::reverse(order.begin(), order.end());
   if (schedule().order == Order::random)
@@ -229,6 +242,11 @@ void run_grid(const PtxModule& module,
   for (const std::uint32_t b : order)
     block.run({b % shape.grid.x, b / shape.grid.x % shape.grid.y, b / shape.grid.x / shape.grid.y});
   block.release_cells();
+  if (!surveying()) return;
+  Work work = block.footprint().scaled_to(blocks);
+  work.blocks = blocks;
+  work.threads = blocks * static_cast<std::uint64_t>(volume(shape.block));
+  note_work(kernel.name, work);
 }
 
 }  // namespace fakecuda

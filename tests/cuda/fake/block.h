@@ -2,6 +2,7 @@
 #include "tests/cuda/fake/device_memory.h"
 #include "tests/cuda/fake/ptx_module.h"
 #include "tests/cuda/fake/race_check.h"
+#include "tests/cuda/fake/survey.h"
 #include "tests/cuda/fake/warp.h"
 
 #include <vector_types.h>
@@ -50,6 +51,8 @@ class Block {
   void fence(Warp& warp, std::uint32_t lanes);
 
   [[nodiscard]] const Kernel& kernel() const { return kernel_; }
+  /// Of a survey: what the blocks that ran have touched of global memory.
+  [[nodiscard]] const Footprint& footprint() const { return footprint_; }
   [[noreturn]] void fault(const Instruction& instruction, int thread, std::string_view what) const;
 
  private:
@@ -85,6 +88,7 @@ class Block {
 
   const PtxModule& module_;
   const Kernel& kernel_;
+  bool surveying_ = surveying();
   LaunchShape shape_;
   dim3 index_;
   int threads_;
@@ -95,6 +99,7 @@ class Block {
   std::vector<Cell> shared_cells_;
   std::vector<std::byte> local_;
   RaceCheck races_;
+  Footprint footprint_;
   std::vector<Range> ranges_;  ///< per instruction: the allocation it used last
 };
 

@@ -128,7 +128,7 @@ std::byte* Block::global(const Warp& warp,
   auto* const written = p + written_offset();
   if (access == Access::write) {
     std::memset(written, 1, n);
-  } else if (std::memchr(written, 0, n) != nullptr) {
+  } else if (!surveying_ && std::memchr(written, 0, n) != nullptr) {
     fault(instruction,
           warp.thread_of(lane),
           fmt::format("{} of global memory that nobody has written, byte {} of {}",
@@ -137,6 +137,10 @@ std::byte* Block::global(const Warp& warp,
                       range.end - range.begin));
   }
 
+  if (surveying_) {
+    footprint_.touch(address, n, access != Access::write, access >= Access::write);
+    return p + kept_offset();
+  }
   const auto granule = static_cast<unsigned>(kernel_.global_granule);
   Cell* cell = global_cells() + (address - device_base()) / granule;
   const Stamp me = stamp(warp, instruction, lane, access);
@@ -203,6 +207,7 @@ std::byte* Block::shared(const Warp& warp,
   Cell* cell = shared_cells_.data() + at / granule;
   const Stamp me = stamp(warp, instruction, lane, access);
   for (int done = 0; done < bytes; done += kernel_.shared_granule, ++cell) {
+    if (surveying_) break;
     if (access != Access::write && !races_.written_by_block(*cell))
       fault(instruction, thread, fmt::format("uninitialised shared memory: {}", verb(access)));
     const char* const collision = access == Access::write || access == Access::atomic

@@ -7,6 +7,7 @@
 #include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cublasLt.h>
 
@@ -148,7 +149,19 @@ void check_operand(const void* data, const Matrix& matrix, const char* what) {
   check_alignment(data, 16, what);  // what the program promised in its preferences
 }
 
+/// Sums of b's columns in passing are not counted.
+void survey(const Product& p, float beta) {
+  const auto bytes = [](const auto& matrix) {
+    return static_cast<std::uint64_t>(matrix.elements()) * bytes_of(matrix.type);
+  };
+  note_work(fmt::format("cublas,m={},n={},k={}", p.m, p.n, p.k),
+            {.read = bytes(p.a) + bytes(p.b) + (beta != 0 ? bytes(p.d) : 0),
+             .written = bytes(p.d),
+             .operations = 2 * static_cast<std::uint64_t>(p.m * p.n * p.k)});
+}
+
 void multiply(const Product& p, const Operands& on, float alpha, float beta) {
+  if (surveying()) return survey(p, beta);
   scribble(on.workspace, kWorkspace, "cublasLt: workspace");
   const std::vector<float> a = read_floats(on.a, p.a.elements(), p.a.type, "cublasLt: a");
   const std::vector<float> b = read_floats(on.b, p.b.elements(), p.b.type, "cublasLt: b");

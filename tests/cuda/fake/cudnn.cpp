@@ -8,6 +8,7 @@
 #include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cudnn.h>
 #include <nlohmann/json.hpp>
@@ -116,6 +117,7 @@ class Run {
   }
 
   void execute() {
+    if (surveying()) return survey();
     scribble(pack_.workspace, workspace_, "cudnn: workspace");
     if (hostile_libraries()) spoil_results();
     for (const Json& node : nodes_) {
@@ -159,6 +161,51 @@ class Run {
       check_alignment(tensor.data, tensor.alignment, "cudnn: tensor " + name);
     }
     tensors_.emplace(name, std::move(tensor));
+  }
+
+  /// One operation, as all of a plan's nodes are one: each real tensor moves once.
+  void survey() const {
+    Work work;
+    std::string name = "cudnn";
+    for (const Json& node : nodes_) {
+      const auto& operation = node.at("operation").get_ref<const std::string&>();
+      if (operation == kPointwise) continue;
+      const auto [x, w, y, result] = roles(operation);
+      const ConvSizes z = sizes(node, tensor(node, x), tensor(node, w), tensor(node, y));
+      const std::int64_t sums = z.n * z.p * z.q * z.k;
+      const std::int64_t terms = z.c / z.groups * z.r * z.s;
+      work.operations += 2 * static_cast<std::uint64_t>(sums * terms);
+      name += fmt::format(",{},n={},h={},c={},k={},r={},stride={},p={}",
+                          operation == kForward ? "forward"
+                          : operation == kData  ? "data"
+                                                : "weight",
+                          z.n,
+                          z.h,
+                          z.c,
+                          z.k,
+                          z.r,
+                          z.stride[0],
+                          z.p);
+      if (node.at("beta") != 0.0) work.read += bytes_of_tensor(tensor(node, result));
+      work.written += bytes_of_tensor(tensor(node, result));
+      for (const char* const role : {x, w, y})
+        if (role != result) work.read += bytes_of_tensor(tensor(node, role));
+    }
+    note_work(name, work);
+  }
+
+  static std::uint64_t bytes_of_tensor(const Tensor& t) {
+    return static_cast<std::uint64_t>(t.elements()) * bytes_of(t.type);
+  }
+
+  /// What a convolution calls its operands, and which of them it writes.
+  struct Roles {
+    const char *x, *w, *y, *result;
+  };
+  static Roles roles(const std::string& operation) {
+    if (operation == kForward) return {"X", "W", "Y", "Y"};
+    if (operation == kData) return {"dX", "W", "dY", "dX"};
+    return {"X", "dW", "dY", "dW"};
   }
 
   static void check_node(const Json& node) {
@@ -229,10 +276,7 @@ class Run {
   void convolve(const Json& node, const std::string& operation) {
     const bool forward = operation == kForward;
     const bool data = operation == kData;
-    const char* x = data ? "dX" : "X";
-    const char* w = operation == kWeight ? "dW" : "W";
-    const char* y = forward ? "Y" : "dY";
-    const char* result = forward ? y : data ? x : w;
+    const auto [x, w, y, result] = roles(operation);
     const ConvSizes z = sizes(node, tensor(node, x), tensor(node, w), tensor(node, y));
     std::vector<float> sums = forward ? conv_forward(z, read(node, x), read(node, w))
                               : data  ? conv_backward_data(z, read(node, y), read(node, w))

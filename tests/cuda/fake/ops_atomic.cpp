@@ -4,6 +4,7 @@
 #include "tests/cuda/fake/ops.h"
 #include "tests/cuda/fake/ops_memory.h"
 #include "tests/cuda/fake/rounding.h"
+#include "tests/cuda/fake/survey.h"
 
 #include <cstring>
 #include <functional>
@@ -67,7 +68,8 @@ void update(Warp& warp, const Instruction& instruction, std::uint32_t lanes, New
     T old;
     std::memcpy(&old, p, sizeof(T));
     const T value = new_value(old, lane);
-    std::memcpy(p, &value, sizeof(T));
+    // What a survey computes means nothing, and no flag may follow from it.
+    if (!surveying()) std::memcpy(p, &value, sizeof(T));
     if (instruction.outs != 0) warp.out<T>(instruction)[lane] = old;
   }
 }
