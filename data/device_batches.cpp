@@ -10,6 +10,9 @@
 namespace learn::data {
 namespace {
 
+constexpr std::int64_t kColours = 3;
+constexpr std::int64_t kConvChannels = 8;  ///< 16 bytes of halves
+
 /// Elements of a vector as a tensor that does not own them.
 template <class T>
 [[nodiscard]] Tensor borrowed(const std::vector<T>& values, const Shape& shape) {
@@ -40,11 +43,14 @@ DeviceBatches::DeviceBatches(Context& ctx,
                              const Dataset& dataset,
                              const LoaderOptions& options,
                              const AugmentPlan& plan)
-    : ctx_(ctx), seed_(options.seed), plan_(plan) {
+    : ctx_(ctx),
+      seed_(options.seed),
+      plan_(plan),
+      padding_(options.pad_channels && is_half(options.dtype) ? kConvChannels - kColours : 0) {
   const std::int64_t samples = dataset.size();
   const std::int64_t size = std::min(options.batch_size, samples);
   Arena& arena = ctx.persistent();
-  x_ = Tensor(arena, {size, plan.out_height, plan.out_width, 3}, options.dtype);
+  x_ = Tensor(arena, {size, plan.out_height, plan.out_width, kColours + padding_}, options.dtype);
   y_ = Tensor(arena, {size}, DType::i64);
   order_ = Tensor(arena, {samples}, DType::i64);
   source_.labels = backend::to_device(ctx, arena, borrowed(dataset.labels, {samples}));
@@ -59,6 +65,7 @@ void DeviceBatches::begin(const std::vector<std::int64_t>& order) {
 
 void DeviceBatches::fill(std::int64_t first, std::int64_t count, std::int64_t epoch, Batch& batch) {
   batch.x = x_.rows(0, count);
+  batch.padding = padding_;
   batch.y = y_.rows(0, count);
   backend::augment(ctx_,
                    plan_,

@@ -34,6 +34,7 @@ class DeviceBatches {
   std::uint64_t seed_;
   AugmentPlan plan_;
   backend::AugmentSource source_;
+  std::int64_t padding_;  // channels of x behind the colours
   Tensor order_, x_, y_;
 };
 

@@ -25,6 +25,10 @@ struct LoaderOptions {
   /// the same bits and without workers, unless a transform is a function of one's own. Batches of
   /// other sets are uploaded while the device works on the one before.
   bool resident = true;
+  /// Batches of halves that are made on a CUDA device have 8 channels, zeros behind the colours, as
+  /// its convolutions want them; `Batch::padding` says so. For models that begin with a
+  /// convolution.
+  bool pad_channels = false;
 };
 
 /// Batches of a data set for the training loop: images (N,H,W,3), augmented and normalised, and

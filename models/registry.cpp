@@ -37,7 +37,8 @@ void check_options(std::string_view name, const ModelOptions& o) {
     fail<UsageError>("dropout {} is not in [0, 1)", o.dropout);
 }
 
-/// `M` from its own options, which know the channels and classes already.
+/// `M`, which begins with a convolution, from its own options, which know the channels and classes
+/// already.
 template <class M, class... Args>
 nn::Model build(std::string_view name,
                 const ModelOptions& o,
@@ -45,6 +46,7 @@ nn::Model build(std::string_view name,
                 const Args&... args) {
   nn::Model model = nn::make_model<M>(std::string(name), o.input, o.classes, args...);
   model.split = std::move(split);
+  model.takes_padding = true;
   return model;
 }
 
@@ -99,12 +101,13 @@ nn::Model wrn_22(const ModelOptions& o) {
 nn::Model linear(const ModelOptions& o) {
   refuse_width("linear", o);
   refuse_dropout("linear", o);
-  return build<Mlp>("linear", o, {}, o.input, MlpOptions{.hidden_layers = 0, .classes = o.classes});
+  const MlpOptions own{.hidden_layers = 0, .classes = o.classes};
+  return nn::make_model<Mlp>("linear", o.input, o.classes, o.input, own);
 }
 
 nn::Model mlp(const ModelOptions& o) {
   const MlpOptions own{.width = width_or(o, 512), .dropout = o.dropout, .classes = o.classes};
-  return build<Mlp>("mlp", o, {}, o.input, own);
+  return nn::make_model<Mlp>("mlp", o.input, o.classes, o.input, own);
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ optim::Schedule schedule_from(const std::string& name, double lr) {
   return schedules::constant(lr);
 }
 
+/// Of the model while it trains, and so of its input.
+DType working_dtype(const std::string& precision) {
+  if (precision == "fp16") return DType::f16;
+  return precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
 }  // namespace
 
 std::string to_text(const data::Normalization& n) {
@@ -108,15 +114,20 @@ void Experiment::load_data() {
     data_.train = data::limited(std::move(data_.train), count);
   }
   normalization_ = data_.train.name == "cifar10" ? data::kCifarStats : data::measure(data_.train);
+}
+
+void Experiment::make_loaders(const nn::Model& model) {
   data::LoaderOptions train{.batch_size = options_.batch_size,
                             .shuffle = true,
                             .max_batches = max_batches_,
                             .workers = static_cast<int>(options_.workers),
                             .prefetch = static_cast<int>(options_.prefetch),
                             .seed = static_cast<std::uint64_t>(options_.seed),
+                            .dtype = working_dtype(options_.precision),
                             .normalization = normalization_,
                             .transforms = transforms_for(
-                                options_.augment, std::min(data_.train.height, data_.train.width))};
+                                options_.augment, std::min(data_.train.height, data_.train.width)),
+                            .pad_channels = model.takes_padding};
   data::LoaderOptions valid = train;
   valid.shuffle = false;
   valid.transforms.clear();
@@ -131,6 +142,7 @@ void Experiment::make_learner() {
                                         .input = {train.height, train.width, train.channels},
                                         .width = options_.width,
                                         .dropout = options_.dropout});
+  make_loaders(model);
   learner_ = std::make_unique<Learner>(ctx_,
                                        std::move(model),
                                        *train_,

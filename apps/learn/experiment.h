@@ -35,6 +35,7 @@ class Experiment {
 
  private:
   void load_data();
+  void make_loaders(const nn::Model& model);
   void make_learner();
   void make_groups();
   void add_callbacks();

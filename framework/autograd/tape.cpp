@@ -17,6 +17,11 @@ const Tensor& Var::value() const& {
   return content_->value;
 }
 
+std::int64_t Var::padding() const {
+  check_alive();
+  return content_->padding;
+}
+
 bool Var::needs_grad() const { return tape().at(*this).needs_grad; }
 
 Tape& Var::tape() const {
@@ -48,6 +53,16 @@ Var Tape::push(Tensor data, Value value) {
 
 Var Tape::input(Tensor value, bool needs_grad) {
   return push(std::move(value), {.needs_grad = needs_grad && options_.grad, .leaf = true});
+}
+
+Var Tape::padded_input(Tensor value, std::int64_t padding) {
+  check(padding >= 0 && value.shape().rank() > 0 && padding < value.shape()[-1],
+        "a padding of {} channels leaves none of {}",
+        padding,
+        value.shape());
+  Var x = input(std::move(value));
+  x.content_->padding = padding;
+  return x;
 }
 
 Var Tape::param(ParamSlot& slot) {

@@ -24,6 +24,8 @@ class Var {
   [[nodiscard]] Shape shape() && { return std::as_const(*this).value().shape(); }
   [[nodiscard]] DType dtype() const { return value().dtype(); }
   [[nodiscard]] Tape& tape() const;
+  /// So many of its last channels are zeros that are not counted as channels; see Tape::input.
+  [[nodiscard]] std::int64_t padding() const;
   /// True if a backward pass will compute a gradient for it.
   [[nodiscard]] bool needs_grad() const;
   [[nodiscard]] bool defined() const noexcept { return content_ != nullptr; }
@@ -32,6 +34,7 @@ class Var {
   friend class Tape;
   struct Content {
     Tensor value;
+    std::int64_t padding = 0;
     bool dead = false;  ///< its tape was reset or destroyed
   };
   Var(Tape& tape, std::uint32_t id, std::shared_ptr<Content> content)

@@ -5,9 +5,12 @@
 #include "framework/backend/cuda/conv.h"
 #include "framework/backend/cuda/elementwise.h"
 #include "framework/backend/cuda/linear.h"
+#include "framework/backend/cuda/pad_channels.h"
 #include "framework/backend/dispatch.h"
+#include "framework/core/round_up.h"
 
 #include <concepts>
+#include <cstring>
 #include <initializer_list>
 
 namespace learn::backend {
@@ -163,6 +166,39 @@ void backward_weight(Context& ctx,
       on_device);
 }
 
+/// Channels of 16 bytes: cuDNN's fast convolutions of halves want no fewer.
+constexpr std::int64_t kHalfChannels = 8;
+
+/// x as the twins want it: without its padding, but for CUDA's halves, whose library wants some.
+Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
+  const std::int64_t width = x.shape()[3];
+  const bool on_cuda = ctx.device().is_cuda();
+  const bool padded_anyhow = on_cuda && is_half(x.dtype()) && g.options.groups == 1;
+  if (width == g.c || (padded_anyhow && width <= round_up(g.c, kHalfChannels))) return x;
+  check_device(ctx, "conv2d", x);
+  const std::int64_t rows = x.elements() / width;
+  Tensor narrow = ctx.empty({g.n, g.h, g.w, g.c}, x.dtype());
+  if (on_cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("conv2d", x.dtype(), [&]<class T>() {
+        cuda::unpad_channels(ctx.cuda().compute(),
+                             x.data<T>(),
+                             rows,
+                             width,
+                             narrow.data<T>(),
+                             g.c,
+                             GradMode::overwrite);
+      });
+    return narrow;
+  }
+  const std::size_t element = size_of(x.dtype());
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(narrow.raw() + static_cast<std::size_t>(row * g.c) * element,
+                x.raw() + static_cast<std::size_t>(row * width) * element,
+                static_cast<std::size_t>(g.c) * element);
+  return narrow;
+}
+
 /// A linear layer is a convolution of 1x1 pictures.
 ConvGeometry linear_geometry(const Shape& x, const Shape& w) {
   check(x.rank() == 2, "linear: the input must be (N,C), it has shape {}", x);
@@ -187,18 +223,23 @@ bool linear_weight_gradient(
 
 }  // namespace
 
-ConvGeometry conv2d_geometry(const Shape& x, const Shape& w, const Conv2dOptions& options) {
+ConvGeometry conv2d_geometry(const Shape& x,
+                             const Shape& w,
+                             const Conv2dOptions& options,
+                             std::int64_t padding) {
   check_options(options);
   check(x.rank() == 4, "conv2d: the input must be (N,H,W,C), it has shape {}", x);
   check(w.rank() == 4, "conv2d: the weight must be (K,R,S,C/groups), it has shape {}", w);
-  check(x[3] % options.groups == 0 && w[0] % options.groups == 0,
+  const std::int64_t c = x[3] - padding;
+  check(padding >= 0 && c >= 1, "conv2d: a padding of {} leaves no channel of {}", padding, x);
+  check(c % options.groups == 0 && w[0] % options.groups == 0,
         "conv2d: {} groups divide neither or only one of {} input and {} output channels",
         options.groups,
-        x[3],
+        c,
         w[0]);
-  check(x[3] == w[3] * options.groups,
+  check(c == w[3] * options.groups,
         "conv2d: input has {} channels, weight expects {}",
-        x[3],
+        c,
         w[3] * options.groups);
   check(w[1] >= 1 && w[2] >= 1, "conv2d: the weight's window is empty: {}", w);
   const std::int64_t p =
@@ -215,7 +256,7 @@ ConvGeometry conv2d_geometry(const Shape& x, const Shape& w, const Conv2dOptions
         options.pad_bottom,
         options.pad_left,
         options.pad_right);
-  return {x[0], x[1], x[2], x[3], w[0], w[1], w[2], p, q, options};
+  return {x[0], x[1], x[2], c, w[0], w[1], w[2], p, q, options};
 }
 
 void conv2d_forward(Context& ctx,
@@ -223,12 +264,19 @@ void conv2d_forward(Context& ctx,
                     const Tensor& w,
                     const Tensor& bias,
                     Tensor& y,
-                    const Conv2dOptions& options) {
-  const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options);
+                    const Conv2dOptions& options,
+                    std::int64_t padding) {
+  const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options, padding);
   check_shape("conv2d", "the output", y, y_shape(g));
-  forward(ctx, "conv2d", g, x, w, bias, y, [&]<class T>() {
-    ctx.cache<cuda::Convolutions>().forward(
-        cuda_resources(ctx), g, x.dtype(), x.raw(), w.raw(), raw_or_null(bias), y.raw());
+  const Tensor in = as_taken(ctx, g, x);
+  forward(ctx, "conv2d", g, in, w, bias, y, [&]<class T>() {
+    ctx.cache<cuda::Convolutions>().forward(cuda_resources(ctx),
+                                            g,
+                                            x.dtype(),
+                                            {in.raw(), in.shape()[3]},
+                                            w.raw(),
+                                            raw_or_null(bias),
+                                            y.raw());
   });
 }
 
@@ -251,12 +299,14 @@ void conv2d_backward_weight(Context& ctx,
                             const Tensor& dy,
                             Tensor& dw,
                             const Conv2dOptions& options,
-                            GradMode mode) {
-  const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options);
+                            GradMode mode,
+                            std::int64_t padding) {
+  const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options, padding);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_weight(ctx, "conv2d", g, x, dy, dw, mode, [&]<class T>() {
+  const Tensor in = as_taken(ctx, g, x);
+  backward_weight(ctx, "conv2d", g, in, dy, dw, mode, [&]<class T>() {
     ctx.cache<cuda::Convolutions>().backward_weight(
-        cuda_resources(ctx), g, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode);
+        cuda_resources(ctx), g, x.dtype(), {in.raw(), in.shape()[3]}, dy.raw(), dw.raw(), mode);
   });
 }
 

@@ -5,21 +5,26 @@
 
 namespace learn::backend {
 
-/// The sizes of x (N,H,W,C) * w (K,R,S,C/groups). Throws ShapeError, with both values, where they
-/// do not fit, for options that make no sense, and for a window larger than the padded picture.
+/// The sizes of x (N,H,W,C + padding) * w (K,R,S,C/groups): the last `padding` channels of x,
+/// zeros, take no part. Throws ShapeError, with both values, where they do not fit, for options
+/// that make no sense, and for a window larger than the padded picture.
 [[nodiscard]] ConvGeometry conv2d_geometry(const Shape& x,
                                            const Shape& w,
-                                           const Conv2dOptions& options);
+                                           const Conv2dOptions& options,
+                                           std::int64_t padding = 0);
 
 /// y (N,P,Q,K) = x (N,H,W,C) * w (K,R,S,C/groups) [+ bias (K)], without flipping the window, as
 /// PyTorch. An undefined `bias` means none. All of one floating dtype; halves are multiplied and
-/// summed in f32. Throws ShapeError, DTypeError, DeviceError; so do the others.
+/// summed in f32. x may have `padding` more channels, which are zeros; on CUDA halves with 8 of
+/// them together are taken as they are. Throws ShapeError, DTypeError, DeviceError; so do the
+/// others.
 void conv2d_forward(Context& ctx,
                     const Tensor& x,
                     const Tensor& w,
                     const Tensor& bias,
                     Tensor& y,
-                    const Conv2dOptions& options);
+                    const Conv2dOptions& options,
+                    std::int64_t padding = 0);
 
 /// dx (N,H,W,C) (+)= the gradient of x for dy (N,P,Q,K).
 void conv2d_backward_data(Context& ctx,
@@ -35,7 +40,8 @@ void conv2d_backward_weight(Context& ctx,
                             const Tensor& dy,
                             Tensor& dw,
                             const Conv2dOptions& options,
-                            GradMode mode);
+                            GradMode mode,
+                            std::int64_t padding = 0);
 
 /// y (N,K) = x (N,C) * w (K,C)^T [+ bias (K)].
 void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y);

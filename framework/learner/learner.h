@@ -209,6 +209,7 @@ class Learner {
 
   // Passes and batches (loop.cpp).
   void train_pass();
+  [[nodiscard]] Var input();
   void train_batch();
   void forget_attempt();
   void train_step();

@@ -31,13 +31,18 @@ void Learner::train_pass() {
   sync_step_clock();
 }
 
+Var Learner::input() {
+  const Batch& batch = state_.batch;
+  return batch.padding == 0 ? tape_.input(batch.x) : tape_.padded_input(batch.x, batch.padding);
+}
+
 void Learner::train_batch() {
   if (forward_ran_) forget_attempt();
   forward_ran_ = true;
   tape_.reset({.mode = ForwardMode::train,
                .grad = true,
                .batch = static_cast<std::uint64_t>(state_.batch_clock)});
-  state_.pred = model()(tape_.input(state_.batch.x));
+  state_.pred = model()(input());
   emit(Event::loss_begin);
   if (cancelled_) return;
   state_.loss = options_.loss.fn(state_.pred, state_.batch.y);
@@ -157,7 +162,7 @@ void Learner::evaluate(BatchSource& source,
 
 void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   tape_.reset({.mode = ForwardMode::eval, .grad = false});
-  state_.pred = model()(tape_.input(state_.batch.x));
+  state_.pred = model()(input());
   emit(Event::loss_begin);
   if (cancelled_) return;
   if (state_.batch.y.defined()) {

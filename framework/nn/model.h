@@ -19,6 +19,9 @@ struct Model {
   std::unique_ptr<Module> module;
   Shape input;  ///< one sample, (H,W,C)
   int classes = 0;
+  /// It begins with a convolution and reads its input nowhere else, so that the input may be padded
+  /// with channels of zeros (Batch::padding).
+  bool takes_padding = false;
   /// Where to cut for fine-tuning, for `ParamStore::set_layer_groups`: body, upper body, head.
   /// Empty if the model is too small for it.
   std::vector<std::string> split{};
@@ -29,7 +32,7 @@ template <std::derived_from<Module> M, class... Args>
 [[nodiscard]] Model make_model(std::string name, const Shape& input, int classes, Args&&... args) {
   auto params = std::make_unique<ParamStore>();
   auto module = std::make_unique<M>(Scope(*params), std::forward<Args>(args)...);
-  return {std::move(name), std::move(params), std::move(module), input, classes, {}};
+  return {std::move(name), std::move(params), std::move(module), input, classes};
 }
 
 }  // namespace learn::nn

@@ -12,6 +12,9 @@ struct Batch {
   Tensor x;  ///< inputs: images (N,H,W,C), f32 unless the source was asked for halves
   Tensor y;  ///< targets: classes (N) i64, or soft targets (N,classes) f32
   std::vector<std::int64_t> index;  ///< which samples of the data set these are; may be empty
+  /// So many of x's last channels are zeros that the model does not know of: what the convolutions
+  /// of a GPU want.
+  std::int64_t padding = 0;
   [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
 };
 

@@ -1,11 +1,14 @@
 #include "framework/autograd/ops/conv.h"
 
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/tape.h"
 #include "framework/backend/conv.h"
 #include "framework/backend/cpu/conv_winograd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/autograd/conv_values.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -103,6 +106,65 @@ TEST_CASE("linear: gradients, parity and determinism") {
       test::test_op(op);
     }
   }
+}
+
+namespace {
+
+/// x and, behind its channels, zeros.
+Tensor with_zeros(Arena& host, const Tensor& x, std::int64_t padding) {
+  const Shape& s = x.shape();
+  const std::int64_t width = s[3] + padding;
+  Tensor padded = zeros(host, {s[0], s[1], s[2], width}, x.dtype());
+  for (std::int64_t i = 0; i < x.elements(); ++i)
+    set(padded, i / s[3] * width + i % s[3], get(x, i));
+  return padded;
+}
+
+/// A convolution's result and the gradient of its weight, on the host.
+std::array<Tensor, 2> convolve(Context& ctx,
+                               const Tensor& x,
+                               std::int64_t padding,
+                               const Tensor& w,
+                               const Conv2dOptions& options) {
+  Tape tape(ctx);
+  const Var input = tape.padded_input(test::put(ctx, x), padding);
+  const Var weight = tape.input(test::put(ctx, w), true);
+  const Var y = ops::conv2d(input, weight, {}, options);
+  tape.backward(ops::sum(ops::mul(y, y)));
+  return {backend::to_host(ctx, y.value()), backend::to_host(ctx, tape.grad_of(weight))};
+}
+
+}  // namespace
+
+TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
+  Arena host("values", cpu_pages());
+  for (const bool reference : {false, true}) {
+    if (reference && test::testing_cuda()) continue;
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true} : test::fast_twin(2));
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const std::int64_t groups : {1, 3})
+        for (const std::int64_t padding : {1, 5, 13}) {
+          CAPTURE(padding);
+          const Tensor x = uniform(host, {2, 6, 5, 3}, dtype, -1, 1, 11);
+          const Tensor w = uniform(host, {9, 3, 3, 3 / groups}, dtype, -1, 1, 12);
+          const auto plain = convolve(ctx, x, 0, w, square(1, 1, groups));
+          const auto padded =
+              convolve(ctx, with_zeros(host, x, padding), padding, w, square(1, 1, groups));
+          for (std::size_t i = 0; i < plain.size(); ++i) CHECK(same_bits(plain[i], padded[i]));
+        }
+  }
+  Context ctx(test::fast_twin(1));
+  Tape tape(ctx);
+  const Tensor x = test::put_full(ctx, {1, 2, 2, 8}, DType::f32, 0);
+  const Var w = tape.input(test::put_full(ctx, {4, 1, 1, 3}, DType::f32, 0));
+  CHECK_THROWS_WITH_AS(
+      (void)tape.padded_input(x, 8), doctest::Contains("leaves none of (1,2,2,8)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(tape.padded_input(x, 4), w, {}, square(1, 0)),
+                       doctest::Contains("input has 4 channels, weight expects 3"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::conv2d(tape.input(x), w, {}, square(1, 0)),
+                       doctest::Contains("input has 8 channels, weight expects 3"),
+                       ShapeError);
 }
 
 TEST_CASE("conv2d and linear: an empty batch has an empty result and zero weight gradients") {

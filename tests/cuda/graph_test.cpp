@@ -45,6 +45,8 @@ struct Recipe {
   double dropout = 0;
   std::int64_t epochs = 4;
   bool resident = true;  ///< pictures on the device, or uploaded batch by batch
+  DType pictures = DType::f32;
+  bool padded = false;  ///< LoaderOptions::pad_channels
   nn::Loss loss = nn::cross_entropy();
   Prepare prepare = [](Learner&) {};
 };
@@ -68,10 +70,17 @@ class Training {
                  pictures_.train,
                  {.batch_size = 4,
                   .shuffle = true,
+                  .dtype = recipe.pictures,
                   .normalization = stats_,
                   .transforms = data::augmentation("basic", 32, 32),
-                  .resident = recipe.resident}),
-        valid_(ctx_, pictures_.valid, {.batch_size = 5, .normalization = stats_}),
+                  .resident = recipe.resident,
+                  .pad_channels = recipe.padded}),
+        valid_(ctx_,
+               pictures_.valid,
+               {.batch_size = 5,
+                .dtype = recipe.pictures,
+                .normalization = stats_,
+                .pad_channels = recipe.padded}),
         learn_(ctx_,
                models::make_model(recipe.model, {.width = recipe.width, .dropout = recipe.dropout}),
                batches_,
@@ -207,6 +216,19 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   check_replayed(graph.counts, recipe.epochs);
   CHECK(graph.control.skipped > 2);
   CHECK(graph.control.step > 4);
+}
+
+TEST_CASE("pictures that come as padded halves train to the same bits, in fewer operations") {
+  Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) { callbacks::to_fp16(learn); }};
+  const Trained cast = train(recipe, true);
+  recipe.pictures = DType::f16;
+  const Trained halves = train(recipe, true);
+  recipe.padded = true;
+  const Trained padded = check_graph_equals_eager(recipe);
+  check_same_bits(halves, cast);
+  check_same_bits(padded, cast);
+  // The input's padding before the first convolution and before the gradient of its weight.
+  CHECK(padded.counts.operations == cast.counts.operations - 2);
 }
 
 TEST_CASE("the memory of a graph is that of the step it replays") {

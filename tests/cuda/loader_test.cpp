@@ -4,6 +4,7 @@
 #include "framework/backend/cuda/runtime.h"
 #include "framework/core/random.h"
 #include "framework/tensor/compare.h"
+#include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/memory_state.h"
 
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -77,6 +79,38 @@ TEST_CASE("a loader on a device gives the batches of the host, resident or uploa
         CHECK(!device.next(got));
       }
     }
+}
+
+TEST_CASE("a resident batch of halves may have the channels that convolutions want") {
+  const Dataset data = pictures();
+  Arena memory("colours", cpu_pages());
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    Context cuda(test::on_cuda());
+    Context cpu({.threads = 1});
+    LoaderOptions options = options_for(dtype);
+    options.pad_channels = true;
+    Loader host(cpu, data, options);
+    Loader device(cuda, data, options);
+    host.begin(0);
+    device.begin(0);
+    Batch expected, got;
+    REQUIRE(host.next(expected));
+    REQUIRE(device.next(got));
+    CHECK(expected.padding == 0);
+    CHECK(got.padding == (is_half(dtype) ? 5 : 0));
+    const Tensor x = backend::to_host(cuda, got.x);
+    REQUIRE(x.shape() == Shape{4, 8, 6, 3 + got.padding});
+    Tensor colours(memory, expected.x.shape(), dtype);
+    const std::int64_t width = x.shape()[3];
+    double behind = 0;
+    for (std::int64_t i = 0; i < x.elements(); ++i)
+      if (i % width < 3)
+        set(colours, i / width * 3 + i % width, get(x, i));
+      else
+        behind += std::fabs(get(x, i));
+    CHECK(same_bits(colours, expected.x));
+    CHECK(behind == 0);
+  }
 }
 
 TEST_CASE("a resident pass that was saved in the middle goes on where it was") {

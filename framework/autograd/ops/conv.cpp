@@ -20,10 +20,11 @@ Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); 
 
 struct Conv2dNode final : Node {
   Tensor x, w;
+  std::int64_t padding;
   bool has_bias;
   Conv2dOptions options;
-  Conv2dNode(Tensor x_in, Tensor w_in, bool bias, const Conv2dOptions& o)
-      : x(std::move(x_in)), w(std::move(w_in)), has_bias(bias), options(o) {}
+  Conv2dNode(const Var& x_in, Tensor w_in, bool bias, const Conv2dOptions& o)
+      : x(x_in.value()), w(std::move(w_in)), padding(x_in.padding()), has_bias(bias), options(o) {}
   std::string_view name() const override { return "conv2d"; }
   void backward(Tape& tape, const Tensor& dy) override {
     Context& ctx = tape.context();
@@ -31,7 +32,7 @@ struct Conv2dNode final : Node {
       backend::conv2d_backward_data(ctx, dy, w, dx, options, mode);
     });
     tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
-      backend::conv2d_backward_weight(ctx, x, dy, dw, options, mode);
+      backend::conv2d_backward_weight(ctx, x, dy, dw, options, mode, padding);
     });
     if (!has_bias) return;
     tape.accumulate(input(2),
@@ -69,11 +70,11 @@ struct LinearNode final : Node {
 
 Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& options) {
   Tape& tape = x.tape();
-  const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options);
+  const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options, x.padding());
   Tensor y = tape.empty({g.n, g.p, g.q, g.k}, x.dtype());
-  backend::conv2d_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y, options);
-  return tape.record(
-      inputs_of(x, w, bias), y, Conv2dNode(x.value(), w.value(), bias.defined(), options));
+  backend::conv2d_forward(
+      tape.context(), x.value(), w.value(), value_or_none(bias), y, options, x.padding());
+  return tape.record(inputs_of(x, w, bias), y, Conv2dNode(x, w.value(), bias.defined(), options));
 }
 
 Var linear(const Var& x, const Var& w, const Var& bias) {

@@ -28,11 +28,11 @@ class Handle {
   cudnnHandle_t raw_ = nullptr;
 };
 
-/// How the operands of a convolution look with padded channels.
+/// How the operands of a convolution look with padded channels; `x_channels` as x comes.
 struct StagedShapes {
   StagedShape x, w, y, bias;
-  StagedShapes(const ConvGeometry& g, const ConvGeometry& padded)
-      : x{g.n * g.h * g.w, g.c, padded.c, g.n * g.h * g.w},
+  StagedShapes(const ConvGeometry& g, const ConvGeometry& padded, std::int64_t x_channels)
+      : x{g.n * g.h * g.w, x_channels, padded.c, g.n * g.h * g.w},
         w{g.k * g.r * g.s, g.group_c(), padded.group_c(), padded.k * g.r * g.s},
         y{g.n * g.p * g.q, g.k, padded.k, g.n * g.p * g.q},
         bias{1, g.k, padded.k, 1} {}
@@ -88,14 +88,14 @@ Convolutions::Impl& Convolutions::ready(const LibraryResources& on) {
 void Convolutions::forward(const LibraryResources& on,
                            const ConvGeometry& g,
                            DType dtype,
-                           const void* x,
+                           const ConvInput& x,
                            const void* w,
                            const void* bias,
                            void* y) {
   if (g.y_elements() == 0) return;
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
-  const StagedShapes shapes(g, padded);
-  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
+  const StagedShapes shapes(g, padded, x.channels);
+  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
   const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
   const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
   StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
@@ -116,7 +116,7 @@ void Convolutions::backward_data(const LibraryResources& on,
                                  GradMode mode) {
   if (g.x_elements() == 0) return;
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
-  const StagedShapes shapes(g, padded);
+  const StagedShapes shapes(g, padded, g.c);
   const StagedInput in(on.stream, on.workspace, dtype, dy, shapes.y);
   const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
   StagedOutput out(on.stream, on.workspace, dtype, dx, shapes.x);
@@ -132,7 +132,7 @@ void Convolutions::backward_data(const LibraryResources& on,
 void Convolutions::backward_weight(const LibraryResources& on,
                                    const ConvGeometry& g,
                                    DType dtype,
-                                   const void* x,
+                                   const ConvInput& x,
                                    const void* dy,
                                    void* dw,
                                    GradMode mode) {
@@ -142,8 +142,8 @@ void Convolutions::backward_weight(const LibraryResources& on,
     return;
   }
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
-  const StagedShapes shapes(g, padded);
-  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
+  const StagedShapes shapes(g, padded, x.channels);
+  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
   const StagedInput gradient(on.stream, on.workspace, dtype, dy, shapes.y);
   StagedOutput out(on.stream, on.workspace, dtype, dw, shapes.w);
   const bool adds = mode == GradMode::accumulate && out.in_place();

@@ -4,9 +4,16 @@
 #include "framework/backend/grad_mode.h"
 #include "framework/core/dtype.h"
 
+#include <cstdint>
 #include <memory>
 
 namespace learn::backend::cuda {
+
+/// Pictures with `channels` elements a pixel: as many as the geometry says, or zeros behind them.
+struct ConvInput {
+  const void* data;
+  std::int64_t channels;
+};
 
 /// The CUDA twin of convolution, by cuDNN: f32, f16, bf16, summed in f32. Device pointers; enqueues
 /// only, but for the first call of each shape, which chooses a plan. One object belongs to one
@@ -23,7 +30,7 @@ class Convolutions {
   void forward(const LibraryResources& on,
                const ConvGeometry& g,
                DType dtype,
-               const void* x,
+               const ConvInput& x,
                const void* w,
                const void* bias,
                void* y);
@@ -37,7 +44,7 @@ class Convolutions {
   void backward_weight(const LibraryResources& on,
                        const ConvGeometry& g,
                        DType dtype,
-                       const void* x,
+                       const ConvInput& x,
                        const void* dy,
                        void* dw,
                        GradMode mode);

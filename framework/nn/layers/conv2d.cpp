@@ -72,11 +72,12 @@ Conv2d::Conv2d(const Scope& scope,
 }
 
 Var Conv2d::forward(const Var& x) {
-  check(x.shape().rank() == 4 && x.shape()[3] == in_,
-        "Conv2d '{}' expects pictures (N,H,W,{}), got {}",
+  check(x.shape().rank() == 4 && x.shape()[3] - x.padding() == in_,
+        "Conv2d '{}' expects pictures (N,H,W,{}), got {}{}",
         path(),
         in_,
-        x.shape());
+        x.shape(),
+        x.padding() == 0 ? "" : fmt::format(", of which {} channels are padding", x.padding()));
   Tape& tape = x.tape();
   return ops::conv2d(
       x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var(), geometry_);
