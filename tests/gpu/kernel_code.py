@@ -130,6 +130,8 @@ def self_test():
     assert Instruction(0, 0x7308, 0x1E240000001000).division == "a reciprocal"  # MUFU.RCP
     assert not Instruction(0, 0xFFC0000000007908, 0xE220000001400).division  # MUFU.RSQ
     assert Instruction(0, 0xC00287944, 0xFEA0003C00000).division == "a call"
+    assert Instruction(0, 0x400401007387, 0).name == LOCAL_STORE  # STL.128
+    assert Instruction(0, 0x120000C0C7983, 0).name == LOCAL_LOAD  # LDL.64
     loop = [Instruction(0, 0x7308, 0x1E240000001000), Instruction(16, 0xFFFFFFF800F48947, 0xFEA000383FFFF)]
     assert not breaks(loop, "no-division-in-loops")  # it goes to before the kernel
     back = Instruction(16, (-2 & 0xFF) << 16 | 0x947 | (-1 & 0x3FFFFFFF) << 34, 0x3FFFF)

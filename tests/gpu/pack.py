@@ -23,7 +23,6 @@ import tarfile
 import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BESIDE = ["lib/liblearn_cuda.so", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"]
 # Of the system that unpacks it, as their versions must fit its kernel, its loader and its driver.
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|linux-vdso|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libcuda|libcudnn\w*|"
                            r"libcublas\w*|libnvrtc\w*)\.so\b")
@@ -32,13 +31,13 @@ MOST_BYTES = 30_000_000
 WINDOW = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 128 << 20}
 
 
-def needed_files(place):
+def built_files(place):
     """What is packed of the build: path in it -> file. Ends the program if something is not there."""
-    names = [f"bin/{program}" for program in [*run.PROGRAMS, *run.OTHER_PROGRAMS]] + BESIDE
-    absent = [name for name in names if not (place / name).exists()]
-    if absent:
-        sys.exit(f"error: {place} has no {', '.join(absent)}\nBuild them first: framework/cmake/build.sh release "
-                 f"{' '.join(run.PROGRAMS + run.OTHER_TARGETS)}")
+    names = [*run.BUILT, run.FAKE_RUNTIME]
+    try:
+        run.check_built(place, names)
+    except run.NotReady as reason:
+        sys.exit(f"error: {reason}")
     return {name: place / name for name in names}
 
 
@@ -88,7 +87,7 @@ def main():
     parser.add_argument("--build-dir", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
-    files = needed_files(options.build_dir)
+    files = built_files(options.build_dir)
     files |= {f"lib/{name}": path for name, path in libraries_of(files.values()).items()}
     files["tests/cuda/devices/h200.json"] = ROOT / "tests/cuda/devices/h200.json"
     write(options.file, files, facts(options.build_dir))

@@ -43,6 +43,9 @@ PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training",
 OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar"]
 OTHER_TARGETS = [*OTHER_PROGRAMS, "kernellog", "fakecuda"]
 KERNELS = "lib/liblearn_cuda.so"
+KERNEL_LOG = "tests/cuda/libkernellog.so"
+FAKE_RUNTIME = "tests/cuda/fake/libfakecuda.so"
+BUILT = [*(f"bin/{program}" for program in PROGRAMS + OTHER_PROGRAMS), KERNELS, KERNEL_LOG]
 # The sanitizers slow a program down many times, so the long ones run in parts.
 SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
 OWN_KERNELS_ONLY = ["tests_cuda", "tests_cuda_ops"]
@@ -85,11 +88,7 @@ class Run:
 
     def look_for_what_it_needs(self):
         """Programs of the build, and the libraries that they load by name. Raises NotReady."""
-        names = [f"bin/{program}" for program in PROGRAMS + OTHER_PROGRAMS] + [KERNELS, "tests/cuda/libkernellog.so"] + \
-            ["tests/cuda/fake/libfakecuda.so"] * self.fake
-        absent = [name for name in names if not (self.place / name).exists()]
-        if absent:
-            raise NotReady(f"{self.place} has no {', '.join(absent)}; framework/cmake/build.sh release builds them")
+        check_built(self.place, BUILT + [FAKE_RUNTIME] * self.fake)
         wanted = ["libcudnn.so.9", f"libcublasLt.so.{cuda_major(self.place / KERNELS)}"]
         try:
             self.library_path = libraries.path_for(wanted, [self.place / "lib"] if self.options.pack else [])
@@ -103,8 +102,8 @@ class Run:
 
     def test(self, program, *filters, name=None, timeout=180, before=(), environment=None, log=True, when_late="failed"):
         """A test program on the device: it fails if it finds another one."""
-        preload = [str(self.place / "tests/cuda/libkernellog.so")] * log + \
-            [str(self.place / "tests/cuda/fake/libfakecuda.so")] * self.fake
+        preload = [str(self.place / KERNEL_LOG)] * log + \
+            [str(self.place / FAKE_RUNTIME)] * self.fake
         variables = {"LEARN_REQUIRE_GPU": "1", "LEARN_EXPECT_DEVICE": self.gpu.name, "LD_PRELOAD": " ".join(preload),
                      "LEARN_KERNEL_LOG": str(self.ran), **self.variables(), **(environment or {})}
         return Job(name or program, [*before, str(self.place / "bin" / program), *filters], timeout, variables, True,
@@ -141,7 +140,7 @@ class Run:
 
     def machine(self):
         """What the program itself says of the machine."""
-        preload = {"LD_PRELOAD": str(self.place / "tests/cuda/fake/libfakecuda.so")} if self.fake else {}
+        preload = {"LD_PRELOAD": str(self.place / FAKE_RUNTIME)} if self.fake else {}
         said = jobs.run(Job("doctor", [str(self.place / "bin/learn"), "doctor"], 60, {**self.variables(), **preload}),
                         self.logs)
         self.about_machine = said.output.splitlines()
@@ -236,6 +235,14 @@ class Run:
 STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory", "bench",
           "memcheck", "racecheck", "initcheck", "synccheck", "ledger"]
 NEEDS_GPU = ["build", "bench", "memcheck", "racecheck", "initcheck", "synccheck"]
+
+
+def check_built(place, names):
+    """Raises NotReady unless the build in the folder has these files."""
+    absent = [name for name in names if not (place / name).exists()]
+    if absent:
+        raise NotReady(f"{place} has no {', '.join(absent)}; build them: framework/cmake/build.sh release "
+                       f"{' '.join(PROGRAMS + OTHER_TARGETS)}")
 
 
 def cuda_major(kernels):

@@ -271,8 +271,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t,
   const Product product(operation, layout_a, layout_b, layout_d);
   if (!product.fits()) return CUBLAS_STATUS_INVALID_VALUE;
   if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && is_refused("cublasLtMatmul")) {
-    (void)report(
-        cudaErrorInvalidConfiguration);  // of the launch that failed inside, and is left behind
+    leave_failed_launch();
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
   Chosen chosen{};

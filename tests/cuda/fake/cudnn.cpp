@@ -370,8 +370,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const std::lock_guard lock(api_mutex());
   if (is_refused("cudnnBackendExecute", json)) {
-    (void)report(
-        cudaErrorInvalidConfiguration);  // of the launch that failed inside, and is left behind
+    leave_failed_launch();
     return CUDNN_STATUS_EXECUTION_FAILED;
   }
   // Addresses, sizes and alignment are judged now; the rest when the stream comes to it.
