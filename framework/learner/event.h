@@ -19,8 +19,8 @@ namespace learn {
 ///                       backward_end     gradients, still scaled   [mixed precision: to f32 master
 ///                                        gradients, unscale, look for inf and nan]
 ///                       step_begin       gradients, unscaled       [clipping belongs here]
-///         optimizer step on the masters, weight decay included
-///                       step_end         [mixed precision: update the loss scale]
+///         optimizer step on the masters, weight decay included; the loss scale moves
+///                       step_end
 ///                       batch_end
 ///       validate_begin   (batch_begin loss_begin batch_end) per batch   validate_end
 ///     epoch_end
