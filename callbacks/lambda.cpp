@@ -14,7 +14,7 @@ LambdaCallback& on(
   auto owned = std::make_unique<LambdaCallback>(event, std::move(action), std::move(name), order);
   LambdaCallback& callback = *owned;
   EventSet events;
-  events.set(static_cast<std::size_t>(event));
+  events.set(index_of(event));
   learn.insert(std::move(owned), events);
   return callback;
 }

@@ -17,19 +17,10 @@ class LambdaCallback final : public Callback {
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] int order() const override { return order_; }
 
-  void train_begin(Learner& l) override { run(Event::train_begin, l); }
-  void epoch_begin(Learner& l) override { run(Event::epoch_begin, l); }
-  void batch_begin(Learner& l) override { run(Event::batch_begin, l); }
-  void loss_begin(Learner& l) override { run(Event::loss_begin, l); }
-  void backward_begin(Learner& l) override { run(Event::backward_begin, l); }
-  void backward_end(Learner& l) override { run(Event::backward_end, l); }
-  void step_begin(Learner& l) override { run(Event::step_begin, l); }
-  void step_end(Learner& l) override { run(Event::step_end, l); }
-  void batch_end(Learner& l) override { run(Event::batch_end, l); }
-  void validate_begin(Learner& l) override { run(Event::validate_begin, l); }
-  void validate_end(Learner& l) override { run(Event::validate_end, l); }
-  void epoch_end(Learner& l) override { run(Event::epoch_end, l); }
-  void train_end(Learner& l) override { run(Event::train_end, l); }
+#define LEARN_HANDLER(name, role, scope) \
+  void name(Learner& l) override { run(Event::name, l); }
+  LEARN_EVENTS(LEARN_HANDLER)
+#undef LEARN_HANDLER
   void cancelled(Learner& l, Scope) override { run(Event::cancelled, l); }
   void error(Learner& l, const std::exception&) override { run(Event::error, l); }
 

@@ -2,7 +2,6 @@
 #include "framework/learner/event.h"
 #include "framework/tensor/state_visitor.h"
 
-#include <array>
 #include <bitset>
 #include <concepts>
 #include <exception>
@@ -56,19 +55,11 @@ class Callback {
   /// that it is there when a checkpoint is loaded.
   virtual void attached(Learner&) {}
 
-  virtual void train_begin(Learner&) {}
-  virtual void epoch_begin(Learner&) {}
-  virtual void batch_begin(Learner&) {}
-  virtual void loss_begin(Learner&) {}
-  virtual void backward_begin(Learner&) {}
-  virtual void backward_end(Learner&) {}
-  virtual void step_begin(Learner&) {}
-  virtual void step_end(Learner&) {}
-  virtual void batch_end(Learner&) {}
-  virtual void validate_begin(Learner&) {}
-  virtual void validate_end(Learner&) {}
-  virtual void epoch_end(Learner&) {}
-  virtual void train_end(Learner&) {}
+  // The handlers of the table of events: virtual void train_begin(Learner&), and so on.
+#define LEARN_HANDLER(name, role, scope) \
+  virtual void name(Learner&) {}
+  LEARN_EVENTS(LEARN_HANDLER)
+#undef LEARN_HANDLER
   /// `scope` was cancelled and is about to close; its end event follows.
   virtual void cancelled(Learner&, Scope) {}
   /// Something threw. Must not throw; nothing else of the loop runs after it. It may come before
@@ -78,30 +69,30 @@ class Callback {
 
 using EventSet = std::bitset<kEventCount>;
 
-/// The events that `C` overrides, found at compile time from the types of its members: `&C::f` is a
-/// member of `Callback` exactly when no class between declares `f`.
+/// Whether a handler found in a class overrides Callback's, by the type of the pointer to it: it is
+/// a member of `Callback` exactly when no class between declares it. A function of that name with
+/// other parameters would never be called: it does not compile.
+template <class... Parameters>
+struct HandlerOf {
+  template <class Owner, class Returned, class... Found>
+  static consteval bool overridden(Returned (Owner::*)(Found...)) {
+    static_assert(std::is_same_v<Returned(Found...), void(Parameters...)>,
+                  "a handler is void event(Learner&), void cancelled(Learner&, Scope) or void "
+                  "error(Learner&, const std::exception&), and overrides Callback's");
+    return !std::is_same_v<Owner, Callback>;
+  }
+};
+
+/// The events that `C` handles, found at compile time.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
-  constexpr auto overridden = []<class Owner, class... Args>(void (Owner::*)(Args...)) {
-    return !std::is_same_v<Owner, Callback>;
-  };
-  const std::array<bool, kEventCount> found{overridden(&C::train_begin),
-                                            overridden(&C::epoch_begin),
-                                            overridden(&C::batch_begin),
-                                            overridden(&C::loss_begin),
-                                            overridden(&C::backward_begin),
-                                            overridden(&C::backward_end),
-                                            overridden(&C::step_begin),
-                                            overridden(&C::step_end),
-                                            overridden(&C::batch_end),
-                                            overridden(&C::validate_begin),
-                                            overridden(&C::validate_end),
-                                            overridden(&C::epoch_end),
-                                            overridden(&C::train_end),
-                                            overridden(&C::cancelled),
-                                            overridden(&C::error)};
   EventSet set;
-  for (std::size_t i = 0; i < kEventCount; ++i) set[i] = found[i];
+#define LEARN_FIND(name, role, scope) \
+  set[index_of(Event::name)] = HandlerOf<Learner&>::overridden(&C::name);
+  LEARN_EVENTS(LEARN_FIND)
+#undef LEARN_FIND
+  set[index_of(Event::cancelled)] = HandlerOf<Learner&, Scope>::overridden(&C::cancelled);
+  set[index_of(Event::error)] = HandlerOf<Learner&, const std::exception&>::overridden(&C::error);
   return set;
 }
 

@@ -4,6 +4,25 @@
 #include <cstdint>
 #include <string_view>
 
+/// The table of events, in the order of the loop: X(name, role, scope). An event opens or closes
+/// the scope, or lies inside of it. Everything else that must know all events is made from it: the
+/// enum, names, handlers of Callback, dispatch, callbacks made of a function, `explain`. A new
+/// event needs its line here and in `kLoop`, and a place in the loop that emits it.
+#define LEARN_EVENTS(X)              \
+  X(train_begin, opens, train)       \
+  X(epoch_begin, opens, epoch)       \
+  X(batch_begin, opens, batch)       \
+  X(loss_begin, inside, batch)       \
+  X(backward_begin, inside, batch)   \
+  X(backward_end, inside, batch)     \
+  X(step_begin, opens, step)         \
+  X(step_end, closes, step)          \
+  X(batch_end, closes, batch)        \
+  X(validate_begin, opens, validate) \
+  X(validate_end, closes, validate)  \
+  X(epoch_end, closes, epoch)        \
+  X(train_end, closes, train)
+
 namespace learn {
 
 /// The loop, written once. Everything that changes training listens to one of these events.
@@ -29,45 +48,75 @@ namespace learn {
 /// Two more stand outside of the order: `cancelled(Scope)` when a scope ends early, before its end
 /// event, and `error(exception)` when something threw, after which nothing else runs.
 enum class Event : std::uint8_t {
-  train_begin,
-  epoch_begin,
-  batch_begin,
-  loss_begin,
-  backward_begin,
-  backward_end,
-  step_begin,
-  step_end,
-  batch_end,
-  validate_begin,
-  validate_end,
-  epoch_end,
-  train_end,
+// clang-format off
+#define LEARN_NAME(name, role, scope) name,
+  LEARN_EVENTS(LEARN_NAME)
+#undef LEARN_NAME
   cancelled,
   error,
+  // clang-format on
 };
-inline constexpr std::size_t kEventCount = static_cast<std::size_t>(Event::error) + 1;
 
-[[nodiscard]] constexpr std::string_view name_of(Event event) noexcept {
-  constexpr std::array<std::string_view, kEventCount> kNames{"train_begin",
-                                                             "epoch_begin",
-                                                             "batch_begin",
-                                                             "loss_begin",
-                                                             "backward_begin",
-                                                             "backward_end",
-                                                             "step_begin",
-                                                             "step_end",
-                                                             "batch_end",
-                                                             "validate_begin",
-                                                             "validate_end",
-                                                             "epoch_end",
-                                                             "train_end",
-                                                             "cancelled",
-                                                             "error"};
-  return kNames[static_cast<std::size_t>(event)];
-}
+/// The same as `Learner::explain` prints it. A line is an event, or what happens between two.
+inline constexpr std::string_view kLoop = R"(train_begin
+for each epoch:
+  epoch_begin
+  for each training batch:
+    batch_begin
+    pred = model(x)
+    loss_begin
+    loss = loss_fn(pred, y)
+    backward_begin
+    backward pass
+    backward_end
+    step_begin
+    optimizer step
+    step_end
+    batch_end
+  validate_begin
+  for each validation batch:
+    batch_begin
+    pred = model(x)
+    loss_begin
+    loss = loss_fn(pred, y)
+    batch_end
+  validate_end
+  epoch_end
+train_end
+at any time:
+  cancelled
+  error
+)";
 
 /// A bracketed stretch of the loop: train > epoch > {batch > step, validate > batch}.
 enum class Scope : std::uint8_t { train, epoch, batch, step, validate };
+
+enum class EventRole : std::uint8_t { opens, inside, closes };
+
+/// A row of the table.
+struct EventInfo {
+  Event event;
+  std::string_view name;
+  EventRole role;
+  Scope scope;
+};
+inline constexpr std::array kEventTable{
+#define LEARN_ROW(name, role, scope) EventInfo{Event::name, #name, EventRole::role, Scope::scope},
+    LEARN_EVENTS(LEARN_ROW)
+#undef LEARN_ROW
+};
+
+/// Of all events, `cancelled` and `error` included.
+inline constexpr std::size_t kEventCount = kEventTable.size() + 2;
+
+[[nodiscard]] constexpr std::size_t index_of(Event event) noexcept {
+  return static_cast<std::size_t>(event);
+}
+
+[[nodiscard]] constexpr std::string_view name_of(Event event) noexcept {
+  if (event == Event::cancelled) return "cancelled";
+  return event == Event::error ? "error" : kEventTable[index_of(event)].name;
+}
 
 [[nodiscard]] constexpr std::string_view name_of(Scope scope) noexcept {
   switch (scope) {

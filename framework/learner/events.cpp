@@ -13,21 +13,11 @@ namespace {
 
 using Handler = void (Callback::*)(Learner&);
 
-/// The handlers of all events but the last two, which have more arguments; in the enum's order.
-constexpr std::array<Handler, kEventCount - 2> kHandlers{
-    &Callback::train_begin,
-    &Callback::epoch_begin,
-    &Callback::batch_begin,
-    &Callback::loss_begin,
-    &Callback::backward_begin,
-    &Callback::backward_end,
-    &Callback::step_begin,
-    &Callback::step_end,
-    &Callback::batch_end,
-    &Callback::validate_begin,
-    &Callback::validate_end,
-    &Callback::epoch_end,
-    &Callback::train_end,
+/// The handlers of the table's events, in its order.
+constexpr std::array<Handler, kEventTable.size()> kHandlers{
+#define LEARN_HANDLER(name, role, scope) &Callback::name,
+    LEARN_EVENTS(LEARN_HANDLER)
+#undef LEARN_HANDLER
 };
 
 struct Bracket {
@@ -36,29 +26,20 @@ struct Bracket {
 };
 
 constexpr Bracket bracket(Scope scope) {
-  switch (scope) {
-    case Scope::train:
-      return {Event::train_begin, Event::train_end};
-    case Scope::epoch:
-      return {Event::epoch_begin, Event::epoch_end};
-    case Scope::batch:
-      return {Event::batch_begin, Event::batch_end};
-    case Scope::step:
-      return {Event::step_begin, Event::step_end};
-    case Scope::validate:
-      return {Event::validate_begin, Event::validate_end};
+  Bracket found{};
+  for (const EventInfo& info : kEventTable) {
+    if (info.scope != scope) continue;
+    if (info.role == EventRole::opens) found.begin = info.event;
+    if (info.role == EventRole::closes) found.end = info.event;
   }
-  throw std::logic_error("unknown scope");
+  return found;
 }
 
 /// Events inside a scope stop at the handler that cancels. Those that open or close one reach
 /// everyone, so that whoever hears a beginning hears the end.
 constexpr bool stops_when_cancelled(Event event) {
-  return event == Event::loss_begin || event == Event::backward_begin ||
-         event == Event::backward_end;
+  return kEventTable[index_of(event)].role == EventRole::inside;
 }
-
-constexpr std::size_t index_of(Event event) { return static_cast<std::size_t>(event); }
 
 }  // namespace
 

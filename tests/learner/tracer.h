@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <cctype>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,56 +11,28 @@
 
 namespace tiny {
 
+/// The row of an event in the table.
+inline const learn::EventInfo& info_of(learn::Event event) {
+  return learn::kEventTable.at(learn::index_of(event));
+}
+
 /// The short names of events in traces: brackets for scopes, letters for what lies inside a batch.
 inline std::string mark_of(learn::Event event) {
-  switch (event) {
-    case learn::Event::train_begin:
-      return "T(";
-    case learn::Event::epoch_begin:
-      return "E(";
-    case learn::Event::batch_begin:
-      return "B(";
-    case learn::Event::loss_begin:
-      return "l";
-    case learn::Event::backward_begin:
-      return "b";
-    case learn::Event::backward_end:
-      return "d";
-    case learn::Event::step_begin:
-      return "S(";
-    case learn::Event::step_end:
-      return ")S";
-    case learn::Event::batch_end:
-      return ")B";
-    case learn::Event::validate_begin:
-      return "V(";
-    case learn::Event::validate_end:
-      return ")V";
-    case learn::Event::epoch_end:
-      return ")E";
-    case learn::Event::train_end:
-      return ")T";
-    default:
-      return "?";
-  }
+  if (event == learn::Event::backward_end) return "d";
+  const learn::EventInfo& info = info_of(event);
+  if (info.role == learn::EventRole::inside) return std::string(info.name.substr(0, 1));
+  const auto scope = static_cast<char>(std::toupper(name_of(info.scope).front()));
+  return info.role == learn::EventRole::opens ? fmt::format("{}(", scope)
+                                              : fmt::format("){}", scope);
 }
 
 /// Hears every event and calls one function with it; the base of the other two.
 class EveryEvent : public learn::Callback {
  public:
-  void train_begin(learn::Learner& l) override { heard(l, learn::Event::train_begin); }
-  void epoch_begin(learn::Learner& l) override { heard(l, learn::Event::epoch_begin); }
-  void batch_begin(learn::Learner& l) override { heard(l, learn::Event::batch_begin); }
-  void loss_begin(learn::Learner& l) override { heard(l, learn::Event::loss_begin); }
-  void backward_begin(learn::Learner& l) override { heard(l, learn::Event::backward_begin); }
-  void backward_end(learn::Learner& l) override { heard(l, learn::Event::backward_end); }
-  void step_begin(learn::Learner& l) override { heard(l, learn::Event::step_begin); }
-  void step_end(learn::Learner& l) override { heard(l, learn::Event::step_end); }
-  void batch_end(learn::Learner& l) override { heard(l, learn::Event::batch_end); }
-  void validate_begin(learn::Learner& l) override { heard(l, learn::Event::validate_begin); }
-  void validate_end(learn::Learner& l) override { heard(l, learn::Event::validate_end); }
-  void epoch_end(learn::Learner& l) override { heard(l, learn::Event::epoch_end); }
-  void train_end(learn::Learner& l) override { heard(l, learn::Event::train_end); }
+#define LEARN_HANDLER(name, role, scope) \
+  void name(learn::Learner& l) override { heard(l, learn::Event::name); }
+  LEARN_EVENTS(LEARN_HANDLER)
+#undef LEARN_HANDLER
 
  protected:
   virtual void heard(learn::Learner& learn, learn::Event event) = 0;
@@ -99,10 +72,8 @@ class Once final : public EveryEvent {
  protected:
   void heard(learn::Learner& learn, learn::Event event) override {
     if (done || event != at_) return;
-    const bool in_batch = event != learn::Event::train_begin && event != learn::Event::train_end &&
-                          event != learn::Event::epoch_begin && event != learn::Event::epoch_end &&
-                          event != learn::Event::validate_begin &&
-                          event != learn::Event::validate_end;
+    const learn::Scope scope = info_of(event).scope;
+    const bool in_batch = scope == learn::Scope::batch || scope == learn::Scope::step;
     if (in_batch && learn.state().training != training_) return;
     done = true;
     action_(learn);

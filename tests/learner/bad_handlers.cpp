@@ -1,0 +1,22 @@
+// Handlers that must not compile; CMakeLists.txt says with which words each is refused.
+#include "framework/learner/callback.h"
+
+namespace {
+
+class Watcher final : public learn::Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "watcher"; }
+#if LEARN_BAD_HANDLER == 0
+  void step_begin(learn::Learner&) override {}
+#elif LEARN_BAD_HANDLER == 1  // no such event
+  void step_beginn(learn::Learner&) override {}
+#elif LEARN_BAD_HANDLER == 2  // other parameters: nobody would call it
+  void step_begin() {}
+#elif LEARN_BAD_HANDLER == 3  // it overrides, and does not say so
+  void step_begin(learn::Learner&) {}
+#endif
+};
+
+}  // namespace
+
+learn::EventSet events() { return learn::handled_by<Watcher>(); }
