@@ -22,7 +22,7 @@ std::vector<std::string> GradientClip::claims() const {
 
 void GradientClip::step_begin(Learner& learn) {
   nn::ParamStore& params = learn.grads();
-  Tensor& control = learn.optimizer().control();
+  auto& control = learn.optimizer().control();
   if (by_ == ClipBy::value) return optim::clip_gradient_value(params, limit_, control);
   if (!norm_.defined()) norm_ = Tensor(learn.context().persistent(), {1}, DType::f32);
   optim::clip_gradient_norm(params, limit_, norm_, control);

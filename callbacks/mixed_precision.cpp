@@ -105,7 +105,7 @@ void MixedPrecision::backward_begin(Learner& learn) {
 
 void MixedPrecision::backward_end(Learner& learn) {
   nn::ParamStore& params = learn.params();
-  Tensor& control = learn.optimizer().control();
+  auto& control = learn.optimizer().control();
   // What several batches give is added in f32, not in half: the next one overwrites the half.
   optim::gather_half_gradients(
       params, control, learn.state().gradients_held ? GradMode::accumulate : GradMode::overwrite);

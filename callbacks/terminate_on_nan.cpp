@@ -1,13 +1,12 @@
 #include "callbacks/terminate_on_nan.h"
 
-#include "framework/backend/cast.h"
 #include "framework/backend/loss_scale.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 #include "framework/tensor/factory.h"
 
 #include <cmath>
-#include <cstring>
+#include <utility>
 
 namespace learn::callbacks {
 namespace {
@@ -21,7 +20,7 @@ void TerminateOnNan::train_begin(Learner& learn) {
   batches_since_look_ = 0;
   Context& ctx = learn.context();
   if (ctx.device().is_cpu()) return;
-  if (!seen_.defined()) seen_ = Tensor(ctx.persistent(), {sizeof(StepControl)}, DType::u8);
+  if (!seen_.defined()) seen_ = DeviceArray<StepControl>(ctx.persistent());
   backend::write_control(ctx, {}, seen_);
 }
 
@@ -57,9 +56,7 @@ void TerminateOnNan::epoch_end(Learner& learn) {
 }
 
 void TerminateOnNan::look(Learner& learn) {
-  const Tensor host = backend::to_host(learn.context(), seen_);
-  StepControl seen;
-  std::memcpy(&seen, host.raw(), sizeof(seen));
+  const StepControl seen = seen_.read(learn.context());
   const std::int64_t batches = std::exchange(batches_since_look_, 0);
   if (seen.found_inf == 0) return;
   terminated_ = true;

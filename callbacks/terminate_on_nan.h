@@ -1,6 +1,7 @@
 #pragma once
+#include "framework/backend/device_array.h"
+#include "framework/backend/step_control.h"
 #include "framework/learner/callback.h"
-#include "framework/tensor/tensor.h"
 
 #include <cstdint>
 
@@ -30,7 +31,7 @@ class TerminateOnNan final : public Callback {
   void look(Learner& learn);
 
   bool terminated_ = false;
-  Tensor seen_;  // a StepControl block; its found_inf stays once a loss was not finite
+  DeviceArray<StepControl> seen_;  // its found_inf stays once a loss was not finite
   std::int64_t batches_since_look_ = 0;
 };
 

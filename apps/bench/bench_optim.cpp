@@ -9,9 +9,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -32,13 +32,6 @@ double seconds(F&& run) {
   return best;
 }
 
-template <class T>
-Tensor block(Arena& arena, const T& value) {
-  Tensor bytes(arena, {static_cast<std::int64_t>(sizeof(T))}, DType::u8);
-  std::memcpy(bytes.raw(), &value, sizeof(T));
-  return bytes;
-}
-
 void bench(Context& ctx, std::int64_t n) {
   Arena& arena = ctx.persistent();
   const auto random = [&](DType dtype) { return uniform(arena, {n}, dtype, 0.1, 1, 1); };
@@ -48,8 +41,9 @@ void bench(Context& ctx, std::int64_t n) {
   backend::OptimRun run;
   run.weight = random(DType::f32);
   run.grad = random(DType::f32);
-  run.hypers = block(arena, GroupHypers{.lr = 1e-6F, .weight_decay = 0.01F});
-  run.control = block(arena, StepControl{.step = 5});
+  run.hypers =
+      DeviceArray<GroupHypers>(ctx, std::array{GroupHypers{.lr = 1e-6F, .weight_decay = 0.01F}});
+  run.control = DeviceArray<StepControl>(ctx, std::array{StepControl{.step = 5}});
   const auto row = [&](std::string_view what, int bytes, auto&& f) {
     const double s = seconds(f);
     fmt::print("{:24} {:8.3f} ms {:6.1f} GB/s\n",

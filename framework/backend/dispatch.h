@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/backend/context.h"
 #include "framework/backend/cuda/runtime.h"
+#include "framework/backend/device_array.h"
 #include "framework/core/build.h"
 
 #include <cstdint>
@@ -38,6 +39,15 @@ void for_cuda_floating(std::string_view op, DType dtype, F&& f) {
 
 /// Throws DeviceError unless the tensor lives on the context's device.
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
+template <class T>
+void check_device(const Context& ctx, std::string_view op, const DeviceArray<T>& array) {
+  check<Error>(array.defined(), "{}: what steers it has no memory", op);
+  check<DeviceError>(array.device() == ctx.device(),
+                     "{}: what steers it is on {}, the context on {}",
+                     op,
+                     array.device(),
+                     ctx.device());
+}
 
 /// Throws ShapeError or DTypeError unless both tensors have one shape and dtype.
 void check_same(std::string_view op, const Tensor& a, const Tensor& b);

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/backend/context.h"
+#include "framework/backend/device_array.h"
 #include "framework/backend/ema_options.h"
 #include "framework/backend/step_control.h"
 
@@ -12,7 +13,7 @@ namespace learn::backend {
 void ema_update(Context& ctx,
                 const Tensor& weight,
                 const EmaOptions& options,
-                const Tensor& control,
+                const DeviceArray<StepControl>& control,
                 Tensor& average);
 
 }  // namespace learn::backend

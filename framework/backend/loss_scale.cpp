@@ -8,54 +8,20 @@
 #include "framework/backend/step_rules.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace learn::backend {
 namespace {
 
-void check_control(Context& ctx, const char* op, const Tensor& control) {
-  check(control.bytes() == sizeof(StepControl),
-        "{}: the control block has {} bytes, expected {}",
-        op,
-        control.bytes(),
-        sizeof(StepControl));
-  check_device(ctx, op, control);
-}
-
-[[maybe_unused]] StepControl* block_of(Tensor& control) {
-  return reinterpret_cast<StepControl*>(control.raw());
-}
-[[maybe_unused]] const StepControl* block_of(const Tensor& control) {
-  return reinterpret_cast<const StepControl*>(control.raw());
-}
-
-StepControl read(const Tensor& control) {
-  StepControl block;
-  std::memcpy(&block, control.raw(), sizeof(block));
-  return block;
-}
-
-void write(const StepControl& block, Tensor& control) {
-  std::memcpy(control.raw(), &block, sizeof(block));
-}
-
-/// Reads the block, lets `rule` change it, writes it back; or `on_device(stream, block)`.
+/// Lets `rule` change the block, or `on_device(stream, block)`.
 template <class Rule, class Cuda>
-void change(Context& ctx, const char* op, Tensor& control, Rule rule, Cuda on_device) {
-  check_control(ctx, op, control);
+void change(
+    Context& ctx, const char* op, DeviceArray<StepControl>& control, Rule rule, Cuda on_device) {
+  check_device(ctx, op, control);
   if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda) on_device(ctx.cuda().compute(), block_of(control));
+    if constexpr (kHaveCuda) on_device(ctx.cuda().compute(), control.data());
     return;
   }
-  StepControl block = read(control);
-  rule(block);
-  write(block, control);
-}
-
-void note_overflow(Tensor& control) {
-  StepControl block = read(control);
-  block.found_inf = 1;
-  write(block, control);
+  rule(*control.data());
 }
 
 void check_full(Context& ctx, const char* op, const Tensor& grads) {
@@ -75,7 +41,7 @@ void for_gradient_type(const char* op, DType dtype, F f) {
 
 }  // namespace
 
-void write_control(Context& ctx, const StepControl& value, Tensor& control) {
+void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control) {
   change(
       ctx,
       "write_control",
@@ -84,7 +50,7 @@ void write_control(Context& ctx, const StepControl& value, Tensor& control) {
       [&](cuda::Stream stream, StepControl* c) { cuda::write_control(stream, value, c); });
 }
 
-void set_loss_scale(Context& ctx, float scale, Tensor& control) {
+void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control) {
   if (!(scale > 0) || !std::isfinite(scale))
     fail<UsageError>("the loss scale must be positive and finite, not {}", scale);
   change(
@@ -95,7 +61,7 @@ void set_loss_scale(Context& ctx, float scale, Tensor& control) {
       [&](cuda::Stream stream, StepControl* c) { cuda::set_loss_scale(stream, scale, c); });
 }
 
-void begin_step(Context& ctx, Tensor& control) {
+void begin_step(Context& ctx, DeviceArray<StepControl>& control) {
   change(ctx, "begin_step", control, step_rules::begin, [](cuda::Stream stream, StepControl* c) {
     cuda::begin_step(stream, c);
   });
@@ -105,7 +71,7 @@ void end_step(Context& ctx,
               Tensor& live,
               Tensor& committed,
               const LossScaleOptions& scaling,
-              Tensor& control) {
+              DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "end_step";
   if (!(scaling.factor > 1) || !(scaling.floor > 0) || !(scaling.ceiling >= scaling.floor) ||
       scaling.growth_interval < 1)
@@ -119,7 +85,7 @@ void end_step(Context& ctx,
   check_same(kOp, live, committed);
   check_full(ctx, kOp, live);
   check_full(ctx, kOp, committed);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
       cuda::end_step(ctx.cuda().compute(),
@@ -127,20 +93,21 @@ void end_step(Context& ctx,
                      committed.data<float>(),
                      live.elements(),
                      scaling,
-                     block_of(control));
+                     control.data());
     return;
   }
-  StepControl block = read(control);
-  if (block.found_inf != 0)
+  if (control.data()->found_inf != 0)
     copy(ctx, committed, live);
   else
     copy(ctx, live, committed);
-  step_rules::end(block, scaling);
-  write(block, control);
+  step_rules::end(*control.data(), scaling);
 }
 
-void gather_half_grads(
-    Context& ctx, const Tensor& half, Tensor& grads, Tensor& control, GradMode mode) {
+void gather_half_grads(Context& ctx,
+                       const Tensor& half,
+                       Tensor& grads,
+                       DeviceArray<StepControl>& control,
+                       GradMode mode) {
   constexpr const char* kOp = "gather_half_grads";
   check(half.shape() == grads.shape(),
         "{}: shapes differ: {} and {}",
@@ -151,55 +118,55 @@ void gather_half_grads(
       is_half(half.dtype()), "{}: half gradients are f16 or bf16, got {}", kOp, half.dtype());
   check_device(ctx, kOp, half);
   check_full(ctx, kOp, grads);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   const bool on_cuda = ctx.device().is_cuda();
-  const float factor = on_cuda ? 0 : read(control).inverse_scale;
+  const float factor = on_cuda ? 0 : control.data()->inverse_scale;
   for_gradient_type(kOp, half.dtype(), [&]<class T>() {
     const T* from = half.data<T>();
     float* to = grads.data<float>();
     const std::int64_t n = half.elements();
     if (on_cuda) {
       if constexpr (kHaveCuda && !std::is_same_v<T, float>)
-        cuda::unscale(ctx.cuda().compute(), from, to, block_of(control), mode, n);
+        cuda::unscale(ctx.cuda().compute(), from, to, control.data(), mode, n);
       return;
     }
     const bool finite = ctx.reference()
                             ? cpu::reference::scale_to_f32(from, factor, to, mode, n)
                             : cpu::scale_to_f32(ctx.threads(), from, factor, to, mode, n);
-    if (!finite) note_overflow(control);
+    if (!finite) control.data()->found_inf = 1;
   });
 }
 
-void unscale_grads(Context& ctx, Tensor& grads, Tensor& control) {
+void unscale_grads(Context& ctx, Tensor& grads, DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "unscale_grads";
   check_full(ctx, kOp, grads);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   auto* g = grads.data<float>();
   const std::int64_t n = grads.elements();
   if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda) cuda::unscale_in_place(ctx.cuda().compute(), g, block_of(control), n);
+    if constexpr (kHaveCuda) cuda::unscale_in_place(ctx.cuda().compute(), g, control.data(), n);
     return;
   }
-  const float factor = read(control).inverse_scale;
+  const float factor = control.data()->inverse_scale;
   const bool finite = ctx.reference()
                           ? cpu::reference::scale_to_f32(g, factor, g, GradMode::overwrite, n)
                           : cpu::scale_to_f32(ctx.threads(), g, factor, g, GradMode::overwrite, n);
-  if (!finite) note_overflow(control);
+  if (!finite) control.data()->found_inf = 1;
 }
 
-void find_non_finite(Context& ctx, const Tensor& x, Tensor& control) {
+void find_non_finite(Context& ctx, const Tensor& x, DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "find_non_finite";
   check_device(ctx, kOp, x);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   for_gradient_type(kOp, x.dtype(), [&]<class T>() {
     if (ctx.device().is_cuda()) {
       if constexpr (kHaveCuda)
-        cuda::find_non_finite(ctx.cuda().compute(), x.data<T>(), block_of(control), x.elements());
+        cuda::find_non_finite(ctx.cuda().compute(), x.data<T>(), control.data(), x.elements());
       return;
     }
     const bool finite = ctx.reference() ? cpu::reference::all_finite(x.data<T>(), x.elements())
                                         : cpu::all_finite(ctx.threads(), x.data<T>(), x.elements());
-    if (!finite) note_overflow(control);
+    if (!finite) control.data()->found_inf = 1;
   });
 }
 
@@ -256,35 +223,39 @@ void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
   *norm.data<float>() = static_cast<float>(std::sqrt(sum));
 }
 
-void clip_by_norm(
-    Context& ctx, const std::vector<Tensor>& parts, float max_norm, Tensor& norm, Tensor& control) {
+void clip_by_norm(Context& ctx,
+                  const std::vector<Tensor>& parts,
+                  float max_norm,
+                  Tensor& norm,
+                  DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "clip_by_norm";
   if (!(max_norm > 0))
     fail<UsageError>("the largest gradient norm must be positive, not {}", max_norm);
   check_norm(ctx, kOp, parts, norm);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda) norm_on_device(ctx, parts, norm, max_norm, block_of(control));
+    if constexpr (kHaveCuda) norm_on_device(ctx, parts, norm, max_norm, control.data());
     return;
   }
   l2_norm(ctx, parts, norm);
-  StepControl block = read(control);
-  step_rules::clip_by_norm(block, *norm.data<float>(), max_norm);
-  write(block, control);
+  step_rules::clip_by_norm(*control.data(), *norm.data<float>(), max_norm);
 }
 
-void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control) {
+void clip_by_value(Context& ctx,
+                   Tensor& grads,
+                   float limit,
+                   const DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "clip_by_value";
   if (!(limit > 0)) fail<UsageError>("the gradient limit must be positive, not {}", limit);
   check_full(ctx, kOp, grads);
-  check_control(ctx, kOp, control);
+  check_device(ctx, kOp, control);
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
       cuda::clip_by_value(
-          ctx.cuda().compute(), grads.data<float>(), limit, block_of(control), grads.elements());
+          ctx.cuda().compute(), grads.data<float>(), limit, control.data(), grads.elements());
     return;
   }
-  const float own = limit / read(control).grad_multiplier;
+  const float own = limit / control.data()->grad_multiplier;
   if (ctx.reference())
     cpu::reference::clamp(grads.data<float>(), own, grads.elements());
   else

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/backend/context.h"
+#include "framework/backend/device_array.h"
 #include "framework/backend/grad_mode.h"
 #include "framework/backend/loss_scale_options.h"
 #include "framework/backend/step_control.h"
@@ -7,18 +8,18 @@
 #include <cstdint>
 #include <vector>
 
-/// What mixed precision, clipping and skipped steps do to gradients and to the step's control block
-/// ((sizeof(StepControl)) u8 in device memory). Nothing here waits for the host.
-/// Every function throws ShapeError, DTypeError, DeviceError.
+/// What mixed precision, clipping and skipped steps do to gradients and to the step's control
+/// block. Nothing here waits for the host. Every function throws ShapeError, DTypeError,
+/// DeviceError.
 namespace learn::backend {
 
 /// Puts `value` into the block.
-void write_control(Context& ctx, const StepControl& value, Tensor& control);
+void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control);
 /// Sets the loss scale and its inverse; `clean_steps` begins at 0. Throws UsageError unless it is
 /// positive and finite.
-void set_loss_scale(Context& ctx, float scale, Tensor& control);
+void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control);
 /// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
-void begin_step(Context& ctx, Tensor& control);
+void begin_step(Context& ctx, DeviceArray<StepControl>& control);
 /// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
 /// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed
 /// becomes live: the running statistics, both f32 of one shape, obey the same flag as the weights.
@@ -29,17 +30,20 @@ void end_step(Context& ctx,
               Tensor& live,
               Tensor& committed,
               const LossScaleOptions& scaling,
-              Tensor& control);
+              DeviceArray<StepControl>& control);
 
 /// grads (+)= half * control.inverse_scale; half f16 or bf16, grads f32, one shape. Sets
 /// `control.found_inf` if a result is not finite.
-void gather_half_grads(
-    Context& ctx, const Tensor& half, Tensor& grads, Tensor& control, GradMode mode);
+void gather_half_grads(Context& ctx,
+                       const Tensor& half,
+                       Tensor& grads,
+                       DeviceArray<StepControl>& control,
+                       GradMode mode);
 /// grads *= control.inverse_scale, f32 in place. Sets `control.found_inf` if a result is not
 /// finite.
-void unscale_grads(Context& ctx, Tensor& grads, Tensor& control);
+void unscale_grads(Context& ctx, Tensor& grads, DeviceArray<StepControl>& control);
 /// Sets `control.found_inf` if an element of `x` (f32, f16 or bf16) is infinite or NaN.
-void find_non_finite(Context& ctx, const Tensor& x, Tensor& control);
+void find_non_finite(Context& ctx, const Tensor& x, DeviceArray<StepControl>& control);
 
 /// norm, one f32 element, = L2 norm of all elements of `parts` (f32): double partial sums, one per
 /// chunk, added in order, so the same bits for any number of threads.
@@ -48,10 +52,16 @@ void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm);
 /// min(1, max_norm / (norm * grad_multiplier + 1e-6)), so that the gradients the optimizer sees
 /// have at most `max_norm` (PyTorch's clip_grad_norm_). A norm that is not finite changes nothing.
 /// Throws UsageError unless `max_norm` is positive.
-void clip_by_norm(
-    Context& ctx, const std::vector<Tensor>& parts, float max_norm, Tensor& norm, Tensor& control);
+void clip_by_norm(Context& ctx,
+                  const std::vector<Tensor>& parts,
+                  float max_norm,
+                  Tensor& norm,
+                  DeviceArray<StepControl>& control);
 /// Clamps grads (f32, in place) so that what the optimizer sees, grads * grad_multiplier, lies in
 /// [-limit, limit]. NaN stays NaN.
-void clip_by_value(Context& ctx, Tensor& grads, float limit, const Tensor& control);
+void clip_by_value(Context& ctx,
+                   Tensor& grads,
+                   float limit,
+                   const DeviceArray<StepControl>& control);
 
 }  // namespace learn::backend

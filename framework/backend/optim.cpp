@@ -5,27 +5,10 @@
 #include "framework/backend/cuda/optim.h"
 #include "framework/backend/dispatch.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace learn::backend {
 namespace {
-
-template <class T>
-void check_block(const Context& ctx, const char* op, const Tensor& block) {
-  check(block.bytes() == sizeof(T),
-        "{}: a control block has {} bytes, expected {}",
-        op,
-        block.bytes(),
-        sizeof(T));
-  check_device(ctx, op, block);
-}
-
-template <class T>
-T read_block(const Tensor& block) {
-  T value;
-  std::memcpy(&value, block.raw(), sizeof(T));
-  return value;
-}
 
 void check_run(Context& ctx, const char* op, const OptimRun& run) {
   for (const Tensor* t : {&run.weight, &run.grad}) {
@@ -78,33 +61,32 @@ void with_half(Tensor half, F&& f) {
 template <class Host, class Cuda>
 void update(Context& ctx, const char* op, const OptimRun& run, Host&& host, Cuda&& on_device) {
   check_run(ctx, op, run);
-  check_block<GroupHypers>(ctx, op, run.hypers);
-  check_block<StepControl>(ctx, op, run.control);
+  check_device(ctx, op, run.hypers);
+  check_device(ctx, op, run.control);
   Tensor weight = run.weight;
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
       with_half(run.half, [&]<class T>(T* half) {
-        on_device(
-            ctx.cuda().compute(),
-            cuda::OptimArgs<T>{.weight = weight.data<float>(),
-                               .grad = run.grad.data<float>(),
-                               .half = half,
-                               .n = weight.elements(),
-                               .hypers = reinterpret_cast<const GroupHypers*>(run.hypers.raw()),
-                               .control = reinterpret_cast<const StepControl*>(run.control.raw()),
-                               .missed_steps = run.missed_steps,
-                               .decoupled = run.decoupled_decay});
+        on_device(ctx.cuda().compute(),
+                  cuda::OptimArgs<T>{.weight = weight.data<float>(),
+                                     .grad = run.grad.data<float>(),
+                                     .half = half,
+                                     .n = weight.elements(),
+                                     .hypers = run.hypers.data(),
+                                     .control = run.control.data(),
+                                     .missed_steps = run.missed_steps,
+                                     .decoupled = run.decoupled_decay});
       });
     return;
   }
-  const auto control = read_block<StepControl>(run.control);
+  const StepControl& control = *run.control.data();
   if (control.found_inf != 0) return;
   with_half(run.half, [&]<class T>(T* half) {
     host(cpu::OptimArgs<T>{.weight = weight.data<float>(),
                            .grad = run.grad.data<float>(),
                            .half = half,
                            .n = weight.elements(),
-                           .hypers = read_block<GroupHypers>(run.hypers),
+                           .hypers = *run.hypers.data(),
                            .control = control,
                            .missed_steps = run.missed_steps,
                            .decoupled = run.decoupled_decay});
@@ -113,22 +95,21 @@ void update(Context& ctx, const char* op, const OptimRun& run, Host&& host, Cuda
 
 }  // namespace
 
-void write_hypers(Context& ctx, std::span<const GroupHypers> hypers, Tensor& blocks) {
+void write_hypers(Context& ctx,
+                  std::span<const GroupHypers> hypers,
+                  DeviceArray<GroupHypers>& blocks) {
   constexpr const char* kOp = "write_hypers";
-  check(blocks.bytes() == hypers.size_bytes(),
-        "{}: the blocks of {} groups have {} bytes, expected {}",
+  check(blocks.count() == static_cast<std::int64_t>(hypers.size()),
+        "{}: {} groups, but memory for {}",
         kOp,
         hypers.size(),
-        blocks.bytes(),
-        hypers.size_bytes());
+        blocks.count());
   check_device(ctx, kOp, blocks);
   if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      cuda::write_hypers(
-          ctx.cuda().compute(), hypers, reinterpret_cast<GroupHypers*>(blocks.raw()));
+    if constexpr (kHaveCuda) cuda::write_hypers(ctx.cuda().compute(), hypers, blocks.data());
     return;
   }
-  std::memcpy(blocks.raw(), hypers.data(), hypers.size_bytes());
+  std::copy(hypers.begin(), hypers.end(), blocks.data());
 }
 
 void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/backend/context.h"
+#include "framework/backend/device_array.h"
 #include "framework/backend/step_control.h"
 
 #include <cstdint>
@@ -10,17 +11,19 @@
 /// changes nothing at all when `control.found_inf` is set.
 namespace learn::backend {
 
-/// Puts the hyper-parameters of all groups into their blocks, (groups, sizeof(GroupHypers)) u8 in
-/// device memory. Does not wait: the values travel with the launch.
-void write_hypers(Context& ctx, std::span<const GroupHypers> hypers, Tensor& blocks);
+/// Puts the hyper-parameters of all groups into device memory. Does not wait: the values travel
+/// with the launch.
+void write_hypers(Context& ctx,
+                  std::span<const GroupHypers> hypers,
+                  DeviceArray<GroupHypers>& blocks);
 
 /// What every update is given: views of one run, all of shape (n).
 struct OptimRun {
-  Tensor weight;   ///< f32 masters, updated
-  Tensor grad;     ///< f32 gradients, read; multiplied by `control.grad_multiplier` first
-  Tensor half;     ///< f16 or bf16 working copy, written with the rounded result; may be undefined
-  Tensor hypers;   ///< (sizeof(GroupHypers)) u8
-  Tensor control;  ///< (sizeof(StepControl)) u8, read
+  Tensor weight;  ///< f32 masters, updated
+  Tensor grad;    ///< f32 gradients, read; multiplied by `control.grad_multiplier` first
+  Tensor half;    ///< f16 or bf16 working copy, written with the rounded result; may be undefined
+  DeviceArray<GroupHypers> hypers;   ///< one
+  DeviceArray<StepControl> control;  ///< read
   /// Updates that were applied while these parameters were frozen: their own step number, which
   /// rules the first momentum step and Adam's bias correction, is `control.step + 1 - missed_steps`
   /// (as PyTorch, which counts per parameter).

@@ -20,19 +20,21 @@ std::vector<Tensor> views(nn::ParamStore& store,
 
 }  // namespace
 
-void gather_half_gradients(nn::ParamStore& store, Tensor& control, GradMode mode) {
+void gather_half_gradients(nn::ParamStore& store,
+                           DeviceArray<StepControl>& control,
+                           GradMode mode) {
   const auto half = views(store, store.flat_half_grad(), &nn::ParamStore::half_segments);
   auto full = views(store, store.flat_grad(), &nn::ParamStore::half_segments);
   for (std::size_t i = 0; i < half.size(); ++i)
     backend::gather_half_grads(store.context(), half[i], full[i], control, mode);
 }
 
-void unscale_full_gradients(nn::ParamStore& store, Tensor& control) {
+void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control) {
   for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
     backend::unscale_grads(store.context(), grads, control);
 }
 
-void find_non_finite_gradients(nn::ParamStore& store, Tensor& control) {
+void find_non_finite_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control) {
   for (const Tensor& g : views(store, store.flat_half_grad(), &nn::ParamStore::half_segments))
     backend::find_non_finite(store.context(), g, control);
   for (const Tensor& g : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
@@ -44,7 +46,10 @@ void gradient_norm(nn::ParamStore& store, Tensor& norm) {
       store.context(), views(store, store.flat_grad(), &nn::ParamStore::segments), norm);
 }
 
-void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Tensor& control) {
+void clip_gradient_norm(nn::ParamStore& store,
+                        float max_norm,
+                        Tensor& norm,
+                        DeviceArray<StepControl>& control) {
   backend::clip_by_norm(store.context(),
                         views(store, store.flat_grad(), &nn::ParamStore::segments),
                         max_norm,
@@ -52,7 +57,9 @@ void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Ten
                         control);
 }
 
-void clip_gradient_value(nn::ParamStore& store, float limit, const Tensor& control) {
+void clip_gradient_value(nn::ParamStore& store,
+                         float limit,
+                         const DeviceArray<StepControl>& control) {
   for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::segments))
     backend::clip_by_value(store.context(), grads, limit, control);
 }

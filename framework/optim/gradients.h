@@ -1,5 +1,7 @@
 #pragma once
+#include "framework/backend/device_array.h"
 #include "framework/backend/grad_mode.h"
+#include "framework/backend/step_control.h"
 #include "framework/nn/param_store.h"
 
 /// What mixed precision and clipping do to all trained gradients of a store: the functions of
@@ -8,20 +10,25 @@ namespace learn::optim {
 
 /// Half gradients (+)= into the f32 master gradients, times `control.inverse_scale`; with the
 /// overflow look-up. Nothing where the model is f32.
-void gather_half_gradients(nn::ParamStore& store, Tensor& control, GradMode mode);
+void gather_half_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control, GradMode mode);
 /// Gradients of parameters that are f32 in the model times `control.inverse_scale`, in place; with
 /// the overflow look-up.
-void unscale_full_gradients(nn::ParamStore& store, Tensor& control);
+void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control);
 /// Sets `control.found_inf` if a gradient that the model wrote (half or f32, still scaled) is not
 /// finite.
-void find_non_finite_gradients(nn::ParamStore& store, Tensor& control);
+void find_non_finite_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control);
 
 /// L2 norm of all trained f32 master gradients: one f32 element on the device, in `norm`.
 void gradient_norm(nn::ParamStore& store, Tensor& norm);
 /// Clips by the global norm: changes `control.grad_multiplier` only. `norm` receives the norm
 /// before clipping, without `grad_multiplier`.
-void clip_gradient_norm(nn::ParamStore& store, float max_norm, Tensor& norm, Tensor& control);
+void clip_gradient_norm(nn::ParamStore& store,
+                        float max_norm,
+                        Tensor& norm,
+                        DeviceArray<StepControl>& control);
 /// Clamps each trained f32 master gradient to [-limit, limit].
-void clip_gradient_value(nn::ParamStore& store, float limit, const Tensor& control);
+void clip_gradient_value(nn::ParamStore& store,
+                         float limit,
+                         const DeviceArray<StepControl>& control);
 
 }  // namespace learn::optim

@@ -7,14 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstring>
 
 namespace learn::optim {
 namespace {
-
-constexpr auto kHypersBytes = static_cast<std::int64_t>(sizeof(GroupHypers));
-constexpr auto kControlBytes = static_cast<std::int64_t>(sizeof(StepControl));
 
 void check_hypers(const GroupHypers& h) {
   struct Named {
@@ -81,9 +77,7 @@ Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, Gro
   const auto params = static_cast<std::size_t>(store.size());
   missed_steps_.assign(params, 0);
   frozen_at_.assign(params, -1);
-  const Storage memory = ctx.persistent().allocate(sizeof(StepControl));
-  control_ = Tensor(memory, 0, {kControlBytes}, DType::u8);
-  loss_scale_ = Tensor(memory, offsetof(StepControl, loss_scale), {1}, DType::f32);
+  control_ = DeviceArray<StepControl>(ctx.persistent());
   write_control({});
   groups_changed();
 }
@@ -97,8 +91,8 @@ void Optimizer::groups_changed() {
     hypers_.push_back(weights);
     hypers_.push_back(rest);
   }
-  device_hypers_ = Tensor(
-      store_.context().persistent(), {static_cast<std::int64_t>(groups), kHypersBytes}, DType::u8);
+  device_hypers_ =
+      DeviceArray<GroupHypers>(store_.context().persistent(), static_cast<std::int64_t>(groups));
   hypers_changed_ = true;
 }
 
@@ -161,7 +155,7 @@ void Optimizer::step() {
                {.weight = store_.flat_master().range(begin, count),
                 .grad = store_.flat_grad().range(begin, count),
                 .half = half ? store_.flat_half().range(begin, count) : Tensor(),
-                .hypers = device_hypers_.rows(group, 1).view({kHypersBytes}),
+                .hypers = device_hypers_.at(group),
                 .control = control_,
                 .missed_steps = run.missed_steps,
                 .decoupled_decay = options_.decay == WeightDecay::decoupled});
@@ -222,12 +216,7 @@ void Optimizer::set_weight_decay(float weight_decay) {
   }
 }
 
-StepControl Optimizer::read_control() const {
-  const Tensor host = backend::to_host(store_.context(), control_);
-  StepControl control;
-  std::memcpy(&control, host.raw(), sizeof(control));
-  return control;
-}
+StepControl Optimizer::read_control() const { return control_.read(store_.context()); }
 
 void Optimizer::write_control(const StepControl& control) {
   backend::write_control(store_.context(), control, control_);

@@ -84,10 +84,10 @@ class Optimizer {
   [[nodiscard]] const OptimizerOptions& options() const noexcept { return options_; }
   /// Changes `options().flat`. The results stay the same bits.
   void set_flat(bool flat) noexcept { options_.flat = flat; }
-  /// The device-resident control block of the step: one u8 tensor holding a StepControl.
-  [[nodiscard]] Tensor& control() noexcept { return control_; }
+  /// What steers the step, in device memory.
+  [[nodiscard]] DeviceArray<StepControl>& control() noexcept { return control_; }
   /// The loss scale in it as one f32 element, the seed of a backward pass; not to be written to.
-  [[nodiscard]] const Tensor& loss_scale() const noexcept { return loss_scale_; }
+  [[nodiscard]] Tensor loss_scale() const { return control_.member(&StepControl::loss_scale); }
   /// Reads the control block on the host; waits for the device.
   [[nodiscard]] StepControl read_control() const;
   void write_control(const StepControl& control);
@@ -115,9 +115,9 @@ class Optimizer {
   // Per parameter: updates it missed while frozen, and the step at which it was frozen (-1: it is
   // trained).
   std::vector<std::int64_t> missed_steps_, frozen_at_;
-  Tensor device_hypers_;
+  DeviceArray<GroupHypers> device_hypers_;
   LossScaleOptions scaling_{.dynamic = false};
-  Tensor control_, loss_scale_;  // the second is a view into the first
+  DeviceArray<StepControl> control_;
 };
 
 /// Makes an optimizer for a store; what a Learner is given.

@@ -25,6 +25,8 @@ class Tensor {
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
   [[nodiscard]] Device device() const noexcept { return storage_.device(); }
+  /// The block of memory that it is a view of.
+  [[nodiscard]] const Storage& storage() const noexcept { return storage_; }
   [[nodiscard]] std::int64_t elements() const noexcept { return shape_.elements(); }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return static_cast<std::size_t>(elements()) * size_of(dtype_);

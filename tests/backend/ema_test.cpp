@@ -17,7 +17,7 @@ Tensor averaged(Context& ctx, std::int64_t n, const EmaOptions& options, int upd
   for (int t = 1; t <= updates; ++t) {
     const Tensor weight =
         test::put_uniform(ctx, {n}, DType::f32, -1, 1, 3, static_cast<std::uint64_t>(t));
-    const Tensor control = test::put_block(ctx, StepControl{.step = options.first_step + t});
+    const auto control = test::put_block(ctx, StepControl{.step = options.first_step + t});
     backend::ema_update(ctx, weight, options, control, average);
   }
   return backend::to_host(ctx, average);
@@ -70,12 +70,12 @@ TEST_CASE("moving average: exact values of the first updates and after the warm-
 
 TEST_CASE("moving average: operands that do not fit are errors") {
   Context ctx(test::fast_twin(1));
-  const Tensor control = test::put_block(ctx, StepControl{});
+  const auto control = test::put_block(ctx, StepControl{});
   const Tensor weight = test::put_full(ctx, {4}, DType::f32, 1);
   Tensor average = test::put_full(ctx, {3}, DType::f32, 1);
   CHECK_THROWS_AS(backend::ema_update(ctx, weight, {}, control, average), ShapeError);
   Tensor half = test::put_full(ctx, {4}, DType::f16, 1);
   CHECK_THROWS_AS(backend::ema_update(ctx, half, {}, control, half), DTypeError);
   Tensor same = test::put_full(ctx, {4}, DType::f32, 1);
-  CHECK_THROWS_AS(backend::ema_update(ctx, weight, {}, weight, same), ShapeError);
+  CHECK_THROWS_AS(backend::ema_update(ctx, weight, {}, {}, same), Error);
 }

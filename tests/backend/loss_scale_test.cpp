@@ -18,10 +18,10 @@ const double kInf = std::numeric_limits<double>::infinity();
 
 struct Control {
   Context& ctx;
-  Tensor block;
+  DeviceArray<StepControl> block;
   explicit Control(Context& context, const StepControl& value = {})
       : ctx(context), block(test::put_block(context, value)) {}
-  [[nodiscard]] StepControl read() const { return test::fetch_block<StepControl>(ctx, block); }
+  [[nodiscard]] StepControl read() const { return block.read(ctx); }
 };
 
 }  // namespace
@@ -164,7 +164,7 @@ TEST_CASE("clamping keeps signs and NaN") {
 namespace {
 
 /// A step's end without running statistics.
-void end_step(Context& ctx, const LossScaleOptions& scaling, Tensor& control) {
+void end_step(Context& ctx, const LossScaleOptions& scaling, DeviceArray<StepControl>& control) {
   Tensor none = ctx.empty({0}, DType::f32);
   backend::end_step(ctx, none, none, scaling, control);
 }

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 using namespace learn;
 
 namespace {
@@ -199,6 +201,12 @@ TEST_CASE("optimizer updates refuse what does not fit") {
   run.half = zeros(k.ctx.persistent(), {32}, DType::f32);
   CHECK_THROWS_AS(backend::sgd_step(k.ctx, run, none, false), DTypeError);
   run = k.run;
-  run.hypers = run.control;
-  CHECK_THROWS_AS(backend::sgd_step(k.ctx, run, none, false), ShapeError);
+  run.hypers = {};
+  CHECK_THROWS_WITH_AS(
+      backend::sgd_step(k.ctx, run, none, false), doctest::Contains("has no memory"), Error);
+  DeviceArray<GroupHypers> two(k.ctx.persistent(), 2);
+  CHECK_THROWS_WITH_AS(backend::write_hypers(k.ctx, std::array{GroupHypers{}}, two),
+                       doctest::Contains("1 groups, but memory for 2"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)two.at(2), ShapeError);
 }

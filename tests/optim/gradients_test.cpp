@@ -44,7 +44,7 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
     CAPTURE(scale);
     Net half(DType::f16);
     Net full(DType::f32);
-    Tensor& control = half.optimizer->control();
+    auto& control = half.optimizer->control();
     backend::set_loss_scale(half.ctx, scale, control);
     test::random_gradients(full.store, 0, 1e-2);
     test::random_gradients(half.store, 0, 1e-2 * static_cast<double>(scale));
@@ -59,7 +59,7 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
 TEST_CASE("gathering may accumulate") {
   Net net(DType::bf16);
   test::random_gradients(net.store, 0);
-  Tensor& control = net.optimizer->control();
+  auto& control = net.optimizer->control();
   optim::gather_half_gradients(net.store, control, GradMode::overwrite);
   const double once = get(net.store.master_grad(0), 3);
   optim::gather_half_gradients(net.store, control, GradMode::accumulate);

@@ -37,7 +37,7 @@ struct Step {
 
   /// With `poison`, that parameter's last gradient element is `value`.
   void run(int number, const char* poison = nullptr, double value = kInf) {
-    Tensor& control = optimizer->control();
+    auto& control = optimizer->control();
     backend::begin_step(ctx, control);
     test::random_gradients(store, number, 1024);
     for (std::int64_t i = 0; i < store.buffer_count(); ++i)

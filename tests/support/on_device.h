@@ -1,10 +1,11 @@
 #pragma once
 #include "framework/backend/cast.h"
+#include "framework/backend/device_array.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
 
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <vector>
 
 namespace learn::test {
@@ -45,20 +46,10 @@ namespace learn::test {
   return put(ctx, uniform(host, shape, dtype, low, high, seed, stream));
 }
 
-/// Plain data as bytes on the device, and back.
+/// A plain value on the device.
 template <class T>
-[[nodiscard]] Tensor put_block(Context& ctx, const T& value) {
-  Arena host("values", cpu_pages());
-  Tensor bytes(host, {static_cast<std::int64_t>(sizeof(T))}, DType::u8);
-  std::memcpy(bytes.raw(), &value, sizeof(T));
-  return put(ctx, bytes);
-}
-template <class T>
-[[nodiscard]] T fetch_block(Context& ctx, const Tensor& block) {
-  const Tensor host = backend::to_host(ctx, block);
-  T value;
-  std::memcpy(&value, host.raw(), sizeof(T));
-  return value;
+[[nodiscard]] DeviceArray<T> put_block(Context& ctx, const T& value) {
+  return {ctx, std::span(&value, 1)};
 }
 
 /// One element of a tensor on any device.
