@@ -109,8 +109,6 @@ void MixedPrecision::backward_end(Learner& learn) {
   // What several batches give is added in f32, not in half: the next one overwrites the half.
   optim::gather_half_gradients(
       params, control, learn.state().gradients_held ? GradMode::accumulate : GradMode::overwrite);
-  for (std::int64_t i = 0; i < params.size(); ++i)
-    if (is_half(params.slot(i).grad.dtype())) params.slot(i).grad_written = false;
   if (learn.state().deferred) return;
   // What is f32 in the model adds up in place, still scaled, until the step is due.
   optim::unscale_full_gradients(params, control);

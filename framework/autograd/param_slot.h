@@ -9,11 +9,18 @@ namespace learn {
 /// One parameter as the tape and the modules see it. The ParamStore owns it, keeps its address for
 /// life, and points `value` and `grad` into its flat buffers.
 struct ParamSlot {
-  std::string name;           ///< unique in its store: "layers.3.conv.weight"
-  Tensor value;               ///< what the model computes with (the working copy)
-  Tensor grad;                ///< where the gradient belongs; the dtype of `value`
-  bool trainable = true;      ///< false: no gradient is computed
-  bool grad_written = false;  ///< a backward pass of this step has written `grad`
+  std::string name;       ///< unique in its store: "layers.3.conv.weight"
+  Tensor value;           ///< what the model computes with (the working copy)
+  Tensor grad;            ///< where the gradient belongs; the dtype of `value`
+  bool trainable = true;  ///< false: no gradient is computed
+
+  /// Whether `grad` holds a gradient, to which a backward pass adds; otherwise it overwrites.
+  [[nodiscard]] bool has_grad() const noexcept { return has_grad_; }
+  void drop_grad() noexcept { has_grad_ = false; }
+  void adopt_grad() noexcept { has_grad_ = true; }
+
+ private:
+  bool has_grad_ = false;
 };
 
 }  // namespace learn

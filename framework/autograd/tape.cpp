@@ -124,9 +124,9 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
   }
   for (const auto& [slot, id] : leaves_) {
     Value& leaf = values_[id];
-    if (!leaf.needs_grad || leaf.param->grad_written) continue;
+    if (!leaf.needs_grad || leaf.param->has_grad()) continue;
     backend::fill(ctx_, leaf.param->grad, 0);
-    leaf.param->grad_written = true;
+    leaf.param->adopt_grad();
   }
 }
 
@@ -135,8 +135,8 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
   if (!value.needs_grad) return;
   if (value.param != nullptr) {
     ParamSlot& slot = *value.param;
-    kernel(slot.grad, slot.grad_written ? GradMode::accumulate : GradMode::overwrite);
-    slot.grad_written = true;
+    kernel(slot.grad, slot.has_grad() ? GradMode::accumulate : GradMode::overwrite);
+    slot.adopt_grad();
     return;
   }
   const GradMode mode = value.written ? GradMode::accumulate : GradMode::overwrite;

@@ -67,8 +67,8 @@ class Tape {
 
   /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
   /// one element of the loss's dtype or f32. Parameters' gradients go to their slots: the first
-  /// writer since `grad_written` was cleared overwrites, later ones add. Parameters used on this
-  /// tape that got no gradient are zeroed. Each operation and its output's gradient are freed as
+  /// writer since they were dropped overwrites, later ones add. Parameters with a leaf on this tape
+  /// that got no gradient are zeroed. Each operation and its output's gradient are freed as
   /// soon as it has run backward. Throws
   /// Error when called twice, for a loss that is not one element, or for one that depends on
   /// nothing that needs a gradient.

@@ -213,7 +213,6 @@ class Learner {
   void train_batch();
   void forget_attempt();
   void train_step();
-  void zero_unused_gradients();
   void settle(Scope scope);
   void settle_epoch();
   void settle_batch();

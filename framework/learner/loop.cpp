@@ -1,6 +1,5 @@
 // Passes and batches: the fixed loop of event.h.
 #include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
 #include "framework/backend/loss_scale.h"
 #include "framework/learner/learner.h"
 
@@ -52,8 +51,10 @@ void Learner::train_batch() {
     params().begin_gradients();
     backend::begin_step(ctx_, optimizer_->control());
   }
+  // One that took no part has what an earlier batch left there: as a leaf it gets zeros.
+  for (std::int64_t i = 0; i < params().size(); ++i)
+    if (ParamSlot& slot = params().slot(i); slot.trainable) (void)tape_.param(slot);
   tape_.backward(state_.loss, state_.seed);
-  zero_unused_gradients();
   emit(Event::backward_end);
   if (cancelled_ || skipped_ || state_.deferred) return;
   run(Scope::step, [&] { train_step(); });
@@ -83,16 +84,6 @@ void Learner::train_step() {
   optimizer_->step();
   stepped_ = true;
   if (!ctx_.device().is_cuda()) sync_step_clock();
-}
-
-/// A parameter that took no part in the forward pass has whatever an earlier batch left there.
-void Learner::zero_unused_gradients() {
-  for (std::int64_t i = 0; i < params().size(); ++i) {
-    ParamSlot& slot = params().slot(i);
-    if (!slot.trainable || slot.grad_written) continue;
-    backend::fill(ctx_, slot.grad, 0);
-    slot.grad_written = true;
-  }
 }
 
 /// Clocks count what is closing before the callbacks hear of its end, so that what they save says

@@ -19,7 +19,8 @@ Param ParamStore::declare(std::string name, const Shape& shape, ParamRole role, 
   index_.emplace(name, size());
   infos_.push_back({.name = name, .shape = shape, .role = role});
   inits_.push_back(std::move(init));
-  return &slots_.emplace_back(ParamSlot{.name = std::move(name)});
+  slots_.emplace_back().name = std::move(name);
+  return &slots_.back();
 }
 
 Buffer ParamStore::declare_buffer(std::string name, const Shape& shape, double fill) {
@@ -83,7 +84,12 @@ void ParamStore::freeze_to(int first, bool train_bn) {
 }
 
 void ParamStore::begin_gradients() {
-  for (ParamSlot& slot : slots_) slot.grad_written = false;
+  for (ParamSlot& slot : slots_) slot.drop_grad();
+}
+
+void ParamStore::drop_half_gradients() {
+  for (ParamSlot& slot : slots_)
+    if (is_half(slot.grad.dtype())) slot.drop_grad();
 }
 
 void ParamStore::visit_state(StateVisitor& visitor) {

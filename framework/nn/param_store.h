@@ -190,8 +190,10 @@ class ParamStore {
 
   // Step.
 
-  /// Forgets which gradients were written, so that the next backward pass overwrites them.
+  /// Drops all gradients: the next backward pass overwrites them.
   void begin_gradients();
+  /// The same for those that are half: they have been added up elsewhere.
+  void drop_half_gradients();
 
   /// Masters ("params.<name>"), buffers ("buffers.<name>") and states ("<state>.<name>"), each
   /// parameter by itself, so that files do not depend on layer groups or precision. Loading

@@ -58,7 +58,7 @@ void ParamStore::point_slots() {
   for (std::int64_t i = 0; i < size(); ++i) {
     slot(i).value = view(half_in_model(i) ? half_ : master_, i);
     slot(i).grad = view(half_in_model(i) ? half_grad_ : grad_, i);
-    slot(i).grad_written = false;
+    slot(i).drop_grad();
   }
 }
 

@@ -27,6 +27,7 @@ void gather_half_gradients(nn::ParamStore& store,
   auto full = views(store, store.flat_grad(), &nn::ParamStore::half_segments);
   for (std::size_t i = 0; i < half.size(); ++i)
     backend::gather_half_grads(store.context(), half[i], full[i], control, mode);
+  store.drop_half_gradients();
 }
 
 void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control) {

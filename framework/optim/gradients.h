@@ -9,7 +9,8 @@
 namespace learn::optim {
 
 /// Half gradients (+)= into the f32 master gradients, times `control.inverse_scale`; with the
-/// overflow look-up. Nothing where the model is f32.
+/// overflow look-up. Then they are dropped: the next backward pass overwrites them. Nothing where
+/// the model is f32.
 void gather_half_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control, GradMode mode);
 /// Gradients of parameters that are f32 in the model times `control.inverse_scale`, in place; with
 /// the overflow look-up.

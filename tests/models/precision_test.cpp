@@ -45,7 +45,7 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
   for (std::int64_t p = 0; p < store.size(); ++p) {
     const ParamSlot& slot = store.slot(p);
     CAPTURE(slot.name);
-    CHECK(slot.grad_written);
+    CHECK(slot.has_grad());
     CHECK(slot.grad.dtype() == (nn::is_norm(store.info(p).role) ? DType::f32 : dtype));
     for (std::int64_t i = 0; i < slot.grad.elements(); ++i)
       squares += get(slot.grad, i) * get(slot.grad, i);

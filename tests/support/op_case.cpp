@@ -64,13 +64,15 @@ struct DotNode final : Node {
 };
 
 ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accumulate) {
-  ParamSlot slot{.name = input.name, .value = std::move(value)};
+  ParamSlot slot;
+  slot.name = input.name;
+  slot.value = std::move(value);
   Arena host("test gradients", cpu_pages());
   Tensor grad = full(host, slot.value.shape(), slot.value.dtype(), NAN);
   if (accumulate)
     for (std::int64_t i = 0; i < grad.elements(); ++i) set(grad, i, start_value(i));
   slot.grad = backend::to_device(ctx, ctx.step(), grad);
-  slot.grad_written = accumulate;
+  if (accumulate) slot.adopt_grad();
   return slot;
 }
 
