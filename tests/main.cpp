@@ -1,3 +1,8 @@
 #include <doctest/doctest.h>
 
-int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }
+#include <cstdlib>
+
+int main(int argc, char** argv) {
+  (void)setenv("LEARN_DEVICE", "cpu", 0);  // what is tested here, unless a test says otherwise
+  return doctest::Context(argc, argv).run();
+}

@@ -66,7 +66,7 @@ double milliseconds(F&& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Context ctx({.threads = argc > 1 ? std::atoi(argv[1]) : 0});
+  Context ctx({.device = Device::cpu(), .threads = argc > 1 ? std::atoi(argv[1]) : 0});
   const std::int64_t batch = argc > 2 ? std::atoll(argv[2]) : 64;
   const std::string only = argc > 3 ? argv[3] : "all";
   const std::string wanted = argc > 4 ? argv[4] : "f32";

@@ -77,7 +77,7 @@ void bench(Context& ctx, std::int64_t n) {
 
 int main(int argc, char** argv) {
   try {
-    Context ctx({.threads = argc > 1 ? std::atoi(argv[1]) : 0});
+    Context ctx({.device = Device::cpu(), .threads = argc > 1 ? std::atoi(argv[1]) : 0});
     // Darknet's count, about the smallest of the three nets: its buffers already leave most caches.
     const std::int64_t n = argc > 2 ? std::atoll(argv[2]) : 5067776;
     fmt::print("{} parameters, {} threads\n", n, ctx.threads().threads());

@@ -16,7 +16,7 @@ class GradientWatch final : public Callback {
   void step_begin(Learner& learn) override {  // unscaled here, whatever the precision
     Tensor norm = learn.context().empty({1}, DType::f32);
     optim::gradient_norm(learn.grads(), norm);
-    const float now = norm.data<float>()[0];
+    const float now = norm.item<float>();
     if (before_ > 0 && now > 3 * before_)
       fmt::print("batch {}: norm {:.3f} -> {:.3f}\n", learn.state().batch_clock, before_, now);
     before_ = now;

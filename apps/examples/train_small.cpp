@@ -9,7 +9,7 @@
 using namespace learn;
 
 int main() {
-  Context ctx;  // device, threads, memory, seed
+  Context ctx;  // a GPU if there is one, else the CPU; threads, memory, seed
   const auto pictures = data::load("synthetic10", {.train_limit = 10000, .valid_limit = 2000});
   const auto stats = data::measure(pictures.train);
   const auto augment = data::augmentation("basic", 32, 32);  // reflect-pad, crop, mirror

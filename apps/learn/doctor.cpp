@@ -151,7 +151,7 @@ int doctor(const DoctorOptions& options) {
   add_cuda_rows(table, cuda_status(), cuda_report());
   table.row({"cifar10", place_text(data::find_cifar10(data_options))});
   table.row({"cifar100", place_text(data::find_cifar100(data_options))});
-  Context ctx({.threads = static_cast<int>(options.threads)});
+  Context ctx({.device = Device::cpu(), .threads = static_cast<int>(options.threads)});
   if (options.seconds > 0)
     table.row({"matrix product",
                fmt::format("{:.0f} GFLOP/s in f32 with {} threads",

@@ -31,7 +31,7 @@ int list(const ModelsOptions& options) {
 int models(const ModelsOptions& options) {
   if (options.name.empty()) return list(options);
   require_known("model", options.name, models::model_registry().names());
-  Context ctx;
+  Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
   nn::Model model = models::make_model(options.name, options_of(options));
   model.params->materialize(ctx);
   fmt::print("{}", nn::summary(*model.module, *model.params, model.input, ctx));

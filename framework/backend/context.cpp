@@ -3,10 +3,12 @@
 #include "framework/backend/cuda/runtime.h"
 #include "framework/backend/device_choice.h"
 #include "framework/core/build.h"
+#include "framework/core/log.h"
 
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
@@ -39,16 +41,28 @@ std::unique_ptr<PageSource> pages_for(Device device) {
 
 }  // namespace
 
-Context::Context(const ContextOptions& options) : options_(options) {
+Device default_device() {
+  if (const char* const wanted = std::getenv("LEARN_DEVICE"); wanted != nullptr)
+    return choose_device(wanted);
+  const AutoDevice best = auto_device();
+  log::info("[context] computing on {}: {}", best.device, best.reason);
+  return best.device;
+}
+
+Context::Context(const ContextOptions& options)
+    : options_(options),
+      device_(options.device      ? *options.device
+              : options.reference ? Device::cpu()
+                                  : default_device()) {
   if (options.threads < 0)
     fail<UsageError>("threads must be 0 (all cores) or more, not {}", options.threads);
   threads_ =
       std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
-  if (options.device.is_cuda()) {
-    (void)choose_device(to_string(options.device));
-    if constexpr (kHaveCuda) cuda_ = std::make_shared<backend::cuda::Runtime>(options.device.index);
+  if (device_.is_cuda()) {
+    (void)choose_device(to_string(device_));
+    if constexpr (kHaveCuda) cuda_ = std::make_shared<backend::cuda::Runtime>(device_.index);
   }
-  persistent_ = std::make_unique<Arena>("persistent", pages_for(options.device), options.arena);
+  persistent_ = std::make_unique<Arena>("persistent", pages_for(device_), options.arena);
   step_ = make_step_arena("step");
   current_step_ = step_.get();
 }
@@ -56,11 +70,11 @@ Context::Context(const ContextOptions& options) : options_(options) {
 Context::~Context() = default;
 
 std::unique_ptr<Arena> Context::make_step_arena(std::string name) const {
-  return std::make_unique<Arena>(std::move(name), pages_for(options_.device), options_.arena);
+  return std::make_unique<Arena>(std::move(name), pages_for(device_), options_.arena);
 }
 
 backend::cuda::Runtime& Context::cuda() {
-  check<DeviceError>(cuda_ != nullptr, "this context runs on {}", options_.device);
+  check<DeviceError>(cuda_ != nullptr, "this context runs on {}", device_);
   return *cuda_;
 }
 

@@ -7,6 +7,7 @@
 #include <any>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <unordered_map>
@@ -15,7 +16,8 @@
 namespace learn {
 
 struct ContextOptions {
-  Device device = Device::cpu();
+  /// None: `default_device()`; the CPU for a `reference`, which lives there.
+  std::optional<Device> device;
   /// Worker threads on the CPU, the caller included; 0 = physical cores.
   int threads = 0;
   std::uint64_t seed = 42;
@@ -30,6 +32,10 @@ namespace backend::cuda {
 class Runtime;  // streams, handles and properties of one CUDA device
 }
 
+/// What `Context ctx;` computes on: the device that LEARN_DEVICE in the environment names, or else
+/// the best there is (`auto_device`), which the log says. Throws as `choose_device`.
+[[nodiscard]] Device default_device();
+
 /// Owns everything a computation needs beside its operands: device, threads or streams, arenas,
 /// seed, library handles and plan caches. Nothing of this is global. One Context is used by one
 /// thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
@@ -41,7 +47,7 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  [[nodiscard]] Device device() const noexcept { return options_.device; }
+  [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
   [[nodiscard]] bool reference() const noexcept { return options_.reference; }
   [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
@@ -71,6 +77,7 @@ class Context {
  private:
   friend class StepArenaScope;
   ContextOptions options_;
+  Device device_;
   std::unique_ptr<ThreadPool> threads_;
   std::shared_ptr<backend::cuda::Runtime> cuda_;
   std::unique_ptr<Arena> persistent_;

@@ -131,13 +131,17 @@ struct Arena::Impl {
     stats.used += bytes;
     stats.peak = std::max(stats.peak, stats.used);
     ++stats.blocks;
-    return {static_cast<std::byte*>(block), asked, pages->device(), [self, block, bytes] {
+    return {static_cast<std::byte*>(block),
+            asked,
+            pages->device(),
+            [self, block, bytes] {
               self->pages->release(block, bytes);
               const std::lock_guard relock(self->mutex);
               self->stats.reserved -= bytes;
               self->stats.used -= bytes;
               --self->stats.blocks;
-            }};
+            },
+            pages.get()};
   }
 
   void check_guards(const std::byte* at, std::size_t bytes, std::size_t asked) const {
@@ -177,6 +181,18 @@ Arena::Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions o
 }
 Arena::~Arena() = default;
 
+void PageSource::read(void* host, const void* memory, std::size_t bytes) const {
+  std::memcpy(host, memory, bytes);
+}
+
+void Storage::read(void* host, std::size_t offset, std::size_t bytes) const {
+  if (bytes == 0) return;
+  check<Error>(offset + bytes <= bytes_, "bytes {} to {} of {}", offset, offset + bytes, bytes_);
+  if (pages_ != nullptr) return pages_->read(host, data() + offset, bytes);
+  check<DeviceError>(device_.is_cpu(), "nobody knows how to read this memory of {}", device_);
+  std::memcpy(host, data() + offset, bytes);
+}
+
 Storage Arena::allocate(std::size_t asked) {
   Impl& impl = *impl_;
   if (impl.options.exact) return impl.separate(impl_, asked);
@@ -192,9 +208,11 @@ Storage Arena::allocate(std::size_t asked) {
     std::memset(at, kGuardByte, guard);
     std::memset(at + guard + asked, kGuardByte, bytes - guard - asked);
   }
-  return {at + guard, asked, device(), [owner = impl_, at, bytes, asked] {
-            owner->give_back(at, bytes, asked);
-          }};
+  return {at + guard,
+          asked,
+          device(),
+          [owner = impl_, at, bytes, asked] { owner->give_back(at, bytes, asked); },
+          impl.pages.get()};
 }
 
 void Arena::freeze() noexcept {

@@ -15,6 +15,8 @@ class PageSource {
   /// `bytes` of memory aligned to at least `Arena::kAlignment`. Throws OutOfMemoryError.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* slab, std::size_t bytes) noexcept = 0;
+  /// What Storage::read does. The default is for memory that the host can read.
+  virtual void read(void* host, const void* memory, std::size_t bytes) const;
   [[nodiscard]] virtual Device device() const noexcept = 0;
 };
 

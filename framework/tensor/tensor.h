@@ -40,8 +40,9 @@ class Tensor {
     return raw() == other.raw();
   }
 
-  /// Elements as `T`. Throws DTypeError unless `T` is the C++ type of `dtype()`. A device pointer
-  /// for a CUDA tensor.
+  /// Elements as `T`, for kernels: of a CUDA tensor a device pointer, which the host cannot read;
+  /// `item`, `span` and `backend::to_host` are for the host. Throws DTypeError unless `T` is the
+  /// C++ type of `dtype()`.
   template <class T>
   [[nodiscard]] T* data() {
     check_type(kDType<T>);
@@ -62,6 +63,16 @@ class Tensor {
   [[nodiscard]] std::span<const T> span() const {
     check_host();
     return {data<T>(), static_cast<std::size_t>(elements())};
+  }
+  /// The one element of a tensor on any device, on the host. Waits for the device. Throws
+  /// ShapeError unless there is one, DTypeError unless `T` is its type, DeviceError.
+  template <class T>
+  [[nodiscard]] T item() const {
+    check_type(kDType<T>);
+    check(elements() == 1, "item: shape {} has {} elements, not one", shape_, elements());
+    T value;
+    storage_.read(&value, offset_, sizeof(T));
+    return value;
   }
   [[nodiscard]] std::byte* raw() noexcept { return storage_.data() + offset_; }
   [[nodiscard]] const std::byte* raw() const noexcept { return storage_.data() + offset_; }

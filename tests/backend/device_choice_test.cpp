@@ -2,10 +2,14 @@
 
 #include "framework/backend/context.h"
 #include "framework/core/error.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/log_file.h"
+#include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace learn;
 
@@ -69,4 +73,37 @@ TEST_CASE("what there is for CUDA is reported, and never an error") {
     CHECK(gpu.memory > 0);
     CHECK(gpu.major > 0);
   }
+}
+
+TEST_CASE("a context without a device takes what LEARN_DEVICE names, or the best there is") {
+  // NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): never copied
+  struct Restored {
+    std::string before = std::getenv("LEARN_DEVICE");  // tests have one
+    ~Restored() { (void)setenv("LEARN_DEVICE", before.c_str(), 1); }
+  };
+  const Restored restored;
+  const test::LogFile log;
+  (void)setenv("LEARN_DEVICE", "cpu", 1);
+  CHECK(Context().device() == Device::cpu());
+  CHECK(log.count("[context]") == 0);
+  (void)setenv("LEARN_DEVICE", "gpu", 1);
+  CHECK_THROWS_WITH_AS(Context(), doctest::Contains("unknown device 'gpu'"), UsageError);
+  CHECK(Context({.reference = true}).device() == Device::cpu());
+  (void)unsetenv("LEARN_DEVICE");
+  const AutoDevice best = auto_device();
+  CHECK(Context().device() == best.device);
+  CHECK(log.count(fmt::format("[context] computing on {}: {}", best.device, best.reason)) == 1);
+}
+
+TEST_CASE("one element of a tensor is read on any device, and an array is not one") {
+  Context ctx(test::fast_twin(1));
+  Tensor x = test::put_values(ctx, {2, 2}, {1, 2, 3, 4});
+  CHECK(x.range(2, 1).item<float>() == 3);
+  Tensor third = x.range(2, 1);
+  backend::copy(ctx, x.range(0, 1), third);
+  CHECK(x.range(2, 1).view({}).item<float>() == 1);  // what was enqueued before has been done
+  CHECK(test::put_values(ctx, {1}, {7}, DType::i64).item<std::int64_t>() == 7);
+  CHECK_THROWS_WITH_AS(
+      (void)x.item<float>(), doctest::Contains("(2,2) has 4 elements"), ShapeError);
+  CHECK_THROWS_AS((void)x.range(0, 1).item<double>(), DTypeError);
 }

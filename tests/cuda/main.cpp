@@ -42,5 +42,6 @@ int main(int argc, char** argv) {
     }
   }
   (void)setenv("LEARN_TEST_DEVICE", "cuda", 1);  // see tests/support/gradcheck.h
+  (void)setenv("LEARN_DEVICE", "cpu", 0);        // of contexts beside those that ask for CUDA
   return doctest::Context(argc, argv).run();
 }

@@ -69,6 +69,12 @@ class CudaPages final : public PageSource {
     if (code != cudaSuccess && code != cudaErrorCudartUnloading)
       log::error("[cuda] cudaFree: {}", cudaGetErrorString(code));
   }
+  /// All streams: nobody here knows which one writes to it.
+  void read(void* host, const void* memory, std::size_t bytes) const override {
+    check_api(cudaSetDevice(device_));
+    check_api(cudaDeviceSynchronize());
+    check_api(cudaMemcpy(host, memory, bytes, cudaMemcpyDeviceToHost));
+  }
   Device device() const noexcept override { return Device::cuda(device_); }
 
  private:

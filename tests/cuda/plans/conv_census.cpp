@@ -23,7 +23,7 @@ std::vector<ModelConvs> conv_census() {
   std::vector<ModelConvs> census;
   const auto all = models::model_registry();
   for (const auto& [name, entry] : all.entries()) {
-    Context ctx({.threads = 1});
+    Context ctx({.device = Device::cpu(), .threads = 1});
     const nn::Model model = entry.value({});
     model.params->materialize(ctx);
     Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
