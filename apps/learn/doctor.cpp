@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -91,6 +92,18 @@ std::string driver_text(const CudaReport& report) {
                      report.runtime);
 }
 
+/// What "auto" stands for; what is wrong, if the environment asks for a device that is not there.
+std::string auto_text(const CudaStatus& status, const CudaReport& report) {
+  try {
+    if (const char* const wanted = std::getenv("LEARN_DEVICE"); wanted != nullptr)
+      return fmt::format("{}: LEARN_DEVICE is '{}'", choose_device("auto"), wanted);
+  } catch (const Error& error) {
+    return fmt::format("LEARN_DEVICE: {}", error.what());
+  }
+  const AutoDevice chosen = auto_device(status, report);
+  return fmt::format("{}: {}", chosen.device, chosen.reason);
+}
+
 /// Devices, driver and libraries, and what "auto" makes of them.
 void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport& report) {
   table.row({"cuda", cuda_text(status, report)});
@@ -107,8 +120,7 @@ void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport&
   for (const CudaLibrary& library : report.libraries)
     table.row(
         {library.name, library.version.empty() ? "none: " + library.reason : library.version});
-  const AutoDevice chosen = auto_device(status, report);
-  table.row({"--device auto", fmt::format("{}: {}", chosen.device, chosen.reason)});
+  table.row({"--device auto", auto_text(status, report)});
 }
 
 std::string place_text(const fs::path& found) {

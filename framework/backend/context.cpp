@@ -42,8 +42,7 @@ std::unique_ptr<PageSource> pages_for(Device device) {
 }  // namespace
 
 Device default_device() {
-  if (const char* const wanted = std::getenv("LEARN_DEVICE"); wanted != nullptr)
-    return choose_device(wanted);
+  if (std::getenv("LEARN_DEVICE") != nullptr) return choose_device("auto");
   const AutoDevice best = auto_device();
   log::info("[context] computing on {}: {}", best.device, best.reason);
   return best.device;

@@ -32,8 +32,8 @@ namespace backend::cuda {
 class Runtime;  // streams, handles and properties of one CUDA device
 }
 
-/// What `Context ctx;` computes on: the device that LEARN_DEVICE in the environment names, or else
-/// the best there is (`auto_device`), which the log says. Throws as `choose_device`.
+/// What `Context ctx;` computes on: "auto", as `choose_device` takes it. The log says what that is,
+/// unless the environment says it.
 [[nodiscard]] Device default_device();
 
 /// Owns everything a computation needs beside its operands: device, threads or streams, arenas,

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdlib>
 
 namespace learn {
 
@@ -48,7 +49,11 @@ AutoDevice auto_device() {
 }
 
 Device choose_device(std::string_view name) {
-  if (name == "auto") return auto_device().device;
+  if (name == "auto") {
+    const char* const wanted = std::getenv("LEARN_DEVICE");
+    if (wanted == nullptr || std::string_view(wanted) == "auto") return auto_device().device;
+    return choose_device(wanted);
+  }
   if (name == "cpu") return Device::cpu();
   int index = 0;
   const std::string_view digits = name.substr(0, 5) == "cuda:" ? name.substr(5) : "0";

@@ -29,8 +29,9 @@ struct AutoDevice {
 /// The choice itself.
 [[nodiscard]] AutoDevice auto_device(const CudaStatus& status, const CudaReport& report);
 
-/// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. Throws UsageError for other words and
-/// DeviceError, with the reason, if the device that was asked for is not there.
+/// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. "auto" is the device that LEARN_DEVICE in
+/// the environment names, in the same words, or else `auto_device`. Throws UsageError for other
+/// words and DeviceError, with the reason, if the device that was asked for is not there.
 [[nodiscard]] Device choose_device(std::string_view name);
 
 }  // namespace learn

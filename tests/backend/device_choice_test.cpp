@@ -13,8 +13,25 @@
 
 using namespace learn;
 
+namespace {
+
+/// Gives LEARN_DEVICE, which tests have, back.
+// NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): never copied
+struct KeptVariable {
+  std::string before = std::getenv("LEARN_DEVICE");
+  ~KeptVariable() { (void)setenv("LEARN_DEVICE", before.c_str(), 1); }
+};
+
+}  // namespace
+
 TEST_CASE("devices by name") {
+  const KeptVariable kept;
   CHECK(choose_device("cpu") == Device::cpu());
+  (void)setenv("LEARN_DEVICE", "cpu", 1);
+  CHECK(choose_device("auto") == Device::cpu());
+  (void)setenv("LEARN_DEVICE", "auto", 1);
+  CHECK(choose_device("auto") == auto_device().device);
+  (void)unsetenv("LEARN_DEVICE");
   CHECK(choose_device("auto") == auto_device().device);
   CHECK_THROWS_AS((void)choose_device("gpu"), UsageError);
   CHECK_THROWS_AS((void)choose_device("cuda:x"), UsageError);
@@ -76,12 +93,7 @@ TEST_CASE("what there is for CUDA is reported, and never an error") {
 }
 
 TEST_CASE("a context without a device takes what LEARN_DEVICE names, or the best there is") {
-  // NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): never copied
-  struct Restored {
-    std::string before = std::getenv("LEARN_DEVICE");  // tests have one
-    ~Restored() { (void)setenv("LEARN_DEVICE", before.c_str(), 1); }
-  };
-  const Restored restored;
+  const KeptVariable kept;
   const test::LogFile log;
   (void)setenv("LEARN_DEVICE", "cpu", 1);
   CHECK(Context().device() == Device::cpu());
