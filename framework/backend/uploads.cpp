@@ -22,7 +22,10 @@ Uploads::Uploads(Context& ctx, const Tensor& x, const Tensor& y) : ctx_(ctx) {
   for (Slot& slot : slots_) {
     slot.x = Tensor(ctx.persistent(), x.shape(), x.dtype());
     slot.y = Tensor(ctx.persistent(), y.shape(), y.dtype());
-    if constexpr (kHaveCuda) slot.order = std::make_shared<cuda::UploadSlot>(ctx.cuda());
+    if constexpr (kHaveCuda) {
+      slot.order = std::make_shared<cuda::UploadSlot>(ctx.cuda());
+      slot.order->release();  // by whoever had the memory before
+    }
   }
 }
 

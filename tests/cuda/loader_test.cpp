@@ -2,6 +2,7 @@
 
 #include "framework/backend/cast.h"
 #include "framework/backend/cuda/runtime.h"
+#include "framework/backend/fill.h"
 #include "framework/core/random.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
@@ -173,6 +174,30 @@ TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
       check_same(cuda, seen[i], expected[i]);
     }
   }
+}
+
+TEST_CASE("uploads wait for work on memory that was given back to the arena") {
+  const Dataset data = pictures();
+  Context plain({.device = Device::cuda()});  // its arena uses addresses again
+  Context cpu({.threads = 1});
+  LoaderOptions options = options_for(DType::f32);
+  Loader host(cpu, data, options);
+  options.resident = false;
+  {
+    Tensor before = Tensor(plain.persistent(), {1 << 16}, DType::f32);
+    backend::fill(plain, before, 9);  // nobody waits for it
+  }
+  Loader device(plain, data, options);
+  host.begin(0);
+  device.begin(0);
+  Batch expected, got;
+  REQUIRE(host.next(expected));
+  REQUIRE(device.next(got));
+  Tensor seen(plain.persistent(), got.x.shape(), got.x.dtype());
+  backend::copy(plain, got.x, seen);
+  Batch second;
+  REQUIRE(device.next(second));  // by now the first one has travelled
+  CHECK(same_bits(backend::to_host(plain, seen), expected.x));
 }
 
 namespace {
