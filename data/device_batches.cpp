@@ -2,6 +2,7 @@
 
 #include "data/device_plan.h"
 #include "framework/backend/cast.h"
+#include "framework/backend/conv_geometry.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
@@ -11,7 +12,6 @@ namespace learn::data {
 namespace {
 
 constexpr std::int64_t kColours = 3;
-constexpr std::int64_t kConvChannels = 8;  ///< 16 bytes of halves
 
 /// Elements of a vector as a tensor that does not own them.
 template <class T>
@@ -46,7 +46,9 @@ DeviceBatches::DeviceBatches(Context& ctx,
     : ctx_(ctx),
       seed_(options.seed),
       plan_(plan),
-      padding_(options.pad_channels && is_half(options.dtype) ? kConvChannels - kColours : 0) {
+      padding_(options.pad_channels && is_half(options.dtype)
+                   ? padded_half_channels(kColours) - kColours
+                   : 0) {
   const std::int64_t samples = dataset.size();
   const std::int64_t size = std::min(options.batch_size, samples);
   Arena& arena = ctx.persistent();

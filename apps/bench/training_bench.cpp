@@ -1,8 +1,10 @@
 #include "apps/bench/training_bench.h"
 
+#include "apps/learn/experiment.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/mixed_precision.h"
 #include "framework/backend/cast.h"
+#include "framework/backend/conv_geometry.h"
 #include "framework/backend/cuda/runtime.h"
 #include "framework/backend/device_choice.h"
 #include "framework/core/build.h"
@@ -40,8 +42,7 @@ class OneBatch final : public BatchSource {
   OneBatch(Context& ctx, std::int64_t size, DType dtype, bool padded) {
     Arena host("a batch", cpu_pages());
     constexpr std::int64_t kColours = 3;
-    constexpr std::int64_t kPadding = 5;
-    batch_.padding = padded ? kPadding : 0;
+    batch_.padding = padded ? padded_half_channels(kColours) - kColours : 0;
     const Shape colours{size, 32, 32, kColours};
     const Tensor values = uniform(host, colours, DType::f32, -2, 2, ctx.seed());
     Tensor x = zeros(host, {size, 32, 32, kColours + batch_.padding}, dtype);
@@ -155,11 +156,6 @@ class PhaseClock final : public Callback {
   Phases sums_;
 };
 
-DType dtype_of(const std::string& precision) {
-  if (precision == "fp16") return DType::f16;
-  return precision == "bf16" ? DType::bf16 : DType::f32;
-}
-
 ContextOptions context_options(const StepOptions& options) {
   const Device device = choose_device(options.device);
   if (options.precision == "tf32" && device.is_cpu())
@@ -175,7 +171,7 @@ StepFigures measure_steps(const StepOptions& options) {
   StepFigures figures;
   Context ctx(context_options(options));
   const std::size_t before = ctx.device_bytes_used();
-  const DType dtype = dtype_of(options.precision);
+  const DType dtype = cli::working_dtype(options.precision);
   Model model = models::make_model(options.model, {.classes = 10, .width = options.width});
   const bool padded = model.takes_padding && ctx.device().is_cuda() && is_half(dtype);
   OneBatch source(ctx, options.batch, dtype, padded);

@@ -56,13 +56,12 @@ optim::Schedule schedule_from(const std::string& name, double lr) {
   return schedules::constant(lr);
 }
 
-/// Of the model while it trains, and so of its input.
+}  // namespace
+
 DType working_dtype(const std::string& precision) {
   if (precision == "fp16") return DType::f16;
   return precision == "bf16" ? DType::bf16 : DType::f32;
 }
-
-}  // namespace
 
 std::string to_text(const data::Normalization& n) {
   return fmt::format(

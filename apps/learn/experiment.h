@@ -50,6 +50,9 @@ class Experiment {
   std::unique_ptr<Learner> learner_;
 };
 
+/// What a model computes with under `--precision`, and what its input is: f16, bf16 or f32.
+[[nodiscard]] DType working_dtype(const std::string& precision);
+
 /// Mean and standard deviation as six numbers, and back. Throws CheckpointError.
 [[nodiscard]] std::string to_text(const data::Normalization& normalization);
 [[nodiscard]] data::Normalization normalization_from(const std::string& text);

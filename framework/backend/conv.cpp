@@ -7,7 +7,6 @@
 #include "framework/backend/cuda/linear.h"
 #include "framework/backend/cuda/pad_channels.h"
 #include "framework/backend/dispatch.h"
-#include "framework/core/round_up.h"
 
 #include <concepts>
 #include <cstring>
@@ -166,15 +165,12 @@ void backward_weight(Context& ctx,
       on_device);
 }
 
-/// Channels of 16 bytes: cuDNN's fast convolutions of halves want no fewer.
-constexpr std::int64_t kHalfChannels = 8;
-
 /// x as the twins want it: without its padding, but for CUDA's halves, whose library wants some.
 Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
   const std::int64_t width = x.shape()[3];
   const bool on_cuda = ctx.device().is_cuda();
   const bool padded_anyhow = on_cuda && is_half(x.dtype()) && g.options.groups == 1;
-  if (width == g.c || (padded_anyhow && width <= round_up(g.c, kHalfChannels))) return x;
+  if (width == g.c || (padded_anyhow && width <= padded_half_channels(g.c))) return x;
   check_device(ctx, "conv2d", x);
   const std::int64_t rows = x.elements() / width;
   Tensor narrow = ctx.empty({g.n, g.h, g.w, g.c}, x.dtype());

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/backend/conv_options.h"
+#include "framework/core/round_up.h"
 
 #include <cstdint>
 
@@ -19,6 +20,13 @@ struct ConvGeometry {
   [[nodiscard]] constexpr std::int64_t weight_elements() const { return k * r * s * group_c(); }
   friend constexpr bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
+
+/// Channels (features) of f16 and bf16 as CUDA's convolutions and products want them: rows of 16
+/// bytes, zeros behind.
+[[nodiscard]] constexpr std::int64_t padded_half_channels(std::int64_t channels) {
+  constexpr std::int64_t kRow = 8;
+  return round_up(channels, kRow);
+}
 
 /// Extent of a convolution's result along one side: floor((in + pads - window) / stride) + 1.
 [[nodiscard]] constexpr std::int64_t conv_extent(std::int64_t in,

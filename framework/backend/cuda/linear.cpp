@@ -1,5 +1,6 @@
 #include "framework/backend/cuda/linear.h"
 
+#include "framework/backend/conv_geometry.h"
 #include "framework/backend/cuda/api_error.h"
 #include "framework/backend/cuda/cublas/matmul.h"
 #include "framework/backend/cuda/elementwise.h"
@@ -15,7 +16,7 @@ using cublas::MatmulProblem;
 
 /// Tensor cores want rows of 16 bytes: the 10 classes of a head in f16 become 16, zeros behind.
 std::int64_t padded(std::int64_t features, DType dtype) {
-  return is_half(dtype) ? (features + 7) / 8 * 8 : features;
+  return is_half(dtype) ? padded_half_channels(features) : features;
 }
 
 /// How the operands look with padded features.

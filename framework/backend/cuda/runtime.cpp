@@ -42,6 +42,12 @@ CudaStatus status() {
 
 namespace {
 
+/// Of a call that gave memory back; at the end of the program the driver may be gone already.
+void log_failed(const char* call, cudaError_t code) noexcept {
+  if (code != cudaSuccess && code != cudaErrorCudartUnloading)
+    log::error("[cuda] {}: {}", call, cudaGetErrorString(code));
+}
+
 class CudaPages final : public PageSource {
  public:
   explicit CudaPages(int device) : device_(device) {}
@@ -65,9 +71,7 @@ class CudaPages final : public PageSource {
     return slab;
   }
   void release(void* slab, std::size_t) noexcept override {
-    const cudaError_t code = cudaFree(slab);
-    if (code != cudaSuccess && code != cudaErrorCudartUnloading)
-      log::error("[cuda] cudaFree: {}", cudaGetErrorString(code));
+    log_failed("cudaFree", cudaFree(slab));
   }
   /// All streams: nobody here knows which one writes to it.
   void read(void* host, const void* memory, std::size_t bytes) const override {
@@ -98,9 +102,7 @@ class PinnedPages final : public PageSource {
     return slab;
   }
   void release(void* slab, std::size_t) noexcept override {
-    const cudaError_t code = cudaFreeHost(slab);
-    if (code != cudaSuccess && code != cudaErrorCudartUnloading)
-      log::error("[cuda] cudaFreeHost: {}", cudaGetErrorString(code));
+    log_failed("cudaFreeHost", cudaFreeHost(slab));
   }
   Device device() const noexcept override { return Device::cpu(); }
 

@@ -66,9 +66,8 @@ std::size_t ConvProblemHash::operator()(const ConvProblem& problem) const noexce
 ConvGeometry padded_geometry(const ConvGeometry& geometry, DType dtype) {
   ConvGeometry padded = geometry;
   if (!is_half(dtype) || geometry.options.groups != 1) return padded;
-  constexpr std::int64_t kChannels = 8;
-  padded.c = (geometry.c + kChannels - 1) / kChannels * kChannels;
-  padded.k = (geometry.k + kChannels - 1) / kChannels * kChannels;
+  padded.c = padded_half_channels(geometry.c);
+  padded.k = padded_half_channels(geometry.k);
   return padded;
 }
 
