@@ -35,12 +35,12 @@ void Checkpointer::train_begin(Learner& learn) {
   std::error_code error;
   std::filesystem::create_directories(options_.folder, error);
   if (error) fail<IoError>("cannot make '{}': {}", options_.folder.string(), error.message());
-  saved_batch_ = learn.state().batch_clock;
+  saved_batch_ = learn.progress().batch_clock;
 }
 
 void Checkpointer::epoch_end(Learner& learn) {
   if (recorder_of(learn, name()).finished_epoch() == nullptr) return;
-  const std::int64_t epoch = learn.state().epoch_clock;
+  const std::int64_t epoch = learn.progress().epoch_clock;
   if (options_.best && monitor_.improves(monitor_.value(learn))) {
     best_epoch_ = epoch;
     save_best(learn);
@@ -48,18 +48,18 @@ void Checkpointer::epoch_end(Learner& learn) {
   if (options_.every > 0 && epoch % options_.every == 0)
     save_state_as(learn, fmt::format("epoch-{:04}", epoch));
   if (options_.last) save_state_as(learn, "last", "last.prev");
-  saved_batch_ = learn.state().batch_clock;
+  saved_batch_ = learn.progress().batch_clock;
 }
 
 void Checkpointer::train_end(Learner& learn) {
-  if (options_.last && learn.state().batch_clock != saved_batch_)
+  if (options_.last && learn.progress().batch_clock != saved_batch_)
     save_state_as(learn, "last", "last.prev");
 }
 
 Metadata Checkpointer::metadata(const Learner& learn) const {
   Metadata out = options_.metadata;
-  out["learn.epoch"] = std::to_string(learn.state().epoch_clock);
-  out["learn.step"] = std::to_string(learn.state().step_clock);
+  out["learn.epoch"] = std::to_string(learn.progress().epoch_clock);
+  out["learn.step"] = std::to_string(learn.progress().step_clock);
   if (monitor_.best())
     out["learn.best"] =
         fmt::format("{} {} at epoch {}", monitor_.name(), *monitor_.best(), best_epoch_);

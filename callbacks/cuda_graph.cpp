@@ -24,7 +24,7 @@ std::string in_the_way(const Learner& learn) {
   std::string names;
   std::set<const Callback*> seen;
   for (const Event event : kInsideTheStep)
-    for (const Callback* callback : learn.listeners(event)) {
+    for (const Callback* callback : learn.callbacks().listeners(event)) {
       if (callback->capturable() || !seen.insert(callback).second) continue;
       names +=
           fmt::format("{}'{}' at {}", names.empty() ? "" : ", ", callback->name(), name_of(event));

@@ -22,7 +22,7 @@ void EarlyStopping::visit_state(StateVisitor& visitor) {
 
 void EarlyStopping::train_begin(Learner& learn) {
   monitor_.check_known(learn);
-  if (learn.state().resumed) {
+  if (learn.progress().resumed) {
     if (waited_ >= patience_) learn.cancel(Scope::train);  // it had stopped the training
     return;
   }
@@ -31,7 +31,7 @@ void EarlyStopping::train_begin(Learner& learn) {
 }
 
 void EarlyStopping::epoch_end(Learner& learn) {
-  if (learn.state().epoch_cut) return;  // nothing can be said of it
+  if (learn.progress().epoch_cut) return;  // nothing can be said of it
   if (monitor_.improves(monitor_.value(learn))) {
     waited_ = 0;
     return;

@@ -32,7 +32,7 @@ void Ema::train_begin(Learner& learn) {
 }
 
 void Ema::step_end(Learner& learn) {
-  if (!learn.stepped()) return;
+  if (learn.batch().outcome != Outcome::stepped) return;
   backend::ema_update(learn.context(),
                       learn.params().flat_master(),
                       options_,

@@ -29,16 +29,16 @@ void GradientAccumulation::train_begin(Learner& learn) {
   const std::int64_t window = every_.batches > 0
                                   ? every_.batches
                                   : ceil_div(every_.samples, ceil_div(source.samples(), batches));
-  learn.state().fit_steps = learn.state().epochs * ceil_div(batches, window);
+  learn.set_planned_steps(learn.progress().epochs * ceil_div(batches, window));
 }
 
 /// The loss is a mean over its batch. With n_i samples in batch i, the big batch's gradient is the
 /// sum of n_i g_i / sum of n_i. Each backward pass is seeded with n_i / n_0, usually 1, which keeps
 /// half gradients in the range they have without accumulation; n_0 / sum follows in f32 at the end.
 void GradientAccumulation::backward_begin(Learner& learn) {
-  TrainState& state = learn.state();
-  const std::int64_t samples = state.batch.size();
-  if (!state.gradients_held) {
+  const FitProgress& fit = learn.progress();
+  const std::int64_t samples = learn.batch().size();
+  if (!fit.gradients_held) {
     window_batches_ = 0;
     window_samples_ = 0;
     reference_ = samples;
@@ -47,22 +47,21 @@ void GradientAccumulation::backward_begin(Learner& learn) {
   window_samples_ += samples;
   if (samples != reference_) {
     const double weight = static_cast<double>(samples) / static_cast<double>(reference_);
-    if (!state.seed.defined()) {
-      state.seed = learn.context().empty({1}, DType::f32);
-      backend::fill(learn.context(), state.seed, 1);
-    }
     Tensor weighted = learn.context().empty({1}, DType::f32);
-    backend::scale(learn.context(), state.seed, weight, weighted);
-    state.seed = weighted;
+    if (const Tensor& seed = learn.batch().seed; seed.defined())
+      backend::scale(learn.context(), seed, weight, weighted);
+    else
+      backend::fill(learn.context(), weighted, weight);
+    learn.set_seed(weighted);
   }
   const bool full =
       every_.batches > 0 ? window_batches_ >= every_.batches : window_samples_ >= every_.samples;
-  const bool last = state.batch_in_pass + 1 >= state.batches;
+  const bool last = fit.batch_in_pass + 1 >= fit.batches;
   if (!full && !last) learn.defer_step();
 }
 
 void GradientAccumulation::backward_end(Learner& learn) {
-  if (learn.state().deferred) return;
+  if (learn.batch().outcome == Outcome::deferred) return;
   nn::ParamStore& params = learn.params();
   const double factor = static_cast<double>(reference_) / static_cast<double>(window_samples_);
   for (int group = 0; factor != 1 && group < params.groups(); ++group)

@@ -8,7 +8,7 @@ namespace learn::callbacks {
 
 /// A callback made of one function for one event, for things too small to deserve a class:
 ///
-///   on(learn, Event::epoch_end, [](Learner& l) { fmt::print("{}\n", l.state().valid_loss); });
+///   on(learn, Event::epoch_end, [](Learner& l) { fmt::print("{}\n", l.results().valid_loss); });
 class LambdaCallback final : public Callback {
  public:
   using Action = std::function<void(Learner&)>;

@@ -80,27 +80,27 @@ void MixedPrecision::train_end(Learner& learn) { leave(learn); }
 void MixedPrecision::error(Learner& learn, const std::exception&) { leave(learn); }
 
 void MixedPrecision::validate_begin(Learner& learn) {
-  if (learn.state().activity != Activity::fit) enter(learn);
+  if (learn.progress().activity != Activity::fit) enter(learn);
 }
 
 void MixedPrecision::validate_end(Learner& learn) {
-  if (learn.state().activity != Activity::fit) leave(learn);
+  if (learn.progress().activity != Activity::fit) leave(learn);
 }
 
 void MixedPrecision::batch_begin(Learner& learn) {
-  Tensor& x = learn.state().batch.x;
+  const Tensor& x = learn.batch().x;
   if (x.dtype() == options_.dtype) return;
   Tensor half = learn.context().empty(x.shape(), options_.dtype);
   backend::cast(learn.context(), x, half);
-  x = half;
+  learn.set_x(half);
 }
 
 void MixedPrecision::loss_begin(Learner& learn) {
-  learn.state().pred = ops::cast(learn.state().pred, DType::f32);
+  learn.set_pred(ops::cast(learn.batch().pred, DType::f32));
 }
 
 void MixedPrecision::backward_begin(Learner& learn) {
-  if (scales()) learn.state().seed = learn.optimizer().loss_scale();
+  if (scales()) learn.set_seed(learn.optimizer().loss_scale());
 }
 
 void MixedPrecision::backward_end(Learner& learn) {
@@ -108,8 +108,10 @@ void MixedPrecision::backward_end(Learner& learn) {
   auto& control = learn.optimizer().control();
   // What several batches give is added in f32, not in half: the next one overwrites the half.
   optim::gather_half_gradients(
-      params, control, learn.state().gradients_held ? GradMode::accumulate : GradMode::overwrite);
-  if (learn.state().deferred) return;
+      params,
+      control,
+      learn.progress().gradients_held ? GradMode::accumulate : GradMode::overwrite);
+  if (learn.batch().outcome == Outcome::deferred) return;
   // What is f32 in the model adds up in place, still scaled, until the step is due.
   optim::unscale_full_gradients(params, control);
   learn.grads_unscaled();
@@ -123,14 +125,14 @@ void MixedPrecision::epoch_end(Learner& learn) {
   const std::int64_t skipped = control.skipped - std::exchange(epoch_skipped_, control.skipped);
   log::debug(
       "[mixed_precision] {} steps, {} skipped, loss scale {}", steps, skipped, control.loss_scale);
-  const bool helpless =
+  const bool cannot_recover =
       !scales() || !options_.scaling.dynamic || control.loss_scale <= options_.scaling.floor;
-  if (steps == 0 && skipped > 0 && helpless)
+  if (steps == 0 && skipped > 0 && cannot_recover)
     fail<DivergedError>(
         "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "
         "the learning rate or the scale, or train in fp32",
         skipped,
-        learn.state().epoch,
+        learn.progress().epoch,
         control.loss_scale);
 }
 

@@ -39,10 +39,10 @@ void Monitor::check_known(const Learner& learn) const {
 }
 
 double Monitor::value(const Learner& learn) const {
-  const TrainState& state = learn.state();
-  if (name_ == "train_loss") return state.train_loss;
-  if (name_ == "valid_loss") return state.valid_loss;
-  for (const auto& [name, value] : state.metrics)
+  const PassResults& results = learn.results();
+  if (name_ == "train_loss") return results.train_loss;
+  if (name_ == "valid_loss") return results.valid_loss;
+  for (const auto& [name, value] : results.metrics)
     if (name == name_) return value;
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -33,7 +33,7 @@ std::vector<std::string> Progress::claims() const {
 void Progress::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   begin_ = last_shown_ = Clock::now();
-  first_batch_ = learn.state().batch_clock;
+  first_batch_ = learn.progress().batch_clock;
   titles_ = {"epoch", "train_loss", "valid_loss"};
   for (const Metric& metric : learn.options().metrics) titles_.push_back(metric.name);
   titles_.insert(titles_.end(), {"lr", "img/s", "time"});
@@ -41,7 +41,7 @@ void Progress::train_begin(Learner& learn) {
 }
 
 void Progress::batch_end(Learner& learn) {
-  if (learn.state().activity != Activity::fit) return;
+  if (learn.progress().activity != Activity::fit) return;
   const double wait = options_.live == Live::bar ? kRedrawSeconds : options_.heartbeat_seconds;
   if (options_.live == Live::off || seconds_since(last_shown_) < wait) return;
   last_shown_ = Clock::now();
@@ -81,18 +81,18 @@ void Progress::print_row(const std::vector<std::string>& cells) {
 }
 
 BarState Progress::state_of(Learner& learn) const {
-  const TrainState& state = learn.state();
+  const FitProgress& fit = learn.progress();
   Recorder& recorder = recorder_of(learn, name());
   const std::vector<BatchRecord>& batches = recorder.batches(learn);
-  const std::int64_t watched = state.batch_clock - first_batch_;
-  const std::int64_t left = state.fit_batches - (state.batch_clock - state.fit_first_batch);
-  BarState bar{.epoch = state.epoch + 1,
-               .epochs = state.epochs,
-               .batch = state.batch_in_pass + 1,
-               .batches = state.batches,
-               .training = state.training,
+  const std::int64_t watched = fit.batch_clock - first_batch_;
+  const std::int64_t left = fit.fit_batches - (fit.batch_clock - fit.fit_first_batch);
+  BarState bar{.epoch = fit.epoch + 1,
+               .epochs = fit.epochs,
+               .batch = fit.batch_in_pass + 1,
+               .batches = fit.batches,
+               .training = fit.training,
                .loss = batches.empty() ? 0 : batches.back().smooth_loss,
-               .images_per_second = state.training ? recorder.images_per_second() : 0};
+               .images_per_second = fit.training ? recorder.images_per_second() : 0};
   if (watched > 0)
     bar.eta_seconds =
         seconds_since(begin_) * static_cast<double>(left) / static_cast<double>(watched);

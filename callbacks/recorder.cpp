@@ -27,8 +27,8 @@ void Recorder::train_begin(Learner& learn) {
 }
 
 void Recorder::epoch_begin(Learner& learn) {
-  const TrainState& state = learn.state();
-  const bool goes_on = state.batch_clock > state.epoch_first_batch;
+  const FitProgress& fit = learn.progress();
+  const bool goes_on = fit.batch_clock > fit.epoch_first_batch;
   if (!goes_on) cut_seconds_ = 0;
   if (!goes_on) images_ = 0;
   epoch_begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(
@@ -39,18 +39,18 @@ void Recorder::epoch_begin(Learner& learn) {
 }
 
 void Recorder::batch_end(Learner& learn) {
-  const TrainState& state = learn.state();
-  if (!state.training || state.activity != Activity::fit) return;
-  images_ += state.batch.size();
-  if (!state.loss.defined()) return;  // cancelled before there was one
+  const FitProgress& fit = learn.progress();
+  if (!fit.training || fit.activity != Activity::fit) return;
+  images_ += learn.batch().size();
+  if (!learn.batch().loss.defined()) return;  // cancelled before there was one
   if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
   Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
-  backend::cast(learn.context(), state.loss.value().view({1}), slot);
+  backend::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
   const GroupHypers& hypers = learn.optimizer().hypers(learn.params().groups() - 2);
   const double position =
-      static_cast<double>(state.batch_in_pass + 1) / static_cast<double>(state.batches);
-  batches_.push_back({.batch = state.batch_clock,
-                      .epoch = static_cast<double>(state.epoch_clock) + position,
+      static_cast<double>(fit.batch_in_pass + 1) / static_cast<double>(fit.batches);
+  batches_.push_back({.batch = fit.batch_clock,
+                      .epoch = static_cast<double>(fit.epoch_clock) + position,
                       .lr = hypers.lr,
                       .momentum = hypers.momentum});
   // Nothing is won by waiting where memory is shared, and the loss scale is then exact.
@@ -75,31 +75,32 @@ void Recorder::read_losses(Learner& learn) {
 }
 
 void Recorder::validate_begin(Learner& learn) {
-  if (learn.state().activity != Activity::fit) return;
+  if (learn.progress().activity != Activity::fit) return;
   training_end_ = Clock::now();
   in_training_ = false;
 }
 
 void Recorder::validate_end(Learner& learn) {
-  validated_ = learn.state().activity == Activity::fit;
+  validated_ = learn.progress().activity == Activity::fit;
 }
 
 void Recorder::epoch_end(Learner& learn) {
-  const TrainState& state = learn.state();
+  const FitProgress& fit = learn.progress();
+  const PassResults& results = learn.results();
   const Clock::time_point now = Clock::now();
   if (in_training_) training_end_ = now;
   in_training_ = false;
   read_losses(learn);
   cut_seconds_ = seconds_between(epoch_begin_, now);
-  finished_ = !state.epoch_cut &&
-              (learn.valid_source() != nullptr ? validated_ : state.batch_in_pass == state.batches);
+  finished_ = !fit.epoch_cut &&
+              (learn.valid_source() != nullptr ? validated_ : fit.batch_in_pass == fit.batches);
   if (!finished_) return;
   const double training = seconds_between(epoch_begin_, training_end_);
   epochs_.push_back(
-      {.epoch = state.epoch_clock,
-       .train_loss = state.train_loss,
-       .valid_loss = validated_ ? state.valid_loss : std::numeric_limits<double>::quiet_NaN(),
-       .metrics = validated_ ? state.metrics : decltype(EpochRecord::metrics){},
+      {.epoch = fit.epoch_clock,
+       .train_loss = results.train_loss,
+       .valid_loss = validated_ ? results.valid_loss : std::numeric_limits<double>::quiet_NaN(),
+       .metrics = validated_ ? results.metrics : decltype(EpochRecord::metrics){},
        .lr = batches_.empty() ? 0 : batches_.back().lr,
        .seconds = seconds_between(epoch_begin_, now),
        .images_per_second = training > 0 ? static_cast<double>(images_) / training : 0});

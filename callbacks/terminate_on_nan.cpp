@@ -26,13 +26,12 @@ void TerminateOnNan::train_begin(Learner& learn) {
 
 void TerminateOnNan::backward_begin(Learner& learn) {
   if (!learn.context().device().is_cpu()) return;
-  const TrainState& state = learn.state();
-  const double loss = get(state.loss.value(), 0);
+  const double loss = get(learn.batch().loss.value(), 0);
   if (std::isfinite(loss)) return;
   terminated_ = true;
   log::warn("[terminate_on_nan] the loss of epoch {}, batch {} is {}: training ends. {}",
-            state.epoch,
-            state.batch_in_pass,
+            learn.progress().epoch,
+            learn.progress().batch_in_pass,
             loss,
             kAdvice);
   learn.cancel(Scope::train);
@@ -41,13 +40,13 @@ void TerminateOnNan::backward_begin(Learner& learn) {
 void TerminateOnNan::backward_end(Learner& learn) {
   Context& ctx = learn.context();
   if (ctx.device().is_cpu()) return;
-  const Tensor& loss = learn.state().loss.value();
+  const Tensor& loss = learn.batch().loss.value();
   backend::find_non_finite(ctx, loss, learn.optimizer().control());
   backend::find_non_finite(ctx, loss, seen_);
 }
 
 void TerminateOnNan::batch_end(Learner& learn) {
-  if (!learn.state().training || learn.context().device().is_cpu()) return;
+  if (!learn.progress().training || learn.context().device().is_cpu()) return;
   if (++batches_since_look_ == kBatchesBetweenLooks) look(learn);
 }
 
@@ -65,7 +64,7 @@ void TerminateOnNan::look(Learner& learn) {
       "step "
       "was not made, and training ends. {}",
       batches,
-      learn.state().epoch,
+      learn.progress().epoch,
       kAdvice);
   learn.cancel(Scope::train);
 }

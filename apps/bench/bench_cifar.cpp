@@ -40,7 +40,7 @@ class RaceClock final : public Callback {
     seconds += std::chrono::duration<double>(Clock::now() - mark_).count();
   }
   void validate_end(Learner& learn) override {
-    accuracy.push_back(learn.state().metrics.at(0).second);
+    accuracy.push_back(learn.results().metrics.at(0).second);
     if (!seconds_to_target && accuracy.back() >= target_) {
       seconds_to_target = seconds;
       epochs_to_target = static_cast<std::int64_t>(accuracy.size());

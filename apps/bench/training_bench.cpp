@@ -181,7 +181,7 @@ StepFigures measure_steps(const StepOptions& options) {
   const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;
   const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
   learn.add<Stopwatch>(options, figures);
-  learn.fit(1, {0.001F});
+  learn.fit(1, 0.001);
   if (graph != nullptr) {
     figures.operations = graph->counts().operations;
     if (graph->counts().replayed < figures.steps)

@@ -18,7 +18,7 @@ class GradientWatch final : public Callback {
     optim::gradient_norm(learn.grads(), norm);
     const float now = norm.item<float>();
     if (before_ > 0 && now > 3 * before_)
-      fmt::print("batch {}: norm {:.3f} -> {:.3f}\n", learn.state().batch_clock, before_, now);
+      fmt::print("batch {}: norm {:.3f} -> {:.3f}\n", learn.progress().batch_clock, before_, now);
     before_ = now;
   }
 
@@ -33,6 +33,6 @@ int main() {
   Learner learn(ctx, models::make_model("mlp"), train, nullptr);
   learn.add<GradientWatch>();
   callbacks::to_bf16(learn);
-  learn.fit_one_cycle(2, {0.05F});
-  fmt::print("{}\ntrain loss {:.3f}\n", learn.explain(), learn.state().train_loss);
+  learn.fit_one_cycle(2, 0.05);
+  fmt::print("{}\ntrain loss {:.3f}\n", learn.explain(), learn.results().train_loss);
 }

@@ -21,5 +21,5 @@ int main() {
   learn.add<callbacks::Recorder>();
   learn.add<callbacks::Progress>();
   callbacks::to_fp16(learn);
-  learn.fit_one_cycle(5, {0.1F});
+  learn.fit_one_cycle(5, 0.1);
 }

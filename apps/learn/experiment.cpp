@@ -33,7 +33,6 @@ std::vector<data::Transform> transforms_for(const std::string& augment, std::int
 
 LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   optim::OptimizerSettings settings;
-  settings.lr = learning_rates(o).back();
   if (o.momentum) settings.momentum = static_cast<float>(*o.momentum);
   settings.weight_decay = static_cast<float>(o.weight_decay);
   settings.flat = o.flat_master;
@@ -43,7 +42,7 @@ LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   options.metrics = {metrics::accuracy()};
   constexpr int kTop = 5;
   if (classes > std::size_t{2} * kTop) options.metrics.push_back(metrics::top_k(kTop));
-  options.lr = learning_rates(o).back();
+  options.lr = learning_rates(o);
   return options;
 }
 
@@ -157,7 +156,7 @@ void Experiment::make_learner() {
 
 void Experiment::make_groups() {
   const bool automatic = options_.split == std::vector<std::string>{"auto"};
-  const bool needed = options_.freeze != "none" || learning_rates(options_).size() > 1;
+  const bool needed = options_.freeze != "none" || options_.lr.size() > 1;
   const std::vector<std::string>& own = learner_->model_info().split;
   if (automatic || (needed && options_.split.empty())) {
     if (own.empty())
@@ -207,7 +206,7 @@ void Experiment::add_callbacks() {
 }
 
 void Experiment::fit() {
-  const std::vector<float> lrs = learning_rates(options_);
+  const LearningRates lrs = learning_rates(options_);
   if (options_.schedule == "one-cycle") {
     OneCycleOptions cycle;
     cycle.pct_start = options_.warmup.value_or(cycle.pct_start);
@@ -220,10 +219,9 @@ void Experiment::fit() {
 
 void Experiment::fit_scheduled() {
   namespace schedules = optim::schedules;
-  const std::vector<float> lrs =
-      optim::spread_lrs(learning_rates(options_), learner_->params().layer_groups());
+  const LearningRates lrs = learning_rates(options_);
   ScheduledHyper course{Hyper::lr, {}};
-  for (const float lr : lrs) {
+  for (const float lr : lrs.spread(learner_->params().layer_groups())) {
     optim::Schedule schedule = options_.schedule == "flat-cos"
                                    ? schedules::flat_cosine(static_cast<double>(lr))
                                    : schedule_from(options_.schedule, static_cast<double>(lr));

@@ -97,7 +97,7 @@ int conclude(RunRecord& record, Learner& learn) {
     record.status = "diverged";
     record.error =
         fmt::format("the loss is not finite at batch {}; try a lower --lr or --clip-norm 1",
-                    learn.state().batch_clock);
+                    learn.progress().batch_clock);
     return static_cast<int>(ExitCode::diverged);
   }
   record.status = "finished";
@@ -139,12 +139,12 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   load_run(experiment, dir.path());
   if (const std::string started = dir.started(); !started.empty()) record.started = started;
   record.resumed = utc_now();
-  const TrainState& state = experiment.learner().state();
+  const FitProgress& fit = experiment.learner().progress();
   say(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
-                  state.batch_clock,
-                  state.fit_batches,
-                  std::min(state.epoch_clock + 1, state.epochs),
-                  state.epochs));
+                  fit.batch_clock,
+                  fit.fit_batches,
+                  std::min(fit.epoch_clock + 1, fit.epochs),
+                  fit.epochs));
 }
 
 int train_for_real(Experiment& experiment,

@@ -313,11 +313,14 @@ void resolve(TrainOptions& options, const OptionTable& table, const Values& comm
   check_combinations(options);
 }
 
-std::vector<float> learning_rates(const TrainOptions& options) {
-  if (!options.lr.empty()) return options.lr;
-  if (options.optimizer == "sgd") return {0.1F};
-  if (options.optimizer == "rmsprop") return {0.001F};
-  return {0.01F};
+optim::LearningRates learning_rates(const TrainOptions& options) {
+  const std::vector<float>& given = options.lr;
+  if (given.size() > 2) return optim::LearningRates(given);
+  const auto rate = [&](std::size_t i) { return static_cast<double>(given[i]); };
+  if (given.size() == 2) return optim::range(rate(0), rate(1));
+  if (given.size() == 1) return rate(0);
+  if (options.optimizer == "sgd") return 0.1;
+  return options.optimizer == "rmsprop" ? 0.001 : 0.01;
 }
 
 }  // namespace learn::cli

@@ -2,6 +2,7 @@
 #include "apps/learn/config_file.h"
 #include "apps/learn/option_table.h"
 #include "framework/backend/cuda_options.h"
+#include "framework/optim/learning_rates.h"
 
 #include <cstdint>
 #include <optional>
@@ -101,6 +102,6 @@ struct Preset {
 void resolve(TrainOptions& options, const OptionTable& table, const Values& command_line);
 
 /// The learning rates to train with: what was given, or the optimizer's usual one.
-[[nodiscard]] std::vector<float> learning_rates(const TrainOptions& options);
+[[nodiscard]] optim::LearningRates learning_rates(const TrainOptions& options);
 
 }  // namespace learn::cli

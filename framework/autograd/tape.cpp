@@ -187,16 +187,16 @@ void Tape::reset(const TapeOptions& options) {
   backward_done_ = false;
 }
 
-const Tensor& Tape::batch_on_device() {
-  if (!batch_on_device_.defined()) batch_on_device_ = Tensor(ctx_.persistent(), {1}, DType::i64);
-  announce_batch(options_.batch);
-  return batch_on_device_;
+const Tensor& Tape::batch_index() {
+  if (!batch_index_.defined()) batch_index_ = Tensor(ctx_.persistent(), {1}, DType::i64);
+  set_batch_index(options_.batch);
+  return batch_index_;
 }
 
-void Tape::announce_batch(std::uint64_t batch) {
-  if (!batch_on_device_.defined() || announced_batch_ == batch) return;
-  backend::fill(ctx_, batch_on_device_, static_cast<double>(batch));
-  announced_batch_ = batch;
+void Tape::set_batch_index(std::uint64_t batch) {
+  if (!batch_index_.defined() || known_batch_index_ == batch) return;
+  backend::fill(ctx_, batch_index_, static_cast<double>(batch));
+  known_batch_index_ = batch;
 }
 
 }  // namespace learn

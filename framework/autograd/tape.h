@@ -98,11 +98,11 @@ class Tape {
   [[nodiscard]] bool training() const noexcept { return options_.mode == ForwardMode::train; }
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
   /// The batch's number as one i64 element on the device, where random operations read it.
-  [[nodiscard]] const Tensor& batch_on_device();
+  [[nodiscard]] const Tensor& batch_index();
   /// Writes the number of the coming batch there, if an operation has ever asked for it: before
   /// recorded work of an earlier batch is replayed for another one. Not between a forward pass and
   /// its backward pass.
-  void announce_batch(std::uint64_t batch);
+  void set_batch_index(std::uint64_t batch);
   /// A number of its own for each random operation of a forward pass, in the order they run.
   [[nodiscard]] std::uint64_t next_random_stream() noexcept { return random_streams_++; }
   /// Uninitialised memory of the step arena.
@@ -143,8 +143,8 @@ class Tape {
   std::vector<Record> records_;
   std::unordered_map<const ParamSlot*, std::uint32_t> leaves_;
   std::uint64_t random_streams_ = 0;
-  Tensor batch_on_device_;
-  std::optional<std::uint64_t> announced_batch_;  // what it holds
+  Tensor batch_index_;
+  std::optional<std::uint64_t> known_batch_index_;  // what it holds
   bool backward_done_ = false;
   ForwardObserver* observer_ = nullptr;
 };

@@ -21,17 +21,17 @@ inline constexpr int kDefault = 0;
 inline constexpr int kGradientAccumulation = 10;
 inline constexpr int kGradientClip = 20;
 inline constexpr int kParamScheduler = 40;
-inline constexpr int kRecorder = 50;  ///< reads what the others have settled
+inline constexpr int kRecorder = 50;  ///< reads what the others have decided
 inline constexpr int kReport = 60;    ///< progress, tables, files
 inline constexpr int kTracker = 70;   ///< early stopping, checkpoints: decide on what was recorded
 }  // namespace order
 
 /// One tweak of the training loop. Override the events it needs; the rest cost nothing.
 ///
-/// A handler may read and replace the learner's x, y, pred, loss or gradient seed, and may end a
-/// scope with `learn.cancel(scope)`. It may throw only to report an error. Who hears the event that
-/// opens a scope also hears the one that closes it, whatever is cancelled; after an error neither
-/// is promised, only `error`.
+/// A handler may replace the batch's x, y, pred, loss or gradient seed (`learn.set_x` and its
+/// like), and may end a scope with `learn.cancel(scope)`. It may throw only to report an error. A
+/// callback that receives a scope's begin event also receives its end event, whatever is cancelled;
+/// after an error neither is promised, only `error`.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -49,7 +49,7 @@ class Callback {
   /// What only one callback of a learner may do, in words: "set the loss scale". Two callbacks with
   /// a claim in common are refused when the second one is added.
   [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }
-  /// What of it belongs into a checkpoint.
+  /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
   /// It was added to a learner, which does not run: the place to make state in its ParamStore, so
   /// that it is there when a checkpoint is loaded.

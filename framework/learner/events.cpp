@@ -1,24 +1,10 @@
-// How events reach the callbacks, and how scopes open, close and are cancelled (ADR 0003).
-#include "framework/core/log.h"
+// Events and scopes (ADR 0003): how they open, close and are cancelled, and what handlers may do.
 #include "framework/learner/learner.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <array>
 #include <stdexcept>
 
 namespace learn {
 namespace {
-
-using Handler = void (Callback::*)(Learner&);
-
-/// The handlers of the table's events, in its order.
-constexpr std::array<Handler, kEventTable.size()> kHandlers{
-#define LEARN_HANDLER(name, role, scope) &Callback::name,
-    LEARN_EVENTS(LEARN_HANDLER)
-#undef LEARN_HANDLER
-};
 
 struct Bracket {
   Event begin;
@@ -36,165 +22,151 @@ constexpr Bracket bracket(Scope scope) {
 }
 
 /// Events inside a scope stop at the handler that cancels. Those that open or close one reach
-/// everyone, so that whoever hears a beginning hears the end.
+/// everyone, so that a callback that receives a begin event also receives the end event.
 constexpr bool stops_when_cancelled(Event event) {
   return kEventTable[index_of(event)].role == EventRole::inside;
+}
+
+std::string_view name_or_nobody(const Callback* callback) {
+  return callback != nullptr ? callback->name() : "nobody";
 }
 
 }  // namespace
 
 void Learner::emit(Event event) {
-  const Handler handler = kHandlers.at(index_of(event));
-  for (const Slot& slot : slots_) {
-    if (!slot.events[index_of(event)]) continue;
-    running_ = {slot.callback.get(), event};
-    const Tensor seed = state_.seed;
-    (slot.callback.get()->*handler)(*this);
-    if (seeder_ == nullptr && !state_.seed.same_memory(seed)) seeder_ = slot.callback.get();
-    if (cancelled_ && stops_when_cancelled(event)) break;
-  }
-  running_ = {};
-}
-
-void Learner::emit_cancelled(Scope scope) {
-  for (const Slot& slot : slots_) {
-    if (!slot.events[index_of(Event::cancelled)]) continue;
-    running_ = {slot.callback.get(), Event::cancelled};
-    slot.callback->cancelled(*this, scope);
-  }
-  running_ = {};
-}
-
-void Learner::emit_error(const std::exception& error) noexcept {
-  for (const Slot& slot : slots_) {
-    if (!slot.events[index_of(Event::error)]) continue;
-    running_ = {slot.callback.get(), Event::error};
-    try {
-      slot.callback->error(*this, error);
-    } catch (const std::exception& second) {
-      log::error(
-          "[learner] the error handler of '{}' threw: {}", slot.callback->name(), second.what());
-    }
-  }
+  callbacks_.emit(*this, event, [&] { return cancelled() && stops_when_cancelled(event); });
 }
 
 void Learner::run(Scope scope, FunctionRef<void()> body) {
   const Bracket events = bracket(scope);
-  const std::size_t index = open_.size();
-  open_.push_back(scope);
+  scopes_.open(scope);
   emit(events.begin);
-  if (!cancelled_) body();
-  settle(scope);
-  if (cancelled_ == index) emit_cancelled(scope);
+  if (!cancelled()) body();
+  finish(scope);
+  if (scopes_.innermost_cancelled()) callbacks_.emit_cancelled(*this, scope);
   emit(events.end);
-  open_.pop_back();
-  if (cancelled_ && *cancelled_ >= index) cancelled_.reset();
+  scopes_.close();
 }
 
-void Learner::cancel(Scope scope) {
-  const auto found = std::find(open_.rbegin(), open_.rend(), scope);
-  check<std::logic_error>(found != open_.rend(),
-                          "{}: cancel({}): that scope is not open here",
-                          asking(),
-                          name_of(scope));
-  const auto index = static_cast<std::size_t>(open_.rend() - found) - 1;
-  cancelled_ = std::min(cancelled_.value_or(index), index);
-}
-
-void Learner::skip_step() {
-  if (running_.event == Event::step_begin) return cancel(Scope::step);
-  check<std::logic_error>(
-      running_.event == Event::backward_begin || running_.event == Event::backward_end,
-      "{}: skip_step belongs into backward_begin, backward_end or step_begin",
-      asking());
-  skipped_ = true;
-}
-
-void Learner::defer_step() {
-  check<std::logic_error>(running_.event == Event::backward_begin,
-                          "{}: defer_step belongs into backward_begin",
-                          asking());
-  state_.deferred = true;
-}
-
-nn::ParamStore& Learner::scaled_grads() {
-  check<std::logic_error>(running_.event == Event::backward_end,
-                          "{}: scaled gradients exist at backward_end only",
-                          asking());
-  check<std::logic_error>(unscaler_ == nullptr,
-                          "{}: asked for scaled gradients, but '{}' has already unscaled them; ask "
-                          "for grads() at step_begin, or run before it (lower order)",
-                          asking(),
-                          unscaler_ != nullptr ? unscaler_->name() : "");
-  return params();
-}
-
-nn::ParamStore& Learner::grads() {
-  const std::string_view seeder = seeder_ != nullptr ? seeder_->name() : "nobody";
-  check<std::logic_error>(running_.event == Event::step_begin,
-                          "{}: asked for unscaled gradients; they exist at step_begin only ('{}' "
-                          "scales the backward pass)",
-                          asking(),
-                          seeder);
-  check<std::logic_error>(seeder_ == nullptr || unscaler_ != nullptr,
-                          "{}: asked for unscaled gradients, but '{}' has set a gradient seed and "
-                          "not called grads_unscaled()",
-                          asking(),
-                          seeder);
-  return params();
-}
-
-void Learner::grads_unscaled() {
-  check<std::logic_error>(running_.event == Event::backward_end,
-                          "{}: grads_unscaled belongs into backward_end",
-                          asking());
-  unscaler_ = running_.callback;
-}
-
-std::string Learner::asking() const {
-  if (running_.callback == nullptr) return "outside of any handler";
-  return fmt::format("'{}' at {}", running_.callback->name(), name_of(running_.event));
-}
-
-void Learner::require_idle(std::string_view what) const {
-  check<std::logic_error>(state_.activity == Activity::none,
-                          "{}: {} cannot be called while the learner runs",
-                          asking(),
-                          what);
-}
-
-void Learner::drive(Activity activity, FunctionRef<void()> body) {
+void Learner::run_activity(Activity activity, FunctionRef<void()> body) {
   // NOLINTNEXTLINE(cppcoreguidelines-special-member-functions): never copied
-  struct BackToIdle {
+  struct ActivityGuard {
     Learner& learn;
-    ~BackToIdle() {
+    ~ActivityGuard() {
       learn.release_batch();
-      learn.open_.clear();
-      learn.cancelled_.reset();
-      learn.running_ = {};
-      learn.state_.gradients_held = false;
-      learn.state_.training = false;
-      learn.state_.activity = Activity::none;
+      learn.scopes_.clear();
+      learn.callbacks_.reset();
+      learn.progress_.gradients_held = false;
+      learn.progress_.training = false;
+      learn.progress_.activity = Activity::none;
     }
   };
-  const BackToIdle guard{*this};
-  state_.activity = activity;
+  const ActivityGuard guard{*this};
+  progress_.activity = activity;
   try {
     body();
   } catch (const std::exception& error) {
-    emit_error(error);
+    callbacks_.emit_error(*this, error);
     throw;
   } catch (...) {
-    emit_error(std::runtime_error("an exception that is no std::exception"));
+    callbacks_.emit_error(*this, std::runtime_error("an exception that is no std::exception"));
     throw;
   }
 }
 
-std::vector<const Callback*> Learner::listeners(Event event) const {
-  std::vector<const Callback*> out;
-  for (const Slot& slot : slots_)
-    if (slot.events[index_of(event)]) out.push_back(slot.callback.get());
-  return out;
+void Learner::require_idle(std::string_view what) const {
+  check<std::logic_error>(progress_.activity == Activity::none,
+                          "{}: {} cannot be called while the learner runs",
+                          current_handler(),
+                          what);
+}
+
+template <std::same_as<Event>... Events>
+void Learner::require_at(std::string_view what, Events... events) const {
+  if (callbacks_.at(events...)) return;
+  std::string places;
+  ((places += std::string(places.empty() ? "" : ", ") + std::string(name_of(events))), ...);
+  fail<std::logic_error>("{}: {} belongs in {}", current_handler(), what, places);
+}
+
+void Learner::cancel(Scope scope) {
+  check<std::logic_error>(scopes_.cancel(scope),
+                          "{}: cancel({}): that scope is not open here",
+                          current_handler(),
+                          name_of(scope));
+}
+
+void Learner::skip_step() {
+  if (callbacks_.at(Event::step_begin)) return cancel(Scope::step);
+  require_at("skip_step", Event::backward_begin, Event::backward_end, Event::step_begin);
+  batch_.outcome = Outcome::skipped;
+}
+
+void Learner::defer_step() {
+  require_at("defer_step", Event::backward_begin);
+  if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::deferred;
+}
+
+void Learner::set_x(Tensor x) {
+  require_at("set_x", Event::batch_begin);
+  batch_.x = std::move(x);
+}
+
+void Learner::set_y(Tensor y) {
+  require_at("set_y", Event::batch_begin, Event::loss_begin);
+  batch_.y = std::move(y);
+}
+
+void Learner::set_pred(Var pred) {
+  require_at("set_pred", Event::loss_begin);
+  batch_.pred = std::move(pred);
+}
+
+void Learner::set_loss(Var loss) {
+  require_at("set_loss", Event::backward_begin);
+  batch_.loss = std::move(loss);
+}
+
+void Learner::set_seed(Tensor seed) {
+  require_at("set_seed", Event::backward_begin);
+  batch_.seed = std::move(seed);
+  if (batch_.seed_set_by == nullptr) batch_.seed_set_by = callbacks_.running();
+}
+
+void Learner::set_planned_steps(std::int64_t steps) {
+  require_at("set_planned_steps", Event::train_begin);
+  progress_.fit_steps = steps;
+}
+
+nn::ParamStore& Learner::scaled_grads() {
+  check<std::logic_error>(callbacks_.at(Event::backward_end),
+                          "{}: scaled gradients exist at backward_end only",
+                          current_handler());
+  check<std::logic_error>(batch_.unscaled_by == nullptr,
+                          "{}: asked for scaled gradients, but '{}' has already unscaled them; ask "
+                          "for grads() at step_begin, or run before it (lower order)",
+                          current_handler(),
+                          name_or_nobody(batch_.unscaled_by));
+  return params();
+}
+
+nn::ParamStore& Learner::grads() {
+  check<std::logic_error>(callbacks_.at(Event::step_begin),
+                          "{}: asked for unscaled gradients; they exist at step_begin only ('{}' "
+                          "scales the backward pass)",
+                          current_handler(),
+                          name_or_nobody(batch_.seed_set_by));
+  check<std::logic_error>(batch_.seed_set_by == nullptr || batch_.unscaled_by != nullptr,
+                          "{}: asked for unscaled gradients, but '{}' has set a gradient seed and "
+                          "not called grads_unscaled()",
+                          current_handler(),
+                          name_or_nobody(batch_.seed_set_by));
+  return params();
+}
+
+void Learner::grads_unscaled() {
+  require_at("grads_unscaled", Event::backward_end);
+  batch_.unscaled_by = callbacks_.running();
 }
 
 }  // namespace learn

@@ -24,37 +24,20 @@ class Temporary {
 
 }  // namespace
 
-void Learner::fit(std::int64_t epochs, const LrSpec& lrs) {
+void Learner::fit(std::int64_t epochs, const LearningRates& lrs) {
   require_idle("fit");
   if (epochs < 0) fail<UsageError>("fit: {} epochs; the count cannot be negative", epochs);
   if (train_.batches() <= 0) fail<UsageError>("fit: the training source has no batches");
-  optimizer_->set_lrs(
-      optim::spread_lrs(lrs.empty() ? LrSpec{options_.lr} : lrs, params().layer_groups()));
-  drive(Activity::fit, [&] { train(epochs); });
-}
-
-void Learner::train(std::int64_t epochs) {
-  params().commit_buffers();
-  sync_step_clock();
-  begin_fit(epochs);
-  run(Scope::train, [&] {
-    if (state_.resumed) set_hypers(std::exchange(resumed_hypers_, {}));
-    for (; state_.epoch < epochs && !cancelled_; ++state_.epoch) {
-      state_.training = true;
-      run(Scope::epoch, [&] {
-        train_pass();
-        if (!cancelled_ && valid_ != nullptr) validation_pass();
-      });
-    }
-  });
+  optimizer_->set_lrs(lrs);
+  run_activity(Activity::fit, [&] { train(epochs); });
 }
 
 void Learner::fit_one_cycle(std::int64_t epochs,
-                            const LrSpec& lr_max,
+                            const LearningRates& lr_max,
                             const OneCycleOptions& options) {
   ScheduledHyper lr{Hyper::lr, {}};
   ScheduledHyper momentum{Hyper::momentum, {}};
-  for (const float top : optim::spread_lrs(lr_max, params().layer_groups())) {
+  for (const float top : lr_max.spread(params().layer_groups())) {
     const schedules::OneCycle cycle = schedules::one_cycle(static_cast<double>(top), options);
     lr.schedules.push_back(cycle.lr);
     momentum.schedules.push_back(cycle.momentum);
@@ -65,11 +48,11 @@ void Learner::fit_one_cycle(std::int64_t epochs,
 }
 
 void Learner::fit_flat_cos(std::int64_t epochs,
-                           const LrSpec& lrs,
+                           const LearningRates& lrs,
                            double div_final,
                            double pct_start) {
   ScheduledHyper lr{Hyper::lr, {}};
-  for (const float flat : optim::spread_lrs(lrs, params().layer_groups()))
+  for (const float flat : lrs.spread(params().layer_groups()))
     lr.schedules.push_back(schedules::flat_cosine(static_cast<double>(flat), pct_start, div_final));
   const Temporary schedule(*this, add<ParamScheduler>(std::vector{lr}, Clock::batch, "flat_cos"));
   fit(epochs, lrs);

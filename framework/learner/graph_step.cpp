@@ -16,24 +16,26 @@ GraphStep::GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up
       ctx.device().is_cuda(), "a step is a graph on a CUDA device only, not on {}", ctx.device());
 }
 
-void GraphStep::run(Learner& learn, FunctionRef<void()> body) {
+void GraphStep::run(Learner& learn, FunctionRef<bool()> body) {
   forget_if_changed(learn);
   // Gradients that are held, and observers of the forward pass, need the host in each batch.
-  const bool plain = !learn.state().gradients_held && learn.tape().observer() == nullptr;
-  Kind* const kind = plain && !given_up_ ? kind_of(learn.state().batch) : nullptr;
+  const bool plain = !learn.progress().gradients_held && learn.tape().observer() == nullptr;
+  Kind* const kind = plain && !eager_only_ ? kind_of(learn.batch()) : nullptr;
   if (kind == nullptr) {
     ++counts_.eager;
-    return body();
+    (void)body();
+    return;
   }
   learn.optimizer().prepare();
-  learn.tape().announce_batch(static_cast<std::uint64_t>(learn.state().batch_clock));
-  if (kind->work.has_value())
-    replay(*kind, learn);
-  else if (kind->warm_ups < warm_up_)
-    run_eagerly(*kind, learn, body);
+  learn.tape().set_batch_index(static_cast<std::uint64_t>(learn.progress().batch_clock));
+  if (kind->work.has_value()) return replay(*kind, learn);
+  if (kind->warm_ups < warm_up_)
+    run_eagerly(*kind, body);
   else
     capture(*kind, learn, body);
-  hand_over(learn);
+  const auto value_of = [](const Var& v) { return v.defined() ? v.value() : Tensor{}; };
+  const BatchRun& batch = learn.batch();
+  hand_over(learn, value_of(batch.pred), value_of(batch.loss), batch.outcome);
 }
 
 GraphStep::Place GraphStep::place_of(const Tensor& operand) {
@@ -47,7 +49,7 @@ GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   for (Kind& kind : kinds_)
     if (kind.x == x && kind.y == y) return &kind;
   if (kinds_.size() == kMostGraphs) {
-    give_up("batches come at too many addresses or in too many shapes");
+    fall_back_to_eager("batches come at too many addresses or in too many shapes");
     return nullptr;
   }
   kinds_.push_back({.x = x, .y = y});
@@ -61,30 +63,31 @@ void GraphStep::forget_if_changed(const Learner& learn) {
   kinds_.clear();
 }
 
-void GraphStep::run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body) {
+void GraphStep::run_eagerly(Kind& kind, FunctionRef<bool()> body) {
   const StepArenaScope scope(ctx_, *arena_);
   ++counts_.eager;
-  body();
-  if (learn.stepped()) ++kind.warm_ups;
+  if (body()) ++kind.warm_ups;
 }
 
-void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<void()> body) {
+void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
   const StepArenaScope scope(ctx_, *arena_);
   arena_->freeze();
+  bool complete = false;
   try {
-    kind.work.emplace(ctx_, body);
+    kind.work.emplace(ctx_, [&] { complete = body(); });
     arena_->thaw();
     kind.work->launch();
   } catch (const Error& error) {
     arena_->thaw();
     // Who was running when it threw is still known.
-    give_up(fmt::format(
+    fall_back_to_eager(fmt::format(
         "something in it ({}) waits for the device or reserves memory, or the driver refuses "
         "its graph: {}",
-        learn.asking(),
+        learn.current_handler(),
         error.what()));
     ++counts_.eager;
-    return body();
+    (void)body();
+    return;
   } catch (...) {
     arena_->thaw();
     throw;
@@ -92,32 +95,33 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<void()> body) {
   ++counts_.captured;
   counts_.operations = kind.work->operations();
   counts_.memory = arena_->stats().peak;
-  if (!learn.stepped()) {
+  if (!complete) {
     kind.work.reset();
-    return give_up("a callback that says it only enqueues work kept a batch from its step");
+    return fall_back_to_eager(
+        "a callback that says it only enqueues work kept a batch from its step");
   }
-  kind.pred = learn.state().pred.value();
-  kind.loss = learn.state().loss.value();
+  kind.pred = learn.batch().pred.value();
+  kind.loss = learn.batch().loss.value();
 }
 
 void GraphStep::replay(const Kind& kind, Learner& learn) {
   kind.work->launch();
-  learn.adopt_step(kind.pred, kind.loss);
+  hand_over(learn, kind.pred, kind.loss, Outcome::stepped);
   ++counts_.replayed;
 }
 
-void GraphStep::hand_over(Learner& learn) {
-  for (Var* result : {&learn.state().pred, &learn.state().loss}) {
-    if (!result->defined()) continue;  // of a batch that was cancelled
-    const Tensor& value = result->value();
-    Tensor copied = ctx_.empty(value.shape(), value.dtype());
-    backend::copy(ctx_, value, copied);
-    *result = learn.tape().input(copied);
-  }
+void GraphStep::hand_over(Learner& learn, const Tensor& pred, const Tensor& loss, Outcome outcome) {
+  const auto copied = [&](const Tensor& value) {
+    if (!value.defined()) return value;  // of a batch that was cancelled
+    Tensor copy = ctx_.empty(value.shape(), value.dtype());
+    backend::copy(ctx_, value, copy);
+    return copy;
+  };
+  learn.set_results(copied(pred), copied(loss), outcome);
 }
 
-void GraphStep::give_up(std::string_view why) {
-  given_up_ = true;
+void GraphStep::fall_back_to_eager(std::string_view why) {
+  eager_only_ = true;
   kinds_.clear();
   log::warn("[cuda_graph] the training step is not captured: {}", why);
 }

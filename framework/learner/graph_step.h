@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/backend/captured_work.h"
+#include "framework/learner/batch_run.h"
 #include "framework/learner/step_runner.h"
-#include "framework/tensor/batch.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ class GraphStep final : public StepRunner {
 
   /// Counts into `counts`, which must outlive it. Throws DeviceError for a context on the CPU.
   GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up = kWarmUp);
-  void run(Learner& learn, FunctionRef<void()> body) override;
+  void run(Learner& learn, FunctionRef<bool()> body) override;
 
  private:
   /// Where an operand lies and what it is.
@@ -63,12 +63,12 @@ class GraphStep final : public StepRunner {
   [[nodiscard]] static Place place_of(const Tensor& operand);
   [[nodiscard]] Kind* kind_of(const Batch& batch);
   void forget_if_changed(const Learner& learn);
-  void run_eagerly(Kind& kind, Learner& learn, FunctionRef<void()> body);
-  void capture(Kind& kind, Learner& learn, FunctionRef<void()> body);
+  void run_eagerly(Kind& kind, FunctionRef<bool()> body);
+  void capture(Kind& kind, Learner& learn, FunctionRef<bool()> body);
   void replay(const Kind& kind, Learner& learn);
   /// Gives the batch its prediction and loss in memory that no replay writes to.
-  void hand_over(Learner& learn);
-  void give_up(std::string_view why);
+  void hand_over(Learner& learn, const Tensor& pred, const Tensor& loss, Outcome outcome);
+  void fall_back_to_eager(std::string_view why);
 
   Context& ctx_;
   GraphStepCounts& counts_;
@@ -76,7 +76,7 @@ class GraphStep final : public StepRunner {
   std::unique_ptr<Arena> arena_;
   std::vector<Kind> kinds_;
   std::vector<double> options_;  // what the graphs have in them
-  bool given_up_ = false;
+  bool eager_only_ = false;
 };
 
 }  // namespace learn

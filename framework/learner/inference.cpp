@@ -61,7 +61,7 @@ void softmax_rows(Tensor& logits) {
 void Learner::validate() {
   require_idle("validate");
   check<UsageError>(valid_ != nullptr, "validate: this learner was given no validation source");
-  drive(Activity::validate, [&] { validation_pass(); });
+  run_activity(Activity::validate, [&] { validate_epoch(); });
 }
 
 Predictions Learner::get_preds(BatchSource& source) {
@@ -69,10 +69,10 @@ Predictions Learner::get_preds(BatchSource& source) {
   std::vector<Tensor> preds;
   std::vector<Tensor> targets;
   Predictions out;
-  drive(Activity::predict, [&] {
+  run_activity(Activity::predict, [&] {
     const auto collect = [&] {
-      preds.push_back(backend::to_host(ctx_, state_.pred.value()));
-      if (state_.batch.y.defined()) targets.push_back(backend::to_host(ctx_, state_.batch.y));
+      preds.push_back(backend::to_host(ctx_, batch_.pred.value()));
+      if (batch_.y.defined()) targets.push_back(backend::to_host(ctx_, batch_.y));
     };
     evaluate(source, collect, [&] { out.loss = losses_.mean(ctx_); });
   });

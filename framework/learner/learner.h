@@ -1,10 +1,13 @@
 #pragma once
 #include "framework/autograd/tape.h"
-#include "framework/learner/callback.h"
+#include "framework/learner/batch_run.h"
+#include "framework/learner/callback_list.h"
+#include "framework/learner/fit_progress.h"
 #include "framework/learner/loss_meter.h"
 #include "framework/learner/metric.h"
+#include "framework/learner/pass_results.h"
+#include "framework/learner/scope_stack.h"
 #include "framework/learner/step_runner.h"
-#include "framework/learner/train_state.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
 #include "framework/nn/module.h"
@@ -29,11 +32,11 @@ struct LearnerOptions {
   nn::Loss loss = nn::cross_entropy();
   optim::OptimizerFactory optimizer;  ///< default: SGD with momentum 0.9
   std::vector<Metric> metrics;
-  float lr = 1e-3F;  ///< what `fit` uses when told nothing
+  optim::LearningRates lr = 1e-3;  ///< default of `fit`
 };
 
-/// How `fit` is told learning rates: one; a pair (geometric range over the layer groups); a list.
-using LrSpec = std::vector<float>;
+using optim::LearningRates;
+using optim::range;
 
 using OneCycleOptions = optim::schedules::OneCycleShape;
 
@@ -76,29 +79,28 @@ class Learner {
   /// The first callback of type `C`, or null: how one callback reaches another.
   template <std::derived_from<Callback> C>
   [[nodiscard]] C* find() const noexcept {
-    for (const Slot& slot : slots_)
-      if (auto* c = dynamic_cast<C*>(slot.callback.get())) return c;
-    return nullptr;
+    return callbacks_.find<C>();
   }
 
   // Training.
 
   /// Trains for `epochs` passes, with a validation pass after each if there is a validation source.
-  /// `lrs` as `optim::spread_lrs` takes them; none: `options().lr`. Throws UsageError for a
-  /// negative count, bad rates, or a training source without batches.
-  void fit(std::int64_t epochs, const LrSpec& lrs = {});
+  /// At `options().lr` unless rates are given. Throws UsageError for a negative count, bad rates,
+  /// or a training source without batches.
+  void fit(std::int64_t epochs) { fit(epochs, options_.lr); }
+  void fit(std::int64_t epochs, const LearningRates& lrs);
   /// The one-cycle policy (L. Smith, 2018) with fastai's constants: learning rate up from
   /// lr_max / div, then down to lr_max / div_final, momentum the other way, both along cosines.
   void fit_one_cycle(std::int64_t epochs,
-                     const LrSpec& lr_max,
+                     const LearningRates& lr_max,
                      const OneCycleOptions& options = {});
   /// Flat, then cosine to lr / div_final from `pct_start` on.
   void fit_flat_cos(std::int64_t epochs,
-                    const LrSpec& lrs,
+                    const LearningRates& lrs,
                     double div_final = 1e5,
                     double pct_start = 0.75);
-  /// A validation pass alone, with its events; fills state().valid_loss and state().metrics. Throws
-  /// UsageError without a validation source.
+  /// A validation pass alone, with its events; fills results().valid_loss and results().metrics.
+  /// Throws UsageError without a validation source.
   void validate();
   /// Model outputs for every sample of a source, in its order, in eval mode; events as in
   /// `validate`. Its loss is NaN for a source without targets.
@@ -124,11 +126,27 @@ class Learner {
   /// forward pass, or the training pass ends, the gradients are dropped.
   void defer_step();
 
+  // What a handler may replace. From another event than those said here: std::logic_error.
+
+  /// The batch's inputs (as many samples and channels, padding included) and its targets. From
+  /// batch_begin; the targets from loss_begin too.
+  void set_x(Tensor x);
+  void set_y(Tensor y);
+  /// What the loss is computed from. From loss_begin.
+  void set_pred(Var pred);
+  /// What is recorded, and where the backward pass begins: one element. From backward_begin.
+  void set_loss(Var loss);
+  /// The loss's gradient: one device element, not to be written to later. Who sets it calls
+  /// `grads_unscaled`. From backward_begin.
+  void set_seed(Tensor seed);
+  /// How many updates the fit will make, for schedules on that clock. From train_begin.
+  void set_planned_steps(std::int64_t steps);
+
   // Gradients, from handlers.
 
   /// The gradients as the backward pass left them, times the seed (the loss scale). Only at
-  /// backward_end, before anyone unscaled them. Throws std::logic_error that names the asking
-  /// callback and the one that unscales otherwise.
+  /// backward_end, before anyone unscaled them. Otherwise throws std::logic_error that names the
+  /// callback that runs and the one that unscales.
   [[nodiscard]] nn::ParamStore& scaled_grads();
   /// f32 master gradients (`flat_grad`, `master_grad`), unscaled. Only at step_begin. Throws
   /// likewise.
@@ -147,14 +165,17 @@ class Learner {
   [[nodiscard]] BatchSource& train_source() const noexcept { return train_; }
   [[nodiscard]] BatchSource* valid_source() const noexcept { return valid_; }
   [[nodiscard]] const LearnerOptions& options() const noexcept { return options_; }
-  [[nodiscard]] TrainState& state() noexcept { return state_; }
-  [[nodiscard]] const TrainState& state() const noexcept { return state_; }
-  /// Brings `state().step_clock` up to date; waits for the device.
+  /// Clocks, position and plan.
+  [[nodiscard]] const FitProgress& progress() const noexcept { return progress_; }
+  /// The running batch; an empty one between two.
+  [[nodiscard]] const BatchRun& batch() const noexcept { return batch_; }
+  /// Losses and metrics of the last passes.
+  [[nodiscard]] const PassResults& results() const noexcept { return results_; }
+  [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
+  /// Brings `progress().step_clock` up to date; waits for the device.
   void sync_step_clock();
   /// How the body of a training batch is run; `EagerStep` unless told otherwise. Never null.
   void set_step_runner(std::unique_ptr<StepRunner> runner);
-  /// For a StepRunner: the body of the running batch has come to its end, optimizer step included.
-  [[nodiscard]] bool stepped() const noexcept { return stepped_ && !cancelled_; }
   /// Says that an option of a module or of the loss was changed: a dropout probability, a margin.
   /// Captured steps, which have the old value in them, are dropped. Callbacks have
   /// `captured_options` for theirs.
@@ -162,8 +183,8 @@ class Learner {
   /// For a StepRunner: what is passed to a step's work by value. A captured step is that of another
   /// one only while these are equal.
   [[nodiscard]] std::vector<double> captured_options() const;
-  /// For a StepRunner that did the body's work without running it: what that left.
-  void adopt_step(const Tensor& pred, const Tensor& loss);
+  /// For a StepRunner, when the body's work is done: what that left, or would have.
+  void set_results(const Tensor& pred, const Tensor& loss, Outcome outcome);
 
   /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
   void split(const std::vector<std::string>& boundaries);
@@ -172,66 +193,56 @@ class Learner {
   void unfreeze() { freeze_to(0); }
 
   /// The handler that is running, in words: "'gradient_clip' at step_begin".
-  [[nodiscard]] std::string asking() const;
-  /// The callbacks an event reaches, in the order they run. `explain` prints the loop from the same
-  /// table.
-  [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
-  [[nodiscard]] std::string explain() const;
+  [[nodiscard]] std::string current_handler() const { return callbacks_.current_handler(); }
+  /// The loop, with the callbacks that run at each event.
+  [[nodiscard]] std::string explain() const { return callbacks_.explain(); }
 
   /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
   /// in the fit. Gradients that are held for a later step are no part of it.
   void visit_state(StateVisitor& visitor);
-  /// After a state was loaded: the next fit goes on inside the fit that the state was saved in,
-  /// with the epochs, batches and updates that were left, and finishes an epoch that was cut short.
-  /// With the same data, model, callbacks and arguments it ends with the same bits as if it had
-  /// never stopped. That fit throws UsageError if it is told other epochs, batches or rates than
-  /// the saved one; `resume` itself if the state holds no fit.
+  /// After a state was loaded: the next fit continues the fit that the state was saved in, with the
+  /// epochs, batches and updates that were left, and finishes an epoch that was cut short. With the
+  /// same data, model, callbacks and arguments it ends with the same bits as if it had never
+  /// stopped. That fit throws UsageError if it is told other epochs, batches or rates than the
+  /// saved one; `resume` itself if the state holds no fit.
   void resume();
 
  private:
-  struct Slot {
-    std::unique_ptr<Callback> callback;
-    EventSet events;
-  };
-  /// The handler that is running now.
-  struct Running {
-    const Callback* callback = nullptr;
-    Event event = Event::error;
-  };
-
-  // Events and scopes (events.cpp).
-  void emit(Event event);
-  void emit_cancelled(Scope scope);
-  void emit_error(const std::exception& error) noexcept;
-  void run(Scope scope, FunctionRef<void()> body);
-  void require_idle(std::string_view what) const;
-  void drive(Activity activity, FunctionRef<void()> body);
-
-  // Passes and batches (loop.cpp).
-  void train_pass();
-  [[nodiscard]] Var input();
-  void train_batch();
-  void forget_attempt();
-  void train_step();
-  void settle(Scope scope);
-  void settle_epoch();
-  void settle_batch();
-  void drop_held_gradients();
-  void roll_back_buffers();
-  void release_batch();
+  // The loop (loop.cpp).
+  void train(std::int64_t epochs);
+  void train_epoch();
+  [[nodiscard]] bool train_batch();
+  void step();
+  void validate_epoch();
   void evaluate(BatchSource& source, FunctionRef<void()> each_batch, FunctionRef<void()> at_end);
   void evaluate_batch(FunctionRef<void()> each_batch);
-  void validation_pass();
-  void train(std::int64_t epochs);
 
-  // Going on (resume.cpp).
+  // What is prepared, counted and given back around it (bookkeeping.cpp).
+  [[nodiscard]] bool begin_train_pass();
+  void end_train_pass();
+  [[nodiscard]] bool next_batch(BatchSource& source);
+  void release_batch();
+  void begin_attempt();
+  [[nodiscard]] Var forward(ForwardMode mode);
+  void backward();
+  void finish(Scope scope);
+  void finish_batch();
+  void drop_held_gradients();
+  void roll_back_buffers();
+
+  // Events, scopes and activities (events.cpp).
+  void emit(Event event);
+  void run(Scope scope, FunctionRef<void()> body);
+  [[nodiscard]] bool cancelled() const noexcept { return scopes_.cancelled(); }
+  template <std::same_as<Event>... Events>
+  void require_at(std::string_view what, Events... events) const;
+  void require_idle(std::string_view what) const;
+  void run_activity(Activity activity, FunctionRef<void()> body);
+
+  // A fit that continues a saved one (resume.cpp).
   void visit_fit(StateVisitor& visitor);
   void begin_fit(std::int64_t epochs);
-  void go_on_with_fit(std::int64_t epochs, std::int64_t batches);
-  [[nodiscard]] std::vector<GroupHypers> hypers() const;
-  void set_hypers(const std::vector<GroupHypers>& hypers);
-
-  void check_conflicts(const Callback& added) const;
+  void restore_schedules();
 
   Context& ctx_;
   Model model_;
@@ -240,21 +251,16 @@ class Learner {
   LearnerOptions options_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Tape tape_;
-  TrainState state_;
-  std::unique_ptr<StepRunner> runner_;
+  CallbackList callbacks_;
+  ScopeStack scopes_;
+  FitProgress progress_;
+  BatchRun batch_;
+  PassResults results_;
   LossMeter losses_;
-  std::vector<Slot> slots_;               // sorted once, at insertion
-  std::vector<Scope> open_;               // the scopes around us, outermost first
-  std::optional<std::size_t> cancelled_;  // index into open_ of the scope that is ending
-  Running running_;
+  std::unique_ptr<StepRunner> runner_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
   std::int64_t step_changes_ = 0;            // of options that only their owners know
-  const Callback* seeder_ = nullptr;         // who set the seed of this backward pass
-  const Callback* unscaler_ = nullptr;       // who took it out again
-  bool forward_ran_ = false;                 // of this batch; the same for the two below
-  bool skipped_ = false;
-  bool stepped_ = false;
 };
 
 }  // namespace learn

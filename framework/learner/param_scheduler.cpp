@@ -31,11 +31,11 @@ const HyperInfo& info_of(Hyper hyper) {
       kHypers.begin(), kHypers.end(), [&](const HyperInfo& info) { return info.hyper == hyper; });
 }
 
-double progress(const TrainState& state, Clock clock) {
+double share_done(const FitProgress& fit, Clock clock) {
   const bool batches = clock == Clock::batch;
   const std::int64_t done =
-      batches ? state.batch_clock - state.fit_first_batch : state.step_clock - state.fit_first_step;
-  const std::int64_t planned = batches ? state.fit_batches : state.fit_steps;
+      batches ? fit.batch_clock - fit.fit_first_batch : fit.step_clock - fit.fit_first_step;
+  const std::int64_t planned = batches ? fit.fit_batches : fit.fit_steps;
   return planned > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(planned)) : 0;
 }
 
@@ -94,14 +94,13 @@ void ParamScheduler::train_begin(Learner& learn) {
                       one.schedules.size(),
                       name_of(one.hyper),
                       layer_groups);
-  before_.clear();
-  for (int g = 0; g < learn.params().groups(); ++g) before_.push_back(learn.optimizer().hypers(g));
+  before_ = learn.optimizer().all_hypers();
 }
 
 void ParamScheduler::batch_begin(Learner& learn) {
-  if (!learn.state().training) return;
+  if (!learn.progress().training) return;
   if (clock_ == Clock::step) learn.sync_step_clock();
-  const double t = progress(learn.state(), clock_);
+  const double t = share_done(learn.progress(), clock_);
   for (const ScheduledHyper& one : scheduled_) set_scheduled(learn.optimizer(), one, t);
 }
 

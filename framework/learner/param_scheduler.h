@@ -32,7 +32,7 @@ struct ScheduledHyper {
 /// for the time of the fit; the registry of callbacks/ offers it to users.
 ///
 /// With Clock::step a batch that is skipped or accumulated does not move the schedule. The updates
-/// planned are `TrainState::fit_steps`.
+/// planned are `FitProgress::fit_steps`.
 class ParamScheduler final : public Callback {
  public:
   /// Throws UsageError if there is nothing to schedule, or one hyper-parameter twice.

@@ -1,11 +1,8 @@
-// The state of a training, and how a fit goes on from it.
+// The state of a training, and how a fit continues from it.
+#include "framework/learner/host_staging_visitor.h"
 #include "framework/learner/learner.h"
-#include "framework/learner/through_host.h"
-
-#include <fmt/core.h>
 
 #include <cstring>
-#include <map>
 #include <utility>
 
 namespace learn {
@@ -23,8 +20,8 @@ Tensor as_table(const std::vector<GroupHypers>& hypers) {
 
 }  // namespace
 
-void Learner::visit_state(StateVisitor& asking) {
-  ThroughHost visitor(ctx_, asking);
+void Learner::visit_state(StateVisitor& host_visitor) {
+  HostStagingVisitor visitor(ctx_, host_visitor);
   {
     const StateVisitor::Scope model(visitor, "model");
     params().visit_state(visitor);
@@ -33,11 +30,7 @@ void Learner::visit_state(StateVisitor& asking) {
     const StateVisitor::Scope optimizer(visitor, "optimizer");
     optimizer_->visit_state(visitor);
   }
-  {
-    const StateVisitor::Scope clocks(visitor, "clocks");
-    visitor.visit("batch", state_.batch_clock);
-    visitor.visit("epoch", state_.epoch_clock);
-  }
+  progress_.visit_state(visitor);
   {
     const StateVisitor::Scope data(visitor, "data");
     train_.visit_state(visitor);
@@ -47,25 +40,13 @@ void Learner::visit_state(StateVisitor& asking) {
     visit_fit(visitor);
   }
   const StateVisitor::Scope callbacks(visitor, "callbacks");
-  std::map<std::string, int> seen;
-  for (const Slot& slot : slots_) {
-    std::string name(slot.callback->name());
-    if (const int count = ++seen[name]; count > 1) name += fmt::format("_{}", count);
-    const StateVisitor::Scope one(visitor, name);
-    slot.callback->visit_state(visitor);
-  }
+  callbacks_.visit_state(visitor);
   sync_step_clock();
 }
 
-/// What the running fit had planned, where it began, and what it has of the epoch that it is in.
+/// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
 void Learner::visit_fit(StateVisitor& visitor) {
-  visitor.visit("epochs", state_.epochs);
-  visitor.visit("batches", state_.fit_batches);
-  visitor.visit("first_epoch", state_.fit_first_epoch);
-  visitor.visit("first_batch", state_.fit_first_batch);
-  visitor.visit("first_step", state_.fit_first_step);
-  visitor.visit("epoch_first_batch", state_.epoch_first_batch);
-  visitor.visit("train_loss", state_.train_loss);
+  visitor.visit("train_loss", results_.train_loss);
   bool begun = !fit_hypers_.empty();
   visitor.visit("begun", begun);
   if (begun) {
@@ -76,7 +57,7 @@ void Learner::visit_fit(StateVisitor& visitor) {
   } else {
     fit_hypers_.clear();
   }
-  const std::int64_t done = state_.batch_clock - state_.epoch_first_batch;
+  const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
   if (done > 0 && done < train_.batches()) losses_.visit_state(ctx_, train_.batches(), visitor);
 }
 
@@ -84,50 +65,21 @@ void Learner::resume() {
   require_idle("resume");
   check<UsageError>(!fit_hypers_.empty(),
                     "resume: this learner's state is not one that a fit has left; load that first");
-  resumed_hypers_ = hypers();
-}
-
-std::vector<GroupHypers> Learner::hypers() const {
-  std::vector<GroupHypers> out;
-  out.reserve(static_cast<std::size_t>(params().groups()));
-  for (int group = 0; group < params().groups(); ++group) out.push_back(optimizer_->hypers(group));
-  return out;
-}
-
-void Learner::set_hypers(const std::vector<GroupHypers>& hypers) {
-  for (int group = 0; group < params().groups(); ++group)
-    optimizer_->set_hypers(group, hypers[static_cast<std::size_t>(group)]);
-}
-
-void Learner::begin_fit(std::int64_t epochs) {
-  const std::int64_t batches = epochs * train_.batches();
-  state_.resumed = !resumed_hypers_.empty();
-  if (state_.resumed) {
-    go_on_with_fit(epochs, batches);
-  } else {
-    state_.fit_first_epoch = state_.epoch_clock;
-    state_.fit_first_batch = state_.epoch_first_batch = state_.batch_clock;
-    state_.fit_first_step = state_.step_clock;
-    fit_hypers_ = hypers();
-  }
-  state_.epoch = state_.epoch_clock - state_.fit_first_epoch;
-  state_.epochs = epochs;
-  state_.fit_batches = batches;
-  state_.fit_steps = batches;
+  resumed_hypers_ = optimizer_->all_hypers();
 }
 
 /// A schedule restores at the end what it found at train_begin: that is what was there before it.
-/// What it had made of it by now comes back after train_begin.
-void Learner::go_on_with_fit(std::int64_t epochs, std::int64_t batches) {
-  const std::vector<GroupHypers> asked = hypers();
-  std::vector<GroupHypers> running = std::exchange(resumed_hypers_, {});
-  check<UsageError>(epochs == state_.epochs && batches == state_.fit_batches,
-                    "fit: the training to be resumed was to last {} epochs, {} batches; this one "
-                    "would last {} epochs, {} batches",
-                    state_.epochs,
-                    state_.fit_batches,
-                    epochs,
-                    batches);
+/// What it had made of it by the time of saving comes back after train_begin.
+void Learner::begin_fit(std::int64_t epochs) {
+  params().commit_buffers();
+  sync_step_clock();
+  const std::vector<GroupHypers> saved = std::exchange(resumed_hypers_, {});
+  const std::vector<GroupHypers>& asked = optimizer_->all_hypers();
+  if (saved.empty()) {
+    fit_hypers_ = asked;
+    return progress_.begin_fit(epochs, train_.batches());
+  }
+  progress_.resume_fit(epochs, train_.batches());
   for (std::size_t group = 0; group < asked.size(); ++group)
     check<UsageError>(asked[group].lr == fit_hypers_[group].lr,
                       "fit: the training to be resumed had a learning rate of {} for layer group "
@@ -135,8 +87,12 @@ void Learner::go_on_with_fit(std::int64_t epochs, std::int64_t batches) {
                       fit_hypers_[group].lr,
                       group / 2,
                       asked[group].lr);
-  set_hypers(fit_hypers_);
-  resumed_hypers_ = std::move(running);
+  optimizer_->set_all_hypers(fit_hypers_);
+  resumed_hypers_ = saved;
+}
+
+void Learner::restore_schedules() {
+  optimizer_->set_all_hypers(std::exchange(resumed_hypers_, {}));
 }
 
 }  // namespace learn

@@ -10,14 +10,15 @@ class Learner;
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  /// Runs `body` once, or does what running it would have done.
-  virtual void run(Learner& learn, FunctionRef<void()> body) = 0;
+  /// Runs `body` once, or does what running it would have done. The body returns whether it came to
+  /// its end, optimizer step included; it may be run again after it threw.
+  virtual void run(Learner& learn, FunctionRef<bool()> body) = 0;
 };
 
 /// Runs the body each time.
 class EagerStep final : public StepRunner {
  public:
-  void run(Learner&, FunctionRef<void()> body) override { body(); }
+  void run(Learner&, FunctionRef<bool()> body) override { (void)body(); }
 };
 
 }  // namespace learn

@@ -179,6 +179,10 @@ void Optimizer::set_hypers(int group, const GroupHypers& changed) {
   hypers_changed_ = true;
 }
 
+void Optimizer::set_all_hypers(const std::vector<GroupHypers>& changed) {
+  for (std::size_t g = 0; g < changed.size(); ++g) set_hypers(static_cast<int>(g), changed[g]);
+}
+
 void Optimizer::set_lr(int layer_group, float lr) {
   for (const int group : {2 * layer_group, 2 * layer_group + 1}) {
     GroupHypers changed = hypers(group);
@@ -187,16 +191,9 @@ void Optimizer::set_lr(int layer_group, float lr) {
   }
 }
 
-void Optimizer::set_lr(float lr) {
-  for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, lr);
-}
-
-void Optimizer::set_lrs(const std::vector<float>& lrs) {
-  if (static_cast<int>(lrs.size()) != store_.layer_groups())
-    fail<UsageError>("{} learning rates were given for {} layer groups: spread_lrs makes them fit",
-                     lrs.size(),
-                     store_.layer_groups());
-  for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, lrs[static_cast<std::size_t>(g)]);
+void Optimizer::set_lrs(const LearningRates& lrs) {
+  const std::vector<float> each = lrs.spread(store_.layer_groups());
+  for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, each[static_cast<std::size_t>(g)]);
 }
 
 void Optimizer::set_momentum(float momentum) {
@@ -252,40 +249,6 @@ void Optimizer::visit_state(StateVisitor& visitor) {
   if (visitor.loading()) write_control(control);
   visit_integers(store_.context(), visitor, "missed_steps", missed_steps_);
   visit_integers(store_.context(), visitor, "frozen_at", frozen_at_);
-}
-
-std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups) {
-  check<UsageError>(groups >= 1, "a model has at least one layer group, not {}", groups);
-  for (const float lr : lrs)
-    if (!std::isfinite(lr) || lr < 0)
-      fail<UsageError>("a learning rate must be finite and not negative, not {}", lr);
-  const auto n = static_cast<std::size_t>(groups);
-  if (lrs.size() == n) return lrs;
-  if (lrs.size() == 1) return std::vector<float>(n, lrs[0]);
-  if (lrs.size() != 2)
-    fail<UsageError>(
-        "{} learning rates for {} layer groups: give one, a pair (first and last), or {}",
-        lrs.size(),
-        groups,
-        groups);
-  if (n == 1) return {lrs[1]};
-  const double first = static_cast<double>(lrs[0]);
-  const double last = static_cast<double>(lrs[1]);
-  if (first <= 0 || last <= 0)
-    fail<UsageError>(
-        "a range of learning rates must be positive to be geometric, not {} to {}", first, last);
-  std::vector<float> spread;
-  for (std::size_t g = 0; g < n; ++g)
-    spread.push_back(static_cast<float>(
-        first * std::pow(last / first, static_cast<double>(g) / static_cast<double>(n - 1))));
-  return spread;
-}
-
-std::vector<float> last_group_lrs(float lr, int groups) {
-  check<UsageError>(groups >= 1, "a model has at least one layer group, not {}", groups);
-  std::vector<float> lrs(static_cast<std::size_t>(groups), lr / 10);
-  lrs.back() = lr;
-  return lrs;
 }
 
 }  // namespace learn::optim

@@ -3,6 +3,7 @@
 #include "framework/backend/optim.h"
 #include "framework/backend/step_control.h"
 #include "framework/nn/param_store.h"
+#include "framework/optim/learning_rates.h"
 
 #include <functional>
 #include <memory>
@@ -63,11 +64,13 @@ class Optimizer {
   /// or eps 0, which would make NaN of the gaps in the flat buffers.
   [[nodiscard]] const GroupHypers& hypers(int group) const;
   void set_hypers(int group, const GroupHypers& changed);
-  /// Learning rate of layer group g, for both of its parameter groups; and of all.
+  /// Those of all parameter groups.
+  [[nodiscard]] const std::vector<GroupHypers>& all_hypers() const noexcept { return hypers_; }
+  void set_all_hypers(const std::vector<GroupHypers>& changed);
+  /// Learning rate of a layer group, for both of its parameter groups.
   void set_lr(int layer_group, float lr);
-  void set_lr(float lr);
-  /// One rate per layer group, as `spread_lrs` makes them. Throws UsageError if the count is wrong.
-  void set_lrs(const std::vector<float>& lrs);
+  /// Those of all. Throws UsageError as `LearningRates::spread`.
+  void set_lrs(const LearningRates& lrs);
   [[nodiscard]] float lr(int layer_group) const { return hypers(2 * layer_group).lr; }
   /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
   void set_momentum(float momentum);
@@ -122,12 +125,5 @@ class Optimizer {
 
 /// Makes an optimizer for a store; what a Learner is given.
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(nn::ParamStore&)>;
-
-/// Discriminative learning rates for `groups` layer groups: one value for all; a pair is a
-/// geometric range from first to last (fastai's slice(a, b); one group takes the last); a list of
-/// exactly `groups` is taken as it is. Throws UsageError.
-[[nodiscard]] std::vector<float> spread_lrs(const std::vector<float>& lrs, int groups);
-/// fastai's slice(lr): the last layer group learns at `lr`, all earlier ones at lr / 10.
-[[nodiscard]] std::vector<float> last_group_lrs(float lr, int groups);
 
 }  // namespace learn::optim

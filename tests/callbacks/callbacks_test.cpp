@@ -37,7 +37,7 @@ std::size_t epochs_run(const std::vector<double>& scores, EarlyStoppingOptions o
   Scored s(scores);
   options.monitor = "score";
   s.t.learn.add<EarlyStopping>(options);
-  s.t.learn.fit(static_cast<std::int64_t>(scores.size()), {0});
+  s.t.learn.fit(static_cast<std::int64_t>(scores.size()), 0);
   return s.at;
 }
 
@@ -58,9 +58,9 @@ TEST_CASE("early stopping begins anew with each fit and tells what it can monito
   Scored s({5, 1, 1, 9});
   auto& early =
       s.t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "score", .patience = 2});
-  s.t.learn.fit(2, {0});
+  s.t.learn.fit(2, 0);
   CHECK(early.waited() == 1);
-  s.t.learn.fit(1, {0});
+  s.t.learn.fit(1, 0);
   CHECK(early.waited() == 0);
   Training t;
   t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "acuracy"});
@@ -81,13 +81,13 @@ TEST_CASE("a loss that is not finite ends training before it does harm") {
     t.train.gain_of_batch = [&](std::size_t batch) { return batch == 1 ? bad : 1.0; };
     auto& guard = t.learn.add<TerminateOnNan>();
     auto& tracer = t.learn.add<Tracer>();
-    t.learn.fit(2, {0.1F});
+    t.learn.fit(2, 0.1);
     CHECK(guard.terminated());
     CHECK(tracer.trace == "T( E( B( l b d S( )S )B B( l )B )E !train )T");
     for (const double v : values(t.learn.params().flat_master())) CHECK(std::isfinite(v));
     for (const double v : values(t.learn.params().flat_buffers())) CHECK(std::isfinite(v));
     t.train.gain_of_batch = [](std::size_t) { return 1.0; };
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
     CHECK_FALSE(guard.terminated());
   }
 }
@@ -100,13 +100,13 @@ TEST_CASE("a lambda hears one event, in its place") {
   auto& first = on(
       t.learn, Event::epoch_end, [&](Learner&) { heard += "a"; }, "first");
   on(t.learn, Event::cancelled, [&](Learner&) { heard += "!"; });
-  t.learn.fit(2, {0.1F});
+  t.learn.fit(2, 0.1);
   CHECK(heard == "abab");
-  CHECK(t.learn.listeners(Event::epoch_end).size() == 2);
-  CHECK(t.learn.listeners(Event::batch_begin).empty());
+  CHECK(t.learn.callbacks().listeners(Event::epoch_end).size() == 2);
+  CHECK(t.learn.callbacks().listeners(Event::batch_begin).empty());
   t.learn.remove(first);
   t.learn.add<Once>(Event::batch_begin, true, [](Learner& l) { l.cancel(Scope::epoch); });
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   CHECK(heard == "abab!b");
   CHECK_THROWS_AS(on(t.learn, Event::epoch_end, nullptr), UsageError);
 }
@@ -119,9 +119,9 @@ TEST_CASE("a schedule on the step clock waits while steps are skipped") {
     std::vector<double> seen;
     on(t.learn, Event::step_begin, [&](Learner& l) {
       seen.push_back(l.optimizer().lr(0));
-      if (l.state().batch_in_pass == 1) l.skip_step();
+      if (l.progress().batch_in_pass == 1) l.skip_step();
     });
-    t.learn.fit(1, {0.5F});
+    t.learn.fit(1, 0.5);
     CHECK(t.learn.optimizer().lr(0) == 0.5F);
     return seen;
   };
@@ -142,7 +142,7 @@ TEST_CASE("any hyper-parameter can be scheduled, per layer group") {
     all.push_back({hyper_from(name), {line}});
   t.learn.add<ParamScheduler>(all);
   const GroupHypers before = t.learn.optimizer().hypers(0);
-  t.learn.fit(1, {before.lr});
+  t.learn.fit(1, static_cast<double>(before.lr));
   REQUIRE(seen.size() == 2);
   const GroupHypers& last = seen[1];
   for (const float value :
@@ -170,7 +170,7 @@ TEST_CASE("callbacks are made from text") {
     add_from_text(t.learn, spec);
   CHECK(t.learn.find<MixedPrecision>()->options().flat_master);
   CHECK(t.learn.find<MixedPrecision>()->options().loss_scale == 128.0F);
-  t.learn.fit(1, {0.01F});
+  t.learn.fit(1, 0.01);
   const auto registry = callback_registry();
   for (const auto& [name, entry] : registry.entries()) CHECK_FALSE(entry.help.empty());
 }
@@ -194,5 +194,5 @@ TEST_CASE("text that means nothing is refused with what there is") {
   refused("early_stopping:mode=best", "auto, max, min");
   refused("param_scheduler:schedule=magic", "unknown schedule");
   refused("param_scheduler:hyper=temperature", "unknown hyper-parameter");
-  CHECK(t.learn.listeners(Event::train_begin).empty());
+  CHECK(t.learn.callbacks().listeners(Event::train_begin).empty());
 }

@@ -54,11 +54,11 @@ TEST_CASE("the average follows the masters, also from fit to fit") {
     const Numbers first = masters(t.learn);
     std::vector<Numbers> later;
     on(t.learn, Event::batch_end, [&](Learner& l) {
-      if (l.state().training) later.push_back(masters(l));
+      if (l.progress().training) later.push_back(masters(l));
     });
-    t.learn.fit(2, {0.1F});
+    t.learn.fit(2, 0.1);
     check_close(average(t.learn), by_hand(first, later, 0.75, warmup));
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
     REQUIRE(later.size() == 9);
     check_close(average(t.learn), by_hand(first, later, 0.75, warmup));
     CHECK(average(t.learn) != masters(t.learn));
@@ -75,7 +75,7 @@ TEST_CASE("steps that are not done are not averaged") {
       t.learn,
       Event::step_begin,
       [](Learner& l) {
-        if (l.state().batch_in_pass == 1) l.skip_step();
+        if (l.progress().batch_in_pass == 1) l.skip_step();
       },
       "skip",
       500);
@@ -86,8 +86,8 @@ TEST_CASE("steps that are not done are not averaged") {
     all.push_back(masters(l));
     averages.push_back(average(l));
   });
-  t.learn.fit(1, {0.1F});
-  CHECK(t.learn.state().step_clock == 2);
+  t.learn.fit(1, 0.1);
+  CHECK(t.learn.progress().step_clock == 2);
   REQUIRE(averages.size() == 4);
   CHECK(averages[1] == averages[0]);
   CHECK(averages[2] == averages[0]);
@@ -108,20 +108,20 @@ TEST_CASE("validation measures the average, and the weights come back") {
         t.learn,
         Event::batch_begin,
         [&](Learner& l) {
-          if (!l.state().training) shown = masters(l);
+          if (!l.progress().training) shown = masters(l);
         },
         "inside");
-    t.learn.fit(2, {0.1F});
+    t.learn.fit(2, 0.1);
     CHECK(shown == average(t.learn));
     CHECK(masters(t.learn) == trained);
-    const double averaged_loss = t.learn.state().valid_loss;
+    const double averaged_loss = t.learn.results().valid_loss;
     t.learn.validate();
-    CHECK(t.learn.state().valid_loss == averaged_loss);
+    CHECK(t.learn.results().valid_loss == averaged_loss);
     CHECK(masters(t.learn) == trained);
     CHECK(t.learn.get_preds(t.valid).loss == averaged_loss);
     t.learn.remove(*t.learn.find<Ema>());
     t.learn.validate();
-    CHECK(t.learn.state().valid_loss != averaged_loss);
+    CHECK(t.learn.results().valid_loss != averaged_loss);
   }
 }
 
@@ -129,8 +129,8 @@ TEST_CASE("without evaluation the average only watches") {
   const auto loss = [](bool with) {
     Training t({2, 2}, {2});
     if (with) t.learn.add<Ema>(EmaOptions{.decay = 0.9}, false);
-    t.learn.fit(2, {0.1F});
-    return std::pair(t.learn.state().valid_loss, masters(t.learn));
+    t.learn.fit(2, 0.1);
+    return std::pair(t.learn.results().valid_loss, masters(t.learn));
   };
   CHECK(loss(true) == loss(false));
 }
@@ -138,10 +138,10 @@ TEST_CASE("without evaluation the average only watches") {
 TEST_CASE("before there is an average, the model is measured as it is") {
   Training t;
   t.learn.validate();
-  const double plain = t.learn.state().valid_loss;
+  const double plain = t.learn.results().valid_loss;
   t.learn.add<Ema>();
   t.learn.validate();
-  CHECK(t.learn.state().valid_loss == plain);
+  CHECK(t.learn.results().valid_loss == plain);
 }
 
 TEST_CASE("the weights come back after an error in a validation pass") {
@@ -151,9 +151,9 @@ TEST_CASE("the weights come back after an error in a validation pass") {
   on(
       t.learn, Event::validate_begin, [&](Learner& l) { trained = masters(l); }, "before", -100);
   on(t.learn, Event::loss_begin, [](Learner& l) {
-    if (!l.state().training) throw std::runtime_error("broken");
+    if (!l.progress().training) throw std::runtime_error("broken");
   });
-  CHECK_THROWS_AS(t.learn.fit(1, {0.1F}), std::runtime_error);
+  CHECK_THROWS_AS(t.learn.fit(1, 0.1), std::runtime_error);
   CHECK(masters(t.learn) == trained);
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("best.safetensors holds the average, last.safetensors both") {
   t.learn.add<Recorder>();
   t.learn.add<Checkpointer>(CheckpointerOptions{.folder = folder.path()});
   t.learn.add<Ema>(EmaOptions{.decay = 0.9});
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   Training best;
   (void)load_weights(folder / "best.safetensors", best.learn.params());
   CHECK(masters(best.learn) == average(t.learn));

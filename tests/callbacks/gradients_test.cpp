@@ -34,11 +34,11 @@ Result train(std::vector<std::int64_t> sizes,
   prepare(t);
   Result result;
   on(t.learn, Event::batch_end, [&](Learner& l) {
-    result.step_clock.push_back(l.state().step_clock);
+    result.step_clock.push_back(l.progress().step_clock);
   });
-  t.learn.fit(2, {lr});
+  t.learn.fit(2, static_cast<double>(lr));
   result.masters = values(t.learn.params().flat_master());
-  result.train_loss = t.learn.state().train_loss;
+  result.train_loss = t.learn.results().train_loss;
   return result;
 }
 
@@ -127,14 +127,14 @@ TEST_CASE("one overflow in a window skips the whole update and what it did to th
   const std::vector<double> masters = values(t.learn.params().flat_master());
   const std::vector<double> buffers = values(t.learn.params().flat_buffers());
   on(t.learn, Event::batch_end, [&](Learner& l) {
-    if (l.state().batch_in_pass != 1) return;
+    if (l.progress().batch_in_pass != 1) return;
     CHECK(values(l.params().flat_master()) == masters);
     CHECK(values(l.params().flat_buffers()) == buffers);
     CHECK(l.optimizer().read_control().loss_scale == 256);
-    CHECK(l.state().step_clock == 0);
+    CHECK(l.progress().step_clock == 0);
   });
-  t.learn.fit(1, {0.1F});
-  CHECK(t.learn.state().step_clock == 1);
+  t.learn.fit(1, 0.1);
+  CHECK(t.learn.progress().step_clock == 1);
   CHECK_FALSE(values(t.learn.params().flat_master()) == masters);
 }
 
@@ -142,10 +142,10 @@ TEST_CASE("accumulation plans its steps") {
   Training t({2, 2, 2, 2, 2}, {});
   t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 2});
   std::int64_t planned = 0;
-  on(t.learn, Event::epoch_begin, [&](Learner& l) { planned = l.state().fit_steps; });
-  t.learn.fit(3, {0});
+  on(t.learn, Event::epoch_begin, [&](Learner& l) { planned = l.progress().fit_steps; });
+  t.learn.fit(3, 0);
   CHECK(planned == 9);
-  CHECK(t.learn.state().step_clock == 9);
+  CHECK(t.learn.progress().step_clock == 9);
 }
 
 TEST_CASE("clipping by norm limits the update, in every precision") {
@@ -157,7 +157,7 @@ TEST_CASE("clipping by norm limits the update, in every precision") {
     std::vector<double> grads;
     on(t.learn, Event::step_begin, [&](Learner& l) { grads = values(l.grads().flat_grad()); });
     const std::vector<double> before = values(t.learn.params().flat_master());
-    t.learn.fit(1, {1});  // plain SGD's first step with rate 1 moves by the clipped gradient
+    t.learn.fit(1, 1);  // plain SGD's first step with rate 1 moves by the clipped gradient
     std::vector<double> step = values(t.learn.params().flat_master());
     for (std::size_t i = 0; i < step.size(); ++i) step[i] = before[i] - step[i];
     CHECK(clip.last_norm(t.learn) == doctest::Approx(norm_of(grads)).epsilon(1e-6));
@@ -175,7 +175,7 @@ TEST_CASE("clipping by value limits each gradient, in every precision") {
     if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
     t.learn.add<GradientClip>(0.05F, ClipBy::value);
     const std::vector<double> before = values(t.learn.params().flat_master());
-    t.learn.fit(1, {1});
+    t.learn.fit(1, 1);
     std::vector<double> step = values(t.learn.params().flat_master());
     double largest = 0;
     for (std::size_t i = 0; i < step.size(); ++i) {

@@ -70,7 +70,7 @@ std::vector<float> scales_of(const MixedPrecisionOptions& options,
     CHECK(control.inverse_scale == 1 / control.loss_scale);
     seen.push_back(control.loss_scale);
   });
-  t.learn.fit(1, {0.01F});
+  t.learn.fit(1, 0.01);
   return seen;
 }
 
@@ -123,7 +123,7 @@ std::vector<double> trained(const std::optional<MixedPrecisionOptions>& options,
                             std::int64_t epochs = 2) {
   NetTraining t;
   if (options) t.learn.add<MixedPrecision>(*options);
-  t.learn.fit(epochs, {0.05F});
+  t.learn.fit(epochs, 0.05);
   return values(t.learn.params().flat_master());
 }
 
@@ -149,23 +149,23 @@ TEST_CASE("an overflow at step 7 leaves nothing behind, halves the scale, and th
     std::vector<std::int64_t> steps;
     double overflow_loss = 0;
     on(t.learn, Event::batch_begin, [&](Learner& l) {
-      if (l.state().batch_in_pass == 6) before.emplace(l);
+      if (l.progress().batch_in_pass == 6) before.emplace(l);
     });
     on(t.learn, Event::batch_end, [&](Learner& l) {
       scales.push_back(l.optimizer().read_control().loss_scale);
-      steps.push_back(l.state().step_clock);
-      if (l.state().batch_in_pass != 6) return;
-      overflow_loss = get(l.state().loss.value(), 0);
-      CHECK(l.state().batch_clock == 7);
+      steps.push_back(l.progress().step_clock);
+      if (l.progress().batch_in_pass != 6) return;
+      overflow_loss = get(l.batch().loss.value(), 0);
+      CHECK(l.progress().batch_clock == 7);
       REQUIRE(before);
       CHECK(Snapshot(l) == *before);
       CHECK(before->states.size() == 1);  // momentum
     });
-    t.learn.fit(1, {0.01F});
+    t.learn.fit(1, 0.01);
     CHECK(std::isfinite(overflow_loss));
     CHECK(scales == std::vector<float>{512, 512, 512, 512, 512, 512, 256, 256, 256, 256, 256, 256});
     CHECK(steps == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10, 11});
-    CHECK(t.learn.state().batch_clock == 12);
+    CHECK(t.learn.progress().batch_clock == 12);
     CHECK(t.learn.optimizer().read_control().skipped == 1);
     CHECK_FALSE(Snapshot(t.learn).masters == before->masters);
   }
@@ -223,9 +223,9 @@ TEST_CASE("two fits equal one, the scale goes on") {
   options.scaling.growth_interval = 2;
   options.loss_scale = 8.0F;
   twice.learn.add<MixedPrecision>(options);
-  twice.learn.fit(1, {0.05F});
+  twice.learn.fit(1, 0.05);
   CHECK(twice.learn.optimizer().read_control().loss_scale == 16);
-  twice.learn.fit(1, {0.05F});
+  twice.learn.fit(1, 0.05);
   CHECK(twice.learn.optimizer().read_control().loss_scale == 64);
   CHECK(values(twice.learn.params().flat_master()) == trained(options));
 }
@@ -236,21 +236,21 @@ TEST_CASE("a run that goes on from saved state gives the same bits, scale includ
   options.loss_scale = 8.0F;
   NetTraining first;
   first.learn.add<MixedPrecision>(options);
-  first.learn.fit(1, {0.05F});
+  first.learn.fit(1, 0.05);
   test::MemoryState state;
   test::Save save(first.ctx, state);
   first.learn.visit_state(save);
-  first.learn.fit(1, {0.05F});
+  first.learn.fit(1, 0.05);
 
   NetTraining second;
   second.learn.add<MixedPrecision>(options);
   test::Load load(second.ctx, state);
   second.learn.visit_state(load);
-  CHECK(second.learn.state().batch_clock == 3);
-  CHECK(second.learn.state().step_clock == 3);
-  CHECK(second.learn.state().epoch_clock == 1);
+  CHECK(second.learn.progress().batch_clock == 3);
+  CHECK(second.learn.progress().step_clock == 3);
+  CHECK(second.learn.progress().epoch_clock == 1);
   CHECK(second.learn.optimizer().read_control().loss_scale == 16);
-  second.learn.fit(1, {0.05F});
+  second.learn.fit(1, 0.05);
   CHECK(Snapshot(second.learn) == Snapshot(first.learn));
   CHECK(second.learn.optimizer().read_control().loss_scale == 64);
 }
@@ -264,9 +264,9 @@ TEST_CASE("the model is f32 outside of fits, however they end") {
   };
   on(t.learn, Event::batch_begin, [](Learner& l) {
     CHECK(l.params().working_dtype() == DType::f16);
-    CHECK(l.state().batch.x.dtype() == DType::f16);
+    CHECK(l.batch().x.dtype() == DType::f16);
   });
-  t.learn.fit(1, {0.05F});
+  t.learn.fit(1, 0.05);
   CHECK(is_f32());
   t.learn.validate();
   CHECK(is_f32());
@@ -278,11 +278,11 @@ TEST_CASE("the model is f32 outside of fits, however they end") {
                             Event::epoch_end}) {
     CAPTURE(name_of(event));
     const auto& cancel = t.learn.add<Once>(event, true, [](Learner& l) { l.cancel(Scope::train); });
-    t.learn.fit(1, {0.05F});
+    t.learn.fit(1, 0.05);
     CHECK(is_f32());
     t.learn.remove(cancel);
     const auto& fault = t.learn.add<Once>(event, true, [](Learner&) { throw IoError("disk"); });
-    CHECK_THROWS_AS(t.learn.fit(1, {0.05F}), IoError);
+    CHECK_THROWS_AS(t.learn.fit(1, 0.05), IoError);
     CHECK(is_f32());
     t.learn.remove(fault);
   }
@@ -291,15 +291,15 @@ TEST_CASE("the model is f32 outside of fits, however they end") {
 TEST_CASE("validation outside of a fit uses the precision of the one inside") {
   NetTraining t;
   t.learn.add<MixedPrecision>();
-  t.learn.fit(1, {0.05F});
-  const double inside = t.learn.state().valid_loss;
+  t.learn.fit(1, 0.05);
+  const double inside = t.learn.results().valid_loss;
   t.learn.validate();
-  CHECK(t.learn.state().valid_loss == inside);
+  CHECK(t.learn.results().valid_loss == inside);
   CHECK(t.learn.get_preds(t.valid).loss == inside);
   to_fp32(t.learn);
   t.learn.validate();
-  CHECK(t.learn.state().valid_loss != inside);
-  CHECK(t.learn.state().valid_loss == doctest::Approx(inside).epsilon(0.01));  // 11 bits
+  CHECK(t.learn.results().valid_loss != inside);
+  CHECK(t.learn.results().valid_loss == doctest::Approx(inside).epsilon(0.01));  // 11 bits
 }
 
 TEST_CASE("the recorded loss is not scaled") {
@@ -308,10 +308,10 @@ TEST_CASE("the recorded loss is not scaled") {
     if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
     std::vector<double> out;
     on(t.learn, Event::batch_end, [&](Learner& l) {
-      out.push_back(get(l.state().loss.value(), 0));
+      out.push_back(get(l.batch().loss.value(), 0));
     });
-    t.learn.fit(1, {0});
-    out.push_back(t.learn.state().train_loss);
+    t.learn.fit(1, 0);
+    out.push_back(t.learn.results().train_loss);
     return out;
   };
   CHECK(distance(losses(true), losses(false)) < 0.01);  // of order 1, in 11 bits
@@ -323,7 +323,7 @@ TEST_CASE("gradients at step_begin are those of f32") {
     if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
     std::vector<double> out;
     on(t.learn, Event::step_begin, [&](Learner& l) { out = values(l.grads().flat_grad()); });
-    t.learn.fit(1, {0.05F});
+    t.learn.fit(1, 0.05);
     return out;
   };
   CHECK(distance(grads(true), grads(false)) < 0.01);  // of order 1, in 11 bits
@@ -351,14 +351,14 @@ TEST_CASE("layer groups, rates of their own, frozen layers and empty groups") {
           CHECK(l.optimizer().lr(0) == 0.001F);
           CHECK(l.optimizer().lr(2) == 0.1F);
         });
-        t.learn.fit(1, {0.001F, 0.1F});
+        t.learn.fit(1, range(0.001, 0.1));
         for (std::int64_t i = 0; i < params.size(); ++i) {
           CAPTURE(params.info(i).name);
           const bool same = values(params.master(i)) == before[static_cast<std::size_t>(i)];
           CHECK(same != params.slot(i).trainable);
         }
         t.learn.unfreeze();
-        t.learn.fit(1, {0.001F, 0.1F});
+        t.learn.fit(1, range(0.001, 0.1));
         CHECK(t.learn.optimizer().read_control().skipped == 0);
       }
     }
@@ -371,7 +371,7 @@ TEST_CASE("an epoch without a single update at the floor is an error, not a sile
   options.loss_scale = 1.0F;
   t.learn.add<MixedPrecision>(options);
   t.train.gain_of_batch = [](std::size_t) { return INFINITY; };
-  CHECK_THROWS_AS(t.learn.fit(1, {0.01F}), DivergedError);
+  CHECK_THROWS_AS(t.learn.fit(1, 0.01), DivergedError);
   CHECK(t.learn.params().working_dtype() == DType::f32);
 }
 
@@ -379,7 +379,7 @@ TEST_CASE("asking for scaled gradients after mixed precision names both") {
   Training t;
   t.learn.add<MixedPrecision>();
   t.learn.add<Once>(Event::backward_end, true, [](Learner& l) { (void)l.scaled_grads(); });
-  CHECK_THROWS_WITH_AS(t.learn.fit(1, {0.1F}),
+  CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1),
                        doctest::Contains("'once' at backward_end: asked for scaled gradients, but "
                                          "'mixed_precision' has already unscaled them"),
                        std::logic_error);
@@ -392,7 +392,7 @@ TEST_CASE("short forms replace each other, two precisions are refused by name") 
   CHECK(t.learn.find<MixedPrecision>()->options().flat_master);
   to_bf16(t.learn);
   CHECK(t.learn.find<MixedPrecision>()->options().dtype == DType::bf16);
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   CHECK_THROWS_WITH_AS(t.learn.add<MixedPrecision>(),
                        "callbacks 'mixed_precision' and 'mixed_precision' both set the precision: "
                        "remove one of them",

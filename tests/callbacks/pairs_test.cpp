@@ -51,13 +51,13 @@ bool works_twice(const std::string& spec) {
   return !is_text(spec) || name == "early_stopping" || name == "terminate_on_nan";
 }
 
-struct Outcome {
+struct TrainedPair {
   std::vector<double> weights;
   std::int64_t steps = 0;
 };
 
 /// Trains with the given callbacks. They report into `folder`.
-Outcome train_with(const std::vector<std::string>& specs, const std::filesystem::path& folder) {
+TrainedPair train_with(const std::vector<std::string>& specs, const std::filesystem::path& folder) {
   static const std::atomic<int> no_signal{0};
   Training t({2, 2, 1}, {2});
   bool recorded = false;
@@ -72,9 +72,9 @@ Outcome train_with(const std::vector<std::string>& specs, const std::filesystem:
       add_from_text(t.learn, spec, {.folder = folder});
   }
   if (!recorded) t.learn.add<Recorder>();
-  t.learn.fit(2, {0.05F});
+  t.learn.fit(2, 0.05);
   if (std::find(specs.begin(), specs.end(), "lambda") != specs.end()) CHECK(heard > 0);
-  return {values(t.learn.params().flat_master()), t.learn.state().step_clock};
+  return {values(t.learn.params().flat_master()), t.learn.progress().step_clock};
 }
 
 }  // namespace
@@ -96,8 +96,8 @@ TEST_CASE("every callback works with every other, in any order of addition") {
       const std::string& second = kinds()[j];
       CAPTURE(first);
       CAPTURE(second);
-      const Outcome forwards = train_with({first, second}, folder.path());
-      const Outcome backwards = train_with({second, first}, folder.path());
+      const TrainedPair forwards = train_with({first, second}, folder.path());
+      const TrainedPair backwards = train_with({second, first}, folder.path());
       CHECK(forwards.steps > 0);
       for (const double v : forwards.weights) CHECK(std::isfinite(v));
       // The two ways of clipping have one order: who was added first clips first.

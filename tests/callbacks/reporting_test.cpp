@@ -42,7 +42,7 @@ std::string progress_output(Training& training, ProgressOptions options) {
   options.bar = file;
   training.learn.add<Recorder>();
   training.learn.add<Progress>(options);
-  training.learn.fit(2, {0.1F});
+  training.learn.fit(2, 0.1);
   std::fclose(file);
   return read_text_file(folder / "out");
 }
@@ -54,9 +54,9 @@ TEST_CASE("the recorder keeps each batch, and per epoch the true mean of its los
   auto& recorder = training.learn.add<Recorder>();
   std::vector<double> losses;
   on(training.learn, Event::batch_end, [&](Learner& l) {
-    if (l.state().training) losses.push_back(get(l.state().loss.value(), 0));
+    if (l.progress().training) losses.push_back(get(l.batch().loss.value(), 0));
   });
-  training.learn.fit(2, {0.1F});
+  training.learn.fit(2, 0.1);
 
   const auto& batches = recorder.batches(training.learn);
   REQUIRE(batches.size() == 4);
@@ -87,7 +87,7 @@ TEST_CASE("one loss that is not finite does not blind the smoothed one") {
   Training training({2, 2, 2}, {2});
   auto& recorder = training.learn.add<Recorder>();
   training.train.gain_of_batch = [](std::size_t i) { return i == 1 ? INFINITY : 1.0; };
-  training.learn.fit(1, {0.0F});
+  training.learn.fit(1, 0.0);
   const auto& batches = recorder.batches(training.learn);
   REQUIRE(batches.size() == 3);
   CHECK_FALSE(std::isfinite(batches[1].loss));
@@ -106,10 +106,10 @@ TEST_CASE(
   std::atomic<int> signal{0};
   training.learn.add<Interrupt>(signal);
   on(training.learn, Event::batch_begin, [&](Learner& l) {
-    if (l.state().batch_clock == 3) signal = 2;  // in the second batch of the second epoch
+    if (l.progress().batch_clock == 3) signal = 2;  // in the second batch of the second epoch
   });
-  training.learn.fit(5, {0.1F});
-  CHECK(training.learn.state().batch_clock == 4);
+  training.learn.fit(5, 0.1);
+  CHECK(training.learn.progress().batch_clock == 4);
   CHECK(recorder.epochs().size() == 1);
   CHECK(recorder.batches(training.learn).size() == 4);
   CHECK(read_csv(folder / "r.csv").rows.size() == 1);
@@ -125,9 +125,9 @@ TEST_CASE("the table of epochs goes to a file, with one header over several fits
   Training training({2}, {2}, with_metric());
   training.learn.add<Recorder>();
   training.learn.add<CsvLogger>(folder / "results.csv");
-  training.learn.fit(2, {0.1F});
+  training.learn.fit(2, 0.1);
   training.learn.validate();  // leaves no row
-  training.learn.fit(1, {0.05F});
+  training.learn.fit(1, 0.05);
   const CsvTable table = read_csv(folder / "results.csv");
   CHECK(table.header ==
         std::vector<std::string>{"epoch", "time", "train_loss", "val_loss", "half", "lr", "img_s"});
@@ -158,9 +158,9 @@ TEST_CASE("checkpoints: the best weights, the last state, and every second one")
   on(training.learn, Event::epoch_end, [&](Learner& l) {
     weights.push_back(values(l.params().flat_master()));
     // Worse from the third epoch on, so that the best is not the last.
-    if (weights.size() >= 3) l.state().valid_loss = 1e6 + static_cast<double>(weights.size());
+    if (weights.size() == 2) training.valid.gain_of_batch = [](std::size_t) { return 100.0; };
   });
-  training.learn.fit(5, {0.1F});
+  training.learn.fit(5, 0.1);
   CHECK(saver.best_epoch() == 2);
   for (const char* const name : {"last", "last.prev", "best", "epoch-0002", "epoch-0004"})
     CHECK(std::filesystem::exists(saver.path(name)));
@@ -182,8 +182,8 @@ TEST_CASE("checkpoints: the best weights, the last state, and every second one")
   on(resumed.learn, Event::epoch_end, [](Learner&) {});
   load_state(saver.path("last"), [&](StateVisitor& v) { resumed.learn.visit_state(v); });
   CHECK(resumed.learn.find<Checkpointer>()->best_epoch() == 2);
-  training.learn.fit(1, {0.1F});
-  resumed.learn.fit(1, {0.1F});
+  training.learn.fit(1, 0.1);
+  resumed.learn.fit(1, 0.1);
   CHECK(values(resumed.learn.params().flat_master()) ==
         values(training.learn.params().flat_master()));
 }
@@ -195,7 +195,7 @@ TEST_CASE("an unknown monitor is named before the first batch") {
   training.learn.add<Checkpointer>(
       CheckpointerOptions{.folder = folder.path(), .monitor = "acuracy"});
   CHECK_THROWS_WITH_AS(training.learn.fit(1), doctest::Contains("'acuracy'"), UsageError);
-  CHECK(training.learn.state().batch_clock == 0);
+  CHECK(training.learn.progress().batch_clock == 0);
 }
 
 TEST_CASE("without a terminal the output has rows and no control characters") {
@@ -244,7 +244,7 @@ TEST_CASE("plots are drawn when training ends, with a loss scale only if it move
   Training training({2, 2}, {2}, with_metric());
   training.learn.add<Recorder>();
   training.learn.add<PlotResults>(folder.path(), "scale on tiny");
-  training.learn.fit(2, {0.1F});
+  training.learn.fit(2, 0.1);
   CHECK(std::filesystem::file_size(folder / "results.png") > 3000);
   CHECK(std::filesystem::file_size(folder / "lr_schedule.png") > 3000);
 }

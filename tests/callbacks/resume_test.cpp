@@ -59,7 +59,7 @@ struct Process {
     load_state(folder / "last.safetensors", [&](StateVisitor& v) { t.learn.visit_state(v); });
     t.learn.resume();
   }
-  void fit() { t.learn.fit_one_cycle(kEpochs, {0.05F}); }
+  void fit() { t.learn.fit_one_cycle(kEpochs, 0.05); }
 
   const TemporaryFolder& folder;
   std::atomic<int> signal{0};
@@ -127,7 +127,7 @@ void check_same(const std::vector<std::string>& specs, int events) {
           "stop",
           -1000);
       first.fit();
-      CHECK(first.t.learn.state().batch_clock <= whole.t.learn.state().batch_clock);
+      CHECK(first.t.learn.progress().batch_clock <= whole.t.learn.progress().batch_clock);
     }
     Process second(run, specs);
     second.load();
@@ -169,7 +169,7 @@ TEST_CASE("a run that was killed goes on from the last epoch's end") {
         first.t.learn,
         Event::epoch_end,
         [](Learner& l) {
-          if (l.state().epoch == 1) throw std::runtime_error("killed");
+          if (l.progress().epoch == 1) throw std::runtime_error("killed");
         },
         "killer",
         order::kReport + 5);
@@ -192,7 +192,7 @@ TEST_CASE("a training that stopped itself does not go on") {
   Process second(run, stopping);
   second.load();
   second.fit();
-  CHECK(second.t.learn.state().batch_clock == first.t.learn.state().batch_clock);
+  CHECK(second.t.learn.progress().batch_clock == first.t.learn.progress().batch_clock);
   CHECK(read_csv(run / "results.csv").rows.size() == 2);
 }
 
@@ -202,23 +202,23 @@ TEST_CASE("a resumed fit refuses another plan, and the one after it is a fit of 
     Process first(run);
     on(first.t.learn, Event::epoch_end, [&](Learner&) { first.signal = 2; });
     first.fit();
-    CHECK(first.t.learn.state().epoch_clock == 1);
+    CHECK(first.t.learn.progress().epoch_clock == 1);
   }
   Process second(run);
   CHECK_THROWS_WITH_AS(second.t.learn.resume(), doctest::Contains("load that first"), UsageError);
   second.load();
-  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs + 1, {0.05F}),
+  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs + 1, 0.05),
                        doctest::Contains("was to last 3 epochs, 12 batches"),
                        UsageError);
   second.load();
-  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs, {0.1F}),
+  CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs, 0.1),
                        doctest::Contains("had a learning rate of 0.05"),
                        UsageError);
   second.load();
   second.fit();
-  CHECK(second.t.learn.state().epoch_clock == kEpochs);
-  CHECK(second.t.learn.state().resumed);
-  second.t.learn.fit(1, {0.05F});
-  CHECK_FALSE(second.t.learn.state().resumed);
-  CHECK(second.t.learn.state().epoch_clock == kEpochs + 1);
+  CHECK(second.t.learn.progress().epoch_clock == kEpochs);
+  CHECK(second.t.learn.progress().resumed);
+  second.t.learn.fit(1, 0.05);
+  CHECK_FALSE(second.t.learn.progress().resumed);
+  CHECK(second.t.learn.progress().epoch_clock == kEpochs + 1);
 }

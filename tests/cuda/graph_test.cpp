@@ -91,7 +91,7 @@ class Training {
   }
 
   Learner& learner() { return learn_; }
-  void fit(std::int64_t epochs) { learn_.fit_one_cycle(epochs, {0.01F}); }
+  void fit(std::int64_t epochs) { learn_.fit_one_cycle(epochs, 0.01); }
 
   Trained result() {
     Trained out;
@@ -100,7 +100,7 @@ class Training {
     learn_.optimizer().visit_state(save);
     for (const callbacks::BatchRecord& batch : recorder_.batches(learn_))
       out.losses.push_back(batch.loss);
-    out.valid_loss = learn_.state().valid_loss;
+    out.valid_loss = learn_.results().valid_loss;
     out.control = learn_.optimizer().read_control();
     if (const auto* graph = learn_.find<callbacks::CudaGraph>()) out.counts = graph->counts();
     return out;
@@ -173,11 +173,12 @@ class Fading final : public Callback {
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<double> captured_options() const override { return {strength_}; }
   void batch_begin(Learner& learn) override {
-    strength_ = learn.state().batch_clock < 2 * kBatches + 1 ? 1 : 0.5;
+    strength_ = learn.progress().batch_clock < 2 * kBatches + 1 ? 1 : 0.5;
   }
   void backward_begin(Learner& learn) override {
-    learn.state().seed = learn.context().empty({1}, DType::f32);
-    backend::fill(learn.context(), learn.state().seed, strength_);
+    Tensor seed = learn.context().empty({1}, DType::f32);
+    backend::fill(learn.context(), seed, strength_);
+    learn.set_seed(seed);
   }
   void backward_end(Learner& learn) override { learn.grads_unscaled(); }
 
@@ -261,7 +262,7 @@ TEST_CASE("step memory that others hold while a graph runs is not the graph's") 
   std::int64_t checked = 0;
   const auto hold = [&](Learner& l) {
     // Not in the batches that were captured, so that their addresses would be free to take.
-    if (!l.state().training || l.state().epoch < 3) return;
+    if (!l.progress().training || l.progress().epoch < 3) return;
     held = l.context().empty({1 << 18}, DType::f32);
     backend::fill(l.context(), held, 7);
   };
@@ -283,8 +284,8 @@ TEST_CASE("step memory that others hold while a graph runs is not the graph's") 
 TEST_CASE("predictions and losses that a callback keeps are not written over by later replays") {
   std::vector<Tensor> kept, seen;
   const auto keep = [&](Learner& l) {
-    if (!l.state().training) return;
-    for (const Var& result : {l.state().pred, l.state().loss}) {
+    if (!l.progress().training) return;
+    for (const Var& result : {l.batch().pred, l.batch().loss}) {
       kept.push_back(result.value());
       seen.push_back(backend::to_host(l.context(), result.value()));
     }
@@ -303,7 +304,7 @@ TEST_CASE("predictions and losses that a callback keeps are not written over by 
 TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
   const Recipe recipe{.epochs = 4, .prepare = [](Learner& learn) {
                         callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
-                          if (l.state().epoch == 2) l.params().slot(0).trainable = false;
+                          if (l.progress().epoch == 2) l.params().slot(0).trainable = false;
                         });
                       }};
   const Trained graph = check_graph_equals_eager(recipe);
@@ -322,7 +323,7 @@ TEST_CASE("an optimizer that is told to scale otherwise drops the graphs") {
   const Recipe recipe{.prepare = [](Learner& learn) {
     callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
       // A clean step doubles it from the third epoch on.
-      if (l.state().epoch == 2) l.optimizer().set_loss_scaling({.growth_interval = 1});
+      if (l.progress().epoch == 2) l.optimizer().set_loss_scaling({.growth_interval = 1});
     });
   }};
   const Trained graph = check_graph_equals_eager(recipe);
@@ -338,7 +339,7 @@ TEST_CASE("a loss that says that it changed is captured anew") {
   const Recipe recipe{.loss = nn::Loss{"fading", loss}, .prepare = [&](Learner& learn) {
                         less = 0;
                         callbacks::on(learn, Event::epoch_begin, [&](Learner& l) {
-                          if (l.state().epoch != 2) return;
+                          if (l.progress().epoch != 2) return;
                           less = 0.5;
                           l.step_changed();
                         });
@@ -363,7 +364,7 @@ TEST_CASE("a callback that needs the host keeps the step eager, and one warning 
 TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
   const Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) {
                         learn.add<Pretender>([](Learner& l) {
-                          static_cast<void>(backend::to_host(l.context(), l.state().loss.value()));
+                          static_cast<void>(backend::to_host(l.context(), l.batch().loss.value()));
                         });
                       }};
   const test::LogFile log;
@@ -380,8 +381,9 @@ TEST_CASE("a loss that is not finite skips its step on the device, and ends the 
     callbacks::on(learn, Event::batch_begin, [](Learner& l) {
       // The eleventh batch, which is a replay, and the one after it, which is not to go on from
       // NaN.
-      if (l.state().batch_clock == 10 && l.state().training)
-        backend::fill(l.context(), l.state().batch.x, std::numeric_limits<double>::quiet_NaN());
+      if (l.progress().batch_clock != 10 || !l.progress().training) return;
+      Tensor x = l.batch().x;
+      backend::fill(l.context(), x, std::numeric_limits<double>::quiet_NaN());
     });
   };
   const Recipe recipe{.epochs = 5, .prepare = spoil};

@@ -49,7 +49,7 @@ void check_same_bits(const std::string& model, const test::ShortRun::Prepare& pr
   first.fit();
   second.fit();
   CHECK(first.losses() == second.losses());
-  CHECK(first.learn.state().valid_loss == second.learn.state().valid_loss);
+  CHECK(first.learn.results().valid_loss == second.learn.results().valid_loss);
   const std::vector<Tensor> a = first.values();
   const std::vector<Tensor> b = second.values();
   for (std::size_t i = 0; i < a.size(); ++i) {

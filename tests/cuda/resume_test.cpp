@@ -32,7 +32,8 @@ std::vector<Tensor> train_and_save(const ContextOptions& device,
                                    const std::filesystem::path& path) {
   test::ShortRun run(device, training(), prepare);
   const auto end = [stop](Learner& learn) {
-    if (learn.state().training && learn.state().batch_clock == stop) learn.cancel(Scope::train);
+    if (learn.progress().training && learn.progress().batch_clock == stop)
+      learn.cancel(Scope::train);
   };
   callbacks::on(run.learn, Event::batch_end, end, "end", order::kTracker);
   const auto keep = [&](Learner& learn) {
@@ -78,7 +79,7 @@ void check_goes_on(const ContextOptions& from,
   CHECK(a.step == b.step);
   CHECK(a.skipped == b.skipped);
   CHECK(a.loss_scale == b.loss_scale);
-  CHECK(second.learn.state().batch_clock == straight.learn.state().batch_clock);
+  CHECK(second.learn.progress().batch_clock == straight.learn.progress().batch_clock);
 }
 
 const ContextOptions kCpu{};

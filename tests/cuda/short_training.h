@@ -65,7 +65,7 @@ struct ShortRun {
     prepare(learn);
   }
 
-  void fit(std::int64_t epochs = 1) { learn.fit(epochs, {lr}); }
+  void fit(std::int64_t epochs = 1) { learn.fit(epochs, static_cast<double>(lr)); }
 
   /// Of all training batches so far.
   [[nodiscard]] std::vector<double> losses() {

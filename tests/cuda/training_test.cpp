@@ -49,10 +49,10 @@ Trained train(const ContextOptions& device, const Prepare& prepare) {
   auto& recorder = learn.add<callbacks::Recorder>();
   learn.add<callbacks::GradientClip>(1.0F);
   prepare(learn);
-  learn.fit_one_cycle(1, {0.01F});
+  learn.fit_one_cycle(1, 0.01);
   Trained result{.control = learn.optimizer().read_control(),
-                 .valid_loss = learn.state().valid_loss,
-                 .accuracy = learn.state().metrics.at(0).second};
+                 .valid_loss = learn.results().valid_loss,
+                 .accuracy = learn.results().metrics.at(0).second};
   for (const callbacks::BatchRecord& batch : recorder.batches(learn))
     result.losses.push_back(batch.loss);
   return result;

@@ -20,8 +20,8 @@ double overfitted_loss(Prepare&& prepare) {
                 nullptr,
                 {.optimizer = optim::adamw({.weight_decay = 0})});
   prepare(learn);
-  learn.fit_one_cycle(40, {0.01F});
-  return learn.state().train_loss;
+  learn.fit_one_cycle(40, 0.01);
+  return learn.results().train_loss;
 }
 
 }  // namespace

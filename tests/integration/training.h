@@ -22,8 +22,8 @@ inline double trained_accuracy(const data::DataPair& pictures,
       train,
       &valid,
       {.optimizer = optim::adamw({.weight_decay = 0.01F}), .metrics = {metrics::accuracy()}});
-  learn.fit_one_cycle(epochs, {0.01F});
-  return learn.state().metrics.at(0).second;
+  learn.fit_one_cycle(epochs, 0.01);
+  return learn.results().metrics.at(0).second;
 }
 
 }  // namespace learn

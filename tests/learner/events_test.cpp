@@ -19,7 +19,7 @@ std::string trace_with(Event event, bool training, const std::function<void(Lear
   Training t;
   auto& tracer = t.learn.add<Tracer>();
   const auto& once = t.learn.add<Once>(event, training, action);
-  t.learn.fit(2, {0.1F});
+  t.learn.fit(2, 0.1);
   CHECK(once.done);
   return tracer.trace;
 }
@@ -55,25 +55,25 @@ std::string first_validation(const std::string& validation) {
 TEST_CASE("a fit emits the events of the loop in order") {
   Training t;
   auto& tracer = t.learn.add<Tracer>();
-  t.learn.fit(2, {0.1F});
+  t.learn.fit(2, 0.1);
   CHECK(tracer.trace == "T( " + kEpoch + " " + kEpoch + " )T");
-  CHECK(t.learn.state().batch_clock == 4);
-  CHECK(t.learn.state().step_clock == 4);
-  CHECK(t.learn.state().epoch_clock == 2);
-  CHECK(t.learn.state().activity == Activity::none);
+  CHECK(t.learn.progress().batch_clock == 4);
+  CHECK(t.learn.progress().step_clock == 4);
+  CHECK(t.learn.progress().epoch_clock == 2);
+  CHECK(t.learn.progress().activity == Activity::none);
 }
 
 TEST_CASE("without a validation source an epoch has no validation pass") {
   Training t({2}, {});
   auto& tracer = t.learn.add<Tracer>();
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   CHECK(tracer.trace == "T( E( " + kBatch + " )E )T");
 }
 
 TEST_CASE("a fit of no epochs opens and closes") {
   Training t;
   auto& tracer = t.learn.add<Tracer>();
-  t.learn.fit(0, {0.1F});
+  t.learn.fit(0, 0.1);
   CHECK(tracer.trace == "T( )T");
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("an end event may cancel a scope further out") {
   auto& tracer = t.learn.add<Tracer>();
   t.learn.add<Once>(Event::loss_begin, true, [](Learner& l) { l.cancel(Scope::batch); });
   t.learn.add<Once>(Event::batch_end, true, [](Learner& l) { l.cancel(Scope::epoch); });
-  t.learn.fit(2, {0.1F});
+  t.learn.fit(2, 0.1);
   CHECK(tracer.trace == first_epoch("E( B( !batch )B !epoch )E"));
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("cancelling a scope that is not open is a logic error that names the c
       CAPTURE(name_of(scope));
       Training t;
       t.learn.add<Once>(event, true, [s = scope](Learner& l) { l.cancel(s); });
-      CHECK_THROWS_WITH_AS(t.learn.fit(1, {0.1F}), doctest::Contains("'once'"), std::logic_error);
+      CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), doctest::Contains("'once'"), std::logic_error);
     }
   }
   Training t;
@@ -239,7 +239,7 @@ TEST_CASE("brackets reach everyone, events inside a batch stop at the one who ca
     Training t({2}, {});
     auto& tracer = t.learn.add<Tracer>();
     t.learn.add<Once>(event, true, [=](Learner& l) { l.cancel(scope); });
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
     return tracer.trace;
   };
   CHECK(heard(Event::step_begin, Scope::step) == "T( E( B( l b d S( !step )S )B )E )T");
@@ -265,12 +265,12 @@ TEST_CASE("an error emits nothing but error, and the learner can be used again")
     Training t;
     auto& tracer = t.learn.add<Tracer>();
     t.learn.add<Once>(event, true, [](Learner&) { throw IoError("disk full"); });
-    CHECK_THROWS_WITH_AS(t.learn.fit(1, {0.1F}), "disk full", IoError);
+    CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), "disk full", IoError);
     CHECK(tracer.trace.ends_with("#disk full"));
     CHECK(tracer.trace.find(mark_of(event) + " #") == std::string::npos);  // the tracer comes later
-    CHECK(t.learn.state().activity == Activity::none);
+    CHECK(t.learn.progress().activity == Activity::none);
     tracer.trace.clear();
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
     CHECK(tracer.trace == "T( " + kEpoch + " )T");
   }
 }
@@ -284,21 +284,21 @@ TEST_CASE("an error handler that throws does not hide the first error") {
   };
   Training t;
   t.learn.add<Bad>();
-  CHECK_THROWS_WITH_AS(t.learn.fit(1, {0.1F}), "first", DataError);
+  CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), "first", DataError);
 }
 
 TEST_CASE("what throws and is no std::exception is told as well") {
   Training t;
   auto& tracer = t.learn.add<Tracer>();
   t.learn.add<Once>(Event::batch_begin, true, [](Learner&) { throw 7; });
-  CHECK_THROWS_AS(t.learn.fit(1, {0.1F}), int);
+  CHECK_THROWS_AS(t.learn.fit(1, 0.1), int);
   CHECK(tracer.trace.find("#an exception that is no std::exception") != std::string::npos);
 }
 
 TEST_CASE("the learner cannot be driven or rebuilt from a handler") {
   const std::vector<std::function<void(Learner&)>> actions{
       [](Learner& l) { l.fit(1); },
-      [](Learner& l) { l.fit_one_cycle(1, {0.1F}); },
+      [](Learner& l) { l.fit_one_cycle(1, 0.1); },
       [](Learner& l) { l.validate(); },
       [](Learner& l) { (void)l.get_preds(l.train_source()); },
       [](Learner& l) { l.add<Tracer>(); },
@@ -310,6 +310,6 @@ TEST_CASE("the learner cannot be driven or rebuilt from a handler") {
     Training t;
     t.learn.add<Once>(Event::batch_end, true, actions[i]);
     CHECK_THROWS_WITH_AS(
-        t.learn.fit(1, {0.1F}), doctest::Contains("'once' at batch_end"), std::logic_error);
+        t.learn.fit(1, 0.1), doctest::Contains("'once' at batch_end"), std::logic_error);
   }
 }

@@ -41,7 +41,7 @@ class Watch final : public Callback {
   [[nodiscard]] std::string_view name() const override { return "watch"; }
   [[nodiscard]] int order() const override { return 100; }
   void batch_begin(Learner& l) override {
-    if (l.state().training) seen.push_back(what_(l));
+    if (l.progress().training) seen.push_back(what_(l));
   }
   std::vector<double> seen;
 
@@ -68,9 +68,10 @@ TEST_CASE("callbacks run by order, ties in order of addition") {
   t.learn.add<Named>("d", 5);
   t.learn.add<Named>("b", 0);
   std::string names;
-  for (const Callback* callback : t.learn.listeners(Event::batch_begin)) names += callback->name();
+  for (const Callback* callback : t.learn.callbacks().listeners(Event::batch_begin))
+    names += callback->name();
   CHECK(names == "abcd");
-  CHECK(t.learn.listeners(Event::step_begin).empty());
+  CHECK(t.learn.callbacks().listeners(Event::step_begin).empty());
 }
 
 TEST_CASE("explain prints the loop with who listens") {
@@ -115,7 +116,7 @@ TEST_CASE("two callbacks with one claim are refused by name") {
   CHECK_THROWS_WITH_AS(t.learn.add<Named>("second", 0, "set the weather"),
                        "callbacks 'first' and 'second' both set the weather: remove one of them",
                        UsageError);
-  CHECK(t.learn.listeners(Event::batch_begin).size() == 2);
+  CHECK(t.learn.callbacks().listeners(Event::batch_begin).size() == 2);
 }
 
 TEST_CASE("find and remove") {
@@ -132,10 +133,10 @@ TEST_CASE("find and remove") {
 TEST_CASE("a misuse is told before anything runs") {
   Training t;
   CHECK_THROWS_AS(t.learn.fit(-1), UsageError);
-  CHECK_THROWS_AS(t.learn.fit(1, {0.1F, 0.2F, 0.3F}), UsageError);
-  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.1F}, {.pct_start = -0.5}), UsageError);
-  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.1F}, {.div = 0}), UsageError);
-  CHECK_THROWS_AS(t.learn.fit_flat_cos(1, {0.1F}, 1e5, 1.5), UsageError);
+  CHECK_THROWS_AS(t.learn.fit(1, {0.1, 0.2, 0.3}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, 0.1, {.pct_start = -0.5}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, 0.1, {.div = 0}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_flat_cos(1, 0.1, 1e5, 1.5), UsageError);
   Training no_valid({2}, {});
   CHECK_THROWS_AS(no_valid.learn.validate(), UsageError);
   Training no_data({}, {});
@@ -146,7 +147,7 @@ TEST_CASE("gradients are handed out where they are what their name says") {
   const auto ask = [](Event event, const std::function<void(Learner&)>& action) {
     Training t;
     t.learn.add<Once>(event, true, action);
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
   };
   const auto scaled = [](Learner& l) { (void)l.scaled_grads(); };
   const auto unscaled = [](Learner& l) { (void)l.grads(); };
@@ -168,7 +169,7 @@ TEST_CASE("asking for the wrong gradients names both callbacks") {
     [[nodiscard]] std::string_view name() const override { return "seeder"; }
     [[nodiscard]] int order() const override { return -1; }
     void backward_begin(Learner& l) override {
-      l.state().seed = full(l.context().step(), {1}, DType::f32, 8);
+      l.set_seed(full(l.context().step(), {1}, DType::f32, 8));
     }
     void backward_end(Learner& l) override {
       if (unscales_) l.grads_unscaled();
@@ -181,7 +182,7 @@ TEST_CASE("asking for the wrong gradients names both callbacks") {
     Training t;
     t.learn.add<Seeder>(unscales);
     t.learn.add<Once>(event, true, action);
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
   };
   const auto scaled = [](Learner& l) { (void)l.scaled_grads(); };
   const auto unscaled = [](Learner& l) { (void)l.grads(); };
@@ -217,15 +218,15 @@ TEST_CASE("losses are means over samples, of the batches that were not cancelled
     }
     return sum / static_cast<double>(samples);
   };
-  t.learn.fit(1, {0});
+  t.learn.fit(1, 0);
   // Sums of f32 values in another order: a few roundings of 2^-24.
-  CHECK(t.learn.state().train_loss == doctest::Approx(mean_loss(t.train, 2)).epsilon(1e-6));
-  CHECK(t.learn.state().valid_loss == doctest::Approx(mean_loss(t.valid, 2)).epsilon(1e-6));
+  CHECK(t.learn.results().train_loss == doctest::Approx(mean_loss(t.train, 2)).epsilon(1e-6));
+  CHECK(t.learn.results().valid_loss == doctest::Approx(mean_loss(t.valid, 2)).epsilon(1e-6));
 
   // A batch that is cancelled does not count: here it is the only one.
   t.learn.add<Once>(Event::backward_begin, true, [](Learner& l) { l.cancel(Scope::epoch); });
-  t.learn.fit(1, {0});
-  CHECK(std::isnan(t.learn.state().train_loss));
+  t.learn.fit(1, 0);
+  CHECK(std::isnan(t.learn.results().train_loss));
 }
 
 TEST_CASE("metrics are means over samples") {
@@ -235,13 +236,13 @@ TEST_CASE("metrics are means over samples") {
                       }}};
   Training t({2}, {3, 1}, std::move(options));
   t.learn.validate();
-  REQUIRE(t.learn.state().metrics.size() == 1);
-  CHECK(t.learn.state().metrics[0].first == "sum_of_x");
-  CHECK(t.learn.state().metrics[0].second == (9.0 + 1.0) / 4);
+  REQUIRE(t.learn.results().metrics.size() == 1);
+  CHECK(t.learn.results().metrics[0].first == "sum_of_x");
+  CHECK(t.learn.results().metrics[0].second == (9.0 + 1.0) / 4);
   t.learn.add<Once>(Event::validate_begin, false, [](Learner& l) { l.cancel(Scope::validate); });
   t.learn.validate();
-  CHECK(std::isnan(t.learn.state().metrics[0].second));
-  CHECK(std::isnan(t.learn.state().valid_loss));
+  CHECK(std::isnan(t.learn.results().metrics[0].second));
+  CHECK(std::isnan(t.learn.results().valid_loss));
 }
 
 TEST_CASE("get_preds returns what the model gives, in order") {
@@ -250,7 +251,7 @@ TEST_CASE("get_preds returns what the model gives, in order") {
   CHECK(out.preds.shape() == Shape{4, kFeatures});
   CHECK(out.targets.shape() == Shape{4, kFeatures});
   t.learn.validate();
-  CHECK(out.loss == t.learn.state().valid_loss);
+  CHECK(out.loss == t.learn.results().valid_loss);
   Batch batch;
   t.valid.begin(0);
   std::int64_t row = 0;
@@ -280,7 +281,7 @@ TEST_CASE("predict gives probabilities and needs samples of the model's shape") 
 
 TEST_CASE("evaluation changes neither weights nor statistics") {
   Training t;
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   const Snapshot before(t.learn);
   t.learn.validate();
   (void)t.learn.get_preds(t.train);
@@ -304,17 +305,17 @@ TEST_CASE("a step that is skipped or a batch that is cancelled leaves nothing be
   for (const Way& way : ways) {
     CAPTURE(name_of(way.event));
     Training t({2}, {});
-    t.learn.fit(2, {0.1F});
+    t.learn.fit(2, 0.1);
     const Snapshot before(t.learn);
     auto& once = t.learn.add<Once>(way.event, true, way.action);
-    t.learn.fit(1, {0.1F});
+    t.learn.fit(1, 0.1);
     CHECK(once.done);
     CHECK(Snapshot(t.learn) == before);
-    CHECK(t.learn.state().batch_clock == 3);
-    CHECK(t.learn.state().step_clock == 2);
-    t.learn.fit(1, {0.1F});
+    CHECK(t.learn.progress().batch_clock == 3);
+    CHECK(t.learn.progress().step_clock == 2);
+    t.learn.fit(1, 0.1);
     CHECK_FALSE(Snapshot(t.learn) == before);
-    CHECK(t.learn.state().step_clock == 3);
+    CHECK(t.learn.progress().step_clock == 3);
   }
 }
 
@@ -328,15 +329,15 @@ TEST_CASE("a step that meets found_inf leaves nothing behind") {
     }
   };
   Training t({2}, {});
-  t.learn.fit(2, {0.1F});
+  t.learn.fit(2, 0.1);
   const Snapshot before(t.learn);
   const auto& overflow = t.learn.add<Overflow>();
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   CHECK(Snapshot(t.learn) == before);
-  CHECK(t.learn.state().batch_clock == 3);
-  CHECK(t.learn.state().step_clock == 2);
+  CHECK(t.learn.progress().batch_clock == 3);
+  CHECK(t.learn.progress().step_clock == 2);
   t.learn.remove(overflow);
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(1, 0.1);
   CHECK_FALSE(Snapshot(t.learn) == before);
 }
 
@@ -346,8 +347,8 @@ TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
     explicit Defer(std::int64_t window) : window_(window) {}
     [[nodiscard]] std::string_view name() const override { return "defer"; }
     void backward_begin(Learner& l) override {
-      held.push_back(l.state().gradients_held);
-      if (l.state().batch_in_pass % window_ != window_ - 1) l.defer_step();
+      held.push_back(l.progress().gradients_held);
+      if (l.progress().batch_in_pass % window_ != window_ - 1) l.defer_step();
     }
     void step_begin(Learner& l) override { grads = values(l.grads().flat_grad()); }
     std::vector<bool> held;
@@ -359,37 +360,37 @@ TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
   Training two({2, 2, 2}, {});
   auto& defer = two.learn.add<Defer>(2);
   auto& tracer = two.learn.add<Tracer>();
-  two.learn.fit(1, {0});
+  two.learn.fit(1, 0);
   CHECK(tracer.trace == "T( E( B( l b d )B B( l b d S( )S )B B( l b d )B )E )T");
   CHECK(defer.held == std::vector<bool>{false, true, false});
-  CHECK(two.learn.state().step_clock == 1);
+  CHECK(two.learn.progress().step_clock == 1);
 
   // Two means of two samples add up to twice the mean of four.
   Training one({4, 2}, {});
   auto& plain = one.learn.add<Defer>(1);
   std::vector<double> first;
   one.learn.add<Once>(Event::step_end, true, [&](Learner&) { first = plain.grads; });
-  one.learn.fit(1, {0});
+  one.learn.fit(1, 0);
   REQUIRE(first.size() == defer.grads.size());
   for (std::size_t i = 0; i < first.size(); ++i)
     CHECK(defer.grads[i] == doctest::Approx(2 * first[i]).epsilon(1e-6));  // f32 roundings
-  two.learn.fit(1, {0});
+  two.learn.fit(1, 0);
   CHECK_FALSE(defer.held[3]);  // nothing was left over from the pass before
 }
 
 TEST_CASE("the data is told which epoch it is, over several fits") {
   Training t({2}, {});
-  t.learn.fit(2, {0.1F});
-  t.learn.fit(1, {0.1F});
+  t.learn.fit(2, 0.1);
+  t.learn.fit(1, 0.1);
   CHECK(t.train.epochs_begun == std::vector<std::int64_t>{0, 1, 2});
 }
 
 TEST_CASE("two short fits equal one long one") {
   Training twice;
-  twice.learn.fit(1, {0.1F});
-  twice.learn.fit(1, {0.1F});
+  twice.learn.fit(1, 0.1);
+  twice.learn.fit(1, 0.1);
   Training once;
-  once.learn.fit(2, {0.1F});
+  once.learn.fit(2, 0.1);
   CHECK(Snapshot(twice.learn) == Snapshot(once.learn));
 }
 
@@ -398,7 +399,7 @@ TEST_CASE("one-cycle follows the published curve and leaves no trace") {
   const float momentum = t.learn.optimizer().hypers(0).momentum;
   const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
   const auto& mom = t.learn.add<Watch>([](Learner& l) { return l.optimizer().hypers(0).momentum; });
-  t.learn.fit_one_cycle(2, {0.5F});
+  t.learn.fit_one_cycle(2, 0.5);
   REQUIRE(lr.seen.size() == 8);
   const auto cosine = [](double a, double b, double p) {
     return b + (a - b) / 2 * (1 + std::cos(std::acos(-1.0) * p));
@@ -422,16 +423,16 @@ TEST_CASE("a temporary schedule is removed when the fit throws or is refused") {
   Training t;
   const float momentum = t.learn.optimizer().hypers(0).momentum;
   t.learn.add<Once>(Event::step_end, true, [](Learner&) { throw IoError("disk full"); });
-  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, {0.5F}), IoError);
+  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, 0.5), IoError);
   CHECK(t.learn.find<ParamScheduler>() == nullptr);
   CHECK(t.learn.optimizer().hypers(0).momentum == momentum);
-  CHECK_THROWS_AS(t.learn.fit_flat_cos(-1, {0.5F}), UsageError);
+  CHECK_THROWS_AS(t.learn.fit_flat_cos(-1, 0.5), UsageError);
   CHECK(t.learn.find<ParamScheduler>() == nullptr);
   // A user's own schedule of the learning rate contradicts the policy, and both are named.
   t.learn.add<ParamScheduler>(
       std::vector{ScheduledHyper{Hyper::lr, {optim::schedules::constant(1)}}});
   CHECK_THROWS_WITH_AS(
-      t.learn.fit_one_cycle(1, {0.5F}),
+      t.learn.fit_one_cycle(1, 0.5),
       "callbacks 'param_scheduler' and 'one_cycle' both set the lr: remove one of them",
       UsageError);
   t.learn.fit(1);  // the refused policy is gone
@@ -440,7 +441,7 @@ TEST_CASE("a temporary schedule is removed when the fit throws or is refused") {
 TEST_CASE("flat-cosine stays flat, then falls") {
   Training t({1, 1, 1, 1}, {});
   const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
-  t.learn.fit_flat_cos(1, {0.5F}, 1e5, 0.5);
+  t.learn.fit_flat_cos(1, 0.5, 1e5, 0.5);
   REQUIRE(lr.seen.size() == 4);
   CHECK(lr.seen[0] == 0.5);
   CHECK(lr.seen[1] == 0.5);

@@ -26,7 +26,7 @@ inline std::string mark_of(learn::Event event) {
                                               : fmt::format("){}", scope);
 }
 
-/// Hears every event and calls one function with it; the base of the other two.
+/// Hears every event and calls one function with it; the base of the others.
 class EveryEvent : public learn::Callback {
  public:
 #define LEARN_HANDLER(name, role, scope) \
@@ -74,7 +74,7 @@ class Once final : public EveryEvent {
     if (done || event != at_) return;
     const learn::Scope scope = info_of(event).scope;
     const bool in_batch = scope == learn::Scope::batch || scope == learn::Scope::step;
-    if (in_batch && learn.state().training != training_) return;
+    if (in_batch && learn.progress().training != training_) return;
     done = true;
     action_(learn);
   }
@@ -82,6 +82,23 @@ class Once final : public EveryEvent {
  private:
   learn::Event at_;
   bool training_;
+  std::function<void(learn::Learner&)> action_;
+};
+
+/// Does something at each occurrence of one event.
+class Each final : public EveryEvent {
+ public:
+  Each(learn::Event at, std::function<void(learn::Learner&)> action)
+      : at_(at), action_(std::move(action)) {}
+  [[nodiscard]] std::string_view name() const override { return "each"; }
+
+ protected:
+  void heard(learn::Learner& learn, learn::Event event) override {
+    if (event == at_) action_(learn);
+  }
+
+ private:
+  learn::Event at_;
   std::function<void(learn::Learner&)> action_;
 };
 

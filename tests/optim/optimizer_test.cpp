@@ -154,7 +154,7 @@ TEST_CASE("coupled decay passes through the momentum and decoupled decay does no
 
 TEST_CASE("each layer group has its own learning rate and momentum") {
   Trained t(optim::sgd({.lr = 1}), 1, DType::f32, false);
-  t.optimizer->set_lrs({0, 0.25F, 0.5F});
+  t.optimizer->set_lrs({0, 0.25, 0.5});
   CHECK(t.optimizer->lr(1) == 0.25F);
   const Tensor before = test::snapshot(t.store, t.store.flat_master());
   t.step(0);
@@ -215,8 +215,8 @@ TEST_CASE("a saved optimizer goes on with the same bits") {
     Trained straight(factory, 1, DType::bf16, false);
     Trained first(factory, 1, DType::bf16, false);
     Trained resumed(factory, 1, DType::bf16, false);
-    first.optimizer->set_lrs({0.01F, 0.02F, 0.03F});
-    straight.optimizer->set_lrs({0.01F, 0.02F, 0.03F});
+    first.optimizer->set_lrs({0.01, 0.02, 0.03});
+    straight.optimizer->set_lrs({0.01, 0.02, 0.03});
     for (int step = 0; step < 3; ++step) first.step(step);
     test::MemoryState memory;
     test::Save save(first.ctx, memory);
@@ -257,7 +257,7 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_AS((void)optim::adam({.beta2 = 1})(t.store), UsageError);
   CHECK_THROWS_WITH_AS(
       t.optimizer->set_hypers(6, {}), doctest::Contains("there are 6"), UsageError);
-  CHECK_THROWS_AS(t.optimizer->set_lr(std::numeric_limits<float>::quiet_NaN()), UsageError);
+  CHECK_THROWS_AS(t.optimizer->set_lrs(std::numeric_limits<double>::quiet_NaN()), UsageError);
   nn::ParamStore wide;
   test::declare_small_net(wide);
   wide.materialize(t.ctx, DType::f64);

@@ -84,19 +84,23 @@ TEST_CASE("warm-up rises to the schedule it precedes") {
 }
 
 TEST_CASE("learning rates spread over layer groups") {
-  using optim::spread_lrs;
-  CHECK(spread_lrs({0.1F}, 3) == std::vector<float>{0.1F, 0.1F, 0.1F});
-  CHECK(spread_lrs({0.1F, 0.2F, 0.3F}, 3) == std::vector<float>{0.1F, 0.2F, 0.3F});
-  const auto range = spread_lrs({1e-4F, 1e-2F}, 3);
-  CHECK(range[0] == 1e-4F);
-  CHECK(range[1] == Approx(1e-3).epsilon(1e-6));
-  CHECK(range[2] == Approx(1e-2).epsilon(1e-6));
-  CHECK(spread_lrs({1e-4F, 1e-2F}, 1) == std::vector<float>{1e-2F});
-  CHECK(spread_lrs({1e-4F, 1e-2F}, 2) == std::vector<float>{1e-4F, 1e-2F});
-  CHECK(optim::last_group_lrs(1, 3) == std::vector<float>{0.1F, 0.1F, 1});
+  using Rates = std::vector<float>;
+  using optim::LearningRates;
+  using optim::range;
+  CHECK(LearningRates(0.1).spread(3) == Rates{0.1F, 0.1F, 0.1F});
+  CHECK(LearningRates{0.1, 0.2, 0.3}.spread(3) == Rates{0.1F, 0.2F, 0.3F});
+  const Rates spread = range(1e-4, 1e-2).spread(3);
+  CHECK(spread[0] == 1e-4F);
+  CHECK(spread[1] == Approx(1e-3).epsilon(1e-6));
+  CHECK(spread[2] == 1e-2F);
+  CHECK(range(1e-4, 1e-2).spread(1) == Rates{1e-2F});
+  CHECK(range(1e-4, 1e-2).spread(2) == Rates{1e-4F, 1e-2F});
+  CHECK(optim::last_group(1).spread(3) == Rates{0.1F, 0.1F, 1});
+  CHECK(optim::last_group(1).spread(1) == Rates{1});
+  const auto list_of_two = LearningRates{1e-4, 1e-2};  // not a range, whatever its length
   CHECK_THROWS_WITH_AS(
-      (void)spread_lrs({1, 2, 3}, 4), doctest::Contains("4 layer groups"), UsageError);
-  CHECK_THROWS_AS((void)spread_lrs({}, 2), UsageError);
-  CHECK_THROWS_AS((void)spread_lrs({0, 1}, 3), UsageError);
-  CHECK_THROWS_AS((void)spread_lrs({-1}, 3), UsageError);
+      (void)list_of_two.spread(3), doctest::Contains("3 layer groups"), UsageError);
+  CHECK_THROWS_AS((void)LearningRates(Rates{}).spread(2), UsageError);
+  CHECK_THROWS_AS((void)range(0, 1).spread(3), UsageError);
+  CHECK_THROWS_AS((void)LearningRates(-1).spread(3), UsageError);
 }

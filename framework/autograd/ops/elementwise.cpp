@@ -134,7 +134,7 @@ Var dropout(const Var& x, double p) {
   check<UsageError>(p >= 0 && p < 1, "dropout: the probability must be in [0, 1), not {}", p);
   Tape& tape = x.tape();
   if (!tape.training() || p == 0) return x;
-  backend::DropoutMask mask{p, tape.batch_on_device(), tape.next_random_stream()};
+  backend::DropoutMask mask{p, tape.batch_index(), tape.next_random_stream()};
   Tensor y = tape.empty(x.shape(), x.dtype());
   backend::dropout(tape.context(), mask, x.value(), y);
   return tape.record({x}, y, DropoutNode(std::move(mask)));

@@ -8,10 +8,10 @@ namespace learn {
 
 /// What `Learner::visit_state` passes on: shows what is on a context's device to a visitor of host
 /// memory, as those that read and write files are. Waits for the device at each tensor.
-class ThroughHost final : public StateVisitor {
+class HostStagingVisitor final : public StateVisitor {
  public:
   /// Borrows both.
-  ThroughHost(Context& ctx, StateVisitor& visitor) : ctx_(ctx), visitor_(visitor) {}
+  HostStagingVisitor(Context& ctx, StateVisitor& visitor) : ctx_(ctx), visitor_(visitor) {}
   [[nodiscard]] bool loading() const override { return visitor_.loading(); }
 
  protected:

@@ -1,20 +1,15 @@
 #pragma once
-#include "framework/autograd/var.h"
-#include "framework/tensor/batch.h"
+#include "framework/tensor/state_visitor.h"
 
 #include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace learn {
 
 /// What the learner was asked to do. Files, trackers and bars usually care about `fit` alone.
 enum class Activity : std::uint8_t { none, fit, validate, predict };
 
-/// What the loop knows at this moment. Handlers read it; those of x, y (in `batch`), pred, loss and
-/// seed may be replaced at the events that say so.
-struct TrainState {
+/// Where the loop is: clocks, position and plan. The learner's own; everyone else reads it.
+struct FitProgress {
   Activity activity = Activity::none;
   std::int64_t epoch = 0;          ///< running epoch, from 0
   std::int64_t epochs = 0;         ///< epochs of the running fit
@@ -40,22 +35,20 @@ struct TrainState {
   std::int64_t fit_batches = 0;  ///< training batches the running fit plans
   std::int64_t fit_steps = 0;    ///< updates it plans; fewer than batches when accumulating
 
-  /// Gradients of earlier batches are held: the backward pass of this one adds to them.
+  /// Gradients of earlier batches are held: the backward pass of the next one adds to them.
   bool gradients_held = false;
-  /// The running batch was deferred: its gradients are held for the next one, no step follows.
-  bool deferred = false;
 
-  Batch batch;
-  Var pred;
-  Var loss;     ///< the recorded loss, never scaled
-  Tensor seed;  ///< gradient of the loss for the backward pass: one device element, to be replaced,
-                ///< not written to; undefined means 1
-
-  /// Means over the samples of the last training and validation pass, of the batches that were not
-  /// cancelled; NaN if there were none.
-  double train_loss = 0;
-  double valid_loss = 0;
-  std::vector<std::pair<std::string, double>> metrics;  ///< of the last validation pass
+  /// A fit of `passes`, of `batches_per_epoch` each, begins at these clocks.
+  void begin_fit(std::int64_t passes, std::int64_t batches_per_epoch);
+  /// The fit that the clocks were loaded in the middle of continues. Throws UsageError unless it
+  /// planned the same.
+  void resume_fit(std::int64_t passes, std::int64_t batches_per_epoch);
+  /// A pass of `count` batches begins. A training pass begins where the clocks are in its epoch.
+  void begin_pass(bool trains, std::int64_t count);
+  /// The epoch closes; `cut`: by the end of the whole training.
+  void finish_epoch(bool cut);
+  /// Clocks (without the device's) and plan.
+  void visit_state(StateVisitor& visitor);
 };
 
 }  // namespace learn

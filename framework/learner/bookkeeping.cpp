@@ -1,0 +1,120 @@
+// What the loop prepares, counts and gives back around passes and batches.
+#include "framework/backend/cast.h"
+#include "framework/backend/loss_scale.h"
+#include "framework/learner/learner.h"
+
+#include <limits>
+
+namespace learn {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+/// False if a resumed epoch has had its training pass: it was cut short while it validated.
+bool Learner::begin_train_pass() {
+  progress_.begin_pass(true, train_.batches());
+  if (progress_.batch_in_pass == progress_.batches) return false;
+  if (progress_.batch_in_pass == 0) losses_.begin(ctx_, progress_.batches);
+  results_.train_loss = kNaN;
+  train_.begin(progress_.epoch_clock);
+  return true;
+}
+
+void Learner::end_train_pass() {
+  drop_held_gradients();
+  results_.train_loss = losses_.mean(ctx_);
+  sync_step_clock();
+}
+
+bool Learner::next_batch(BatchSource& source) {
+  release_batch();
+  return !cancelled() && source.next(batch_);
+}
+
+void Learner::release_batch() {
+  batch_ = {};
+  tape_.reset();
+}
+
+/// A StepRunner may run the body again after an attempt that threw: nothing of that one stays.
+void Learner::begin_attempt() {
+  scopes_.unwind_to(Scope::batch);
+  callbacks_.reset();
+  batch_ = {std::move(static_cast<Batch&>(batch_))};
+}
+
+Var Learner::forward(ForwardMode mode) {
+  tape_.reset({.mode = mode,
+               .grad = mode == ForwardMode::train,
+               .batch = static_cast<std::uint64_t>(progress_.batch_clock)});
+  return model()(batch_.padding == 0 ? tape_.input(batch_.x)
+                                     : tape_.padded_input(batch_.x, batch_.padding));
+}
+
+void Learner::backward() {
+  if (!progress_.gradients_held) {
+    params().begin_gradients();
+    backend::begin_step(ctx_, optimizer_->control());
+  }
+  // One that took no part has what an earlier batch left there: as a leaf it gets zeros.
+  for (std::int64_t i = 0; i < params().size(); ++i)
+    if (ParamSlot& slot = params().slot(i); slot.trainable) (void)tape_.param(slot);
+  tape_.backward(batch_.loss, batch_.seed);
+}
+
+/// Clocks count what is closing before the callbacks hear of its end, so that what they save says
+/// where to continue.
+void Learner::finish(Scope scope) {
+  if (scope == Scope::epoch) progress_.finish_epoch(scopes_.cancelled(Scope::train));
+  if (scope == Scope::batch && progress_.training) finish_batch();
+}
+
+void Learner::finish_batch() {
+  ++progress_.batch_clock;
+  if (batch_.outcome != Outcome::stepped && cancelled()) batch_.outcome = Outcome::cancelled;
+  // Its step scope was left before the update.
+  if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::skipped;
+  if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled)
+    losses_.add(ctx_, batch_.loss.value(), batch_.size());
+  if (!batch_.pred.defined()) return;  // it ended before it could change anything
+  progress_.gradients_held = batch_.outcome == Outcome::deferred;
+  if (batch_.outcome == Outcome::skipped || batch_.outcome == Outcome::cancelled)
+    roll_back_buffers();
+}
+
+void Learner::drop_held_gradients() {
+  if (!progress_.gradients_held) return;
+  progress_.gradients_held = false;
+  roll_back_buffers();
+}
+
+void Learner::roll_back_buffers() {
+  backend::copy(ctx_, params().flat_committed_buffers(), params().flat_buffers());
+}
+
+void Learner::validate_epoch() {
+  results_.valid_loss = kNaN;
+  results_.metrics.clear();
+  for (const Metric& metric : options_.metrics) results_.metrics.emplace_back(metric.name, kNaN);
+  MetricSums sums(ctx_, options_.metrics);
+  const auto add_metrics = [&] { sums.add(batch_.pred.value(), batch_.y); };
+  const auto take_means = [&] {
+    results_.valid_loss = losses_.mean(ctx_);
+    const std::vector<double> means = sums.means(losses_.samples());
+    for (std::size_t i = 0; i < means.size(); ++i) results_.metrics[i].second = means[i];
+  };
+  evaluate(*valid_, add_metrics, take_means);
+}
+
+void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }
+
+void Learner::set_results(const Tensor& pred, const Tensor& loss, Outcome outcome) {
+  tape_.reset({.mode = ForwardMode::eval, .grad = false});
+  if (pred.defined()) batch_.pred = tape_.input(pred);
+  if (loss.defined()) batch_.loss = tape_.input(loss);
+  batch_.outcome = outcome;
+}
+
+}  // namespace learn

@@ -1,0 +1,68 @@
+#pragma once
+#include "framework/core/function_ref.h"
+#include "framework/learner/callback.h"
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// The callbacks of a learner, in the order they run, and which of their handlers is running.
+class CallbackList {
+ public:
+  /// Throws UsageError for null, or that names both for one that contradicts one that is there.
+  Callback& insert(std::unique_ptr<Callback> callback, EventSet events);
+  /// Throws UsageError for one that is not there.
+  void remove(const Callback& callback);
+  /// The first of type `C`, or null.
+  template <std::derived_from<Callback> C>
+  [[nodiscard]] C* find() const noexcept {
+    for (const Entry& entry : entries_)
+      if (auto* c = dynamic_cast<C*>(entry.callback.get())) return c;
+    return nullptr;
+  }
+  /// Those that an event reaches, in the order they run.
+  [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
+  /// The loop (`kLoop`), with the callbacks that run at each event.
+  [[nodiscard]] std::string explain() const;
+
+  /// Calls the handlers of an event of the table, until `stop` says so after one of them.
+  void emit(Learner& learn, Event event, FunctionRef<bool()> stop);
+  void emit_cancelled(Learner& learn, Scope scope);
+  /// What an error handler throws is logged.
+  void emit_error(Learner& learn, const std::exception& error) noexcept;
+  /// The callback whose handler runs, or ran when something threw; null outside of any.
+  [[nodiscard]] const Callback* running() const noexcept { return running_; }
+  /// Whether the handler that runs is that of one of these events.
+  template <std::same_as<Event>... Events>
+  [[nodiscard]] bool at(Events... events) const noexcept {
+    return running_ != nullptr && ((event_ == events) || ...);
+  }
+  /// In words: "'gradient_clip' at step_begin".
+  [[nodiscard]] std::string current_handler() const;
+  /// Forgets the handler that was running when something threw.
+  void reset() noexcept { running_ = nullptr; }
+
+  /// Each one's state under its name; a second of the same name is "name_2".
+  void visit_state(StateVisitor& visitor);
+  /// The `captured_options` of all, each behind their number.
+  void append_captured_options(std::vector<double>& options) const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Callback> callback;
+    EventSet events;
+  };
+
+  /// Calls `handler` of everyone whom `event` reaches, until it returns false.
+  void each(Event event, FunctionRef<bool(Callback&)> handler);
+
+  std::vector<Entry> entries_;  // sorted once, at insertion
+  const Callback* running_ = nullptr;
+  Event event_ = Event::error;
+};
+
+}  // namespace learn

@@ -1,0 +1,59 @@
+#include "framework/learner/fit_progress.h"
+
+#include "framework/core/error.h"
+
+namespace learn {
+
+void FitProgress::begin_fit(std::int64_t passes, std::int64_t batches_per_epoch) {
+  resumed = false;
+  epoch = 0;
+  epochs = passes;
+  fit_first_epoch = epoch_clock;
+  fit_first_batch = epoch_first_batch = batch_clock;
+  fit_first_step = step_clock;
+  fit_batches = fit_steps = passes * batches_per_epoch;
+}
+
+void FitProgress::resume_fit(std::int64_t passes, std::int64_t batches_per_epoch) {
+  const std::int64_t planned = passes * batches_per_epoch;
+  check<UsageError>(passes == epochs && planned == fit_batches,
+                    "fit: the training to be resumed was to last {} epochs, {} batches; this one "
+                    "would last {} epochs, {} batches",
+                    epochs,
+                    fit_batches,
+                    passes,
+                    planned);
+  resumed = true;
+  epoch = epoch_clock - fit_first_epoch;
+  fit_steps = planned;
+}
+
+void FitProgress::begin_pass(bool trains, std::int64_t count) {
+  training = trains;
+  batches = count;
+  batch_in_pass = trains ? batch_clock - epoch_first_batch : 0;  // not 0 only after a resume
+}
+
+void FitProgress::finish_epoch(bool cut) {
+  epoch_cut = cut;
+  if (cut) return;
+  ++epoch_clock;
+  epoch_first_batch = batch_clock;
+}
+
+void FitProgress::visit_state(StateVisitor& visitor) {
+  {
+    const StateVisitor::Scope clocks(visitor, "clocks");
+    visitor.visit("batch", batch_clock);
+    visitor.visit("epoch", epoch_clock);
+  }
+  const StateVisitor::Scope fit(visitor, "fit");
+  visitor.visit("epochs", epochs);
+  visitor.visit("batches", fit_batches);
+  visitor.visit("first_epoch", fit_first_epoch);
+  visitor.visit("first_batch", fit_first_batch);
+  visitor.visit("first_step", fit_first_step);
+  visitor.visit("epoch_first_batch", epoch_first_batch);
+}
+
+}  // namespace learn
