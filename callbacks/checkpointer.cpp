@@ -1,9 +1,9 @@
 #include "callbacks/checkpointer.h"
 
 #include "callbacks/ema.h"
-#include "callbacks/recorder.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
 
 #include <system_error>
 

@@ -1,7 +1,7 @@
 #pragma once
-#include "callbacks/recorder.h"
 #include "framework/io/csv.h"
 #include "framework/learner/callback.h"
+#include "framework/learner/recorder.h"
 
 #include <filesystem>
 #include <memory>

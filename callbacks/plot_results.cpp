@@ -1,8 +1,8 @@
 #include "callbacks/plot_results.h"
 
-#include "callbacks/recorder.h"
-#include "framework/io/plot.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
+#include "framework/report/plot.h"
 
 #include <functional>
 

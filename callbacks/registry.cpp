@@ -9,11 +9,11 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/plot_results.h"
-#include "callbacks/progress.h"
-#include "callbacks/recorder.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
+#include "framework/learner/progress.h"
+#include "framework/learner/recorder.h"
 
 #include <array>
 

@@ -5,6 +5,7 @@
 #include "framework/backend/conv_geometry.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
 
@@ -12,15 +13,6 @@ namespace learn::data {
 namespace {
 
 constexpr std::int64_t kColours = 3;
-
-/// Elements of a vector as a tensor that does not own them.
-template <class T>
-[[nodiscard]] Tensor borrowed(const std::vector<T>& values, const Shape& shape) {
-  return {Storage(const_cast<T*>(values.data()), values.size() * sizeof(T), Device::cpu(), [] {}),
-          0,
-          shape,
-          kDType<T>};
-}
 
 }  // namespace
 
@@ -55,13 +47,16 @@ DeviceBatches::DeviceBatches(Context& ctx,
   x_ = Tensor(arena, {size, plan.out_height, plan.out_width, kColours + padding_}, options.dtype);
   y_ = Tensor(arena, {size}, DType::i64);
   order_ = Tensor(arena, {samples}, DType::i64);
-  source_.labels = backend::to_device(ctx, arena, borrowed(dataset.labels, {samples}));
+  source_.labels =
+      backend::to_device(ctx, arena, borrowed<std::int64_t>({samples}, dataset.labels));
   source_.images = backend::to_device(
-      ctx, arena, borrowed(dataset.pixels, {samples, dataset.height, dataset.width, 3}));
+      ctx,
+      arena,
+      borrowed<std::uint8_t>({samples, dataset.height, dataset.width, 3}, dataset.pixels));
 }
 
 void DeviceBatches::begin(const std::vector<std::int64_t>& order) {
-  const Tensor host = borrowed(order, order_.shape());
+  const Tensor host = borrowed<std::int64_t>(order_.shape(), order);
   backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), host), order_);
 }
 

@@ -1,15 +1,15 @@
 #include "data/loader.h"
 
 #include "data/device_batches.h"
+#include "data/epoch_order.h"
+#include "data/pass_position.h"
 #include "framework/backend/uploads.h"
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -23,17 +23,6 @@ struct Slot {
   std::exception_ptr error;
   bool ready = false;
 };
-
-/// Fisher-Yates with one random word per element.
-void shuffle(std::vector<std::int64_t>& order, std::uint64_t seed, std::uint64_t epoch) {
-  Random4 words{};
-  for (std::size_t i = order.size() - 1; i > 0; --i) {
-    const std::size_t drawn = order.size() - 1 - i;
-    if (drawn % 4 == 0) words = random4(seed, RandomPurpose::shuffle, epoch, drawn / 4);
-    std::swap(order[i],
-              order[uniform_below(words.v[drawn % 4], static_cast<std::uint32_t>(i + 1))]);
-  }
-}
 
 }  // namespace
 
@@ -81,7 +70,7 @@ struct Loader::Impl {
   void fill(std::int64_t batch, Pipeline::Scratch& scratch) {
     Slot& slot = slot_of(batch);
     slot.index.assign(order.begin() + first_sample(batch), order.begin() + first_sample(batch + 1));
-    std::int64_t* label = slot.y.data<std::int64_t>();
+    std::int64_t* label = slot.y.span<std::int64_t>().data();
     for (const std::int64_t i : slot.index) *label++ = dataset.labels[static_cast<std::size_t>(i)];
     switch (options.dtype) {
       case DType::f16:
@@ -95,7 +84,7 @@ struct Loader::Impl {
 
   template <class T>
   void fill_images(Slot& slot, Pipeline::Scratch& scratch) {
-    T* out = slot.x.data<T>();
+    T* out = slot.x.span<T>().data();
     for (const std::int64_t i : slot.index) {
       pipeline.run(dataset.image(i),
                    options.seed,
@@ -140,8 +129,7 @@ struct Loader::Impl {
     end = 0;  // nothing new is begun; wait for what is under way
     wake_caller.wait(lock, [&] { return busy == 0; });
     epoch = new_epoch;
-    std::iota(order.begin(), order.end(), 0);
-    if (options.shuffle) shuffle(order, options.seed, static_cast<std::uint64_t>(epoch));
+    set_epoch_order(order, options.shuffle, options.seed, epoch);
     if (device != nullptr) device->begin(order);
     for (Slot& slot : slots) {
       slot.ready = false;
@@ -163,6 +151,8 @@ struct Loader::Impl {
     batch.index.assign(order.begin() + from, order.begin() + to);
     return true;
   }
+
+  [[nodiscard]] PassPosition position() const { return {epoch, taken, resumes}; }
 
   Slot* take() {
     if (taken >= end) return nullptr;
@@ -202,7 +192,7 @@ struct Loader::Impl {
   std::int64_t batches = 0;
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
   Pipeline::Scratch inline_scratch;
-  bool resume = false;  // the next `begin` may go on at `taken`
+  bool resumes = false;  // the next pass, if it is this epoch's, begins at `taken`
 
   std::mutex mutex;  // guards what follows; `order` and `epoch` change only while nobody is busy
   std::condition_variable_any wake_workers;
@@ -238,13 +228,20 @@ std::int64_t Loader::batches() const { return impl_->batches; }
 
 std::int64_t Loader::samples() const { return impl_->first_sample(impl_->batches); }
 
+Shape Loader::sample_shape() const {
+  return {impl_->pipeline.out_height(), impl_->pipeline.out_width(), 3};
+}
+
+int Loader::classes() const { return static_cast<int>(impl_->dataset.classes.size()); }
+
 const Dataset& Loader::dataset() const noexcept { return impl_->dataset; }
 
 const LoaderOptions& Loader::options() const noexcept { return impl_->options; }
 
 void Loader::begin(std::int64_t epoch) {
-  const bool go_on = std::exchange(impl_->resume, false) && impl_->epoch == epoch;
-  impl_->start(epoch, go_on ? impl_->taken : 0);
+  PassPosition position = impl_->position();
+  impl_->resumes = false;
+  impl_->start(epoch, position.first_batch(epoch));
 }
 
 bool Loader::next(Batch& batch) {
@@ -264,24 +261,11 @@ bool Loader::next(Batch& batch) {
 }
 
 void Loader::visit_state(StateVisitor& visitor) {
-  Impl& impl = *impl_;
-  std::int64_t epoch = impl.epoch;
-  std::int64_t position = impl.taken;
-  std::int64_t batches = impl.batches;
-  visitor.visit("epoch", epoch);
-  visitor.visit("batch", position);
-  visitor.visit("batches", batches);
+  PassPosition position = impl_->position();
+  position.visit_state(visitor, batches());
   if (!visitor.loading()) return;
-  const bool inside = position > 0 && position < batches;
-  if (position < 0 || position > batches || (inside && batches != impl.batches))
-    fail<CheckpointError>(
-        "the checkpoint was made at batch {} of {} in a pass; this loader's passes have {}: resume "
-        "with the same data and batch size",
-        position,
-        batches,
-        impl.batches);
-  impl.start(epoch, inside ? position : impl.batches);
-  impl.resume = inside;
+  impl_->start(position.epoch, position.resumes ? position.batch : batches());
+  impl_->resumes = position.resumes;
 }
 
 }  // namespace learn::data

@@ -55,6 +55,9 @@ class Loader final : public BatchSource {
   [[nodiscard]] bool next(Batch& batch) override;
   void visit_state(StateVisitor& visitor) override;
 
+  /// (H,W,3) after the transforms, without padding.
+  [[nodiscard]] Shape sample_shape() const override;
+  [[nodiscard]] int classes() const override;
   [[nodiscard]] const Dataset& dataset() const noexcept;
   [[nodiscard]] const LoaderOptions& options() const noexcept;
 

@@ -151,4 +151,14 @@ nn::Model make_model(std::string_view name, const ModelOptions& options) {
   return factory(options);
 }
 
+nn::Model make_model(std::string_view name, const BatchSources& data, ModelOptions options) {
+  options.input = data.train->sample_shape();
+  options.classes = data.train->classes();
+  check<UsageError>(options.input.rank() > 0 && options.classes > 0,
+                    "model '{}' cannot be made for data that do not say the shape of a sample and "
+                    "the number of classes: give ModelOptions",
+                    name);
+  return make_model(name, options);
+}
+
 }  // namespace learn::models

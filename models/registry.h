@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/core/registry.h"
 #include "framework/nn/model.h"
+#include "framework/tensor/batch.h"
 #include "models/options.h"
 
 #include <functional>
@@ -17,5 +18,11 @@ using ModelFactory = std::function<nn::Model(const ModelOptions&)>;
 /// (listing the known ones), for an option the model has no use for, and for pictures it cannot
 /// take.
 [[nodiscard]] nn::Model make_model(std::string_view name, const ModelOptions& options = {});
+
+/// The same for the samples and classes of a data source, whatever `options` say of those. Throws
+/// UsageError for one that does not know them.
+[[nodiscard]] nn::Model make_model(std::string_view name,
+                                   const BatchSources& data,
+                                   ModelOptions options = {});
 
 }  // namespace learn::models

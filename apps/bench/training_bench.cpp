@@ -175,7 +175,7 @@ StepFigures measure_steps(const StepOptions& options) {
   Model model = models::make_model(options.model, {.classes = 10, .width = options.width});
   const bool padded = model.takes_padding && ctx.device().is_cuda() && is_half(dtype);
   OneBatch source(ctx, options.batch, dtype, padded);
-  Learner learn(ctx, std::move(model), source, nullptr);
+  Learner learn(ctx, std::move(model), source, {.report = Report::off});
   if (dtype == DType::f16) callbacks::to_fp16(learn);
   if (dtype == DType::bf16) callbacks::to_bf16(learn);
   const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;

@@ -1,7 +1,6 @@
 // A callback of one's own, and a training that uses it: a warning when the gradient's norm jumps.
 #include "callbacks/mixed_precision.h"
-#include "data/loader.h"
-#include "data/synthetic10.h"
+#include "data/loaders.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"
 #include "models/registry.h"
@@ -28,9 +27,8 @@ class GradientWatch final : public Callback {
 
 int main() {
   Context ctx;
-  const data::Dataset pictures = data::synthetic10({.count = 512});
-  data::Loader train(ctx, pictures, {.batch_size = 64, .shuffle = true});
-  Learner learn(ctx, models::make_model("mlp"), train, nullptr);
+  data::Loaders data(ctx, data::load("synthetic10", {.train_limit = 512, .valid_limit = 128}));
+  Learner learn(ctx, models::make_model("mlp", data), data);
   learn.add<GradientWatch>();
   callbacks::to_bf16(learn);
   learn.fit_one_cycle(2, 0.05);

@@ -5,7 +5,7 @@
 #include "framework/backend/conv.h"
 #include "framework/backend/cpu/vectorize.h"
 #include "framework/backend/device_choice.h"
-#include "framework/io/text_table.h"
+#include "framework/report/text_table.h"
 #include "framework/tensor/factory.h"
 
 #include <fmt/core.h>

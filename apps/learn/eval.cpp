@@ -3,7 +3,7 @@
 #include "apps/learn/experiment.h"
 #include "framework/backend/device_choice.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/text_table.h"
+#include "framework/report/text_table.h"
 #include "models/registry.h"
 
 #include <fmt/core.h>
@@ -155,7 +155,7 @@ int eval(const EvalOptions& options) {
                                         .input = {data.height, data.width, data.channels},
                                         .width = trained.width,
                                         .dropout = trained.dropout});
-  Learner learn(ctx, std::move(model), loader, &loader);
+  Learner learn(ctx, std::move(model), loader, {.report = Report::off});
   load_weights(path, learn.params());
 
   const Predictions predictions = learn.get_preds(loader);

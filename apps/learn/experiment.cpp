@@ -7,7 +7,6 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/monitor.h"
-#include "callbacks/progress_bar.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/backend/device_choice.h"
@@ -15,21 +14,13 @@
 #include "framework/io/checkpoint.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/optim/registry.h"
+#include "framework/report/progress_bar.h"
 #include "models/registry.h"
 
 #include <sstream>
 
 namespace learn::cli {
 namespace {
-
-std::vector<data::Transform> transforms_for(const std::string& augment, std::int64_t size) {
-  if (augment == "none") return {};
-  // fastai's CIFAR habit: shift by up to an eighth of the picture, mirror; and DeVries' cutout.
-  std::vector<data::Transform> steps{
-      data::Pad{.pixels = size / 8}, data::RandomCrop{.size = size}, data::FlipLr{}};
-  if (augment == "full") steps.emplace_back(data::Cutout{.length = size / 4});
-  return steps;
-}
 
 LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   optim::OptimizerSettings settings;
@@ -43,6 +34,7 @@ LearnerOptions learner_options(const TrainOptions& o, std::size_t classes) {
   constexpr int kTop = 5;
   if (classes > std::size_t{2} * kTop) options.metrics.push_back(metrics::top_k(kTop));
   options.lr = learning_rates(o);
+  options.report = Report::off;
   return options;
 }
 
@@ -76,7 +68,7 @@ data::Normalization normalization_from(const std::string& text) {
   return n;
 }
 
-std::string dot() { return callbacks::locale_is_utf8() ? " \u00B7 " : " - "; }
+std::string dot() { return locale_is_utf8() ? " \u00B7 " : " - "; }
 
 Experiment::Experiment(const TrainOptions& options, std::int64_t max_batches)
     : options_(options),
@@ -87,13 +79,12 @@ Experiment::Experiment(const TrainOptions& options, std::int64_t max_batches)
             .cuda = cuda_options(options.cuda, options.precision)}) {
   if (ctx_.device().is_cpu() && options.precision == "tf32")
     log::warn("[train] --precision tf32 is fp32 on the CPU");
-  load_data();
-  make_learner();
+  make_learner(load_data());
   make_groups();
   add_callbacks();
 }
 
-void Experiment::load_data() {
+data::DataPair Experiment::load_data() const {
   const bool share = options_.train_limit.find('.') != std::string::npos;
   data::DataOptions d{.directory = options_.data_dir,
                       .classes = options_.classes,
@@ -103,49 +94,36 @@ void Experiment::load_data() {
                       .image_size = options_.image_size,
                       .threads = static_cast<int>(options_.threads)};
   if (options_.val_split > 0) d.valid_fraction = options_.val_split;
-  data_ = data::load(options_.data, d);
+  data::DataPair set = data::load(options_.data, d);
   if (share) {
     const double part = parse_real(options_.train_limit, {0, 1, true, false});
-    const auto count = static_cast<std::int64_t>(part * static_cast<double>(data_.train.size()));
+    const auto count = static_cast<std::int64_t>(part * static_cast<double>(set.train.size()));
     if (count < 1)
-      fail<UsageError>("--train-limit {} leaves no image of {}", part, data_.train.size());
-    data_.train = data::limited(std::move(data_.train), count);
+      fail<UsageError>("--train-limit {} leaves no image of {}", part, set.train.size());
+    set.train = data::limited(std::move(set.train), count);
   }
-  normalization_ = data_.train.name == "cifar10" ? data::kCifarStats : data::measure(data_.train);
+  return set;
 }
 
-void Experiment::make_loaders(const nn::Model& model) {
-  data::LoaderOptions train{.batch_size = options_.batch_size,
-                            .shuffle = true,
-                            .max_batches = max_batches_,
-                            .workers = static_cast<int>(options_.workers),
-                            .prefetch = static_cast<int>(options_.prefetch),
-                            .seed = static_cast<std::uint64_t>(options_.seed),
-                            .dtype = working_dtype(options_.precision),
-                            .normalization = normalization_,
-                            .transforms = transforms_for(
-                                options_.augment, std::min(data_.train.height, data_.train.width)),
-                            .pad_channels = model.takes_padding};
-  data::LoaderOptions valid = train;
-  valid.shuffle = false;
-  valid.transforms.clear();
-  train_ = std::make_unique<data::Loader>(ctx_, data_.train, std::move(train));
-  valid_ = std::make_unique<data::Loader>(ctx_, data_.valid, std::move(valid));
-}
-
-void Experiment::make_learner() {
-  const data::Dataset& train = data_.train;
+void Experiment::make_learner(data::DataPair set) {
+  const data::Dataset& train = set.train;
   nn::Model model = models::make_model(options_.model,
                                        {.classes = static_cast<int>(train.classes.size()),
                                         .input = {train.height, train.width, train.channels},
                                         .width = options_.width,
                                         .dropout = options_.dropout});
-  make_loaders(model);
-  learner_ = std::make_unique<Learner>(ctx_,
-                                       std::move(model),
-                                       *train_,
-                                       valid_.get(),
-                                       learner_options(options_, train.classes.size()));
+  data_.emplace(ctx_,
+                std::move(set),
+                data::LoadersOptions{.augment = options_.augment,
+                                     .loader = {.batch_size = options_.batch_size,
+                                                .max_batches = max_batches_,
+                                                .workers = static_cast<int>(options_.workers),
+                                                .prefetch = static_cast<int>(options_.prefetch),
+                                                .seed = static_cast<std::uint64_t>(options_.seed),
+                                                .dtype = working_dtype(options_.precision),
+                                                .pad_channels = model.takes_padding}});
+  learner_ = std::make_unique<Learner>(
+      ctx_, std::move(model), *data_, learner_options(options_, data().train.classes.size()));
   if (options_.pretrained.empty()) return;
   const WeightsReport report =
       load_weights(options_.pretrained, learner_->params(), WeightsMatch::partial);
@@ -234,20 +212,20 @@ void Experiment::fit_scheduled() {
 }
 
 Metadata Experiment::metadata(const std::string& config) const {
-  const data::Dataset& train = data_.train;
+  const data::Dataset& train = data().train;
   return {{"learn.version", LEARN_VERSION},
           {"learn.config", config},
           {"learn.model", options_.model},
           {"learn.classes", join(train.classes, "\n")},
           {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
-          {"learn.normalization", to_text(normalization_)},
+          {"learn.normalization", to_text(data_->normalization())},
           {"learn.dataset", train.name},
           {"learn.fingerprint", train.fingerprint()},
           {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
 }
 
 std::string Experiment::headline() {
-  const data::Dataset& train = data_.train;
+  const data::Dataset& train = data().train;
   const std::string d = dot();
   std::string device = to_string(ctx_.device());
   if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
@@ -259,7 +237,7 @@ std::string Experiment::headline() {
                      d,
                      train.name,
                      train.size(),
-                     data_.valid.size(),
+                     data().valid.size(),
                      train.synthetic ? " (synthetic)" : "",
                      d,
                      device,

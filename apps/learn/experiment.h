@@ -1,7 +1,6 @@
 #pragma once
 #include "apps/learn/train_options.h"
-#include "data/loader.h"
-#include "data/registry.h"
+#include "data/loaders.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/learner.h"
 
@@ -21,8 +20,8 @@ class Experiment {
   explicit Experiment(const TrainOptions& options, std::int64_t max_batches = 0);
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }
-  [[nodiscard]] const data::DataPair& data() const noexcept { return data_; }
-  [[nodiscard]] data::Loader& train_loader() noexcept { return *train_; }
+  [[nodiscard]] const data::DataPair& data() const { return data_->set(); }
+  [[nodiscard]] data::Loader& train_loader() { return data_->train(); }
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
   [[nodiscard]] const TrainOptions& options() const noexcept { return options_; }
 
@@ -34,9 +33,8 @@ class Experiment {
   [[nodiscard]] std::string headline();
 
  private:
-  void load_data();
-  void make_loaders(const nn::Model& model);
-  void make_learner();
+  [[nodiscard]] data::DataPair load_data() const;
+  void make_learner(data::DataPair set);
   void make_groups();
   void add_callbacks();
   void fit_scheduled();
@@ -44,9 +42,7 @@ class Experiment {
   TrainOptions options_;
   std::int64_t max_batches_;
   Context ctx_;
-  data::DataPair data_;
-  data::Normalization normalization_;
-  std::unique_ptr<data::Loader> train_, valid_;
+  std::optional<data::Loaders> data_;
   std::unique_ptr<Learner> learner_;
 };
 

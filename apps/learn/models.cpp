@@ -1,8 +1,8 @@
 #include "apps/learn/models.h"
 
 #include "apps/learn/suggest.h"
-#include "framework/io/text_table.h"
 #include "framework/nn/summary.h"
+#include "framework/report/text_table.h"
 #include "models/registry.h"
 
 #include <fmt/core.h>

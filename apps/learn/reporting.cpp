@@ -5,9 +5,9 @@
 #include "callbacks/csv_logger.h"
 #include "callbacks/interrupt.h"
 #include "callbacks/plot_results.h"
-#include "callbacks/progress.h"
-#include "callbacks/recorder.h"
 #include "callbacks/registry.h"
+#include "framework/learner/progress.h"
+#include "framework/learner/recorder.h"
 
 namespace learn::cli {
 namespace {
@@ -32,11 +32,9 @@ std::string title_of(const std::filesystem::path& folder,
 }  // namespace
 
 void add_progress(Learner& learn, const TrainOptions& options) {
-  add_unless_there<callbacks::Recorder>(learn);
-  add_unless_there<callbacks::Progress>(
-      learn,
-      callbacks::ProgressOptions{.live = options.progress ? callbacks::Live::automatic
-                                                          : callbacks::Live::off});
+  add_unless_there<Recorder>(learn);
+  add_unless_there<Progress>(
+      learn, ProgressOptions{.live = options.progress ? Live::automatic : Live::off});
   learn.add<callbacks::Interrupt>(caught_signal());
 }
 

@@ -6,12 +6,12 @@
 #include "apps/learn/signals.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
-#include "callbacks/recorder.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/run_dir.h"
-#include "framework/io/text_table.h"
+#include "framework/learner/recorder.h"
+#include "framework/report/text_table.h"
 
 #include <fmt/core.h>
 
@@ -55,14 +55,14 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
 
 /// Takes over what is known now from the callbacks.
 void update(RunRecord& record, Learner& learn) {
-  const auto* recorder = learn.find<callbacks::Recorder>();
+  const auto* recorder = learn.find<Recorder>();
   const auto* checkpointer = learn.find<callbacks::Checkpointer>();
   record.epochs_done = static_cast<std::int64_t>(recorder->epochs().size());
   if (const auto& best = checkpointer->monitor().best())
     record.best =
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
   if (recorder->epochs().empty()) return;
-  const callbacks::EpochRecord& last = recorder->epochs().back();
+  const EpochRecord& last = recorder->epochs().back();
   record.results = {{"train_loss", last.train_loss},
                     {"valid_loss", last.valid_loss},
                     {"seconds", last.seconds},
@@ -188,7 +188,7 @@ int dry_run(TrainOptions options) {
   Experiment experiment(options, kDryRunBatches);
   say(experiment.headline());
   Learner& learn = experiment.learner();
-  auto& recorder = learn.add<callbacks::Recorder>();
+  auto& recorder = learn.add<Recorder>();
   experiment.fit();
   const double speed = recorder.epochs().back().images_per_second;
   const auto images = static_cast<double>(experiment.data().train.size() * epochs);

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/backend/cast.h"
 #include "framework/backend/context.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +25,9 @@ class DeviceArray {
   /// Copies of the values, in the context's persistent memory. Waits for the device.
   DeviceArray(Context& ctx, std::span<const T> values)
       : count_(static_cast<std::int64_t>(values.size())) {
-    const Tensor host(
-        Storage(const_cast<T*>(values.data()), values.size_bytes(), Device::cpu(), [] {}),
-        0,
-        {static_cast<std::int64_t>(values.size_bytes())},
-        DType::u8);
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(values.data()),
+                          values.size_bytes());
+    const Tensor host = borrowed({static_cast<std::int64_t>(bytes.size())}, bytes);
     memory_ = backend::to_device(ctx, ctx.persistent(), host).storage();
   }
 

@@ -1,6 +1,7 @@
 // What a learner does without training: validate, get_preds, predict.
 #include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +35,7 @@ Tensor join(const std::vector<Tensor>& parts) {
   for (const Tensor& part : parts) rows += part.shape()[0];
   Shape shape = parts.front().shape();
   shape.set(0, rows);
-  Arena host("predictions", cpu_pages());
-  Tensor out(host, shape, parts.front().dtype());
+  Tensor out = host_tensor(shape, parts.front().dtype());
   std::byte* at = out.raw();
   for (const Tensor& part : parts) {
     std::memcpy(at, part.raw(), part.bytes());

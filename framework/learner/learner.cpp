@@ -1,17 +1,18 @@
 #include "framework/learner/learner.h"
 
+#include "framework/learner/progress.h"
+#include "framework/learner/recorder.h"
 #include "framework/optim/sgd.h"
 
 #include <utility>
 
 namespace learn {
 
-Learner::Learner(
-    Context& ctx, Model model, BatchSource& train, BatchSource* valid, LearnerOptions options)
+Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options)
     : ctx_(ctx),
       model_(std::move(model)),
-      train_(train),
-      valid_(valid),
+      train_(*data.train),
+      valid_(data.valid),
       options_(std::move(options)),
       tape_(ctx),
       runner_(std::make_unique<EagerStep>()) {
@@ -20,6 +21,8 @@ Learner::Learner(
   if (!model_.params->materialized()) model_.params->materialize(ctx_);
   if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
   optimizer_ = options_.optimizer(params());
+  if (options_.report != Report::off) add<Recorder>();
+  if (options_.report == Report::progress) add<Progress>();
 }
 
 Learner::~Learner() = default;

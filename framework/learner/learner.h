@@ -28,11 +28,19 @@ namespace learn {
 
 using nn::Model;
 
+/// What a learner tells of a training by itself.
+enum class Report : std::uint8_t {
+  off,       ///< nothing
+  record,    ///< nothing, but a Recorder keeps what happens
+  progress,  ///< a Recorder, and Progress prints its table and a bar
+};
+
 struct LearnerOptions {
   nn::Loss loss = nn::cross_entropy();
   optim::OptimizerFactory optimizer;  ///< default: SGD with momentum 0.9
   std::vector<Metric> metrics;
   optim::LearningRates lr = 1e-3;  ///< default of `fit`
+  Report report = Report::progress;
 };
 
 using optim::LearningRates;
@@ -54,11 +62,9 @@ struct Predictions {
 /// handler: std::logic_error.
 class Learner {
  public:
-  Learner(Context& ctx,
-          Model model,
-          BatchSource& train,
-          BatchSource* valid,
-          LearnerOptions options = {});
+  /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
+  /// module.
+  Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options = {});
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;

@@ -2,6 +2,7 @@
 
 #include "framework/backend/cast.h"
 #include "framework/backend/context.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
 #include <limits>
@@ -50,11 +51,10 @@ void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& vi
                          batches);
   if (visitor.loading()) begin(ctx, batches);
   if (count == 0) return;
-  Arena host("losses", cpu_pages());
-  Tensor losses = visitor.loading() ? Tensor(host, {count}, DType::f32)
+  samples_.resize(static_cast<std::size_t>(count));
+  Tensor losses = visitor.loading() ? host_tensor({count}, DType::f32)
                                     : backend::to_host(ctx, losses_.range(0, count));
-  Tensor samples(host, {count}, DType::i64);
-  std::copy(samples_.begin(), samples_.end(), samples.data<std::int64_t>());
+  Tensor samples = host_tensor<std::int64_t>({count}, samples_);
   visitor.visit("losses", losses);
   visitor.visit("losses_samples", samples);
   if (!visitor.loading()) return;

@@ -1,6 +1,7 @@
 // The state of a training, and how a fit continues from it.
 #include "framework/learner/host_staging_visitor.h"
 #include "framework/learner/learner.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <cstring>
 #include <utility>
@@ -12,8 +13,7 @@ namespace {
 Tensor as_table(const std::vector<GroupHypers>& hypers) {
   constexpr auto kColumns = static_cast<std::int64_t>(sizeof(GroupHypers) / sizeof(float));
   static_assert(sizeof(GroupHypers) == kColumns * sizeof(float), "rows of f32");
-  Arena host("hypers", cpu_pages());
-  Tensor table(host, {static_cast<std::int64_t>(hypers.size()), kColumns}, DType::f32);
+  Tensor table = host_tensor({static_cast<std::int64_t>(hypers.size()), kColumns}, DType::f32);
   std::memcpy(table.raw(), hypers.data(), table.bytes());
   return table;
 }

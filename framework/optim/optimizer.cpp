@@ -4,6 +4,7 @@
 #include "framework/backend/fill.h"
 #include "framework/backend/loss_scale.h"
 #include "framework/tensor/factory.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,22 +32,13 @@ void check_hypers(const GroupHypers& h) {
   if (h.eps == 0) fail<UsageError>("eps must be positive, not 0");
 }
 
-/// Visits host integers as a device tensor, which is what visitors expect.
-void visit_integers(Context& ctx,
-                    StateVisitor& visitor,
+void visit_integers(StateVisitor& visitor,
                     std::string_view name,
                     std::vector<std::int64_t>& values) {
-  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(std::int64_t));
-  const Shape shape{static_cast<std::int64_t>(values.size())};
-  const Tensor host(Storage(values.data(), static_cast<std::size_t>(bytes), Device::cpu(), [] {}),
-                    0,
-                    shape,
-                    DType::i64);
-  Tensor device = backend::to_device(ctx, ctx.step(), host);
-  visitor.visit(name, device);
-  if (!visitor.loading()) return;
-  const Tensor loaded = backend::to_host(ctx, device);
-  std::memcpy(values.data(), loaded.raw(), static_cast<std::size_t>(bytes));
+  Tensor table = host_tensor<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+  visitor.visit(name, table);
+  const auto visited = table.span<std::int64_t>();
+  values.assign(visited.begin(), visited.end());
 }
 
 void visit_real(StateVisitor& visitor, std::string_view name, float& value) {
@@ -247,8 +239,8 @@ void Optimizer::visit_state(StateVisitor& visitor) {
   visitor.visit("step", control.step);
   visitor.visit("skipped", control.skipped);
   if (visitor.loading()) write_control(control);
-  visit_integers(store_.context(), visitor, "missed_steps", missed_steps_);
-  visit_integers(store_.context(), visitor, "frozen_at", frozen_at_);
+  visit_integers(visitor, "missed_steps", missed_steps_);
+  visit_integers(visitor, "frozen_at", frozen_at_);
 }
 
 }  // namespace learn::optim

@@ -26,6 +26,10 @@ class BatchSource {
   /// dropped).
   [[nodiscard]] virtual std::int64_t batches() const = 0;
   [[nodiscard]] virtual std::int64_t samples() const = 0;
+  /// What a model for it must take and tell apart: the shape of one sample, (H,W,C) for images, and
+  /// the number of classes. Empty and 0 where that is not known.
+  [[nodiscard]] virtual Shape sample_shape() const { return {}; }
+  [[nodiscard]] virtual int classes() const { return 0; }
   /// Starts pass number `epoch`: the order and the augmentation depend on it, the seed, and nothing
   /// else.
   virtual void begin(std::int64_t epoch) = 0;
@@ -35,6 +39,15 @@ class BatchSource {
   /// Position in the pass, so that a run can go on in the middle of an epoch: a source that loaded
   /// one goes on there at the next `begin` of that epoch.
   virtual void visit_state(StateVisitor&) {}
+};
+
+/// What a Learner trains on, and validates on if there is a second one. Borrows both.
+struct BatchSources {
+  BatchSources(BatchSource& training) : train(&training) {}  // not explicit: one is enough
+  BatchSources(BatchSource& training, BatchSource& validation)
+      : train(&training), valid(&validation) {}
+  BatchSource* train;
+  BatchSource* valid = nullptr;
 };
 
 }  // namespace learn

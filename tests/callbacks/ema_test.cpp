@@ -3,8 +3,8 @@
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
-#include "callbacks/recorder.h"
 #include "framework/io/checkpoint.h"
+#include "framework/learner/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,9 +1,9 @@
 // Every callback beside every other, the way users combine them.
 #include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
-#include "callbacks/recorder.h"
 #include "callbacks/registry.h"
 #include "framework/io/csv.h"
+#include "framework/learner/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

@@ -4,7 +4,6 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
-#include "callbacks/recorder.h"
 #include "callbacks/terminate_on_nan.h"
 #include "data/loader.h"
 #include "data/registry.h"
@@ -12,6 +11,7 @@
 #include "framework/backend/cast.h"
 #include "framework/backend/fill.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
 #include "framework/nn/loss.h"
 #include "framework/optim/adam.h"
 #include "models/registry.h"
@@ -83,10 +83,11 @@ class Training {
                 .pad_channels = recipe.padded}),
         learn_(ctx_,
                models::make_model(recipe.model, {.width = recipe.width, .dropout = recipe.dropout}),
-               batches_,
-               &valid_,
-               {.loss = recipe.loss, .optimizer = optim::adamw({.weight_decay = 0.01F})}),
-        recorder_(learn_.add<callbacks::Recorder>()) {
+               {batches_, valid_},
+               {.loss = recipe.loss,
+                .optimizer = optim::adamw({.weight_decay = 0.01F}),
+                .report = Report::record}),
+        recorder_(*learn_.find<Recorder>()) {
     recipe.prepare(learn_);
   }
 
@@ -98,8 +99,7 @@ class Training {
     test::Save save(ctx_, out.state);
     learn_.params().visit_state(save);
     learn_.optimizer().visit_state(save);
-    for (const callbacks::BatchRecord& batch : recorder_.batches(learn_))
-      out.losses.push_back(batch.loss);
+    for (const BatchRecord& batch : recorder_.batches(learn_)) out.losses.push_back(batch.loss);
     out.valid_loss = learn_.results().valid_loss;
     out.control = learn_.optimizer().read_control();
     if (const auto* graph = learn_.find<callbacks::CudaGraph>()) out.counts = graph->counts();
@@ -112,7 +112,7 @@ class Training {
   data::Normalization stats_;
   data::Loader batches_, valid_;
   Learner learn_;
-  callbacks::Recorder& recorder_;
+  Recorder& recorder_;
 };
 
 Trained train(const Recipe& recipe, bool graph) {

@@ -29,7 +29,7 @@ void check_no_growth(test::ShortTraining training, std::string_view precision) {
   const std::size_t before = device_bytes_used();
   test::ShortRun run({.device = Device::cuda()}, training, [&](Learner& learn) {
     if (precision == "fp16") callbacks::to_fp16(learn);
-    learn.remove(*learn.find<callbacks::Recorder>());  // its history grows by design
+    learn.remove(*learn.find<Recorder>());  // its history grows by design
   });
   // The first epoch sees both sizes of batch, the update and the validation pass.
   run.fit();

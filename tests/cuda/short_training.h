@@ -1,9 +1,9 @@
 #pragma once
-#include "callbacks/recorder.h"
 #include "data/loader.h"
 #include "data/registry.h"
 #include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
 #include "models/registry.h"
 #include "tests/support/gradcheck.h"
 
@@ -58,10 +58,8 @@ struct ShortRun {
               {.batch_size = training.batch, .normalization = data::kCifarStats}),
         learn(ctx,
               models::make_model(training.model, {.width = training.width}),
-              batches,
-              &valid,
-              {.metrics = {metrics::accuracy()}}) {
-    learn.add<callbacks::Recorder>();
+              {batches, valid},
+              {.metrics = {metrics::accuracy()}, .report = Report::record}) {
     prepare(learn);
   }
 
@@ -70,8 +68,7 @@ struct ShortRun {
   /// Of all training batches so far.
   [[nodiscard]] std::vector<double> losses() {
     std::vector<double> out;
-    for (const auto& batch : learn.find<callbacks::Recorder>()->batches(learn))
-      out.push_back(batch.loss);
+    for (const auto& batch : learn.find<Recorder>()->batches(learn)) out.push_back(batch.loss);
     return out;
   }
   /// All weights, and all running statistics, on the host.

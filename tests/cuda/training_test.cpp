@@ -1,10 +1,10 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
-#include "callbacks/recorder.h"
 #include "data/loader.h"
 #include "data/registry.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
 #include "framework/optim/adam.h"
 #include "models/registry.h"
 #include "tests/support/gradcheck.h"
@@ -40,21 +40,20 @@ Trained train(const ContextOptions& device, const Prepare& prepare) {
                         .normalization = stats,
                         .transforms = data::augmentation("full", 32, 32)});
   data::Loader valid(ctx, pictures.valid, {.batch_size = 9, .normalization = stats});
-  Learner learn(
-      ctx,
-      models::make_model("small", {.width = 4}),
-      batches,
-      &valid,
-      {.optimizer = optim::adamw({.weight_decay = 0.01F}), .metrics = {metrics::accuracy()}});
-  auto& recorder = learn.add<callbacks::Recorder>();
+  Learner learn(ctx,
+                models::make_model("small", {.width = 4}),
+                {batches, valid},
+                {.optimizer = optim::adamw({.weight_decay = 0.01F}),
+                 .metrics = {metrics::accuracy()},
+                 .report = Report::record});
+  auto& recorder = *learn.find<Recorder>();
   learn.add<callbacks::GradientClip>(1.0F);
   prepare(learn);
   learn.fit_one_cycle(1, 0.01);
   Trained result{.control = learn.optimizer().read_control(),
                  .valid_loss = learn.results().valid_loss,
                  .accuracy = learn.results().metrics.at(0).second};
-  for (const callbacks::BatchRecord& batch : recorder.batches(learn))
-    result.losses.push_back(batch.loss);
+  for (const BatchRecord& batch : recorder.batches(learn)) result.losses.push_back(batch.loss);
   return result;
 }
 

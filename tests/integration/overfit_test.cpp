@@ -17,8 +17,7 @@ double overfitted_loss(Prepare&& prepare) {
   Learner learn(ctx,
                 models::make_model("small", {.width = 8}),
                 train,
-                nullptr,
-                {.optimizer = optim::adamw({.weight_decay = 0})});
+                {.optimizer = optim::adamw({.weight_decay = 0}), .report = Report::off});
   prepare(learn);
   learn.fit_one_cycle(40, 0.01);
   return learn.results().train_loss;

@@ -16,12 +16,12 @@ inline double trained_accuracy(const data::DataPair& pictures,
   const data::Normalization stats = data::measure(pictures.train);
   data::Loader train(ctx, pictures.train, {.shuffle = true, .normalization = stats});
   data::Loader valid(ctx, pictures.valid, {.batch_size = 250, .normalization = stats});
-  Learner learn(
-      ctx,
-      models::make_model(model),
-      train,
-      &valid,
-      {.optimizer = optim::adamw({.weight_decay = 0.01F}), .metrics = {metrics::accuracy()}});
+  Learner learn(ctx,
+                models::make_model(model),
+                {train, valid},
+                {.optimizer = optim::adamw({.weight_decay = 0.01F}),
+                 .metrics = {metrics::accuracy()},
+                 .report = Report::off});
   learn.fit_one_cycle(epochs, 0.01);
   return learn.results().metrics.at(0).second;
 }

@@ -113,7 +113,8 @@ TEST_CASE("what a handler may replace, it replaces at its event only") {
                                                 {Event::backward_begin},
                                                 {Event::train_begin}};
   for (std::size_t i = 0; i < setters.size(); ++i) {
-    const auto& [name, set] = setters[i];
+    const std::string& name = setters[i].first;
+    const std::function<void(Learner&)>& set = setters[i].second;
     CAPTURE(name);
     for (const EventInfo& info : kEventTable) {
       CAPTURE(info.name);

@@ -2,6 +2,8 @@
 
 #include "framework/backend/loss_scale.h"
 #include "framework/learner/param_scheduler.h"
+#include "framework/learner/progress.h"
+#include "framework/learner/recorder.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"
@@ -107,6 +109,25 @@ TEST_CASE("explain prints the loop with who listens") {
         "at any time:\n"
         "  cancelled\n"
         "  error\n");
+}
+
+TEST_CASE("a learner records and reports by itself, unless it is told not to") {
+  Training t;
+  const auto present = [&](LearnerOptions options) {
+    options.loss = square_loss();
+    const Learner learn(t.ctx, Training::make_scale(), t.train, std::move(options));
+    return std::pair(learn.find<Recorder>() != nullptr, learn.find<Progress>() != nullptr);
+  };
+  CHECK(present({}) == std::pair(true, true));
+  CHECK(present({.report = Report::record}) == std::pair(true, false));
+  CHECK(present({.report = Report::off}) == std::pair(false, false));
+  Learner recorded(t.ctx,
+                   Training::make_scale(),
+                   {t.train, t.valid},
+                   {.loss = square_loss(), .report = Report::record});
+  recorded.fit(2, 0.1);
+  REQUIRE(recorded.find<Recorder>()->epochs().size() == 2);
+  CHECK(recorded.find<Recorder>()->epochs()[1].valid_loss == recorded.results().valid_loss);
 }
 
 TEST_CASE("two callbacks with one claim are refused by name") {

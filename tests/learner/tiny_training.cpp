@@ -150,8 +150,7 @@ Training::Training(std::vector<std::int64_t> train_sizes,
       valid(std::move(valid_sizes)),
       learn(ctx,
             std::move(model),
-            train,
-            valid.batches() > 0 ? &valid : nullptr,
+            valid.batches() > 0 ? BatchSources(train, valid) : BatchSources(train),
             with_loss(std::move(options))) {}
 
 Training::~Training() = default;
@@ -162,6 +161,7 @@ nn::Model Training::make_scale() {
 
 LearnerOptions Training::with_loss(LearnerOptions options) {
   options.loss = square_loss();
+  options.report = Report::off;
   return options;
 }
 

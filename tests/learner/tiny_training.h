@@ -65,7 +65,7 @@ struct Training {
   Training& operator=(const Training&) = delete;
 
   [[nodiscard]] static nn::Model make_scale();
-  /// The options with `square_loss`.
+  /// The options with `square_loss`, and no callback but those of the test.
   [[nodiscard]] static LearnerOptions with_loss(LearnerOptions options);
 
   Context ctx{{.threads = 1}};

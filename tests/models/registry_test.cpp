@@ -88,6 +88,31 @@ TEST_CASE("parameters have PyTorch's names") {
   has("wrn_22", "features.4.shortcut.weight");
 }
 
+TEST_CASE("a model is made for the samples and classes of its data") {
+  class Source final : public BatchSource {
+   public:
+    Source(const Shape& sample, int classes) : sample_(sample), classes_(classes) {}
+    [[nodiscard]] std::int64_t batches() const override { return 0; }
+    [[nodiscard]] std::int64_t samples() const override { return 0; }
+    [[nodiscard]] Shape sample_shape() const override { return sample_; }
+    [[nodiscard]] int classes() const override { return classes_; }
+    void begin(std::int64_t) override {}
+    [[nodiscard]] bool next(Batch&) override { return false; }
+
+   private:
+    Shape sample_;
+    int classes_;
+  };
+  Source pictures({24, 40, 3}, 7);
+  const nn::Model model = make_model("small", pictures, {.width = 8});
+  CHECK(model.input == Shape{24, 40, 3});
+  CHECK(model.classes == 7);
+  CHECK(model.params->parameter_count() == parameters("small", {.classes = 7, .width = 8}));
+  Source unknown({}, 0);
+  CHECK_THROWS_WITH_AS(
+      (void)make_model("small", unknown), doctest::Contains("do not say the shape"), UsageError);
+}
+
 TEST_CASE("options that a model has no use for are refused") {
   const auto refused = [](const char* name, const ModelOptions& options, const char* text) {
     CHECK_THROWS_WITH_AS((void)make_model(name, options), doctest::Contains(text), UsageError);

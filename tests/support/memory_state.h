@@ -1,8 +1,10 @@
 #pragma once
 #include "framework/backend/cast.h"
+#include "framework/tensor/host_tensor.h"
 #include "framework/tensor/state_visitor.h"
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -24,7 +26,13 @@ class Save final : public StateVisitor {
 
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
-    state_.tensors[name] = backend::to_host(ctx_, tensor);
+    Tensor& kept = state_.tensors[name];
+    if (!tensor.device().is_cpu()) {
+      kept = backend::to_host(ctx_, tensor);
+      return;
+    }
+    kept = host_tensor(tensor.shape(), tensor.dtype());
+    std::memcpy(kept.raw(), tensor.raw(), tensor.bytes());
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     state_.integers[name] = value;
@@ -44,7 +52,11 @@ class Load final : public StateVisitor {
 
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
-    backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), state_.tensors.at(name)), tensor);
+    const Tensor& saved = state_.tensors.at(name);
+    if (tensor.device().is_cpu())
+      std::memcpy(tensor.raw(), saved.raw(), tensor.bytes());
+    else
+      backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), saved), tensor);
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     value = state_.integers.at(name);

@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "backend", "autograd", "nn", "optim", "io", "learner"]
+FRAMEWORK = ["core", "tensor", "backend", "autograd", "nn", "optim", "io", "report", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -16,8 +16,9 @@ BELOW = {
 }
 BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/nn"}
 BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
-BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/learner"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
+BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
+BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
 BELOW["data"] = BELOW["framework/backend"] | {"data"}

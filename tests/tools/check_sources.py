@@ -10,6 +10,9 @@ TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbac
 MAX_LINES = 500
 OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
+# Only kernels may have the address of memory that may be a device's: span and item are for the host.
+DEVICE_ADDRESS = re.compile(r"\.(template )?data<[^;]*>\(\)")
+KERNELS = ("framework/backend/", "framework/tensor/", "tests/", "apps/bench/")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
 
 
@@ -35,13 +38,17 @@ def complaints(name, text):
             yield f"{name}:{number}: an open promise: finish it or file an issue"
         if MACHINE_PATH.search(line):
             yield f"{name}:{number}: a path of one machine"
+        if name.endswith((".h", ".cpp")) and not name.startswith(KERNELS) and DEVICE_ADDRESS.search(line):
+            yield f"{name}:{number}: data<T>() is for kernels, it may point to a device's memory: use span or item"
         if SUITE_CASE_WITH_COMMA.search(line):
             yield f"{name}:{number}: a comma in the name of a suite's case loses its ctest label"
 
 
 def main():
     assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x")) \
-        and list(complaints("a.cpp", '  TEST_CASE("slow, very") {'))
+        and list(complaints("a.cpp", '  TEST_CASE("slow, very") {')) \
+        and list(complaints("callbacks/a.cpp", "x = norm.data<float>()[0];")) \
+        and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();"))
     bad = []
     names = files()
     for name in names:

@@ -1,6 +1,6 @@
-#include "callbacks/progress_bar.h"
+#include "framework/report/progress_bar.h"
 
-#include "framework/io/text_table.h"
+#include "framework/report/text_table.h"
 
 #include <fmt/core.h>
 #include <sys/ioctl.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace learn::callbacks {
+namespace learn {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
@@ -74,4 +74,4 @@ bool locale_is_utf8() {
   return false;
 }
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -1,4 +1,4 @@
-#include "framework/io/text_table.h"
+#include "framework/report/text_table.h"
 
 #include "framework/core/error.h"
 

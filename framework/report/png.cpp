@@ -1,4 +1,4 @@
-#include "framework/io/png.h"
+#include "framework/report/png.h"
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"

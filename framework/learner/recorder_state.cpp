@@ -1,12 +1,13 @@
 // The recorder's history in a checkpoint: one table of numbers each for batches and epochs.
-#include "callbacks/recorder.h"
 #include "framework/core/error.h"
+#include "framework/learner/recorder.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
 #include <span>
 #include <sstream>
 
-namespace learn::callbacks {
+namespace learn {
 namespace {
 
 /// Rows of `columns` numbers, one after the other.
@@ -24,9 +25,7 @@ void visit_table(StateVisitor& visitor,
       rows >= 0 && rows <= kMostRows, "the recorder's history of {} rows is damaged", rows);
   numbers.resize(static_cast<std::size_t>(rows) * columns);
   if (rows == 0) return;
-  Arena host("records", cpu_pages());
-  Tensor table(host, {rows, static_cast<std::int64_t>(columns)}, DType::f64);
-  std::copy(numbers.begin(), numbers.end(), table.data<double>());
+  Tensor table = host_tensor<double>({rows, static_cast<std::int64_t>(columns)}, numbers);
   visitor.visit("table", table);
   const auto loaded = table.span<double>();
   std::copy(loaded.begin(), loaded.end(), numbers.begin());
@@ -127,4 +126,4 @@ void Recorder::visit_state(StateVisitor& visitor) {
   finished_ = false;
 }
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -1,16 +1,16 @@
-#include "callbacks/progress.h"
+#include "framework/learner/progress.h"
 
-#include "callbacks/recorder.h"
 #include "framework/core/log.h"
-#include "framework/io/text_table.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
+#include "framework/report/text_table.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-namespace learn::callbacks {
+namespace learn {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
@@ -129,4 +129,4 @@ void Progress::clear_bar() {
   drawn_.clear();
 }
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace learn::callbacks {
+namespace learn {
 
 /// One training batch.
 struct BatchRecord {
@@ -90,4 +90,4 @@ class Recorder final : public Callback {
 /// The recorder of a learner. Throws UsageError that says that `asking` needs one.
 [[nodiscard]] Recorder& recorder_of(const Learner& learn, std::string_view asking);
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace learn::callbacks {
+namespace learn {
 
 /// What the bar shows at one moment.
 struct BarState {
@@ -27,4 +27,4 @@ struct BarState {
 /// True if the locale of the environment is a UTF-8 one.
 [[nodiscard]] bool locale_is_utf8();
 
-}  // namespace learn::callbacks
+}  // namespace learn

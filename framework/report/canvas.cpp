@@ -1,7 +1,7 @@
-#include "framework/io/canvas.h"
+#include "framework/report/canvas.h"
 
-#include "framework/io/font5x7.h"
-#include "framework/io/png.h"
+#include "framework/report/font5x7.h"
+#include "framework/report/png.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "callbacks/recorder.h"
+#include "framework/learner/recorder.h"
 
 #include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace learn::callbacks {
+namespace learn {
 namespace {
 
 constexpr std::int64_t kPending = 256;  // losses kept on the device before they must be read
@@ -120,8 +120,7 @@ double Recorder::images_per_second() const {
 
 Recorder& recorder_of(const Learner& learn, std::string_view asking) {
   if (auto* recorder = learn.find<Recorder>()) return *recorder;
-  fail<UsageError>("{} reads what the recorder keeps: add callbacks::Recorder to the learner",
-                   asking);
+  fail<UsageError>("{} reads what the recorder keeps: add a Recorder to the learner", asking);
 }
 
-}  // namespace learn::callbacks
+}  // namespace learn

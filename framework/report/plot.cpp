@@ -1,4 +1,4 @@
-#include "framework/io/plot.h"
+#include "framework/report/plot.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "framework/io/font5x7.h"
+#include "framework/report/font5x7.h"
 
 namespace learn::plot {
 namespace {

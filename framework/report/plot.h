@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/io/canvas.h"
+#include "framework/report/canvas.h"
 
 #include <filesystem>
 #include <string>

@@ -1,7 +1,7 @@
-#include "framework/io/plot.h"
+#include "framework/report/plot.h"
 
 #include "framework/core/error.h"
-#include "framework/io/png.h"
+#include "framework/report/png.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #pragma once
-#include "callbacks/progress_bar.h"
 #include "framework/learner/callback.h"
+#include "framework/report/progress_bar.h"
 
 #include <chrono>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace learn::callbacks {
+namespace learn {
 
 /// What is shown between the rows of the table.
 enum class Live : std::uint8_t {
@@ -58,4 +58,4 @@ class Progress final : public Callback {
   std::string drawn_;             // the bar on the screen
 };
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -1,0 +1,45 @@
+#pragma once
+#include "framework/core/error.h"
+#include "framework/tensor/arena.h"
+#include "framework/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace learn {
+
+/// An uninitialised tensor in host memory of its own, wherever the context's memory is.
+[[nodiscard]] inline Tensor host_tensor(const Shape& shape, DType dtype) {
+  Arena host("host tensor", cpu_pages());
+  return {host, shape, dtype};
+}
+
+/// The values themselves as a tensor, which must not outlive them. Throws ShapeError unless there
+/// are as many as `shape` has elements.
+template <class T>
+[[nodiscard]] Tensor borrowed(const Shape& shape, std::span<const T> values) {
+  check(static_cast<std::int64_t>(values.size()) == shape.elements(),
+        "{} values for shape {}",
+        values.size(),
+        shape);
+  return {Storage(const_cast<T*>(values.data()), values.size_bytes(), Device::cpu(), [] {}),
+          0,
+          shape,
+          kDType<T>};
+}
+
+/// A copy of the values in host memory of its own. Throws as `borrowed`.
+template <class T>
+[[nodiscard]] Tensor host_tensor(const Shape& shape, std::span<const T> values) {
+  check(static_cast<std::int64_t>(values.size()) == shape.elements(),
+        "{} values for shape {}",
+        values.size(),
+        shape);
+  Tensor out = host_tensor(shape, kDType<T>);
+  std::copy(values.begin(), values.end(), out.template data<T>());
+  return out;
+}
+
+}  // namespace learn
