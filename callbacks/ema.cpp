@@ -1,8 +1,8 @@
 #include "callbacks/ema.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/ema.h"
+#include "framework/kernels/optim/ema.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 
 #include <utility>
 
@@ -27,13 +27,13 @@ void Ema::attached(Learner& learn) { (void)average(learn); }
 
 void Ema::train_begin(Learner& learn) {
   if (std::exchange(begun_, true)) return;
-  backend::copy(learn.context(), learn.params().flat_master(), average(learn));
+  copy(learn.context(), learn.params().flat_master(), average(learn));
   options_.first_step = learn.optimizer().read_control().step;
 }
 
 void Ema::step_end(Learner& learn) {
   if (learn.batch().outcome != Outcome::stepped) return;
-  backend::ema_update(learn.context(),
+  kernels::ema_update(learn.context(),
                       learn.params().flat_master(),
                       options_,
                       learn.optimizer().control(),
@@ -53,14 +53,14 @@ void Ema::show(Learner& learn) {
   nn::ParamStore& params = learn.params();
   if (!own_.defined())
     own_ = Tensor(learn.context().persistent(), {params.flat_size()}, DType::f32);
-  backend::copy(learn.context(), params.flat_master(), own_);
-  backend::copy(learn.context(), average(learn), params.flat_master());
+  copy(learn.context(), params.flat_master(), own_);
+  copy(learn.context(), average(learn), params.flat_master());
   params.refresh_working();
 }
 
 void Ema::hide(Learner& learn) {
   if (!std::exchange(shown_, false)) return;
-  backend::copy(learn.context(), own_, learn.params().flat_master());
+  copy(learn.context(), own_, learn.params().flat_master());
   learn.params().refresh_working();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/ema_options.h"
+#include "framework/kernels/optim/ema_options.h"
 #include "framework/learner/callback.h"
 #include "framework/tensor/tensor.h"
 

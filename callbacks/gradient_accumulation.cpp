@@ -1,7 +1,7 @@
 #include "callbacks/gradient_accumulation.h"
 
-#include "framework/backend/elementwise.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/elementwise/elementwise.h"
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
@@ -49,9 +49,9 @@ void GradientAccumulation::backward_begin(Learner& learn) {
     const double weight = static_cast<double>(samples) / static_cast<double>(reference_);
     Tensor weighted = learn.context().empty({1}, DType::f32);
     if (const Tensor& seed = learn.batch().seed; seed.defined())
-      backend::scale(learn.context(), seed, weight, weighted);
+      kernels::scale(learn.context(), seed, weight, weighted);
     else
-      backend::fill(learn.context(), weighted, weight);
+      kernels::fill(learn.context(), weighted, weight);
     learn.set_seed(weighted);
   }
   const bool full =
@@ -67,7 +67,7 @@ void GradientAccumulation::backward_end(Learner& learn) {
   for (int group = 0; factor != 1 && group < params.groups(); ++group)
     for (const nn::Segment& run : params.segments(group)) {
       Tensor grads = params.flat_grad().range(run.begin, run.count);
-      backend::scale(learn.context(), grads, factor, grads);
+      kernels::scale(learn.context(), grads, factor, grads);
     }
   learn.grads_unscaled();
 }

@@ -1,8 +1,8 @@
 #include "callbacks/gradient_clip.h"
 
-#include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ void GradientClip::step_begin(Learner& learn) {
 
 double GradientClip::last_norm(Learner& learn) const {
   if (!norm_.defined()) return std::numeric_limits<double>::quiet_NaN();
-  return get(backend::to_host(learn.context(), norm_), 0);
+  return get(to_host(learn.context(), norm_), 0);
 }
 
 }  // namespace learn::callbacks

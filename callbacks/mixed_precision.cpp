@@ -1,9 +1,9 @@
 #include "callbacks/mixed_precision.h"
 
 #include "framework/autograd/ops/elementwise.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/loss_scale.h"
 #include "framework/core/log.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"
 
@@ -66,7 +66,7 @@ void MixedPrecision::leave(Learner& learn) {
 
 void MixedPrecision::train_begin(Learner& learn) {
   if (!scale_set_)
-    backend::set_loss_scale(
+    kernels::set_loss_scale(
         learn.context(), options_.loss_scale.value_or(1), learn.optimizer().control());
   scale_set_ = true;
   const StepControl control = learn.optimizer().read_control();
@@ -91,7 +91,7 @@ void MixedPrecision::batch_begin(Learner& learn) {
   const Tensor& x = learn.batch().x;
   if (x.dtype() == options_.dtype) return;
   Tensor half = learn.context().empty(x.shape(), options_.dtype);
-  backend::cast(learn.context(), x, half);
+  kernels::cast(learn.context(), x, half);
   learn.set_x(half);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "framework/backend/loss_scale_options.h"
 #include "framework/core/dtype.h"
+#include "framework/kernels/step/loss_scale_options.h"
 #include "framework/learner/callback.h"
 
 #include <cstdint>

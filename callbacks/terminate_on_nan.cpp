@@ -1,7 +1,7 @@
 #include "callbacks/terminate_on_nan.h"
 
-#include "framework/backend/loss_scale.h"
 #include "framework/core/log.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/learner/learner.h"
 #include "framework/tensor/factory.h"
 
@@ -21,7 +21,7 @@ void TerminateOnNan::train_begin(Learner& learn) {
   Context& ctx = learn.context();
   if (ctx.device().is_cpu()) return;
   if (!seen_.defined()) seen_ = DeviceArray<StepControl>(ctx.persistent());
-  backend::write_control(ctx, {}, seen_);
+  kernels::write_control(ctx, {}, seen_);
 }
 
 void TerminateOnNan::backward_begin(Learner& learn) {
@@ -41,8 +41,8 @@ void TerminateOnNan::backward_end(Learner& learn) {
   Context& ctx = learn.context();
   if (ctx.device().is_cpu()) return;
   const Tensor& loss = learn.batch().loss.value();
-  backend::find_non_finite(ctx, loss, learn.optimizer().control());
-  backend::find_non_finite(ctx, loss, seen_);
+  kernels::find_non_finite(ctx, loss, learn.optimizer().control());
+  kernels::find_non_finite(ctx, loss, seen_);
 }
 
 void TerminateOnNan::batch_end(Learner& learn) {

@@ -1,7 +1,7 @@
 #pragma once
-#include "framework/backend/device_array.h"
-#include "framework/backend/step_control.h"
+#include "framework/kernels/common/step_control.h"
 #include "framework/learner/callback.h"
+#include "framework/runtime/device_array.h"
 
 #include <cstdint>
 

@@ -48,7 +48,7 @@ ArrayLoader::ArrayLoader(Context& ctx, Arrays arrays, const ArrayLoaderOptions& 
     : arrays_(std::move(arrays)),
       options_(options),
       order_(static_cast<std::size_t>(checked_count(arrays_))),
-      host_(backend::make_upload_arena(ctx, "arrays")) {
+      host_(make_upload_arena(ctx, "arrays")) {
   classes_ = class_count(arrays_, count());
   check<UsageError>(options.batch_size >= 1, "batch size {} is below 1", options.batch_size);
   check<DataError>(batches() > 0,
@@ -61,7 +61,7 @@ ArrayLoader::ArrayLoader(Context& ctx, Arrays arrays, const ArrayLoaderOptions& 
   x_ = Tensor(*host_, shape, DType::f32);
   y_ = arrays_.classes.empty() ? Tensor(*host_, {size, classes_}, DType::f32)
                                : Tensor(*host_, {size}, DType::i64);
-  if (ctx.device().is_cuda()) uploads_ = std::make_unique<backend::Uploads>(ctx, x_, y_);
+  if (ctx.device().is_cuda()) uploads_ = std::make_unique<Uploads>(ctx, x_, y_);
 }
 
 std::int64_t ArrayLoader::batches() const {

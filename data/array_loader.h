@@ -1,7 +1,7 @@
 #pragma once
 #include "data/pass_position.h"
-#include "framework/backend/context.h"
-#include "framework/backend/uploads.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/uploads.h"
 #include "framework/tensor/batch.h"
 
 #include <cstdint>
@@ -54,8 +54,8 @@ class ArrayLoader final : public BatchSource {
   std::vector<std::int64_t> order_;
   PassPosition position_;
   std::unique_ptr<Arena> host_;
-  Tensor x_, y_;                               // of the running batch, on the host
-  std::unique_ptr<backend::Uploads> uploads_;  // if the batches travel to a device
+  Tensor x_, y_;                      // of the running batch, on the host
+  std::unique_ptr<Uploads> uploads_;  // if the batches travel to a device
 };
 
 }  // namespace learn::data

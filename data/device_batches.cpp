@@ -1,10 +1,10 @@
 #include "data/device_batches.h"
 
 #include "data/device_plan.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/conv_geometry.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
@@ -47,9 +47,8 @@ DeviceBatches::DeviceBatches(Context& ctx,
   x_ = Tensor(arena, {size, plan.out_height, plan.out_width, kColours + padding_}, options.dtype);
   y_ = Tensor(arena, {size}, DType::i64);
   order_ = Tensor(arena, {samples}, DType::i64);
-  source_.labels =
-      backend::to_device(ctx, arena, borrowed<std::int64_t>({samples}, dataset.labels));
-  source_.images = backend::to_device(
+  source_.labels = to_device(ctx, arena, borrowed<std::int64_t>({samples}, dataset.labels));
+  source_.images = to_device(
       ctx,
       arena,
       borrowed<std::uint8_t>({samples, dataset.height, dataset.width, 3}, dataset.pixels));
@@ -57,14 +56,14 @@ DeviceBatches::DeviceBatches(Context& ctx,
 
 void DeviceBatches::begin(const std::vector<std::int64_t>& order) {
   const Tensor host = borrowed<std::int64_t>(order_.shape(), order);
-  backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), host), order_);
+  copy(ctx_, to_device(ctx_, ctx_.step(), host), order_);
 }
 
 void DeviceBatches::fill(std::int64_t first, std::int64_t count, std::int64_t epoch, Batch& batch) {
   batch.x = x_.rows(0, count);
   batch.padding = padding_;
   batch.y = y_.rows(0, count);
-  backend::augment(ctx_,
+  kernels::augment(ctx_,
                    plan_,
                    source_,
                    order_.range(first, count),

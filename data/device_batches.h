@@ -1,6 +1,6 @@
 #pragma once
 #include "data/loader.h"
-#include "framework/backend/augment.h"
+#include "framework/kernels/augment/augment.h"
 
 #include <cstdint>
 #include <memory>
@@ -33,7 +33,7 @@ class DeviceBatches {
   Context& ctx_;
   std::uint64_t seed_;
   AugmentPlan plan_;
-  backend::AugmentSource source_;
+  kernels::AugmentSource source_;
   std::int64_t padding_;  // channels of x behind the colours
   Tensor order_, x_, y_;
 };

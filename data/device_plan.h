@@ -1,6 +1,6 @@
 #pragma once
 #include "data/transforms.h"
-#include "framework/backend/augment_plan.h"
+#include "framework/kernels/augment/augment_plan.h"
 
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace learn::data {
 
-/// The same list for backend::augment, which makes the same bits on a device. Nothing if the list
+/// The same list for kernels::augment, which makes the same bits on a device. Nothing if the list
 /// holds what a device cannot do: a function of the user's, or more steps or holes than a plan has
 /// room for. The list must be one that Pipeline accepts for images of this size.
 [[nodiscard]] std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,

@@ -3,9 +3,9 @@
 #include "data/file_tree.h"
 #include "data/image_codec.h"
 #include "data/resize.h"
-#include "framework/backend/context.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/runtime/context.h"
 
 #include <fmt/core.h>
 

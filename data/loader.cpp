@@ -3,8 +3,8 @@
 #include "data/device_batches.h"
 #include "data/epoch_order.h"
 #include "data/pass_position.h"
-#include "framework/backend/uploads.h"
 #include "framework/core/error.h"
+#include "framework/runtime/uploads.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -44,7 +44,7 @@ struct Loader::Impl {
                       options.batch_size);
     device = DeviceBatches::make(ctx, dataset, options);
     if (device != nullptr) return;
-    host = backend::make_upload_arena(ctx, "loader");
+    host = make_upload_arena(ctx, "loader");
     // One more than are prefetched: the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
     const std::int64_t size = std::min(options.batch_size, data.size());
@@ -54,7 +54,7 @@ struct Loader::Impl {
       slot.index.reserve(static_cast<std::size_t>(size));
     }
     if (ctx.device().is_cuda())
-      uploads = std::make_unique<backend::Uploads>(ctx, slots.front().x, slots.front().y);
+      uploads = std::make_unique<Uploads>(ctx, slots.front().x, slots.front().y);
     for (int w = 0; w < options.workers; ++w)
       workers.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
@@ -188,7 +188,7 @@ struct Loader::Impl {
   Pipeline pipeline;
   std::unique_ptr<Arena> host;  // memory of the slots
   std::vector<Slot> slots;
-  std::unique_ptr<backend::Uploads> uploads;  // from the slots, if batches travel to a device
+  std::unique_ptr<Uploads> uploads;  // from the slots, if batches travel to a device
   std::int64_t batches = 0;
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
   Pipeline::Scratch inline_scratch;

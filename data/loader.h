@@ -1,7 +1,7 @@
 #pragma once
 #include "data/dataset.h"
 #include "data/transforms.h"
-#include "framework/backend/context.h"
+#include "framework/runtime/context.h"
 #include "framework/tensor/batch.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "data/synthetic10.h"
 
-#include "framework/backend/context.h"
 #include "framework/core/error.h"
+#include "framework/runtime/context.h"
 
 #include <algorithm>
 #include <array>

@@ -70,7 +70,7 @@ quiet_ctest() {
 stage "packages" framework/cmake/install_packages.sh --tests
 if [ "$only" != quick ]; then stage "format and lint" tests/tools/lint.sh; fi
 if [ "$only" = smoke ]; then
-  tests=(tests_core tests_tensor tests_backend tests_conv tests_learner)
+  tests=(tests_core tests_tensor tests_kernels tests_runtime tests_conv tests_learner)
   stage "release: build" framework/cmake/build.sh release learn "${tests[@]}"
   some=$(IFS='|' && echo "${tests[*]}")
   stage "release: some of the tests" quiet_ctest release --label-exclude slow --tests-regex "^($some):"

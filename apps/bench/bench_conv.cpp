@@ -1,7 +1,7 @@
 // Times every distinct convolution of the three nets: milliseconds and GFLOP/s (of the plain
 // definition, so Winograd may pass the machine's peak) of the forward pass and both gradients.
 //   bench_conv [threads] [batch] [net|all] [f32|f16|bf16]
-#include "framework/backend/conv.h"
+#include "framework/kernels/conv/conv.h"
 #include "framework/tensor/factory.h"
 
 #include <fmt/core.h>
@@ -90,18 +90,18 @@ int main(int argc, char** argv) {
     const Conv2dOptions options = Conv2dOptions::symmetric(l.stride, l.window / 2);
     const Tensor x = uniform(ctx.persistent(), {batch, l.map, l.map, l.c}, dtype, -1, 1, 1);
     const Tensor w = uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, dtype, -1, 1, 2);
-    const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options);
+    const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options);
     Tensor y(ctx.persistent(), {batch, g.p, g.q, g.k}, dtype);
     Tensor dx(ctx.persistent(), x.shape(), dtype);
     Tensor dw(ctx.persistent(), w.shape(), dtype);
     const double flops = 2.0 * static_cast<double>(g.y_elements() * g.r * g.s * g.c);
     const double forward =
-        milliseconds([&] { backend::conv2d_forward(ctx, x, w, {}, y, options); });
+        milliseconds([&] { kernels::conv2d_forward(ctx, x, w, {}, y, options); });
     const double data = l.c == 3 ? 0 : milliseconds([&] {
-      backend::conv2d_backward_data(ctx, y, w, dx, options, GradMode::overwrite);
+      kernels::conv2d_backward_data(ctx, y, w, dx, options, GradMode::overwrite);
     });
     const double weight = milliseconds(
-        [&] { backend::conv2d_backward_weight(ctx, x, y, dw, options, GradMode::overwrite); });
+        [&] { kernels::conv2d_backward_weight(ctx, x, y, dw, options, GradMode::overwrite); });
     const auto rate = [&](double ms) { return ms == 0 ? 0 : flops / ms / 1e6; };
     fmt::print(
         "{:<9} {:<7} {:>4} {:>3} {:>4} {} {} x{:<2} {:>10.3f} {:>6.0f} {:>10.3f} {:>6.0f} "

@@ -1,9 +1,9 @@
 // Times what a training step does to the flat buffers: milliseconds and GB/s of the traffic that
 // the definition needs. The first row, a copy, is what the memory gives.
 //   bench_optim [threads] [parameters]
-#include "framework/backend/cast.h"
-#include "framework/backend/loss_scale.h"
-#include "framework/backend/optim.h"
+#include "framework/kernels/optim/optim.h"
+#include "framework/kernels/step/loss_scale.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
 #include <fmt/core.h>
@@ -38,7 +38,7 @@ void bench(Context& ctx, std::int64_t n) {
   Tensor a = random(DType::f32), b = random(DType::f32), c = random(DType::f32);
   Tensor norm(arena, {1}, DType::f32);
   Tensor none;
-  backend::OptimRun run;
+  kernels::OptimRun run;
   run.weight = random(DType::f32);
   run.grad = random(DType::f32);
   run.hypers =
@@ -51,26 +51,26 @@ void bench(Context& ctx, std::int64_t n) {
                s * 1e3,
                1e-9 * bytes * static_cast<double>(n) / s);
   };
-  row("copy", 8, [&] { backend::copy(ctx, a, c); });
+  row("copy", 8, [&] { copy(ctx, a, c); });
   for (const DType working : {DType::f32, DType::f16, DType::bf16}) {
     run.half = is_half(working) ? random(working) : Tensor();
     const int half = is_half(working) ? 2 : 0;
     const auto name = [&](const char* what) {
       return fmt::format("{} {}", what, name_of(working));
     };
-    row(name("sgd"), 12 + half, [&] { backend::sgd_step(ctx, run, none, false); });
-    row(name("sgd momentum"), 20 + half, [&] { backend::sgd_step(ctx, run, a, false); });
-    row(name("adam"), 28 + half, [&] { backend::adam_step(ctx, run, a, b); });
-    backend::RmsPropState state{.square = b};
-    row(name("rmsprop"), 20 + half, [&] { backend::rmsprop_step(ctx, run, state); });
+    row(name("sgd"), 12 + half, [&] { kernels::sgd_step(ctx, run, none, false); });
+    row(name("sgd momentum"), 20 + half, [&] { kernels::sgd_step(ctx, run, a, false); });
+    row(name("adam"), 28 + half, [&] { kernels::adam_step(ctx, run, a, b); });
+    kernels::RmsPropState state{.square = b};
+    row(name("rmsprop"), 20 + half, [&] { kernels::rmsprop_step(ctx, run, state); });
     if (half == 0) continue;
     row(name("gather gradients"), 6, [&] {
-      backend::gather_half_grads(ctx, run.half, c, run.control, GradMode::overwrite);
+      kernels::gather_half_grads(ctx, run.half, c, run.control, GradMode::overwrite);
     });
   }
-  row("unscale gradients", 8, [&] { backend::unscale_grads(ctx, c, run.control); });
-  row("find non-finite", 4, [&] { backend::find_non_finite(ctx, c, run.control); });
-  row("norm", 4, [&] { backend::l2_norm(ctx, {c}, norm); });
+  row("unscale gradients", 8, [&] { kernels::unscale_grads(ctx, c, run.control); });
+  row("find non-finite", 4, [&] { kernels::find_non_finite(ctx, c, run.control); });
+  row("norm", 4, [&] { kernels::l2_norm(ctx, {c}, norm); });
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include "apps/learn/experiment.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/mixed_precision.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/conv_geometry.h"
-#include "framework/backend/cuda/runtime.h"
-#include "framework/backend/device_choice.h"
 #include "framework/core/build.h"
+#include "framework/kernels/conv/conv_geometry.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/device_choice.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 #include "models/registry.h"
 
@@ -51,8 +51,8 @@ class OneBatch final : public BatchSource {
         set(x, pixel * x.shape()[3] + c, get(values, pixel * kColours + c));
     Tensor y(host, {size}, DType::i64);
     for (std::int64_t i = 0; i < size; ++i) set(y, i, static_cast<double>(i % 10));
-    batch_.x = backend::to_device(ctx, ctx.persistent(), x);
-    batch_.y = backend::to_device(ctx, ctx.persistent(), y);
+    batch_.x = to_device(ctx, ctx.persistent(), x);
+    batch_.y = to_device(ctx, ctx.persistent(), y);
   }
   [[nodiscard]] std::int64_t batches() const override { return 1 << 20; }
   [[nodiscard]] std::int64_t samples() const override { return batches() * batch_.size(); }

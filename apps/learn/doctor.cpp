@@ -1,11 +1,11 @@
 #include "apps/learn/doctor.h"
 
 #include "data/registry.h"
-#include "framework/backend/context.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/cpu/vectorize.h"
-#include "framework/backend/device_choice.h"
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/device_choice.h"
 #include "framework/tensor/factory.h"
 
 #include <fmt/core.h>
@@ -52,8 +52,8 @@ std::string disk_text() {
 }
 
 const char* isa_text() {
-  using backend::cpu::simd::Isa;
-  switch (backend::cpu::simd::isa()) {
+  using cpu::simd::Isa;
+  switch (cpu::simd::isa()) {
     case Isa::amx:
       return "AVX-512 and, for bf16, AMX";
     case Isa::avx512_bf16:
@@ -139,7 +139,7 @@ double matrix_gflops(Context& ctx, double seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   do {
     const auto begin = Clock::now();
-    backend::linear_forward(ctx, x, w, {}, y);
+    kernels::linear_forward(ctx, x, w, {}, y);
     const std::chrono::duration<double> took = Clock::now() - begin;
     best = std::max(best, 2e-9 * n * n * n / took.count());
   } while (Clock::now() < end);

@@ -1,9 +1,9 @@
 #include "apps/learn/eval.h"
 
 #include "apps/learn/experiment.h"
-#include "framework/backend/device_choice.h"
 #include "framework/io/checkpoint.h"
 #include "framework/report/text_table.h"
+#include "framework/runtime/device_choice.h"
 #include "models/registry.h"
 
 #include <fmt/core.h>

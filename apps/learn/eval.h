@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/cuda_options.h"
+#include "framework/runtime/cuda_options.h"
 
 #include <cstdint>
 #include <string>

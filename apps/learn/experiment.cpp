@@ -9,12 +9,12 @@
 #include "callbacks/monitor.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
-#include "framework/backend/device_choice.h"
 #include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/optim/registry.h"
 #include "framework/report/progress_bar.h"
+#include "framework/runtime/device_choice.h"
 #include "models/registry.h"
 
 #include <sstream>

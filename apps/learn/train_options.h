@@ -1,8 +1,8 @@
 #pragma once
 #include "apps/learn/config_file.h"
 #include "apps/learn/option_table.h"
-#include "framework/backend/cuda_options.h"
 #include "framework/optim/learning_rates.h"
+#include "framework/runtime/cuda_options.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,8 @@
 #include "framework/autograd/tape.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/runtime/transfer.h"
 
 namespace learn {
 
@@ -112,7 +113,7 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
     pass_on(loss, seed);
   } else {
     Tensor one = ctx_.empty(root.shape, root.dtype);
-    backend::fill(ctx_, one, 1);
+    kernels::fill(ctx_, one, 1);
     pass_on(loss, one);
   }
   for (std::size_t i = records_.size(); i-- > 0;) {
@@ -125,7 +126,7 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
   for (const auto& [slot, id] : leaves_) {
     Value& leaf = values_[id];
     if (!leaf.needs_grad || leaf.param->has_grad()) continue;
-    backend::fill(ctx_, leaf.param->grad, 0);
+    kernels::fill(ctx_, leaf.param->grad, 0);
     leaf.param->adopt_grad();
   }
 }
@@ -151,7 +152,7 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
 void Tape::pass_on(const Var& v, const Tensor& dy) {
   if (hand_over(v, dy)) return;
   accumulate(
-      v, [&](Tensor& dx, GradMode mode) { backend::cast(ctx_, dy.view(dx.shape()), dx, mode); });
+      v, [&](Tensor& dx, GradMode mode) { kernels::cast(ctx_, dy.view(dx.shape()), dx, mode); });
 }
 
 bool Tape::hand_over(const Var& v, const Tensor& dy) {
@@ -165,7 +166,7 @@ bool Tape::hand_over(const Var& v, const Tensor& dy) {
 
 Tensor Tape::copied(const Tensor& gradient) {
   Tensor own = ctx_.empty(gradient.shape(), gradient.dtype());
-  backend::copy(ctx_, gradient, own);
+  copy(ctx_, gradient, own);
   return own;
 }
 
@@ -195,7 +196,7 @@ const Tensor& Tape::batch_index() {
 
 void Tape::set_batch_index(std::uint64_t batch) {
   if (!batch_index_.defined() || known_batch_index_ == batch) return;
-  backend::fill(ctx_, batch_index_, static_cast<double>(batch));
+  kernels::fill(ctx_, batch_index_, static_cast<double>(batch));
   known_batch_index_ = batch;
 }
 

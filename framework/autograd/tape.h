@@ -3,9 +3,9 @@
 #include "framework/autograd/node.h"
 #include "framework/autograd/param_slot.h"
 #include "framework/autograd/var.h"
-#include "framework/backend/context.h"
-#include "framework/backend/grad_mode.h"
 #include "framework/core/function_ref.h"
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/context.h"
 
 #include <cstdint>
 #include <memory>

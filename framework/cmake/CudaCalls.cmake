@@ -1,15 +1,15 @@
 # Programs load the CUDA backend when they look for a device, so that they start where CUDA is not. The functions of
-# learn::backend::cuda that are therefore missing when a program is linked are defined here, from the object files
+# learn::kernels::cuda that are therefore missing when a program is linked are defined here, from the object files
 # that call them (cuda_library.h, cuda_call.h): no list of them is kept by hand.
 #
 #   cmake -DNM=nm "-DOBJECTS=a.o;b.o" -DOUTPUT=cuda_calls.cpp -P CudaCalls.cmake
 execute_process(COMMAND ${NM} --undefined-only ${OBJECTS} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "_ZNK?5learn7backend4cuda[A-Za-z0-9_]+" symbols "${text}")
+string(REGEX MATCHALL "_ZNK?5learn4cuda[A-Za-z0-9_]+" symbols "${text}")
 list(REMOVE_DUPLICATES symbols)
 list(SORT symbols)
 list(LENGTH symbols count)
 if(count EQUAL 0)
-  message(FATAL_ERROR "nothing of learn::backend::cuda is called in ${OBJECTS}")
+  message(FATAL_ERROR "nothing of learn::kernels::cuda is called in ${OBJECTS}")
 endif()
 
 set(index 0)
@@ -25,8 +25,8 @@ endforeach()
 file(
   WRITE ${OUTPUT}
   "// Made by framework/cmake/CudaCalls.cmake.
-#include \"framework/backend/cuda_call.h\"
-#include \"framework/backend/cuda_library.h\"
+#include \"framework/runtime/cuda_call.h\"
+#include \"framework/runtime/cuda_library.h\"
 
 extern \"C\" {
 const std::size_t kLearnCudaCallCount = ${count};

@@ -1,8 +1,8 @@
-#include "framework/backend/cast.h"
 #include "framework/core/error.h"
 #include "framework/core/format.h"
 #include "framework/io/checkpoint.h"
 #include "framework/nn/param_store.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
 #include "framework/tensor/factory.h"
 
@@ -60,7 +60,7 @@ void read_into(Context& ctx,
                const TensorEntry& entry,
                const Convention& convention,
                Tensor& destination) {
-  Tensor tensor = destination.device().is_cpu() ? destination : backend::to_host(ctx, destination);
+  Tensor tensor = destination.device().is_cpu() ? destination : to_host(ctx, destination);
   std::vector<std::byte> bytes(entry.end - entry.begin);
   file.read(entry, bytes);
   const Shape& shape = tensor.shape();
@@ -74,8 +74,7 @@ void read_into(Context& ctx,
       });
     });
   });
-  if (!destination.device().is_cpu())
-    backend::copy(ctx, backend::to_device(ctx, ctx.step(), tensor), destination);
+  if (!destination.device().is_cpu()) copy(ctx, to_device(ctx, ctx.step(), tensor), destination);
 }
 
 /// Compares names and shapes; `matches` gets what can be loaded.
@@ -130,7 +129,7 @@ void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Meta
   Arena arena("weights export", cpu_pages());
   std::vector<NamedTensor> tensors;
   for (const Place& place : places_of(store, kWeights)) {
-    const Tensor ours_on_host = backend::to_host(store.context(), place.tensor);
+    const Tensor ours_on_host = to_host(store.context(), place.tensor);
     Tensor copy(arena, file_shape(place.tensor.shape()), DType::f32);
     const std::span<float> to = copy.span<float>();
     visit_floating(ours_on_host.dtype(), [&]<class T>() {

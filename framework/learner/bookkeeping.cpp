@@ -1,7 +1,7 @@
 // What the loop prepares, counts and gives back around passes and batches.
-#include "framework/backend/cast.h"
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 
 #include <limits>
 
@@ -56,7 +56,7 @@ Var Learner::forward(ForwardMode mode) {
 void Learner::backward() {
   if (!progress_.gradients_held) {
     params().begin_gradients();
-    backend::begin_step(ctx_, optimizer_->control());
+    kernels::begin_step(ctx_, optimizer_->control());
   }
   // One that took no part has what an earlier batch left there: as a leaf it gets zeros.
   for (std::int64_t i = 0; i < params().size(); ++i)
@@ -91,7 +91,7 @@ void Learner::drop_held_gradients() {
 }
 
 void Learner::roll_back_buffers() {
-  backend::copy(ctx_, params().flat_committed_buffers(), params().flat_buffers());
+  copy(ctx_, params().flat_committed_buffers(), params().flat_buffers());
 }
 
 void Learner::validate_epoch() {

@@ -1,8 +1,8 @@
 #include "framework/learner/graph_step.h"
 
-#include "framework/backend/cast.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 
 #include <fmt/core.h>
 
@@ -113,9 +113,9 @@ void GraphStep::replay(const Kind& kind, Learner& learn) {
 void GraphStep::hand_over(Learner& learn, const Tensor& pred, const Tensor& loss, Outcome outcome) {
   const auto copied = [&](const Tensor& value) {
     if (!value.defined()) return value;  // of a batch that was cancelled
-    Tensor copy = ctx_.empty(value.shape(), value.dtype());
-    backend::copy(ctx_, value, copy);
-    return copy;
+    Tensor out = ctx_.empty(value.shape(), value.dtype());
+    copy(ctx_, value, out);
+    return out;
   };
   learn.set_results(copied(pred), copied(loss), outcome);
 }

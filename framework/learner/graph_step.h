@@ -1,7 +1,7 @@
 #pragma once
-#include "framework/backend/captured_work.h"
 #include "framework/learner/batch_run.h"
 #include "framework/learner/step_runner.h"
+#include "framework/runtime/captured_work.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +56,7 @@ class GraphStep final : public StepRunner {
   struct Kind {
     Place x, y;
     std::int64_t warm_ups = 0;
-    std::optional<backend::CapturedWork> work{};
+    std::optional<CapturedWork> work{};
     Tensor pred{}, loss{};  ///< what the work leaves; held, so that they keep their addresses
   };
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/cast.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/state_visitor.h"
 
 #include <string>
@@ -17,9 +17,9 @@ class HostStagingVisitor final : public StateVisitor {
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
     if (tensor.device().is_cpu()) return visitor_.visit(name, tensor);
-    Tensor host = backend::to_host(ctx_, tensor);
+    Tensor host = to_host(ctx_, tensor);
     visitor_.visit(name, host);
-    if (loading()) backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), host), tensor);
+    if (loading()) copy(ctx_, to_device(ctx_, ctx_.step(), host), tensor);
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     visitor_.visit(name, value);

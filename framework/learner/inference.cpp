@@ -1,6 +1,6 @@
 // What a learner does without training: validate, get_preds, predict.
-#include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ Predictions Learner::get_preds(BatchSource& source) {
   Predictions out;
   run_activity(Activity::predict, [&] {
     const auto collect = [&] {
-      preds.push_back(backend::to_host(ctx_, batch_.pred.value()));
-      if (batch_.y.defined()) targets.push_back(backend::to_host(ctx_, batch_.y));
+      preds.push_back(to_host(ctx_, batch_.pred.value()));
+      if (batch_.y.defined()) targets.push_back(to_host(ctx_, batch_.y));
     };
     evaluate(source, collect, [&] { out.loss = losses_.mean(ctx_); });
   });
@@ -88,7 +88,7 @@ Tensor Learner::predict(const Tensor& x) {
         "predict: needs inputs (N,...) with samples {}, got {}",
         model_.input,
         x.shape());
-  SingleBatch source(backend::to_device(ctx_, ctx_.step(), x));
+  SingleBatch source(to_device(ctx_, ctx_.step(), x));
   Tensor probabilities = get_preds(source).preds;
   softmax_rows(probabilities);
   return probabilities;

@@ -1,7 +1,8 @@
 #include "framework/learner/loss_meter.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/context.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ void LossMeter::add(Context& ctx, const Tensor& loss, std::int64_t samples) {
                "the data source gave more batches than the {} it announced",
                at);
   Tensor slot = losses_.range(at, 1);
-  backend::cast(ctx, loss.view({1}), slot);
+  kernels::cast(ctx, loss.view({1}), slot);
   samples_.push_back(samples);
 }
 
@@ -34,7 +35,7 @@ double LossMeter::mean(Context& ctx) const {
   const std::int64_t total = samples();
   if (total == 0) return std::numeric_limits<double>::quiet_NaN();
   const auto count = static_cast<std::int64_t>(samples_.size());
-  const Tensor host = backend::to_host(ctx, losses_.range(0, count));
+  const Tensor host = to_host(ctx, losses_.range(0, count));
   const auto values = host.span<float>();
   double sum = 0;
   for (std::size_t i = 0; i < samples_.size(); ++i)
@@ -52,8 +53,8 @@ void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& vi
   if (visitor.loading()) begin(ctx, batches);
   if (count == 0) return;
   samples_.resize(static_cast<std::size_t>(count));
-  Tensor losses = visitor.loading() ? host_tensor({count}, DType::f32)
-                                    : backend::to_host(ctx, losses_.range(0, count));
+  Tensor losses =
+      visitor.loading() ? host_tensor({count}, DType::f32) : to_host(ctx, losses_.range(0, count));
   Tensor samples = host_tensor<std::int64_t>({count}, samples_);
   visitor.visit("losses", losses);
   visitor.visit("losses_samples", samples);
@@ -61,7 +62,7 @@ void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& vi
   const auto loaded = samples.span<std::int64_t>();
   samples_.assign(loaded.begin(), loaded.end());
   Tensor slots = losses_.range(0, count);
-  backend::copy(ctx, backend::to_device(ctx, ctx.step(), losses), slots);
+  copy(ctx, to_device(ctx, ctx.step(), losses), slots);
 }
 
 }  // namespace learn

@@ -1,9 +1,9 @@
 #include "framework/learner/metric.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
-#include "framework/backend/reduce.h"
 #include "framework/core/error.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/reduce/reduce.h"
+#include "framework/runtime/transfer.h"
 
 #include <fmt/core.h>
 
@@ -20,7 +20,7 @@ MetricSums::MetricSums(Context& ctx, const std::vector<Metric>& metrics)
   const auto counts = [](const Metric& metric) { return metric.count != nullptr; };
   if (std::none_of(metrics.begin(), metrics.end(), counts)) return;
   counts_ = Tensor(ctx.persistent(), {static_cast<std::int64_t>(metrics.size())}, DType::i64);
-  backend::fill(ctx, counts_, 0);
+  kernels::fill(ctx, counts_, 0);
 }
 
 void MetricSums::add(const Tensor& pred, const Tensor& target) {
@@ -37,7 +37,7 @@ void MetricSums::add(const Tensor& pred, const Tensor& target) {
 std::vector<double> MetricSums::means(std::int64_t samples) const {
   std::vector<double> means = sums_;
   if (counts_.defined()) {
-    const Tensor host = backend::to_host(ctx_, counts_);
+    const Tensor host = to_host(ctx_, counts_);
     const auto counts = host.span<std::int64_t>();
     for (std::size_t i = 0; i < means.size(); ++i)
       if (metrics_[i].count != nullptr) means[i] = static_cast<double>(counts[i]);
@@ -49,24 +49,24 @@ std::vector<double> MetricSums::means(std::int64_t samples) const {
 namespace metrics {
 namespace {
 
-Metric counted(std::string name, std::int64_t k, backend::Counted counted) {
+Metric counted(std::string name, std::int64_t k, kernels::Counted counted) {
   auto count = [name, k, counted](
                    Context& ctx, const Tensor& pred, const Tensor& target, Tensor& out) {
     check<DataError>(target.defined(), "metric '{}': the batch has no targets", name);
-    backend::count_hits(ctx, pred, target, k, counted, out);
+    kernels::count_hits(ctx, pred, target, k, counted, out);
   };
   return {.name = std::move(name), .count = std::move(count)};
 }
 
 }  // namespace
 
-Metric accuracy() { return counted("accuracy", 1, backend::Counted::hits); }
+Metric accuracy() { return counted("accuracy", 1, kernels::Counted::hits); }
 
-Metric error_rate() { return counted("error_rate", 1, backend::Counted::misses); }
+Metric error_rate() { return counted("error_rate", 1, kernels::Counted::misses); }
 
 Metric top_k(int k) {
   check<UsageError>(k >= 1, "top_k: k must be at least 1, got {}", k);
-  return counted(fmt::format("top_{}", k), k, backend::Counted::hits);
+  return counted(fmt::format("top_{}", k), k, kernels::Counted::hits);
 }
 
 }  // namespace metrics

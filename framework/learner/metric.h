@@ -18,7 +18,7 @@ class Context;
 ///
 ///     Metric{"mean", [](Context& ctx, const Tensor& pred, const Tensor& target) { return 1.5; }}
 ///
-/// What it reads of `pred` it brings to the host itself (`backend::to_host`), so each batch waits
+/// What it reads of `pred` it brings to the host itself (`to_host`), so each batch waits
 /// for the device. One that counts samples by operations of the backend need not: `count`.
 struct Metric {
   std::string name;
@@ -47,7 +47,7 @@ class MetricSums {
 };
 
 /// Targets of these are classes (N) i64 or weights (N,classes) f32, of which the largest is the
-/// class. A NaN is never right: see `backend::count_hits`. A class that the predictions do not have
+/// class. A NaN is never right: see `kernels::count_hits`. A class that the predictions do not have
 /// is a DataError.
 namespace metrics {
 [[nodiscard]] Metric accuracy();

@@ -1,7 +1,8 @@
 #include "framework/learner/recorder.h"
 
-#include "framework/backend/cast.h"
+#include "framework/kernels/cast/cast.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 
 #include <cmath>
 #include <limits>
@@ -45,7 +46,7 @@ void Recorder::batch_end(Learner& learn) {
   if (!learn.batch().loss.defined()) return;  // cancelled before there was one
   if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
   Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
-  backend::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
+  kernels::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
   const GroupHypers& hypers = learn.optimizer().hypers(learn.params().groups() - 2);
   const double position =
       static_cast<double>(fit.batch_in_pass + 1) / static_cast<double>(fit.batches);
@@ -60,7 +61,7 @@ void Recorder::batch_end(Learner& learn) {
 void Recorder::read_losses(Learner& learn) {
   if (read_ == batches_.size()) return;
   const auto count = static_cast<std::int64_t>(batches_.size() - read_);
-  const Tensor host = backend::to_host(learn.context(), pending_.range(0, count));
+  const Tensor host = to_host(learn.context(), pending_.range(0, count));
   const float scale = learn.optimizer().read_control().loss_scale;
   for (const float loss : host.span<float>()) {
     if (std::isfinite(loss)) {  // one bad batch must not blind the rest of the run

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/activation_kind.h"
+#include "framework/kernels/common/activation_kind.h"
 #include "framework/nn/param_store.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/autograd/param_slot.h"
-#include "framework/backend/context.h"
+#include "framework/runtime/context.h"
 #include "framework/tensor/state_visitor.h"
 
 #include <cstdint>
@@ -156,7 +156,7 @@ class ParamStore {
   [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
   [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
   /// Makes the present buffers the ones a skipped step goes back to. The step itself uses
-  /// `backend::end_step`, which obeys the step's found_inf.
+  /// `kernels::end_step`, which obeys the step's found_inf.
   void commit_buffers();
   [[nodiscard]] std::int64_t buffer_count() const noexcept {
     return static_cast<std::int64_t>(buffer_slots_.size());

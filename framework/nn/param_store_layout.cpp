@@ -1,6 +1,7 @@
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/cast/fill.h"
 #include "framework/nn/param_store.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ std::uint64_t name_hash(std::string_view name) {
 
 Tensor zero_filled(Context& ctx, std::int64_t elements, DType dtype) {
   Tensor tensor(ctx.persistent(), {elements}, dtype);
-  backend::fill(ctx, tensor, 0);
+  kernels::fill(ctx, tensor, 0);
   return tensor;
 }
 
@@ -84,7 +85,7 @@ void ParamStore::initialise_values() {
     Tensor values = full(host, info(i).shape, DType::f32, 0);
     inits_[static_cast<std::size_t>(i)](values, ctx_->seed(), name_hash(info(i).name));
     Tensor destination = master(i);
-    backend::cast(*ctx_, backend::to_device(*ctx_, ctx_->step(), values), destination);
+    kernels::cast(*ctx_, to_device(*ctx_, ctx_->step(), values), destination);
   }
 }
 
@@ -96,14 +97,14 @@ void ParamStore::make_buffers() {
   for (std::size_t i = 0; i < buffer_slots_.size(); ++i) {
     const Shape& shape = buffer_shapes_[i];
     buffer_slots_[i].value = buffers_.range(begin, shape.elements()).view(shape);
-    backend::fill(*ctx_, buffer_slots_[i].value, buffer_fills_[i]);
+    kernels::fill(*ctx_, buffer_slots_[i].value, buffer_fills_[i]);
     begin += aligned(shape.elements());
   }
   committed_buffers_ = Tensor(ctx_->persistent(), {elements}, dtype_);
   commit_buffers();
 }
 
-void ParamStore::commit_buffers() { backend::copy(context(), buffers_, committed_buffers_); }
+void ParamStore::commit_buffers() { copy(context(), buffers_, committed_buffers_); }
 
 void ParamStore::set_layer_groups(const std::vector<std::string>& boundaries) {
   std::vector<std::int64_t> starts;
@@ -132,12 +133,12 @@ void ParamStore::move_flat_buffers() {
   const auto move = [&](Tensor& flat) {
     if (!flat.defined()) return;
     Tensor old(ctx_->step(), flat.shape(), flat.dtype());
-    backend::copy(*ctx_, flat, old);
-    backend::fill(*ctx_, flat, 0);  // the gaps lie elsewhere now
+    copy(*ctx_, flat, old);
+    kernels::fill(*ctx_, flat, 0);  // the gaps lie elsewhere now
     for (std::int64_t i = 0; i < size(); ++i) {
       const std::int64_t count = info(i).shape.elements();
       Tensor destination = flat.range(offset(i), count);
-      backend::copy(*ctx_, old.range(before[static_cast<std::size_t>(i)], count), destination);
+      copy(*ctx_, old.range(before[static_cast<std::size_t>(i)], count), destination);
     }
   };
   for (Tensor* flat : {&master_, &grad_, &half_, &half_grad_}) move(*flat);
@@ -164,7 +165,7 @@ void ParamStore::set_working_dtype(DType dtype) {
 
 void ParamStore::refresh_working() {
   for (std::int64_t i = 0; i < size(); ++i)
-    if (half_in_model(i)) backend::cast(*ctx_, master(i), slot(i).value);
+    if (half_in_model(i)) kernels::cast(*ctx_, master(i), slot(i).value);
 }
 
 template <class Wanted>
@@ -205,7 +206,7 @@ Tensor& ParamStore::state(const std::string& name, float fill) {
   at->second = zero_filled(ctx, flat_size_, DType::f32);
   for (std::int64_t i = 0; fill != 0 && i < size(); ++i) {
     Tensor part = view(at->second, i);
-    backend::fill(ctx, part, fill);
+    kernels::fill(ctx, part, fill);
   }
   return at->second;
 }

@@ -1,7 +1,7 @@
 #include "framework/nn/summary.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/cast/fill.h"
 
 #include <fmt/core.h>
 
@@ -181,7 +181,7 @@ std::string summary(Module& model, ParamStore& store, const Shape& input, Contex
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
   tape.observe(&log);
   Tensor x = tape.empty(batch, store.working_dtype());
-  backend::fill(ctx, x, 0);
+  kernels::fill(ctx, x, 0);
   (void)model(tape.input(x));
 
   const Owners owners = find_owners(store, log);

@@ -1,7 +1,7 @@
 #pragma once
-#include "framework/backend/context.h"
 #include "framework/nn/module.h"
 #include "framework/nn/param_store.h"
+#include "framework/runtime/context.h"
 
 #include <string>
 

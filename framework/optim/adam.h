@@ -15,7 +15,7 @@ struct AdamOptions {
   bool flat = true;
 };
 
-/// Adam with coupled (L2) decay, AdamW with decoupled decay (see backend::adam_step).
+/// Adam with coupled (L2) decay, AdamW with decoupled decay (see kernels::adam_step).
 class Adam final : public Optimizer {
  public:
   Adam(nn::ParamStore& store, const AdamOptions& options);
@@ -24,7 +24,7 @@ class Adam final : public Optimizer {
   }
 
  protected:
-  void update(int group, const nn::Segment& segment, const backend::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
 
  private:
   Tensor& mean_;

@@ -1,6 +1,6 @@
 #include "framework/optim/gradients.h"
 
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/step/loss_scale.h"
 
 #include <vector>
 
@@ -26,24 +26,24 @@ void gather_half_gradients(nn::ParamStore& store,
   const auto half = views(store, store.flat_half_grad(), &nn::ParamStore::half_segments);
   auto full = views(store, store.flat_grad(), &nn::ParamStore::half_segments);
   for (std::size_t i = 0; i < half.size(); ++i)
-    backend::gather_half_grads(store.context(), half[i], full[i], control, mode);
+    kernels::gather_half_grads(store.context(), half[i], full[i], control, mode);
   store.drop_half_gradients();
 }
 
 void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control) {
   for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
-    backend::unscale_grads(store.context(), grads, control);
+    kernels::unscale_grads(store.context(), grads, control);
 }
 
 void find_non_finite_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control) {
   for (const Tensor& g : views(store, store.flat_half_grad(), &nn::ParamStore::half_segments))
-    backend::find_non_finite(store.context(), g, control);
+    kernels::find_non_finite(store.context(), g, control);
   for (const Tensor& g : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
-    backend::find_non_finite(store.context(), g, control);
+    kernels::find_non_finite(store.context(), g, control);
 }
 
 void gradient_norm(nn::ParamStore& store, Tensor& norm) {
-  backend::l2_norm(
+  kernels::l2_norm(
       store.context(), views(store, store.flat_grad(), &nn::ParamStore::segments), norm);
 }
 
@@ -51,7 +51,7 @@ void clip_gradient_norm(nn::ParamStore& store,
                         float max_norm,
                         Tensor& norm,
                         DeviceArray<StepControl>& control) {
-  backend::clip_by_norm(store.context(),
+  kernels::clip_by_norm(store.context(),
                         views(store, store.flat_grad(), &nn::ParamStore::segments),
                         max_norm,
                         norm,
@@ -62,7 +62,7 @@ void clip_gradient_value(nn::ParamStore& store,
                          float limit,
                          const DeviceArray<StepControl>& control) {
   for (Tensor& grads : views(store, store.flat_grad(), &nn::ParamStore::segments))
-    backend::clip_by_value(store.context(), grads, limit, control);
+    kernels::clip_by_value(store.context(), grads, limit, control);
 }
 
 }  // namespace learn::optim

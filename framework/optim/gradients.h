@@ -1,11 +1,11 @@
 #pragma once
-#include "framework/backend/device_array.h"
-#include "framework/backend/grad_mode.h"
-#include "framework/backend/step_control.h"
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/common/step_control.h"
 #include "framework/nn/param_store.h"
+#include "framework/runtime/device_array.h"
 
 /// What mixed precision and clipping do to all trained gradients of a store: the functions of
-/// backend/loss_scale.h over its runs.
+/// kernels/step/loss_scale.h over its runs.
 namespace learn::optim {
 
 /// Half gradients (+)= into the f32 master gradients, times `control.inverse_scale`; with the

@@ -1,8 +1,7 @@
 #include "framework/optim/optimizer.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -90,7 +89,7 @@ void Optimizer::groups_changed() {
 
 void Optimizer::upload_hypers() {
   if (!hypers_changed_) return;
-  backend::write_hypers(store_.context(), hypers_, device_hypers_);
+  kernels::write_hypers(store_.context(), hypers_, device_hypers_);
   hypers_changed_ = false;
 }
 
@@ -152,7 +151,7 @@ void Optimizer::step() {
                 .missed_steps = run.missed_steps,
                 .decoupled_decay = options_.decay == WeightDecay::decoupled});
       }
-  backend::end_step(
+  kernels::end_step(
       store_.context(), store_.flat_buffers(), store_.flat_committed_buffers(), scaling_, control_);
 }
 
@@ -208,7 +207,7 @@ void Optimizer::set_weight_decay(float weight_decay) {
 StepControl Optimizer::read_control() const { return control_.read(store_.context()); }
 
 void Optimizer::write_control(const StepControl& control) {
-  backend::write_control(store_.context(), control, control_);
+  kernels::write_control(store_.context(), control, control_);
 }
 
 void Optimizer::visit_state(StateVisitor& visitor) {

@@ -1,7 +1,7 @@
 #pragma once
-#include "framework/backend/loss_scale_options.h"
-#include "framework/backend/optim.h"
-#include "framework/backend/step_control.h"
+#include "framework/kernels/common/step_control.h"
+#include "framework/kernels/optim/optim.h"
+#include "framework/kernels/step/loss_scale_options.h"
 #include "framework/nn/param_store.h"
 #include "framework/optim/learning_rates.h"
 
@@ -52,7 +52,7 @@ class Optimizer {
   /// Enqueues one update: nothing at all is changed if `control.found_inf`, else gradients times
   /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
   /// rounded copy in the model. Frozen parameters and their state are left alone. Then the step
-  /// ends as `backend::end_step` says: it is counted, the store's running statistics are committed
+  /// ends as `kernels::end_step` says: it is counted, the store's running statistics are committed
   /// or restored, the loss scale moves as `set_loss_scaling` said.
   void step();
   /// What the host does for a step: sends hyper-parameters that changed, and takes note of what was
@@ -103,7 +103,7 @@ class Optimizer {
   /// taken from `options`.
   Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults);
   /// Updates one run of a group's flat buffers: elements [segment.begin, +count).
-  virtual void update(int group, const nn::Segment& segment, const backend::OptimRun& run) = 0;
+  virtual void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) = 0;
 
  private:
   struct Run;

@@ -16,7 +16,7 @@ struct RmsPropOptions {
   bool flat = true;
 };
 
-/// RMSProp in PyTorch's form (see backend::rmsprop_step). While a group's momentum is 0 its buffer
+/// RMSProp in PyTorch's form (see kernels::rmsprop_step). While a group's momentum is 0 its buffer
 /// is neither read nor written.
 class RmsProp final : public Optimizer {
  public:
@@ -24,7 +24,7 @@ class RmsProp final : public Optimizer {
   [[nodiscard]] std::string_view name() const override { return "rmsprop"; }
 
  protected:
-  void update(int group, const nn::Segment& segment, const backend::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
 
  private:
   Tensor& square_;

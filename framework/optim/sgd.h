@@ -14,7 +14,7 @@ struct SgdOptions {
   bool flat = true;
 };
 
-/// Stochastic gradient descent in PyTorch's form (see backend::sgd_step). While a group's momentum
+/// Stochastic gradient descent in PyTorch's form (see kernels::sgd_step). While a group's momentum
 /// is 0 its buffer is neither read nor written.
 class Sgd final : public Optimizer {
  public:
@@ -23,7 +23,7 @@ class Sgd final : public Optimizer {
   [[nodiscard]] std::string_view name() const override { return "sgd"; }
 
  protected:
-  void update(int group, const nn::Segment& segment, const backend::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
 
  private:
   bool nesterov_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-/// Host tensors made from values. Device tensors come from `backend/copy.h`.
+/// Host tensors made from values. `to_device` of runtime/transfer.h brings them to a device.
 namespace learn {
 
 /// Every element `value`, converted to `dtype` (rounded to nearest even for halves).

@@ -41,7 +41,7 @@ class Tensor {
   }
 
   /// Elements as `T`, for kernels: of a CUDA tensor a device pointer, which the host cannot read;
-  /// `item`, `span` and `backend::to_host` are for the host. Throws DTypeError unless `T` is the
+  /// `item`, `span` and `to_host` are for the host. Throws DTypeError unless `T` is the
   /// C++ type of `dtype()`.
   template <class T>
   [[nodiscard]] T* data() {

@@ -2,8 +2,8 @@
 
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/tape.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/cpu/conv_winograd.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/autograd/conv_values.h"
@@ -28,7 +28,7 @@ struct ConvCase {
 };
 
 OpCase conv_case(const ConvCase& c) {
-  const ConvGeometry g = backend::conv2d_geometry(c.x, c.w, c.options);
+  const ConvGeometry g = kernels::conv2d_geometry(c.x, c.w, c.options);
   const Conv2dOptions options = c.options;
   OpCase op{
       .name = fmt::format("conv2d {}{}", test::text_of(g), c.bias ? " bias" : ""),
@@ -41,7 +41,7 @@ OpCase conv_case(const ConvCase& c) {
       .reduction = std::max({g.r * g.s * g.group_c(), g.r * g.s * g.group_k(), g.n * g.p * g.q}),
       // Each product is rounded or fused, and each sum: three roundings where one is counted.
       // Winograd's transforms add more (see winograd_test.cpp).
-      .units = backend::cpu::winograd_applies(g) ? 12.0 : 4.0};
+      .units = cpu::winograd_applies(g) ? 12.0 : 4.0};
   if (c.bias) op.inputs.push_back({.name = "bias", .shape = {g.k}});
   return op;
 }
@@ -131,7 +131,7 @@ std::array<Tensor, 2> convolve(Context& ctx,
   const Var weight = tape.input(test::put(ctx, w), true);
   const Var y = ops::conv2d(input, weight, {}, options);
   tape.backward(ops::sum(ops::mul(y, y)));
-  return {backend::to_host(ctx, y.value()), backend::to_host(ctx, tape.grad_of(weight))};
+  return {to_host(ctx, y.value()), to_host(ctx, tape.grad_of(weight))};
 }
 
 }  // namespace
@@ -174,15 +174,15 @@ TEST_CASE("conv2d and linear: an empty batch has an empty result and zero weight
     const Tensor dy(ctx.step(), {0, 4, 4, 2}, DType::f32);
     Tensor y = dy;
     Tensor w = uniform(ctx.step(), {2, 3, 3, 3}, DType::f32, -1, 1, 7);
-    backend::conv2d_forward(ctx, x, w, {}, y, square(1, 1));
+    kernels::conv2d_forward(ctx, x, w, {}, y, square(1, 1));
     Tensor dw = uniform(ctx.step(), w.shape(), DType::f32, -1, 1, 8);
     const Tensor before = full(ctx.step(), {2}, DType::f32, 3);
     Tensor db = before;
-    backend::conv2d_backward_weight(ctx, x, dy, dw, square(1, 1), GradMode::overwrite);
+    kernels::conv2d_backward_weight(ctx, x, dy, dw, square(1, 1), GradMode::overwrite);
     CHECK(all_close(dw, zeros(ctx.step(), w.shape(), DType::f32), 0, 0).equal);
-    backend::bias_backward(ctx, dy, db, GradMode::accumulate);
+    kernels::bias_backward(ctx, dy, db, GradMode::accumulate);
     CHECK(get(db, 1) == 3);
-    backend::bias_backward(ctx, dy, db, GradMode::overwrite);
+    kernels::bias_backward(ctx, dy, db, GradMode::overwrite);
     CHECK(get(db, 1) == 0);
   }
 }

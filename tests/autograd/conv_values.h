@@ -1,6 +1,6 @@
 #pragma once
-#include "framework/backend/conv_geometry.h"
 #include "framework/core/random.h"
+#include "framework/kernels/conv/conv_geometry.h"
 #include "tests/support/op_case.h"
 
 #include <fmt/core.h>

@@ -2,7 +2,7 @@
 #include "framework/autograd/ops/loss.h"
 #include "framework/autograd/ops/pool.h"
 #include "framework/autograd/tape.h"
-#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/golden/norm_pool_loss.h"
@@ -157,7 +157,7 @@ TEST_CASE("golden: cross-entropy of classes and soft targets, smoothing, mse, so
         golden::kLossMse,
         golden::kLossMseDpred);
     Tensor p = g.ctx.empty({4, 5}, dtype);
-    backend::softmax(g.ctx, g.tensor({4, 5}, golden::kLossLogits), p);
+    kernels::softmax(g.ctx, g.tensor({4, 5}, golden::kLossLogits), p);
     g.compare("softmax", p, golden::kLossSoftmax);
   }
 }

@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/loss.h"
 
-#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
@@ -158,8 +158,8 @@ TEST_CASE("softmax gives probabilities") {
       Arena host("values", cpu_pages());
       const Tensor logits = uniform(host, {7, 19}, dtype, -5, 5, test::test_seed());
       Tensor probabilities = ctx.empty({7, 19}, DType::f32);
-      backend::softmax(ctx, test::put(ctx, logits), probabilities);
-      const Tensor p = backend::to_host(ctx, probabilities);
+      kernels::softmax(ctx, test::put(ctx, logits), probabilities);
+      const Tensor p = to_host(ctx, probabilities);
       for (std::int64_t n = 0; n < 7; ++n) {
         double sum = 0;
         for (std::int64_t c = 0; c < 19; ++c) sum += std::exp(get(logits, n * 19 + c));

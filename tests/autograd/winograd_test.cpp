@@ -1,6 +1,6 @@
-#include "framework/backend/conv.h"
-#include "framework/backend/cpu/conv_winograd.h"
-#include "framework/backend/cpu/reference/conv.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/conv/conv_reference.h"
+#include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "tests/autograd/conv_values.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace learn;
-using namespace learn::backend;
+using namespace learn::kernels;
 using learn::test::draw;
 
 namespace {

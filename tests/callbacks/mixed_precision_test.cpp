@@ -1,7 +1,7 @@
 #include "callbacks/mixed_precision.h"
 
 #include "callbacks/lambda.h"
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
@@ -49,7 +49,7 @@ class Inject final : public Callback {
   void step_begin(Learner& l) override {
     if (!steps_.contains(at_++)) return;
     const Tensor bad = full(l.context().step(), {1}, DType::f32, INFINITY);
-    backend::find_non_finite(l.context(), bad, l.optimizer().control());
+    kernels::find_non_finite(l.context(), bad, l.optimizer().control());
   }
 
  private:

@@ -1,12 +1,12 @@
-#include "framework/backend/batch_norm.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/cuda/runtime.h"
-#include "framework/backend/elementwise.h"
-#include "framework/backend/fill.h"
-#include "framework/backend/optim.h"
-#include "framework/backend/pool.h"
-#include "framework/backend/reduce.h"
-#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/elementwise/elementwise.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
+#include "framework/kernels/norm/batch_norm.h"
+#include "framework/kernels/optim/optim.h"
+#include "framework/kernels/pool/pool.h"
+#include "framework/kernels/reduce/reduce.h"
+#include "framework/runtime/cuda/runtime.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"
 
@@ -28,11 +28,11 @@ struct Twins {
   Context oracle{{.threads = 1, .reference = true}};
 
   void same(const Tensor& device, const Tensor& host) {
-    const Comparison result = same_bits(backend::to_host(cuda, device), host);
+    const Comparison result = same_bits(to_host(cuda, device), host);
     CHECK_MESSAGE(result.equal, result.text);
   }
   void close(const Tensor& device, const Tensor& host, double tolerance) {
-    const Comparison result = all_close(backend::to_host(cuda, device), host, tolerance, tolerance);
+    const Comparison result = all_close(to_host(cuda, device), host, tolerance, tolerance);
     CHECK_MESSAGE(result.equal, result.text);
   }
 };
@@ -57,7 +57,7 @@ TEST_CASE("max pool on a device: ties, NaN and infinities choose the reference's
         CAPTURE(channels);
         const Shape shape{1, 4, 4, channels};
         const std::vector<double> used(values.begin(), values.begin() + 16 * channels);
-        const Shape pooled = backend::pooled_shape(shape, options);
+        const Shape pooled = kernels::pooled_shape(shape, options);
         Tensor y[2];
         Tensor winner[2];
         Context* const contexts[] = {&twins.cuda, &twins.oracle};
@@ -65,7 +65,7 @@ TEST_CASE("max pool on a device: ties, NaN and infinities choose the reference's
           y[i] = contexts[i]->empty(pooled, dtype);
           winner[i] = contexts[i]->empty(pooled, DType::u8);
           const Tensor x = test::put_values(*contexts[i], shape, used, dtype);
-          backend::max_pool2d_forward(*contexts[i], options, x, y[i], winner[i]);
+          kernels::max_pool2d_forward(*contexts[i], options, x, y[i], winner[i]);
         }
         twins.close(y[0], y[1], 0);
         twins.same(winner[0], winner[1]);
@@ -77,11 +77,11 @@ TEST_CASE("batch norm on a device: a mean a thousand deviations away costs few d
   const Shape shape{300, 5};
   const auto run = [&](Context& ctx) {
     const Tensor x = test::put_uniform(ctx, shape, DType::f32, 1000, 1001, 3);
-    backend::BatchNormStatistics statistics{ctx.empty({5}, DType::f32), ctx.empty({5}, DType::f32)};
+    kernels::BatchNormStatistics statistics{ctx.empty({5}, DType::f32), ctx.empty({5}, DType::f32)};
     Tensor mean = test::put_full(ctx, {5}, DType::f32, 0);
     Tensor var = test::put_full(ctx, {5}, DType::f32, 1);
     Tensor y = ctx.empty(shape, DType::f32);
-    backend::batch_norm_train(ctx,
+    kernels::batch_norm_train(ctx,
                               {.x = x,
                                .weight = test::put_full(ctx, {5}, DType::f32, 1),
                                .bias = test::put_full(ctx, {5}, DType::f32, 0)},
@@ -117,10 +117,10 @@ TEST_CASE("operands that are not aligned take the elementwise path, to the same 
       biased[i] = ctx.empty(shape, dtype);
       pooled[i] = ctx.empty({2, 2, 2, 8}, dtype);
       summed[i] = ctx.empty({8}, dtype);
-      backend::add(ctx, a, b, sums[i]);
-      backend::add_bias(ctx, b, bias, biased[i]);
-      backend::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), a, pooled[i]);
-      backend::bias_backward(ctx, a, summed[i], GradMode::overwrite);
+      kernels::add(ctx, a, b, sums[i]);
+      kernels::add_bias(ctx, b, bias, biased[i]);
+      kernels::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), a, pooled[i]);
+      kernels::bias_backward(ctx, a, summed[i], GradMode::overwrite);
     }
     twins.same(sums[0], sums[1]);
     twins.same(biased[0], biased[1]);
@@ -135,28 +135,28 @@ TEST_CASE("empty tensors are no work and no error on a device") {
   Context ctx(test::on_cuda());
   Tensor none = ctx.empty({0, 4}, DType::f32);
   const Tensor vector = test::put_full(ctx, {4}, DType::f32, 1);
-  backend::add(ctx, none, none, none);
-  backend::scale(ctx, none, 2, none);
-  backend::add_bias(ctx, none, vector, none);
-  backend::fill(ctx, none, 1);
+  kernels::add(ctx, none, none, none);
+  kernels::scale(ctx, none, 2, none);
+  kernels::add_bias(ctx, none, vector, none);
+  kernels::fill(ctx, none, 1);
   Tensor sum = ctx.empty({1}, DType::f32);
-  backend::sum(ctx, none, 1, sum);
+  kernels::sum(ctx, none, 1, sum);
   CHECK(test::fetch(ctx, sum, 0) == 0);
   Tensor bias = test::put_full(ctx, {4}, DType::f32, 5);
-  backend::bias_backward(ctx, none, bias, GradMode::overwrite);
+  kernels::bias_backward(ctx, none, bias, GradMode::overwrite);
   CHECK(test::fetch(ctx, bias, 3) == 0);
   Tensor index = ctx.empty({0}, DType::i64);
-  backend::argmax(ctx, none, index);
+  kernels::argmax(ctx, none, index);
   Tensor count = test::put_full(ctx, {1}, DType::i64, 0);
-  backend::count_hits(ctx, none, index, 1, backend::Counted::misses, count);
+  kernels::count_hits(ctx, none, index, 1, kernels::Counted::misses, count);
   CHECK(test::fetch(ctx, count, 0) == 0);
-  backend::softmax(ctx, none, none);
+  kernels::softmax(ctx, none, none);
   Tensor x = ctx.empty({0, 4, 4, 3}, DType::f32);
   Tensor y = ctx.empty({0, 2, 2, 3}, DType::f32);
-  backend::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), x, y);
-  backend::BatchNormStatistics statistics{ctx.empty({4}, DType::f32), ctx.empty({4}, DType::f32)};
+  kernels::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), x, y);
+  kernels::BatchNormStatistics statistics{ctx.empty({4}, DType::f32), ctx.empty({4}, DType::f32)};
   Tensor normalised = ctx.empty({0, 4}, DType::f32);
-  backend::batch_norm_eval(ctx,
+  kernels::batch_norm_eval(ctx,
                            {.x = none, .weight = vector, .bias = vector},
                            vector,
                            vector,
@@ -165,7 +165,7 @@ TEST_CASE("empty tensors are no work and no error on a device") {
                            statistics);
   Tensor empty = ctx.empty({0}, DType::f32);
   Tensor state = ctx.empty({0}, DType::f32);
-  backend::sgd_step(ctx,
+  kernels::sgd_step(ctx,
                     {.weight = empty,
                      .grad = empty,
                      .hypers = test::put_block(ctx, GroupHypers{}),

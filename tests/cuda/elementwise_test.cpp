@@ -1,6 +1,7 @@
-#include "framework/backend/activation.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/activation/activation.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 
@@ -39,19 +40,18 @@ TEST_CASE("activations on the device agree with the reference") {
           const Tensor dy = uniform(oracle.persistent(), {n}, dtype, -1, 1, 2);
           Tensor y(oracle.persistent(), {n}, dtype);
           Tensor dx = uniform(oracle.persistent(), {n}, dtype, -1, 1, 3);
-          Tensor device_x = backend::to_device(cuda, cuda.step(), x);
-          Tensor device_dy = backend::to_device(cuda, cuda.step(), dy);
+          Tensor device_x = to_device(cuda, cuda.step(), x);
+          Tensor device_dy = to_device(cuda, cuda.step(), dy);
           Tensor device_y = cuda.empty({n}, dtype);
-          Tensor device_dx = backend::to_device(cuda, cuda.step(), dx);
-          backend::activation_forward(oracle, kind, x, y);
-          backend::activation_backward(oracle, kind, x, dy, dx, mode);
-          backend::activation_forward(cuda, kind, device_x, device_y);
-          backend::activation_backward(cuda, kind, device_x, device_dy, device_dx, mode);
-          const Comparison forward =
-              all_close(backend::to_host(cuda, device_y), y, tolerance(dtype), 1e-6);
+          Tensor device_dx = to_device(cuda, cuda.step(), dx);
+          kernels::activation_forward(oracle, kind, x, y);
+          kernels::activation_backward(oracle, kind, x, dy, dx, mode);
+          kernels::activation_forward(cuda, kind, device_x, device_y);
+          kernels::activation_backward(cuda, kind, device_x, device_dy, device_dx, mode);
+          const Comparison forward = all_close(to_host(cuda, device_y), y, tolerance(dtype), 1e-6);
           CHECK_MESSAGE(forward, forward.text);
-          const Comparison backward = all_close(
-              backend::to_host(cuda, device_dx), dx, 2 * tolerance(dtype), tolerance(dtype));
+          const Comparison backward =
+              all_close(to_host(cuda, device_dx), dx, 2 * tolerance(dtype), tolerance(dtype));
           CHECK_MESSAGE(backward, backward.text);
         }
 }
@@ -63,10 +63,10 @@ TEST_CASE("casts on the device are the host's, bit for bit") {
     for (const DType to : {DType::f32, DType::f16, DType::bf16}) {
       const Tensor x = uniform(host.persistent(), {1001}, from, -70000, 70000, 4);
       Tensor expected(host.persistent(), {1001}, to);
-      backend::cast(host, x, expected);
+      kernels::cast(host, x, expected);
       Tensor y = cuda.empty({1001}, to);
-      backend::cast(cuda, backend::to_device(cuda, cuda.step(), x), y);
-      const Comparison same = same_bits(backend::to_host(cuda, y), expected);
+      kernels::cast(cuda, to_device(cuda, cuda.step(), x), y);
+      const Comparison same = same_bits(to_host(cuda, y), expected);
       CHECK_MESSAGE(same, same.text);
     }
 }
@@ -75,8 +75,8 @@ TEST_CASE("fill reaches every element of every type") {
   Context cuda({.device = Device::cuda()});
   for (const DType dtype : {DType::f32, DType::f16, DType::i64, DType::u8}) {
     Tensor x = cuda.empty({1001}, dtype);
-    backend::fill(cuda, x, 3);
-    const Tensor read = backend::to_host(cuda, x);
+    kernels::fill(cuda, x, 3);
+    const Tensor read = to_host(cuda, x);
     for (const std::int64_t i : {0, 500, 1000}) CHECK(get(read, i) == 3);
   }
 }

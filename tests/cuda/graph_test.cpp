@@ -8,12 +8,12 @@
 #include "data/loader.h"
 #include "data/registry.h"
 #include "framework/autograd/ops/elementwise.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/fill.h"
+#include "framework/kernels/cast/fill.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
 #include "framework/nn/loss.h"
 #include "framework/optim/adam.h"
+#include "framework/runtime/transfer.h"
 #include "models/registry.h"
 #include "tests/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
@@ -177,7 +177,7 @@ class Fading final : public Callback {
   }
   void backward_begin(Learner& learn) override {
     Tensor seed = learn.context().empty({1}, DType::f32);
-    backend::fill(learn.context(), seed, strength_);
+    kernels::fill(learn.context(), seed, strength_);
     learn.set_seed(seed);
   }
   void backward_end(Learner& learn) override { learn.grads_unscaled(); }
@@ -264,11 +264,11 @@ TEST_CASE("step memory that others hold while a graph runs is not the graph's") 
     // Not in the batches that were captured, so that their addresses would be free to take.
     if (!l.progress().training || l.progress().epoch < 3) return;
     held = l.context().empty({1 << 18}, DType::f32);
-    backend::fill(l.context(), held, 7);
+    kernels::fill(l.context(), held, 7);
   };
   const auto look = [&](Learner& l) {
     if (!held.defined()) return;
-    const Tensor host = backend::to_host(l.context(), held);
+    const Tensor host = to_host(l.context(), held);
     for (const float value : host.span<float>()) REQUIRE(value == 7.0F);
     held = {};
     ++checked;
@@ -287,7 +287,7 @@ TEST_CASE("predictions and losses that a callback keeps are not written over by 
     if (!l.progress().training) return;
     for (const Var& result : {l.batch().pred, l.batch().loss}) {
       kept.push_back(result.value());
-      seen.push_back(backend::to_host(l.context(), result.value()));
+      seen.push_back(to_host(l.context(), result.value()));
     }
   };
   Training training({.prepare = [&](Learner& l) { callbacks::on(l, Event::batch_end, keep); }});
@@ -297,7 +297,7 @@ TEST_CASE("predictions and losses that a callback keeps are not written over by 
   REQUIRE(kept.size() == 8 * std::size_t{kBatches});
   for (std::size_t i = 0; i < kept.size(); ++i) {
     CAPTURE(i);
-    CHECK(same_bits(backend::to_host(training.learner().context(), kept[i]), seen[i]));
+    CHECK(same_bits(to_host(training.learner().context(), kept[i]), seen[i]));
   }
 }
 
@@ -364,7 +364,7 @@ TEST_CASE("a callback that needs the host keeps the step eager, and one warning 
 TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
   const Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) {
                         learn.add<Pretender>([](Learner& l) {
-                          static_cast<void>(backend::to_host(l.context(), l.batch().loss.value()));
+                          static_cast<void>(to_host(l.context(), l.batch().loss.value()));
                         });
                       }};
   const test::LogFile log;
@@ -383,7 +383,7 @@ TEST_CASE("a loss that is not finite skips its step on the device, and ends the 
       // NaN.
       if (l.progress().batch_clock != 10 || !l.progress().training) return;
       Tensor x = l.batch().x;
-      backend::fill(l.context(), x, std::numeric_limits<double>::quiet_NaN());
+      kernels::fill(l.context(), x, std::numeric_limits<double>::quiet_NaN());
     });
   };
   const Recipe recipe{.epochs = 5, .prepare = spoil};

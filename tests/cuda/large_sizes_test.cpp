@@ -4,26 +4,26 @@
 // bounded however large the operands are, those of sums and of optimizers, cannot get there.
 // That threads are numbered in 64 bits up to that limit is checked in the kernels' PTX, by
 // tests/gpu/index_width.py; that results are right beyond 2^31 elements is left to a real GPU.
-#include "framework/backend/cuda/activation.h"
-#include "framework/backend/cuda/augment.h"
-#include "framework/backend/cuda/batch_norm.h"
-#include "framework/backend/cuda/cast.h"
-#include "framework/backend/cuda/elementwise.h"
-#include "framework/backend/cuda/ema.h"
-#include "framework/backend/cuda/loss.h"
-#include "framework/backend/cuda/loss_scale.h"
-#include "framework/backend/cuda/pad_channels.h"
-#include "framework/backend/cuda/pool.h"
-#include "framework/backend/cuda/reduce.h"
 #include "framework/core/dtype.h"
 #include "framework/core/error.h"
+#include "framework/kernels/activation/activation_cuda.h"
+#include "framework/kernels/augment/augment_cuda.h"
+#include "framework/kernels/cast/cast_cuda.h"
+#include "framework/kernels/common/cuda/bias.h"
+#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/elementwise/elementwise_cuda.h"
+#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/kernels/norm/batch_norm_cuda.h"
+#include "framework/kernels/optim/ema_cuda.h"
+#include "framework/kernels/pool/pool_cuda.h"
+#include "framework/kernels/reduce/reduce_cuda.h"
+#include "framework/kernels/step/loss_scale_cuda.h"
 
 #include <doctest/doctest.h>
 
 #include <cstdint>
 
 using namespace learn;
-using namespace learn::backend;
 
 namespace {
 

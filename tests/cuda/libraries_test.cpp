@@ -1,7 +1,8 @@
 // What the op cases of convolutions and linear layers do not reach: operands that are not aligned,
 // empty batches, and the choice of plans.
-#include "framework/backend/conv.h"
-#include "framework/backend/cuda/cudnn/conv_plan.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/conv/cuda/conv_plan.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/oracle.h"
 #include "tests/support/op_case.h"
@@ -19,7 +20,7 @@
 using namespace learn;
 using test::drawn;
 using test::oracle;
-namespace cudnn = learn::backend::cuda::cudnn;
+namespace cudnn = learn::cuda::cudnn;
 
 namespace {
 
@@ -32,18 +33,17 @@ double tolerance(DType dtype) {
 
 /// The same values on the device, `odd` elements behind an aligned address.
 Tensor on_device(Context& ctx, const Tensor& host, std::int64_t odd = 0) {
-  Tensor aligned = backend::to_device(ctx, ctx.step(), host);
+  Tensor aligned = to_device(ctx, ctx.step(), host);
   if (odd == 0) return aligned;
   const Tensor room = ctx.empty({host.elements() + odd}, host.dtype());
   Tensor shifted = room.range(odd, host.elements()).view(host.shape());
-  backend::copy(ctx, aligned, shifted);
+  copy(ctx, aligned, shifted);
   return shifted;
 }
 
 void check_close(Context& ctx, const Tensor& device, const Tensor& expected) {
   const double allowed = tolerance(expected.dtype());
-  const Comparison result =
-      all_close(backend::to_host(ctx, device), expected, allowed, 4 * allowed);
+  const Comparison result = all_close(to_host(ctx, device), expected, allowed, 4 * allowed);
   CHECK_MESSAGE(result, result.text);
 }
 
@@ -60,9 +60,9 @@ ConvRun run_conv(
   ConvRun run{put(full(oracle().persistent(), dy.shape(), dy.dtype(), NAN)),
               put(full(oracle().persistent(), x.shape(), x.dtype(), 1)),
               put(full(oracle().persistent(), w.shape(), w.dtype(), 1))};
-  backend::conv2d_forward(ctx, put(x), put(w), {}, run.y, kSame);
-  backend::conv2d_backward_data(ctx, put(dy), put(w), run.dx, kSame, GradMode::accumulate);
-  backend::conv2d_backward_weight(ctx, put(x), put(dy), run.dw, kSame, GradMode::accumulate);
+  kernels::conv2d_forward(ctx, put(x), put(w), {}, run.y, kSame);
+  kernels::conv2d_backward_data(ctx, put(dy), put(w), run.dx, kSame, GradMode::accumulate);
+  kernels::conv2d_backward_weight(ctx, put(x), put(dy), run.dw, kSame, GradMode::accumulate);
   return run;
 }
 
@@ -109,11 +109,11 @@ TEST_CASE("operands of a linear layer need not be aligned") {
     const Tensor w = drawn({10, 24}, dtype, 2);
     const Tensor bias = drawn({10}, dtype, 3);
     Tensor expected(oracle().persistent(), {6, 10}, dtype);
-    backend::linear_forward(oracle(), x, w, bias, expected);
+    kernels::linear_forward(oracle(), x, w, bias, expected);
     for (const std::int64_t odd : {0, 1}) {
       CAPTURE(odd);
       Tensor y = on_device(cuda, expected, odd);
-      backend::linear_forward(
+      kernels::linear_forward(
           cuda, on_device(cuda, x, odd), on_device(cuda, w, odd), on_device(cuda, bias, odd), y);
       check_close(cuda, y, expected);
     }
@@ -132,7 +132,7 @@ TEST_CASE("a linear layer's bias gradient comes with its weight's") {
       const Tensor nothing = full(oracle().persistent(), {classes}, dtype, NAN);
       Tensor dw = on_device(cuda, ones);
       Tensor db = on_device(cuda, nothing);
-      backend::linear_backward_parameters(cuda,
+      kernels::linear_backward_parameters(cuda,
                                           on_device(cuda, x),
                                           on_device(cuda, dy),
                                           dw,
@@ -141,8 +141,8 @@ TEST_CASE("a linear layer's bias gradient comes with its weight's") {
                                           GradMode::overwrite);
       Tensor expected_dw(oracle().persistent(), ones.shape(), dtype);
       Tensor expected_db(oracle().persistent(), nothing.shape(), dtype);
-      backend::copy(oracle(), ones, expected_dw);
-      backend::linear_backward_parameters(
+      copy(oracle(), ones, expected_dw);
+      kernels::linear_backward_parameters(
           oracle(), x, dy, expected_dw, GradMode::accumulate, expected_db, GradMode::overwrite);
       check_close(cuda, dw, expected_dw);
       check_close(cuda, db, expected_db);
@@ -155,20 +155,19 @@ TEST_CASE("an empty batch on the device has no result and zero weight gradients"
   Tensor y = cuda.empty({0, 4, 4, 2}, DType::f16);
   Tensor dx = x;
   const Tensor w = on_device(cuda, drawn({2, 3, 3, 3}, DType::f16, 1));
-  backend::conv2d_forward(cuda, x, w, {}, y, kSame);
-  backend::conv2d_backward_data(cuda, y, w, dx, kSame, GradMode::overwrite);
+  kernels::conv2d_forward(cuda, x, w, {}, y, kSame);
+  kernels::conv2d_backward_data(cuda, y, w, dx, kSame, GradMode::overwrite);
   Tensor dw = on_device(cuda, drawn({2, 3, 3, 3}, DType::f16, 2));
-  backend::conv2d_backward_weight(cuda, x, y, dw, kSame, GradMode::overwrite);
-  CHECK(
-      same_bits(backend::to_host(cuda, dw), zeros(oracle().step(), dw.shape(), DType::f16)).equal);
+  kernels::conv2d_backward_weight(cuda, x, y, dw, kSame, GradMode::overwrite);
+  CHECK(same_bits(to_host(cuda, dw), zeros(oracle().step(), dw.shape(), DType::f16)).equal);
   const Tensor rows = cuda.empty({0, 5}, DType::f32);
   const Tensor d_rows = cuda.empty({0, 3}, DType::f32);
   Tensor dw_linear = on_device(cuda, drawn({3, 5}, DType::f32, 3));
-  const Tensor before = backend::to_host(cuda, dw_linear);
-  backend::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::accumulate);
-  CHECK(same_bits(backend::to_host(cuda, dw_linear), before).equal);
-  backend::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::overwrite);
-  CHECK(same_bits(backend::to_host(cuda, dw_linear), zeros(oracle().step(), {3, 5})).equal);
+  const Tensor before = to_host(cuda, dw_linear);
+  kernels::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::accumulate);
+  CHECK(same_bits(to_host(cuda, dw_linear), before).equal);
+  kernels::linear_backward_weight(cuda, rows, d_rows, dw_linear, GradMode::overwrite);
+  CHECK(same_bits(to_host(cuda, dw_linear), zeros(oracle().step(), {3, 5})).equal);
 }
 
 TEST_CASE("f64 is refused on the device, with the reason") {
@@ -176,7 +175,7 @@ TEST_CASE("f64 is refused on the device, with the reason") {
   const Tensor x = cuda.empty({1, 4, 4, 8}, DType::f64);
   const Tensor w = cuda.empty({8, 3, 3, 8}, DType::f64);
   Tensor y = x;
-  CHECK_THROWS_WITH_AS(backend::conv2d_forward(cuda, x, w, {}, y, kSame),
+  CHECK_THROWS_WITH_AS(kernels::conv2d_forward(cuda, x, w, {}, y, kSame),
                        doctest::Contains("f64 lives on the CPU only"),
                        DTypeError);
 }

@@ -1,9 +1,9 @@
 #include "data/loader.h"
 
-#include "framework/backend/cast.h"
-#include "framework/backend/cuda/runtime.h"
-#include "framework/backend/fill.h"
 #include "framework/core/random.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
@@ -47,9 +47,9 @@ LoaderOptions options_for(DType dtype) {
 void check_same(Context& ctx, const Batch& device, const Batch& host) {
   CHECK(device.x.device().is_cuda());
   CHECK(device.index == host.index);
-  const Comparison x = same_bits(backend::to_host(ctx, device.x), host.x);
+  const Comparison x = same_bits(to_host(ctx, device.x), host.x);
   CHECK_MESSAGE(x.equal, x.text);
-  const Comparison y = same_bits(backend::to_host(ctx, device.y), host.y);
+  const Comparison y = same_bits(to_host(ctx, device.y), host.y);
   CHECK_MESSAGE(y.equal, y.text);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a resident batch of halves may have the channels that convolutions wa
     REQUIRE(device.next(got));
     CHECK(expected.padding == 0);
     CHECK(got.padding == (is_half(dtype) ? 5 : 0));
-    const Tensor x = backend::to_host(cuda, got.x);
+    const Tensor x = to_host(cuda, got.x);
     REQUIRE(x.shape() == Shape{4, 8, 6, 3 + got.padding});
     Tensor colours(memory, expected.x.shape(), dtype);
     const std::int64_t width = x.shape()[3];
@@ -154,7 +154,7 @@ TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
     std::vector<Batch> expected, seen;
     const auto copy_of = [](Context& ctx, const Tensor& x) {
       Tensor copied(ctx.persistent(), x.shape(), x.dtype());
-      backend::copy(ctx, x, copied);
+      copy(ctx, x, copied);
       return copied;
     };
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
@@ -185,7 +185,7 @@ TEST_CASE("uploads wait for work on memory that was given back to the arena") {
   options.resident = false;
   {
     Tensor before = Tensor(plain.persistent(), {1 << 16}, DType::f32);
-    backend::fill(plain, before, 9);  // nobody waits for it
+    kernels::fill(plain, before, 9);  // nobody waits for it
   }
   Loader device(plain, data, options);
   host.begin(0);
@@ -194,10 +194,10 @@ TEST_CASE("uploads wait for work on memory that was given back to the arena") {
   REQUIRE(host.next(expected));
   REQUIRE(device.next(got));
   Tensor seen(plain.persistent(), got.x.shape(), got.x.dtype());
-  backend::copy(plain, got.x, seen);
+  copy(plain, got.x, seen);
   Batch second;
   REQUIRE(device.next(second));  // by now the first one has travelled
-  CHECK(same_bits(backend::to_host(plain, seen), expected.x));
+  CHECK(same_bits(to_host(plain, seen), expected.x));
 }
 
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/backend/device_choice.h"
+#include "framework/runtime/device_choice.h"
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>

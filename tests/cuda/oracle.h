@@ -1,5 +1,4 @@
 #pragma once
-#include "framework/backend/cast.h"
 #include "framework/tensor/factory.h"
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // Heads are padded inside the backend (ADR 0010): the loss sees the classes there are and nothing
 // else, whatever lies in the scratch memory that the padding is made of.
-#include "framework/backend/cast.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/cuda/pad_channels.h"
-#include "framework/backend/cuda/runtime.h"
-#include "framework/backend/fill.h"
-#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"
 
@@ -25,7 +25,7 @@ constexpr std::int64_t kFeatures = 12;  // padded to 16 as well
 /// Every byte of the arena's first slab, which all scratch memory of a small step comes from.
 void poison_step_memory(Context& ctx, int byte) {
   Tensor all = ctx.empty({(std::int64_t{2} << 20) - 4096}, DType::u8);
-  backend::fill(ctx, all, byte);
+  kernels::fill(ctx, all, byte);
 }
 
 /// A head, its loss and all gradients, on the host.
@@ -50,19 +50,19 @@ std::vector<Tensor> head(DType dtype, std::int64_t classes, int poison) {
 
   const auto poisoned = [&] { poison_step_memory(ctx, poison); };
   poisoned();
-  backend::linear_forward(ctx, x, w, bias, logits);
+  kernels::linear_forward(ctx, x, w, bias, logits);
   poisoned();
-  backend::softmax_cross_entropy(ctx, logits, labels, 0.1F, loss, slope);
+  kernels::softmax_cross_entropy(ctx, logits, labels, 0.1F, loss, slope);
   poisoned();
-  backend::softmax_cross_entropy_backward(ctx, slope, seed, dlogits, GradMode::overwrite);
+  kernels::softmax_cross_entropy_backward(ctx, slope, seed, dlogits, GradMode::overwrite);
   poisoned();
-  backend::linear_backward_data(ctx, dlogits, w, dx, GradMode::overwrite);
+  kernels::linear_backward_data(ctx, dlogits, w, dx, GradMode::overwrite);
   poisoned();
-  backend::linear_backward_parameters(
+  kernels::linear_backward_parameters(
       ctx, x, dlogits, dw, GradMode::overwrite, db, GradMode::overwrite);
   std::vector<Tensor> out;
   for (const Tensor* tensor : {&logits, &loss, &slope, &dx, &dw, &db})
-    out.push_back(backend::to_host(ctx, *tensor));
+    out.push_back(to_host(ctx, *tensor));
   return out;
 }
 
@@ -94,9 +94,9 @@ TEST_CASE("results come back from padded rows without the padding") {
       for (int c = 0; c < 16; ++c) rows.push_back(c < 10 ? r * 10 + c : std::nan(""));
     const Tensor padded = test::put_values(ctx, {3, 16}, rows, DType::f16);
     Tensor y = test::put_full(ctx, {3, 10}, DType::f16, mode == GradMode::accumulate ? 100 : NAN);
-    backend::cuda::unpad_channels(
+    cuda::unpad_channels(
         ctx.cuda().compute(), padded.data<Half>(), 3, 16, y.data<Half>(), 10, mode);
-    const Tensor host = backend::to_host(ctx, y);
+    const Tensor host = to_host(ctx, y);
     for (std::int64_t i = 0; i < 30; ++i)
       CHECK(get(host, i) == static_cast<double>(i) + (mode == GradMode::accumulate ? 100 : 0));
   }

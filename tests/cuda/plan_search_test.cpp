@@ -1,5 +1,5 @@
 // The choice of plans, on descriptions of devices: no GPU and no fake.
-#include "framework/backend/cuda/cudnn/conv_plans.h"
+#include "framework/kernels/conv/cuda/conv_plans.h"
 #include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 using namespace learn;
-using namespace learn::backend::cuda::cudnn;
+using namespace learn::cuda::cudnn;
 
 namespace {
 

@@ -3,8 +3,8 @@
 // fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
 #include "callbacks/cuda_graph.h"
 #include "framework/autograd/ops/elementwise.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/elementwise.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/elementwise/elementwise.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/oracle.h"
 #include "tests/cuda/short_training.h"
@@ -40,15 +40,12 @@ class Refusal {
   Refusal& operator=(const Refusal&) = delete;
 };
 
-Tensor on_device(Context& ctx, const Tensor& host) {
-  return backend::to_device(ctx, ctx.step(), host);
-}
+Tensor on_device(Context& ctx, const Tensor& host) { return to_device(ctx, ctx.step(), host); }
 
 void check_close(Context& ctx, const Tensor& device, const Tensor& expected) {
   // Two roundings to the type where a bias is added apart.
   const double allowed = expected.dtype() == DType::f32 ? 1e-5 : 4e-3;
-  const Comparison result =
-      all_close(backend::to_host(ctx, device), expected, allowed, 4 * allowed);
+  const Comparison result = all_close(to_host(ctx, device), expected, allowed, 4 * allowed);
   CHECK_MESSAGE(result, result.text);
 }
 
@@ -86,15 +83,15 @@ TEST_CASE("contexts of two devices work side by side, and in a thread that has c
   {
     const Tensor x = drawn({6, 24}, DType::f32, 1);
     Tensor expected(oracle().persistent(), x.shape(), DType::f32);
-    backend::multiply(oracle(), x, x, expected, GradMode::overwrite);
+    kernels::multiply(oracle(), x, x, expected, GradMode::overwrite);
     Context first({.device = Device::cuda(0)});
     Context second({.device = Device::cuda(1)});
     const auto run = [&] {
       for (Context* ctx : {&first, &second, &first}) {
         const Tensor in = on_device(*ctx, x);
         Tensor out = ctx->empty(x.shape(), DType::f32);
-        backend::multiply(*ctx, in, in, out, GradMode::overwrite);
-        CHECK(same_bits(backend::to_host(*ctx, out), expected).equal);
+        kernels::multiply(*ctx, in, in, out, GradMode::overwrite);
+        CHECK(same_bits(to_host(*ctx, out), expected).equal);
       }
     };
     run();
@@ -118,16 +115,16 @@ TEST_CASE("a linear layer whose epilogues are refused does their work apart") {
       Tensor y(oracle().persistent(), {6, 10}, dtype);
       Tensor dw(oracle().persistent(), w.shape(), dtype);
       Tensor db(oracle().persistent(), bias.shape(), dtype);
-      backend::linear_forward(oracle(), x, w, bias, y);
-      backend::linear_backward_parameters(
+      kernels::linear_forward(oracle(), x, w, bias, y);
+      kernels::linear_backward_parameters(
           oracle(), x, dy, dw, GradMode::overwrite, db, GradMode::overwrite);
       for (int run = 0; run < 2; ++run) {  // the second time it is known
         Tensor got_y = on_device(cuda, full(oracle().step(), y.shape(), dtype, NAN));
         Tensor got_dw = on_device(cuda, full(oracle().step(), dw.shape(), dtype, NAN));
         Tensor got_db = on_device(cuda, full(oracle().step(), db.shape(), dtype, NAN));
-        backend::linear_forward(
+        kernels::linear_forward(
             cuda, on_device(cuda, x), on_device(cuda, w), on_device(cuda, bias), got_y);
-        backend::linear_backward_parameters(cuda,
+        kernels::linear_backward_parameters(cuda,
                                             on_device(cuda, x),
                                             on_device(cuda, dy),
                                             got_dw,
@@ -163,7 +160,7 @@ TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {
   const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
   const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
   Tensor y(oracle().persistent(), {2, 5, 4, 16}, DType::f16);
-  backend::conv2d_forward(oracle(), x, w, {}, y, kSame);
+  kernels::conv2d_forward(oracle(), x, w, {}, y, kSame);
   ContextOptions options = test::on_cuda();
   options.cuda.tune = true;
   for (const char* plans : {":1", ":2", ":1,cudnnBackendExecute:2,cudnnBackendExecute:3"}) {
@@ -171,14 +168,14 @@ TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {
     Context cuda(options);
     const Refusal refusal(std::string("cudnnBackendExecute") + plans);
     Tensor got = on_device(cuda, full(oracle().step(), y.shape(), DType::f16, NAN));
-    backend::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame);
+    kernels::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame);
     check_close(cuda, got, y);
   }
   Context cuda(options);
   const Refusal refusal("cudnnBackendExecute");
   Tensor got = on_device(cuda, y);
   CHECK_THROWS_WITH_AS(
-      backend::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame),
+      kernels::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame),
       doctest::Contains("could be run"),
       DeviceError);
 }

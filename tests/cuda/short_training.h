@@ -1,9 +1,9 @@
 #pragma once
 #include "data/loader.h"
 #include "data/registry.h"
-#include "framework/backend/cast.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
+#include "framework/runtime/transfer.h"
 #include "models/registry.h"
 #include "tests/support/gradcheck.h"
 
@@ -73,8 +73,8 @@ struct ShortRun {
   }
   /// All weights, and all running statistics, on the host.
   [[nodiscard]] std::vector<Tensor> values() {
-    return {backend::to_host(ctx, learn.params().flat_master()),
-            backend::to_host(ctx, learn.params().flat_buffers())};
+    return {to_host(ctx, learn.params().flat_master()),
+            to_host(ctx, learn.params().flat_buffers())};
   }
 
   float lr;

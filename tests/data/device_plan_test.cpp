@@ -1,8 +1,8 @@
 #include "data/device_plan.h"
 
-#include "framework/backend/augment.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/kernels/augment/augment.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"
 
@@ -78,7 +78,7 @@ void check_list(const std::vector<Transform>& list, std::int64_t channels) {
   Context ctx(test::fast_twin(1));
   Tensor x = ctx.empty(wanted.shape(), kDType<T>);
   Tensor y = ctx.empty({4}, DType::i64);
-  backend::augment(ctx,
+  kernels::augment(ctx,
                    *plan,
                    {test::put(ctx, p.images), test::put(ctx, p.labels)},
                    test::put_values(ctx, {4}, kIndex, DType::i64),
@@ -86,7 +86,7 @@ void check_list(const std::vector<Transform>& list, std::int64_t channels) {
                    kEpoch,
                    x,
                    y);
-  const Comparison same = same_bits(backend::to_host(ctx, x), wanted);
+  const Comparison same = same_bits(to_host(ctx, x), wanted);
   CHECK_MESSAGE(same.equal, same.text);
   for (std::int64_t i = 0; i < 4; ++i)
     CHECK(test::fetch(ctx, y, i) == 100 + kIndex[static_cast<std::size_t>(i)]);
@@ -131,7 +131,7 @@ TEST_CASE("an image that the data set does not have is named") {
   Tensor x = ctx.empty({2, kHeight, kWidth, 3}, DType::f32);
   Tensor y = ctx.empty({2}, DType::i64);
   const auto run = [&](double second) {
-    backend::augment(ctx,
+    kernels::augment(ctx,
                      plan,
                      {test::put(ctx, p.images), test::put(ctx, p.labels)},
                      test::put_values(ctx, {2}, {0, second}, DType::i64),

@@ -1,6 +1,6 @@
 #include "framework/learner/learner.h"
 
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
@@ -346,7 +346,7 @@ TEST_CASE("a step that meets found_inf leaves nothing behind") {
     [[nodiscard]] std::string_view name() const override { return "overflow"; }
     void step_begin(Learner& l) override {
       const Tensor bad = full(l.context().step(), {1}, DType::f32, INFINITY);
-      backend::find_non_finite(l.context(), bad, l.optimizer().control());
+      kernels::find_non_finite(l.context(), bad, l.optimizer().control());
     }
   };
   Training t({2}, {});

@@ -1,6 +1,6 @@
 #include "framework/learner/metric.h"
 
-#include "framework/backend/captured_work.h"
+#include "framework/runtime/captured_work.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
@@ -87,7 +87,7 @@ TEST_CASE("metrics that count wait for nothing on a device") {
   const std::vector<Metric> metrics{metrics::accuracy(), metrics::error_rate(), metrics::top_k(2)};
   MetricSums sums(ctx, metrics);
   // Recording throws if an operation waits or reserves memory.
-  const backend::CapturedWork work(ctx, [&] { sums.add(pred, wanted); });
+  const CapturedWork work(ctx, [&] { sums.add(pred, wanted); });
   work.launch();
   work.launch();
   CHECK(sums.means(4) == std::vector<double>{0.5, 0.5, 1});

@@ -1,6 +1,5 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/tape.h"
-#include "framework/backend/cast.h"
 #include "framework/nn/loss.h"
 #include "framework/tensor/factory.h"
 #include "models/registry.h"

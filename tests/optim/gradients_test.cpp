@@ -1,7 +1,7 @@
 #include "framework/optim/gradients.h"
 
-#include "framework/backend/fill.h"
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
@@ -45,7 +45,7 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
     Net half(DType::f16);
     Net full(DType::f32);
     auto& control = half.optimizer->control();
-    backend::set_loss_scale(half.ctx, scale, control);
+    kernels::set_loss_scale(half.ctx, scale, control);
     test::random_gradients(full.store, 0, 1e-2);
     test::random_gradients(half.store, 0, 1e-2 * static_cast<double>(scale));
     optim::gather_half_gradients(half.store, control, GradMode::overwrite);

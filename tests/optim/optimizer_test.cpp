@@ -1,5 +1,6 @@
 #include "framework/optim/optimizer.h"
 
+#include "framework/kernels/cast/cast.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/rmsprop.h"
 #include "framework/optim/sgd.h"
@@ -54,7 +55,7 @@ struct Trained {
     test::random_gradients(store, number);
     for (std::int64_t i = 0; i < store.size(); ++i) {  // f32 gradients of the half parameters
       Tensor full = store.master_grad(i);
-      if (store.slot(i).grad.dtype() != DType::f32) backend::cast(ctx, store.slot(i).grad, full);
+      if (store.slot(i).grad.dtype() != DType::f32) kernels::cast(ctx, store.slot(i).grad, full);
     }
     optimizer->step();
   }

@@ -1,4 +1,4 @@
-#include "framework/backend/loss_scale.h"
+#include "framework/kernels/step/loss_scale.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/gradients.h"
 #include "framework/optim/rmsprop.h"
@@ -32,13 +32,13 @@ struct Step {
     store.set_layer_groups({"b", "c"});
     store.set_working_dtype(working);
     optimizer = factory(store);
-    backend::set_loss_scale(ctx, 1024, optimizer->control());
+    kernels::set_loss_scale(ctx, 1024, optimizer->control());
   }
 
   /// With `poison`, that parameter's last gradient element is `value`.
   void run(int number, const char* poison = nullptr, double value = kInf) {
     auto& control = optimizer->control();
-    backend::begin_step(ctx, control);
+    kernels::begin_step(ctx, control);
     test::random_gradients(store, number, 1024);
     for (std::int64_t i = 0; i < store.buffer_count(); ++i)
       set(store.buffer(i).value, 0, number + 0.5);  // the forward pass moves running statistics

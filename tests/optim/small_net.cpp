@@ -1,7 +1,7 @@
 #include "tests/optim/small_net.h"
 
-#include "framework/backend/cast.h"
 #include "framework/core/random.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
 #include <string>
@@ -46,7 +46,7 @@ void random_gradients(nn::ParamStore& store, std::int64_t step, double scale) {
 }
 
 Tensor snapshot(nn::ParamStore& store, const Tensor& flat) {
-  return backend::to_host(store.context(), flat);
+  return to_host(store.context(), flat);
 }
 
 }  // namespace learn::test

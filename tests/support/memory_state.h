@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/cast.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 #include "framework/tensor/state_visitor.h"
 
@@ -28,7 +28,7 @@ class Save final : public StateVisitor {
   void on_tensor(const std::string& name, Tensor& tensor) override {
     Tensor& kept = state_.tensors[name];
     if (!tensor.device().is_cpu()) {
-      kept = backend::to_host(ctx_, tensor);
+      kept = to_host(ctx_, tensor);
       return;
     }
     kept = host_tensor(tensor.shape(), tensor.dtype());
@@ -56,7 +56,7 @@ class Load final : public StateVisitor {
     if (tensor.device().is_cpu())
       std::memcpy(tensor.raw(), saved.raw(), tensor.bytes());
     else
-      backend::copy(ctx_, backend::to_device(ctx_, ctx_.step(), saved), tensor);
+      copy(ctx_, to_device(ctx_, ctx_.step(), saved), tensor);
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     value = state_.integers.at(name);

@@ -1,6 +1,6 @@
 #pragma once
-#include "framework/backend/cast.h"
-#include "framework/backend/device_array.h"
+#include "framework/runtime/device_array.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
 
@@ -22,7 +22,7 @@ namespace learn::test {
 
 /// Tensors on a context's device, from values made on the host.
 [[nodiscard]] inline Tensor put(Context& ctx, const Tensor& host) {
-  return backend::to_device(ctx, ctx.persistent(), host);
+  return to_device(ctx, ctx.persistent(), host);
 }
 [[nodiscard]] inline Tensor put_full(Context& ctx, const Shape& shape, DType dtype, double value) {
   Arena host("values", cpu_pages());
@@ -54,7 +54,7 @@ template <class T>
 
 /// One element of a tensor on any device.
 [[nodiscard]] inline double fetch(Context& ctx, const Tensor& tensor, std::int64_t i) {
-  return get(backend::to_host(ctx, tensor), i);
+  return get(to_host(ctx, tensor), i);
 }
 
 }  // namespace learn::test

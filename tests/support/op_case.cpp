@@ -1,7 +1,7 @@
 #include "tests/support/op_case.h"
 
-#include "framework/backend/cast.h"
 #include "framework/core/random.h"
+#include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
 #include <algorithm>
@@ -52,13 +52,13 @@ struct DotNode final : Node {
   std::string_view name() const override { return "test_dot"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      const double factor = get(backend::to_host(ctx, dy), 0);
-      Tensor sum = backend::to_host(ctx, dx);
+      const double factor = get(to_host(ctx, dy), 0);
+      Tensor sum = to_host(ctx, dx);
       for (std::int64_t i = 0; i < sum.elements(); ++i)
         set(sum,
             i,
             (mode == GradMode::accumulate ? get(sum, i) : 0) + cotangent_value(seed, i) * factor);
-      backend::copy(ctx, backend::to_device(ctx, ctx.step(), sum), dx);
+      copy(ctx, to_device(ctx, ctx.step(), sum), dx);
     });
   }
 };
@@ -71,7 +71,7 @@ ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accum
   Tensor grad = full(host, slot.value.shape(), slot.value.dtype(), NAN);
   if (accumulate)
     for (std::int64_t i = 0; i < grad.elements(); ++i) set(grad, i, start_value(i));
-  slot.grad = backend::to_device(ctx, ctx.step(), grad);
+  slot.grad = to_device(ctx, ctx.step(), grad);
   if (accumulate) slot.adopt_grad();
   return slot;
 }
@@ -79,7 +79,7 @@ ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accum
 /// On the host whatever the device; undefined stays undefined.
 Tensor fetched(Context& ctx, const Tensor& tensor) {
   if (!tensor.defined() || tensor.device().is_cpu()) return tensor;
-  return backend::to_host(ctx, tensor);
+  return to_host(ctx, tensor);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
   run.states.resize(op.inputs.size());
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const OpInput& input = op.inputs[i];
-    Tensor value = backend::to_device(
+    Tensor value = to_device(
         ctx, ctx.step(), from_values(host, input.shape, values[i], dtype_of(input, options.dtype)));
     if (input.role == OpInput::Role::state) run.states[i] = value;
     if (input.role == OpInput::Role::gradient) {
@@ -134,7 +134,7 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
   run.output = fetched(ctx, y.value());
   if (options.backward) {
     const DType wide = y.dtype() == DType::f64 ? DType::f64 : DType::f32;
-    Tensor loss = backend::to_device(ctx, ctx.step(), full(host, {}, wide, 0));
+    Tensor loss = to_device(ctx, ctx.step(), full(host, {}, wide, 0));
     tape.backward(tape.record({y}, loss, DotNode(ctx, options.seed)));
     for (std::size_t i = 0; i < op.inputs.size(); ++i)
       if (slot_of[i] != nullptr) run.grads[i] = fetched(ctx, slot_of[i]->grad);

@@ -7,13 +7,14 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "backend", "autograd", "nn", "optim", "io", "report", "learner"]
+FRAMEWORK = ["core", "tensor", "runtime", "kernels", "autograd", "nn", "optim", "io", "report", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
-    "framework/backend": {"framework/core", "framework/tensor", "framework/backend"},
-    "framework/autograd": {"framework/core", "framework/tensor", "framework/backend", "framework/autograd"},
+    "framework/runtime": {"framework/core", "framework/tensor", "framework/runtime"},
+    "framework/kernels": {"framework/core", "framework/tensor", "framework/runtime", "framework/kernels"},
 }
+BELOW["framework/autograd"] = BELOW["framework/kernels"] | {"framework/autograd"}
 BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/nn"}
 BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
@@ -21,15 +22,18 @@ BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
-BELOW["data"] = BELOW["framework/backend"] | {"data"}
+BELOW["data"] = BELOW["framework/kernels"] | {"data"}
 BELOW["apps"] = BELOW["callbacks"] | {"models", "data", "apps"}
 BELOW["tests"] = BELOW["apps"] | {"tests"}
 
 # nvcc reads these; it must never parse fmt, spdlog, Var or Module.
 CUDA_MAY = re.compile(
-    r"^framework/(core/(dtype|shape|random|device)\.h|backend/[a-z_]+\.h|backend/cuda/.*\.(h|cuh))$")
-CUDA_MUST_NOT = re.compile(r"^framework/backend/(context|dispatch)\.h$")
-DEVICE_MAY = re.compile(r"^framework/(backend/cuda/device/|core/(dtype|random)\.h)")
+    r"^framework/(core/(dtype|shape|random|device)\.h|runtime/(cuda/[a-z_/]+\.(h|cuh)|cuda_options\.h)"
+    r"|kernels/(common/([a-z_]+\.h|cuda/.*)|[a-z]+/[a-z_/]+\.(h|cuh)))$")
+CUDA_MUST_NOT = re.compile(r"/(context|dispatch)\.h$|_(cpu|reference)\.h$")
+DEVICE_MAY = re.compile(r"^framework/(kernels/common/cuda/device/|core/(dtype|random)\.h)")
+# Kernel families know `common`, and nothing of each other.
+FAMILY = re.compile(r"^framework/kernels/([a-z]+)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
@@ -48,18 +52,23 @@ def breaches(path, text):
         where = f"{path}:{number}: includes {target}: "
         if layer_of(target) not in BELOW.get(layer, set()):
             yield where + f"{layer} may include only {', '.join(sorted(BELOW.get(layer, set())))}"
+        elif FAMILY.match(path) and FAMILY.match(target) and \
+                FAMILY.match(target).group(1) not in ("common", FAMILY.match(path).group(1)):
+            yield where + "a kernel family includes none of the others"
         elif "/cuda/device/" in path and not DEVICE_MAY.match(target):
             yield where + "device code includes nothing from outside but dtype.h and random.h"
         elif path.endswith(".cu") and path.startswith("framework/") and (
                 not CUDA_MAY.match(target) or CUDA_MUST_NOT.match(target)):
-            yield where + "a .cu file includes core/{dtype,shape,random,device}.h, plain backend headers and device/ only"
+            yield where + "a .cu file includes core/{dtype,shape,random,device}.h, its family's plain headers and common/cuda only"
 
 
 def self_test():
     assert list(breaches("framework/core/a.h", '#include "framework/tensor/tensor.h"'))
     assert list(breaches("models/a.cpp", '#include "framework/learner/learner.h"'))
     assert list(breaches("framework/nn/a.h", '#include "apps/learn/main.h"'))
-    assert list(breaches("framework/backend/cuda/a.cu", '#include "framework/backend/context.h"'))
+    assert list(breaches("framework/kernels/pool/a_cuda.cu", '#include "framework/runtime/context.h"'))
+    assert list(breaches("framework/kernels/pool/a_cpu.cpp", '#include "framework/kernels/norm/a.h"'))
+    assert not list(breaches("framework/kernels/pool/a_cuda.cu", '#include "framework/kernels/common/cuda/map.cuh"'))
     assert not list(breaches("callbacks/a.cpp", '#include "framework/learner/learner.h"'))
     assert not list(breaches("framework/core/a.h", "#include <vector>"))
 

@@ -12,7 +12,7 @@ OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
 # Only kernels may have the address of memory that may be a device's: span and item are for the host.
 DEVICE_ADDRESS = re.compile(r"\.(template )?data<[^;]*>\(\)")
-KERNELS = ("framework/backend/", "framework/tensor/", "tests/", "apps/bench/")
+KERNELS = ("framework/kernels/", "framework/runtime/", "framework/tensor/", "tests/", "apps/bench/")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
 
 

@@ -1,7 +1,7 @@
 #include "framework/autograd/ops/activation.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/activation.h"
+#include "framework/kernels/activation/activation.h"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ struct ActivationNode final : Node {
   std::string_view name() const override { return name_of(kind); }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::activation_backward(tape.context(), kind, x, dy, dx, mode);
+      kernels::activation_backward(tape.context(), kind, x, dy, dx, mode);
     });
   }
 };
@@ -26,7 +26,7 @@ Var activation(const Var& x, const ActivationKind& kind) {
   if (kind.name == ActivationKind::Name::identity) return x;
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), x.dtype());
-  backend::activation_forward(tape.context(), kind, x.value(), y);
+  kernels::activation_forward(tape.context(), kind, x.value(), y);
   return tape.record({x}, y, ActivationNode(x.value(), kind));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/autograd/var.h"
-#include "framework/backend/activation_kind.h"
+#include "framework/kernels/common/activation_kind.h"
 
 namespace learn::ops {
 

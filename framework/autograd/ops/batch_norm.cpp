@@ -1,7 +1,7 @@
 #include "framework/autograd/ops/batch_norm.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/batch_norm.h"
+#include "framework/kernels/norm/batch_norm.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>
@@ -9,18 +9,18 @@
 namespace learn::ops {
 namespace {
 
-using backend::BatchNormGradient;
-using backend::BatchNormPass;
+using kernels::BatchNormGradient;
+using kernels::BatchNormPass;
 
 struct BatchNormNode final : Node {
   BatchNormPass pass;
-  backend::BatchNormOperands in;
-  backend::BatchNormStatistics statistics;
+  kernels::BatchNormOperands in;
+  kernels::BatchNormStatistics statistics;
   BatchNormOptions options;
 
   BatchNormNode(BatchNormPass pass_in,
-                backend::BatchNormOperands operands,
-                backend::BatchNormStatistics used,
+                kernels::BatchNormOperands operands,
+                kernels::BatchNormStatistics used,
                 const BatchNormOptions& opts)
       : pass(pass_in), in(std::move(operands)), statistics(std::move(used)), options(opts) {}
   std::string_view name() const override { return "batch_norm"; }
@@ -31,12 +31,12 @@ struct BatchNormNode final : Node {
       tape.accumulate(input(i), [&](Tensor& tensor, GradMode mode) { gradient = {tensor, mode}; });
       return gradient;
     };
-    backend::BatchNormGradients out{destination(0), destination(1), destination(2), {}};
+    kernels::BatchNormGradients out{destination(0), destination(1), destination(2), {}};
     // Behind the activation, the residual's gradient is dy.
     if (in.residual.defined() &&
         (options.residual_before_activation || !tape.hand_over(input(3), dy)))
       out.residual = destination(3);
-    backend::batch_norm_backward(tape.context(), pass, in, statistics, options, dy, out);
+    kernels::batch_norm_backward(tape.context(), pass, in, statistics, options, dy, out);
   }
 };
 
@@ -53,19 +53,19 @@ Var batch_norm(const Var& x,
   check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
   Tensor y = tape.empty(x.shape(), x.dtype());
   const Shape channels{x.shape()[-1]};
-  backend::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),
+  kernels::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),
                                           tape.empty(channels, wide_dtype(x.dtype()))};
-  backend::BatchNormOperands in{x.value(), weight.value(), bias.value(), {}};
+  kernels::BatchNormOperands in{x.value(), weight.value(), bias.value(), {}};
   std::vector<Var> inputs{x, weight, bias};
   if (residual.defined()) {
     in.residual = residual.value();
     inputs.push_back(residual);
   }
   if (tape.training())
-    backend::batch_norm_train(
+    kernels::batch_norm_train(
         tape.context(), in, running_mean, running_var, options, y, statistics);
   else
-    backend::batch_norm_eval(tape.context(), in, running_mean, running_var, options, y, statistics);
+    kernels::batch_norm_eval(tape.context(), in, running_mean, running_var, options, y, statistics);
   const BatchNormPass pass = tape.training() ? BatchNormPass::train : BatchNormPass::eval;
   return tape.record(
       std::move(inputs), y, BatchNormNode(pass, std::move(in), std::move(statistics), options));

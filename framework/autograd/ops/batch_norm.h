@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/autograd/var.h"
-#include "framework/backend/batch_norm_options.h"
+#include "framework/kernels/norm/batch_norm_options.h"
 
 namespace learn::ops {
 

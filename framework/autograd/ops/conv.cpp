@@ -1,7 +1,7 @@
 #include "framework/autograd/ops/conv.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/conv.h"
+#include "framework/kernels/conv/conv.h"
 
 #include <utility>
 #include <vector>
@@ -29,14 +29,14 @@ struct Conv2dNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     Context& ctx = tape.context();
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::conv2d_backward_data(ctx, dy, w, dx, options, mode);
+      kernels::conv2d_backward_data(ctx, dy, w, dx, options, mode);
     });
     tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
-      backend::conv2d_backward_weight(ctx, x, dy, dw, options, mode, padding);
+      kernels::conv2d_backward_weight(ctx, x, dy, dw, options, mode, padding);
     });
     if (!has_bias) return;
     tape.accumulate(input(2),
-                    [&](Tensor& db, GradMode mode) { backend::bias_backward(ctx, dy, db, mode); });
+                    [&](Tensor& db, GradMode mode) { kernels::bias_backward(ctx, dy, db, mode); });
   }
 };
 
@@ -49,20 +49,20 @@ struct LinearNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     Context& ctx = tape.context();
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::linear_backward_data(ctx, dy, w, dx, mode);
+      kernels::linear_backward_data(ctx, dy, w, dx, mode);
     });
     bool both = false;
     tape.accumulate(input(1), [&](Tensor& dw, GradMode mode) {
       if (has_bias)
         tape.accumulate(input(2), [&](Tensor& db, GradMode bias_mode) {
-          backend::linear_backward_parameters(ctx, x, dy, dw, mode, db, bias_mode);
+          kernels::linear_backward_parameters(ctx, x, dy, dw, mode, db, bias_mode);
           both = true;
         });
-      if (!both) backend::linear_backward_weight(ctx, x, dy, dw, mode);
+      if (!both) kernels::linear_backward_weight(ctx, x, dy, dw, mode);
     });
     if (!has_bias || both) return;
     tape.accumulate(input(2),
-                    [&](Tensor& db, GradMode mode) { backend::bias_backward(ctx, dy, db, mode); });
+                    [&](Tensor& db, GradMode mode) { kernels::bias_backward(ctx, dy, db, mode); });
   }
 };
 
@@ -70,9 +70,9 @@ struct LinearNode final : Node {
 
 Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& options) {
   Tape& tape = x.tape();
-  const ConvGeometry g = backend::conv2d_geometry(x.shape(), w.shape(), options, x.padding());
+  const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options, x.padding());
   Tensor y = tape.empty({g.n, g.p, g.q, g.k}, x.dtype());
-  backend::conv2d_forward(
+  kernels::conv2d_forward(
       tape.context(), x.value(), w.value(), value_or_none(bias), y, options, x.padding());
   return tape.record(inputs_of(x, w, bias), y, Conv2dNode(x, w.value(), bias.defined(), options));
 }
@@ -82,7 +82,7 @@ Var linear(const Var& x, const Var& w, const Var& bias) {
   check(x.shape().rank() == 2, "linear: the input must be (N,C), it has shape {}", x.shape());
   check(w.shape().rank() == 2, "linear: the weight must be (K,C), it has shape {}", w.shape());
   Tensor y = tape.empty({x.shape()[0], w.shape()[0]}, x.dtype());
-  backend::linear_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y);
+  kernels::linear_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y);
   return tape.record(inputs_of(x, w, bias), y, LinearNode(x.value(), w.value(), bias.defined()));
 }
 

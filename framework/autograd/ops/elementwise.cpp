@@ -1,10 +1,10 @@
 #include "framework/autograd/ops/elementwise.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/conv.h"
-#include "framework/backend/elementwise.h"
-#include "framework/backend/reduce.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/elementwise/elementwise.h"
+#include "framework/kernels/reduce/reduce.h"
 
 #include <utility>
 
@@ -26,10 +26,10 @@ struct MulNode final : Node {
   std::string_view name() const override { return "mul"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::multiply(tape.context(), dy, b, dx, mode);
+      kernels::multiply(tape.context(), dy, b, dx, mode);
     });
     tape.accumulate(input(1), [&](Tensor& dx, GradMode mode) {
-      backend::multiply(tape.context(), dy, a, dx, mode);
+      kernels::multiply(tape.context(), dy, a, dx, mode);
     });
   }
 };
@@ -40,7 +40,7 @@ struct ScaleNode final : Node {
   std::string_view name() const override { return "scale"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::scale(tape.context(), dy, factor, dx, mode);
+      kernels::scale(tape.context(), dy, factor, dx, mode);
     });
   }
 };
@@ -50,7 +50,7 @@ struct AddBiasNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     tape.pass_on(input(0), dy);
     tape.accumulate(input(1), [&](Tensor& db, GradMode mode) {
-      backend::bias_backward(tape.context(), dy, db, mode);
+      kernels::bias_backward(tape.context(), dy, db, mode);
     });
   }
 };
@@ -61,12 +61,12 @@ struct CastNode final : Node {
 };
 
 struct DropoutNode final : Node {
-  backend::DropoutMask mask;
-  explicit DropoutNode(backend::DropoutMask m) : mask(std::move(m)) {}
+  kernels::DropoutMask mask;
+  explicit DropoutNode(kernels::DropoutMask m) : mask(std::move(m)) {}
   std::string_view name() const override { return "dropout"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::dropout(tape.context(), mask, dy, dx, mode);
+      kernels::dropout(tape.context(), mask, dy, dx, mode);
     });
   }
 };
@@ -77,7 +77,7 @@ struct SumNode final : Node {
   std::string_view name() const override { return "sum"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::sum_backward(tape.context(), dy, factor, dx, mode);
+      kernels::sum_backward(tape.context(), dy, factor, dx, mode);
     });
   }
 };
@@ -85,7 +85,7 @@ struct SumNode final : Node {
 Var scaled_sum(const Var& x, double factor) {
   Tape& tape = x.tape();
   Tensor y = tape.empty({}, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
-  backend::sum(tape.context(), x.value(), factor, y);
+  kernels::sum(tape.context(), x.value(), factor, y);
   return tape.record({x}, y, SumNode(factor));
 }
 
@@ -94,14 +94,14 @@ Var scaled_sum(const Var& x, double factor) {
 Var add(const Var& a, const Var& b) {
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
-  backend::add(tape.context(), a.value(), b.value(), y);
+  kernels::add(tape.context(), a.value(), b.value(), y);
   return tape.record({a, b}, y, AddNode());
 }
 
 Var mul(const Var& a, const Var& b) {
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
-  backend::multiply(tape.context(), a.value(), b.value(), y);
+  kernels::multiply(tape.context(), a.value(), b.value(), y);
   return tape.record(
       {a, b},
       y,
@@ -111,14 +111,14 @@ Var mul(const Var& a, const Var& b) {
 Var scale(const Var& x, double factor) {
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), x.dtype());
-  backend::scale(tape.context(), x.value(), factor, y);
+  kernels::scale(tape.context(), x.value(), factor, y);
   return tape.record({x}, y, ScaleNode(factor));
 }
 
 Var add_bias(const Var& x, const Var& bias) {
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), x.dtype());
-  backend::add_bias(tape.context(), x.value(), bias.value(), y);
+  kernels::add_bias(tape.context(), x.value(), bias.value(), y);
   return tape.record({x, bias}, y, AddBiasNode());
 }
 
@@ -126,7 +126,7 @@ Var cast(const Var& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), dtype);
-  backend::cast(tape.context(), x.value(), y);
+  kernels::cast(tape.context(), x.value(), y);
   return tape.record({x}, y, CastNode());
 }
 
@@ -134,9 +134,9 @@ Var dropout(const Var& x, double p) {
   check<UsageError>(p >= 0 && p < 1, "dropout: the probability must be in [0, 1), not {}", p);
   Tape& tape = x.tape();
   if (!tape.training() || p == 0) return x;
-  backend::DropoutMask mask{p, tape.batch_index(), tape.next_random_stream()};
+  kernels::DropoutMask mask{p, tape.batch_index(), tape.next_random_stream()};
   Tensor y = tape.empty(x.shape(), x.dtype());
-  backend::dropout(tape.context(), mask, x.value(), y);
+  kernels::dropout(tape.context(), mask, x.value(), y);
   return tape.record({x}, y, DropoutNode(std::move(mask)));
 }
 

@@ -1,8 +1,8 @@
 #include "framework/autograd/ops/loss.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/mse.h"
-#include "framework/backend/softmax_cross_entropy.h"
+#include "framework/kernels/loss/mse.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>
@@ -16,7 +16,7 @@ struct SoftmaxCrossEntropyNode final : Node {
   std::string_view name() const override { return "softmax_cross_entropy"; }
   void backward(Tape& tape, const Tensor& dloss) override {
     tape.accumulate(input(0), [&](Tensor& dlogits, GradMode mode) {
-      backend::softmax_cross_entropy_backward(tape.context(), gradient, dloss, dlogits, mode);
+      kernels::softmax_cross_entropy_backward(tape.context(), gradient, dloss, dlogits, mode);
     });
   }
 };
@@ -27,7 +27,7 @@ struct MseNode final : Node {
   std::string_view name() const override { return "mse"; }
   void backward(Tape& tape, const Tensor& dloss) override {
     tape.accumulate(input(0), [&](Tensor& dpred, GradMode mode) {
-      backend::mse_backward(tape.context(), pred, target, dloss, dpred, mode);
+      kernels::mse_backward(tape.context(), pred, target, dloss, dpred, mode);
     });
   }
 };
@@ -40,7 +40,7 @@ Var softmax_cross_entropy(const Var& logits, const Tensor& target, float label_s
   Tensor loss = tape.empty({}, dtype);
   Tensor gradient;
   if (logits.needs_grad()) gradient = tape.empty(logits.shape(), dtype);
-  backend::softmax_cross_entropy(
+  kernels::softmax_cross_entropy(
       tape.context(), logits.value(), target, label_smoothing, loss, gradient);
   return tape.record({logits}, loss, SoftmaxCrossEntropyNode(gradient));
 }
@@ -48,7 +48,7 @@ Var softmax_cross_entropy(const Var& logits, const Tensor& target, float label_s
 Var mse(const Var& pred, const Tensor& target) {
   Tape& tape = pred.tape();
   Tensor loss = tape.empty({}, wide_dtype(pred.dtype()));
-  backend::mse_forward(tape.context(), pred.value(), target, loss);
+  kernels::mse_forward(tape.context(), pred.value(), target, loss);
   return tape.record({pred}, loss, MseNode(pred.value(), target));
 }
 

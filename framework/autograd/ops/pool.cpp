@@ -1,7 +1,7 @@
 #include "framework/autograd/ops/pool.h"
 
 #include "framework/autograd/tape.h"
-#include "framework/backend/pool.h"
+#include "framework/kernels/pool/pool.h"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ struct MaxPoolNode final : Node {
   std::string_view name() const override { return "max_pool2d"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::max_pool2d_backward(tape.context(), options, winner, dy, dx, mode);
+      kernels::max_pool2d_backward(tape.context(), options, winner, dy, dx, mode);
     });
   }
 };
@@ -26,7 +26,7 @@ struct AvgPoolNode final : Node {
   std::string_view name() const override { return "avg_pool2d"; }
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      backend::avg_pool2d_backward(tape.context(), options, dy, dx, mode);
+      kernels::avg_pool2d_backward(tape.context(), options, dy, dx, mode);
     });
   }
 };
@@ -35,21 +35,21 @@ struct AvgPoolNode final : Node {
 
 Var max_pool2d(const Var& x, const Pool2dOptions& options) {
   Tape& tape = x.tape();
-  const Shape shape = backend::pooled_shape(x.shape(), options);
+  const Shape shape = kernels::pooled_shape(x.shape(), options);
   Tensor y = tape.empty(shape, x.dtype());
-  Tensor winner = tape.empty(shape, backend::winner_dtype(options));
-  backend::max_pool2d_forward(tape.context(), options, x.value(), y, winner);
+  Tensor winner = tape.empty(shape, kernels::winner_dtype(options));
+  kernels::max_pool2d_forward(tape.context(), options, x.value(), y, winner);
   return tape.record({x}, y, MaxPoolNode(winner, options));
 }
 
 Var avg_pool2d(const Var& x, const Pool2dOptions& options) {
   Tape& tape = x.tape();
-  Tensor y = tape.empty(backend::pooled_shape(x.shape(), options), x.dtype());
-  backend::avg_pool2d_forward(tape.context(), options, x.value(), y);
+  Tensor y = tape.empty(kernels::pooled_shape(x.shape(), options), x.dtype());
+  kernels::avg_pool2d_forward(tape.context(), options, x.value(), y);
   return tape.record({x}, y, AvgPoolNode(options));
 }
 
-Var global_avg_pool(const Var& x) { return avg_pool2d(x, backend::global_window(x.shape())); }
-Var global_max_pool(const Var& x) { return max_pool2d(x, backend::global_window(x.shape())); }
+Var global_avg_pool(const Var& x) { return avg_pool2d(x, kernels::global_window(x.shape())); }
+Var global_max_pool(const Var& x) { return max_pool2d(x, kernels::global_window(x.shape())); }
 
 }  // namespace learn::ops

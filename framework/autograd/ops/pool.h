@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/autograd/var.h"
-#include "framework/backend/conv_options.h"
+#include "framework/kernels/pool/pool_options.h"
 
 namespace learn::ops {
 

@@ -1,7 +1,6 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/tape.h"
-#include "framework/backend/cast.h"
-#include "framework/backend/elementwise.h"
+#include "framework/kernels/elementwise/elementwise.h"
 
 #include <utility>
 
@@ -23,7 +22,7 @@ struct ConcatNode final : Node {
     if (dy.elements() == 0) return;
     for (std::size_t i = 0; i < offsets.size(); ++i)
       tape.accumulate(input(i), [&](Tensor& dx, GradMode mode) {
-        backend::copy_from_columns(tape.context(), dy, dx, outer, offsets[i], mode);
+        kernels::copy_from_columns(tape.context(), dy, dx, outer, offsets[i], mode);
       });
   }
 };
@@ -81,7 +80,7 @@ Var concat(std::span<const Var> parts, int axis) {
   for (const Var& part : parts) {
     offsets.push_back(offset);
     if (y.elements() == 0) continue;
-    backend::copy_into_columns(tape.context(), part.value(), y, outer, offset);
+    kernels::copy_into_columns(tape.context(), part.value(), y, outer, offset);
     offset += part.value().elements() / outer;
   }
   return tape.record({parts.begin(), parts.end()}, y, ConcatNode(outer, std::move(offsets)));

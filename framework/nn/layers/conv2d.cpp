@@ -2,7 +2,7 @@
 
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/tape.h"
-#include "framework/backend/conv.h"
+#include "framework/kernels/conv/conv.h"
 
 #include <fmt/core.h>
 
@@ -84,7 +84,7 @@ Var Conv2d::forward(const Var& x) {
 }
 
 ConvGeometry Conv2d::geometry(const Shape& x) const {
-  return backend::conv2d_geometry(
+  return kernels::conv2d_geometry(
       x, {out_, kernel_h_, kernel_w_, in_ / geometry_.groups}, geometry_);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/conv_options.h"
+#include "framework/kernels/pool/pool_options.h"
 #include "framework/nn/module.h"
 
 namespace learn::nn {

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/backend/conv_geometry.h"
+#include "framework/kernels/conv/conv_geometry.h"
 
 #include <string>
 #include <vector>

@@ -2,9 +2,9 @@
 // use, on devices of which none is needed: which plan does cuDNN have? Prints tables (kept as
 // tests/cuda/plans.md) and fails unless every problem has a deterministic plan within the workspace
 // limit, halves on tensor cores.
-#include "framework/backend/cuda/cudnn/conv_plan.h"
 #include "framework/core/dtype.h"
 #include "framework/core/function_ref.h"
+#include "framework/kernels/conv/cuda/conv_plan.h"
 #include "tests/cuda/plans/conv_census.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 #include <vector>
 
 using namespace learn;
-using namespace learn::backend::cuda::cudnn;
+using namespace learn::cuda::cudnn;
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Faults in the use of cuDNN and cuBLASLt that their fakes must find. The program is started with
 // the fake runtime preloaded; each fault is committed in a child process, which must not survive
 // it.
-#include "framework/backend/cuda/cublas/matmul.h"
-#include "framework/backend/cuda/cudnn/conv_plan.h"
-#include "framework/backend/cuda/runtime.h"
+#include "framework/kernels/conv/cuda/conv_plan.h"
+#include "framework/kernels/conv/cuda/matmul.h"
+#include "framework/runtime/cuda/runtime.h"
 #include "tests/cuda/fake/selftest/child.h"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@
 #include <vector>
 
 using namespace learn;
-using namespace learn::backend::cuda;
+using namespace learn::cuda;
 using fakecuda::selftest::in_child;
 using fakecuda::selftest::Outcome;
 

@@ -1,8 +1,0 @@
-#pragma once
-#include "framework/backend/cuda_report.h"
-
-namespace learn::backend::cuda {
-
-[[nodiscard]] CudaReport report();
-
-}  // namespace learn::backend::cuda

@@ -1,0 +1,23 @@
+#pragma once
+#include "framework/kernels/common/activation_kind.h"
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/cuda/stream.h"
+
+#include <cstdint>
+
+/// The CUDA twin: f32, f16, bf16, arithmetic in f32. Device pointers; enqueues only.
+namespace learn::cuda {
+
+template <class T>
+void activation_forward(
+    Stream stream, const ActivationKind& kind, const T* x, T* y, std::int64_t n);
+template <class T>
+void activation_backward(Stream stream,
+                         const ActivationKind& kind,
+                         const T* x,
+                         const T* dy,
+                         T* dx,
+                         GradMode mode,
+                         std::int64_t n);
+
+}  // namespace learn::cuda

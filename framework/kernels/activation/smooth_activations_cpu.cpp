@@ -1,0 +1,46 @@
+#include "framework/kernels/common/cpu/activation_functions.h"
+#include "framework/kernels/common/cpu/vector_math.h"
+#include "framework/kernels/common/cpu/vectorize.h"
+
+namespace learn::cpu {
+namespace {
+
+constexpr float kInverseSqrt2Pi = 0.39894228F;
+
+float gelu(float x) { return x * vnormal_cdf(x); }
+float gelu_slope(float x) { return vnormal_cdf(x) + x * kInverseSqrt2Pi * vexp(-0.5F * x * x); }
+
+float silu(float x) { return x / (1 + vexp(-x)); }
+float silu_slope(float x) {
+  // 1 - sigmoid as e / (1 + e): the difference would cancel for large x.
+  const float c = x < -80 ? -80 : x;  // e stays finite, the slope is 0 by then
+  const float e = vexp(-c);
+  const float s = 1 / (1 + e);
+  return s * (1 + c * e * s);
+}
+
+template <class F>
+void replace(float* values, std::int64_t n, F f) {
+  simd::run([=] {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
+  });
+}
+
+}  // namespace
+
+void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
+  if (kind.name == ActivationKind::Name::gelu)
+    replace(values, n, [](float x) { return gelu(x); });
+  else
+    replace(values, n, [](float x) { return silu(x); });
+}
+
+void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
+  if (kind.name == ActivationKind::Name::gelu)
+    replace(values, n, [](float x) { return gelu_slope(x); });
+  else
+    replace(values, n, [](float x) { return silu_slope(x); });
+}
+
+}  // namespace learn::cpu

@@ -1,0 +1,114 @@
+#pragma once
+#include "framework/core/random.h"
+#include "framework/kernels/augment/augment_plan.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+/// The oracle: position by position, one step after the other.
+namespace learn::cpu::reference {
+
+inline constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills
+
+/// Where each output row (or column) comes from.
+class AugmentMap {
+ public:
+  explicit AugmentMap(std::int32_t extent) : from_(static_cast<std::size_t>(extent)) {
+    std::iota(from_.begin(), from_.end(), 0);
+  }
+  void mirror() { std::reverse(from_.begin(), from_.end()); }
+  void pad(std::int32_t pixels, bool reflect) {
+    const auto n = static_cast<std::int32_t>(from_.size());
+    std::vector<std::int32_t> wider;
+    for (std::int32_t o = -pixels; o < n + pixels; ++o) {
+      if (o >= 0 && o < n)
+        wider.push_back(from_[static_cast<std::size_t>(o)]);
+      else if (reflect)
+        wider.push_back(from_[static_cast<std::size_t>(o < 0 ? -o : 2 * (n - 1) - o)]);
+      else
+        wider.push_back(kBlack);
+    }
+    from_ = wider;
+  }
+  void crop(std::int32_t size, std::uint32_t word) {
+    const auto places = static_cast<std::uint32_t>(from_.size()) - static_cast<std::uint32_t>(size);
+    from_.erase(from_.begin(), from_.begin() + uniform_below(word, places + 1));
+    from_.resize(static_cast<std::size_t>(size));
+  }
+  [[nodiscard]] std::int32_t operator[](std::int32_t out) const {
+    return from_[static_cast<std::size_t>(out)];
+  }
+
+ private:
+  std::vector<std::int32_t> from_;
+};
+
+/// One image to `out` (out_height, out_width, channels).
+template <class T>
+void augment(const AugmentPlan& plan,
+             const std::uint8_t* image,
+             std::uint64_t seed,
+             std::uint64_t epoch,
+             std::int64_t sample,
+             std::int64_t channels,
+             T* out) {
+  const auto draw = [&](std::int32_t number, std::int32_t hole = 0) {
+    return random4(seed,
+                   RandomPurpose::augment,
+                   epoch,
+                   static_cast<std::uint64_t>(sample) |
+                       (static_cast<std::uint64_t>(number) << 40U) |
+                       (static_cast<std::uint64_t>(hole) << 52U));
+  };
+  AugmentMap rows(plan.height);
+  AugmentMap columns(plan.width);
+  for (int i = 0; i < plan.steps; ++i) {
+    const AugmentPlan::Step& step = plan.step[i];
+    const Random4 r = draw(step.number);
+    using Kind = AugmentPlan::Step::Kind;
+    if (step.kind == Kind::flip) {
+      if (uniform01(r.v[0]) < step.probability) columns.mirror();
+    } else if (step.kind == Kind::pad_reflect || step.kind == Kind::pad_zero) {
+      rows.pad(step.pixels, step.kind == Kind::pad_reflect);
+      columns.pad(step.pixels, step.kind == Kind::pad_reflect);
+    } else {
+      constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
+      const bool random = step.kind == Kind::random_crop;
+      rows.crop(step.out_height, random ? r.v[0] : kMiddle);
+      columns.crop(step.out_width, random ? r.v[1] : kMiddle);
+    }
+  }
+  const auto in_hole = [&](std::int32_t row, std::int32_t column) {
+    for (int i = 0; i < plan.holes; ++i) {
+      const AugmentPlan::Hole& hole = plan.hole[i];
+      const Random4 r = draw(hole.number, hole.hole);
+      const auto begin = [&](std::uint32_t word, std::int32_t extent) {
+        return static_cast<std::int32_t>(uniform_below(word, static_cast<std::uint32_t>(extent))) -
+               hole.length / 2;
+      };
+      const std::int32_t top = begin(r.v[0], plan.out_height);
+      const std::int32_t left = begin(r.v[1], plan.out_width);
+      if (row >= top && row < top + hole.length && column >= left && column < left + hole.length)
+        return true;
+    }
+    return false;
+  };
+  for (std::int32_t row = 0; row < plan.out_height; ++row)
+    for (std::int32_t column = 0; column < plan.out_width; ++column)
+      for (std::int64_t c = 0; c < channels; ++c, ++out) {
+        const bool black = rows[row] == kBlack || columns[column] == kBlack;
+        const std::uint8_t value =
+            black || c >= 3
+                ? 0
+                : image[(std::int64_t{rows[row]} * plan.width + columns[column]) * 3 + c];
+        *out =
+            c >= 3 || in_hole(row, column)
+                ? T{}
+                : from_float<T>((static_cast<float>(value) / 255.0F - plan.mean[c]) / plan.std[c]);
+      }
+}
+
+}  // namespace learn::cpu::reference

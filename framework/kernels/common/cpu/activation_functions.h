@@ -1,0 +1,63 @@
+#pragma once
+#include "framework/kernels/common/activation_kind.h"
+
+#include <algorithm>
+#include <cstdint>
+
+/// Activations inside of the loops of others. The piecewise linear ones are functors, which a loop
+/// inlines. The smooth ones, gelu and silu, take a loop of their own, strip by strip: inlined into
+/// a longer one, their exponentials keep the compiler from vectorising it.
+///
+/// Slopes multiply instead of masking, so a NaN or an infinity in dy is never hidden from the
+/// look-out for overflow.
+namespace learn::cpu {
+
+[[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
+  return kind.name == ActivationKind::Name::gelu || kind.name == ActivationKind::Name::silu;
+}
+
+/// Of a smooth activation, in place: values[i] = act(values[i]). No threads.
+void smooth_values(const ActivationKind& kind, float* values, std::int64_t n);
+/// Of a smooth activation, in place: values[i] = act'(values[i]). No threads.
+void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n);
+
+/// Floats of a strip: they stay in the first-level cache and fit on the stack.
+inline constexpr std::int64_t kStrip = 512;
+
+/// Calls `body(first, count)` for strips of [0, n), in order.
+template <class Body>
+void for_strips(std::int64_t n, Body body) {
+  for (std::int64_t first = 0; first < n; first += kStrip) body(first, std::min(kStrip, n - first));
+}
+
+/// Calls `body(act)` with the function of a piecewise linear activation.
+template <class Body>
+void with_value(const ActivationKind& kind, Body&& body) {
+  switch (kind.name) {
+    case ActivationKind::Name::relu:
+      return body([](float x) { return x < 0 ? 0 : x; });
+    case ActivationKind::Name::leaky_relu:
+      return body([slope = kind.slope](float x) { return x > 0 ? x : x * slope; });
+    default:
+      return body([](float x) { return x; });
+  }
+}
+
+/// The derivative of relu (negative: 0) and leaky relu.
+struct KinkSlope {
+  float negative;
+  float operator()(float x) const { return x > 0 ? 1.0F : negative; }
+};
+/// The derivative of the identity.
+struct UnitSlope {
+  float operator()(float) const { return 1.0F; }
+};
+
+/// Calls `body(act')` with the derivative of a piecewise linear activation.
+template <class Body>
+void with_slope(const ActivationKind& kind, Body&& body) {
+  if (kind.name == ActivationKind::Name::identity) return body(UnitSlope{});
+  return body(KinkSlope{kind.name == ActivationKind::Name::relu ? 0.0F : kind.slope});
+}
+
+}  // namespace learn::cpu

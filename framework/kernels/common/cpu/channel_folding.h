@@ -1,0 +1,51 @@
+#pragma once
+#include "framework/core/thread_pool.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace learn::cpu {
+
+/// (rows, channels) seen as fewer, wider rows, so that few or oddly many channels still fill
+/// vectors: `fold` rows side by side make one of `width` lanes, and lane v holds channel
+/// v % channels. What does not fill a row is the tail: `tail` lanes of one more row.
+struct ChannelFolding {
+  static constexpr std::int64_t kLanes = 64;     ///< a few vectors of any instruction set
+  static constexpr std::int64_t kGrain = 16384;  ///< elements a thread takes at least
+
+  std::int64_t channels, fold, width, rows, tail;
+
+  ChannelFolding(std::int64_t row_count, std::int64_t channel_count)
+      : channels(channel_count),
+        fold((kLanes + channels - 1) / channels),
+        width(fold * channels),
+        rows(row_count / fold),
+        tail(row_count % fold * channels) {}
+
+  /// Rows per chunk, at least.
+  [[nodiscard]] std::int64_t grain() const noexcept {
+    return std::max<std::int64_t>(1, kGrain / width);
+  }
+  [[nodiscard]] std::int64_t chunks() const noexcept {
+    return ThreadPool::chunk_count(rows, grain());
+  }
+  /// Values in lane `v`: one per row, and one of the tail.
+  [[nodiscard]] double lane_rows(std::int64_t v) const noexcept {
+    return static_cast<double>(v < tail ? rows + 1 : rows);
+  }
+  /// Repeats the first `channels` values for all lanes.
+  void repeat(float* lanes) const {
+    for (std::int64_t v = channels; v < width; ++v) lanes[v] = lanes[v - channels];
+  }
+
+  /// Calls `body(first element, rows, lanes)` for pieces that cover everything.
+  template <class Body>
+  void for_pieces(ThreadPool& threads, Body&& body) const {
+    threads.parallel_for(rows, grain(), [&](std::int64_t begin, std::int64_t end) {
+      body(begin * width, end - begin, width);
+    });
+    if (tail > 0) body(rows * width, 1, tail);
+  }
+};
+
+}  // namespace learn::cpu

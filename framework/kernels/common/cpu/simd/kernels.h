@@ -1,0 +1,123 @@
+#pragma once
+#include <cstdint>
+
+/// The innermost loops of convolution and matrix product, compiled once per instruction set;
+/// vectorize.h chooses. Tiles of sums that must stay in registers need explicit vectors, whose
+/// width and number differ between instruction sets, so unlike the loops of vectorize.h these have
+/// a source file for each. Those files are built with wider instructions than the rest of the
+/// program and include nothing but this header: an inline function of another one, compiled there,
+/// could be the one the linker keeps for everybody.
+namespace learn::cpu::simd {
+
+/// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the
+/// columns [32 j, 32 j + 32), the last one filled up with anything.
+inline constexpr std::int64_t kPanel = 32;
+
+/// A stretch of the summed dimension that is contiguous in both operands. Offsets in floats.
+struct Run {
+  std::int64_t a;      ///< where it begins in each row of the left operand (or as its first row)
+  std::int64_t b;      ///< where it begins in each panel of the right operand
+  std::int64_t depth;  ///< how many products
+};
+
+/// c (+)= a * b for a block that the caller has made to fit the cache.
+struct GemmBlock {
+  const float* a;
+  std::int64_t a_stride;  ///< floats between rows of `a` as it lies in memory
+  const float* b;
+  std::int64_t b_stride;  ///< floats between panels
+  const Run* runs;
+  std::int64_t run_count;
+  float* const* c;        ///< row i of the result begins at c[i] + c_offset
+  std::int64_t c_offset;  ///< floats
+  std::int64_t rows;
+  std::int64_t columns;
+  bool accumulate;  ///< false: c is overwritten, true: added to
+};
+
+/// A stretch of floats copied from beside a source row into a gathered row.
+struct Copy {
+  std::int64_t from, to, length;
+};
+
+/// Winograd's F(4x4,3x3): 6x6 pixels are transformed, 36 matrix products replace the convolution,
+/// and each result is a tile of 4x4 pixels.
+inline constexpr std::int64_t kWinogradTile = 4;
+inline constexpr std::int64_t kWinogradInput = 6;
+inline constexpr std::int64_t kWinogradMatrices = 36;
+
+/// Element (tile, channel) of the transformed matrices: matrix m at
+/// data + m * matrix + channel / 32 * panel + channel % 32. Rows of one piece have panel == 32.
+struct WinogradMatrices {
+  float* data;
+  std::int64_t matrix;
+  std::int64_t panel;
+};
+
+struct Kernels {
+  const char* name;
+  /// a holds its rows one after the other: a(i, k) = a[i * a_stride + k].
+  void (*multiply)(const GemmBlock& block);
+  /// a is stored transposed: a(i, k) = a[k * a_stride + i].
+  void (*multiply_transposed)(const GemmBlock& block);
+
+  /// Row i of `to`, rows `stride` floats apart, gets its copies from around from[i].
+  void (*gather_rows)(const float* const* from,
+                      std::int64_t rows,
+                      const Copy* copies,
+                      std::int64_t copy_count,
+                      float* to,
+                      std::int64_t stride);
+
+  /// to[c * to_stride + r] = from[r * from_stride + c] for `rows` x `columns`.
+  void (*transpose)(const float* from,
+                    std::int64_t from_stride,
+                    std::int64_t rows,
+                    std::int64_t columns,
+                    float* to,
+                    std::int64_t to_stride);
+
+  // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
+  // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel
+  // 0.
+  /// B^T d B of one tile; `pixels` are the 6x6 that it reads.
+  void (*winograd_input)(const float* const* pixels,
+                         std::int64_t channels,
+                         const WinogradMatrices& to);
+  /// A^T m A; `pixels` are the 4x4 of the tile, null where it sticks out of the picture.
+  void (*winograd_output)(const WinogradMatrices& from,
+                          std::int64_t channels,
+                          float* const* pixels,
+                          bool accumulate);
+  /// A dy A^T; `pixels` are the 4x4 of the tile.
+  void (*winograd_output_gradient)(const float* const* pixels,
+                                   std::int64_t channels,
+                                   const WinogradMatrices& to);
+  /// G w G^T for rows of 32 columns: tap t of row i at taps + t * tap_stride + 32 i.
+  void (*winograd_weight)(const float* taps,
+                          std::int64_t tap_stride,
+                          std::int64_t rows,
+                          const WinogradMatrices& to);
+  /// G^T du G: tap t of the weight's gradient at dw + t * channels.
+  void (*winograd_weight_gradient)(const WinogradMatrices& from,
+                                   std::int64_t channels,
+                                   float* dw,
+                                   bool accumulate);
+};
+
+/// What every machine of the architecture runs.
+[[nodiscard]] const Kernels& generic_kernels();
+#if defined(__x86_64__)
+[[nodiscard]] const Kernels& avx2_kernels();
+[[nodiscard]] const Kernels& avx512_kernels();
+#endif
+
+/// The kernels that `isa()` allows, the slowest first; the rest is null.
+struct KernelList {
+  const Kernels* all[4];
+};
+[[nodiscard]] KernelList supported_kernels();
+/// The fastest of them.
+[[nodiscard]] const Kernels& best_kernels();
+
+}  // namespace learn::cpu::simd

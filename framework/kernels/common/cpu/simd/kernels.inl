@@ -1,0 +1,20 @@
+// Every vector kernel and their table, compiled once per instruction set inside that file's
+// anonymous namespace: kLanes, kMaxWidth and max_rows are defined before this is included.
+
+#include "framework/kernels/common/cpu/simd/gemm.inl"
+#include "framework/kernels/common/cpu/simd/winograd.inl"
+
+constexpr Kernels table(const char* name) {
+  return {
+      .name = name,
+      .multiply = multiply_block<false>,
+      .multiply_transposed = multiply_block<true>,
+      .gather_rows = gather_rows,
+      .transpose = transpose,
+      .winograd_input = winograd_input,
+      .winograd_output = winograd_output,
+      .winograd_output_gradient = winograd_output_gradient,
+      .winograd_weight = winograd_weight,
+      .winograd_weight_gradient = winograd_weight_gradient,
+  };
+}

@@ -1,0 +1,19 @@
+#include "framework/kernels/common/cpu/simd/kernels.h"
+
+namespace learn::cpu::simd {
+namespace {
+
+constexpr std::int64_t kLanes = 8;
+constexpr int kMaxWidth = 2;
+constexpr int max_rows(int width) { return 6 * 2 / width; }
+
+#include "framework/kernels/common/cpu/simd/kernels.inl"
+
+}  // namespace
+
+const Kernels& avx2_kernels() {
+  static constexpr Kernels kKernels = table("avx2");
+  return kKernels;
+}
+
+}  // namespace learn::cpu::simd

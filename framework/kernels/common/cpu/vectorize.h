@@ -1,0 +1,108 @@
+#pragma once
+#include "framework/core/thread_pool.h"
+
+#include <cstdint>
+#include <utility>
+
+/// How most of the fast CPU kernels use the vector units (convolution and matrix product have
+/// simd/kernels.h): plain loops, which the compiler vectorises, are compiled for several
+/// instruction sets, and the best one the machine has is taken at run time. There are no
+/// intrinsics, no per-ISA source files (whose inline functions the linker would mix up) and no
+/// ifuncs (which thread sanitizers do not survive). In short:
+///
+///     threads.parallel_for(n, grain, [=](std::int64_t begin, std::int64_t end) {
+///       simd::run([=] {
+///         LEARN_VECTORIZE
+///         for (std::int64_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
+///       });
+///     });
+///
+/// The lambda of `run` is inlined, with all it calls, into one function per instruction set. So it
+/// must hold hot loops only, call only inline functions, and capture pointers by value. An `if`
+/// over elements becomes a blend when both sides are cheap; a float sum needs explicit lanes (see
+/// cpu/reduce.cpp), because the order of additions is part of the result. Results may differ
+/// between instruction sets in the last bit (fused multiply-add), never between thread counts.
+namespace learn::cpu::simd {
+
+/// `avx512_bf16` is avx512 with dot products of bf16 that pay, `amx` has a matrix unit for them
+/// besides (simd/tiles.h).
+enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx };
+
+/// The best instruction set of this machine; the environment variable LEARN_ISA (baseline, avx2,
+/// avx512, avx512_bf16, amx) lowers it, for tests. Throws UsageError for another word.
+[[nodiscard]] Isa isa();
+
+namespace detail {
+
+#if defined(__x86_64__) && defined(__GNUC__)
+template <class F>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2"),
+  gnu::flatten,
+  gnu::noinline]] void
+run_avx512(const F& body) {
+  F local = body;  // captures in registers: read through a pointer, a store to the output could
+                   // alias them
+  local();
+}
+template <class F>
+[[gnu::target("avx2,fma,f16c,bmi,bmi2"), gnu::flatten, gnu::noinline]] void run_avx2(
+    const F& body) {
+  F local = body;
+  local();
+}
+#else
+template <class F>
+void run_avx512(F& body) {
+  body();
+}
+template <class F>
+void run_avx2(F& body) {
+  body();
+}
+#endif
+
+}  // namespace detail
+
+/// Calls `body()`, compiled for `isa()`.
+template <class F>
+void run(F body) {
+  switch (isa()) {
+    case Isa::amx:
+    case Isa::avx512_bf16:
+    case Isa::avx512:
+      return detail::run_avx512(body);
+    case Isa::avx2:
+      return detail::run_avx2(body);
+    case Isa::baseline:
+      return body();
+  }
+}
+
+/// `parallel_for` whose `body(begin, end)` is compiled for each instruction set.
+template <class F>
+void parallel_for(ThreadPool& threads, std::int64_t n, std::int64_t grain, F body) {
+  threads.parallel_for(
+      n, grain, [&](std::int64_t begin, std::int64_t end) { run([=] { body(begin, end); }); });
+}
+
+/// to = from. g++ vectorises no loop that assigns objects of a class, as the halves are.
+template <class T>
+void assign(T& to, const T& from) {
+  if constexpr (requires { to.bits; })
+    to.bits = from.bits;
+  else
+    to = from;
+}
+
+}  // namespace learn::cpu::simd
+
+/// Before a loop whose iterations do not depend on each other although the compiler cannot know:
+/// an elementwise kernel that may run in place. Without it the check for overlap would send an
+/// in-place call to the scalar version.
+#if defined(__clang__)
+#define LEARN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define LEARN_VECTORIZE _Pragma("GCC ivdep")
+#else
+#define LEARN_VECTORIZE
+#endif

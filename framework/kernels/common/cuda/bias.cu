@@ -1,0 +1,142 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/bias.h"
+#include "framework/kernels/common/cuda/device/elementwise.cuh"
+#include "framework/kernels/common/cuda/device/warp.cuh"
+#include "framework/kernels/common/cuda/tiling.cuh"
+
+namespace learn::cuda {
+namespace {
+
+using device::Columns;
+using device::ColumnThread;
+using device::kColumnThreads;
+
+template <int count, class T>
+__global__ void add_bias_kernel(Columns c, const T* x, const T* bias, T* y) {
+  const ColumnThread me(c);
+  if (!me.inside) return;
+  const auto b = device::load_pack<count>(bias, me.pack);
+  for (std::int64_t row = me.begin; row < me.end; row += me.step) {
+    auto pack = device::load_pack<count>(x, row * c.packs + me.pack);
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      pack.v[k] = device::store<T>(device::load(pack.v[k]) + device::load(b.v[k]));
+    device::store_pack(y, row * c.packs + me.pack, pack);
+  }
+}
+
+/// partial (channels, row blocks): one sum per channel and block of rows.
+template <int count, class T>
+__global__ void column_sums_kernel(Columns c, const T* x, float* partial) {
+  __shared__ float scratch[count * kColumnThreads];
+  const ColumnThread me(c);
+  float sum[count] = {};
+#pragma unroll 4
+  for (std::int64_t row = me.begin; row < me.end; row += me.step) {
+    const auto pack = device::load_pack<count>(x, row * c.packs + me.pack);
+#pragma unroll
+    for (int k = 0; k < count; ++k) sum[k] += device::load(pack.v[k]);
+  }
+  device::add_down<count>(c, sum, scratch);
+  if (!me.leads(c)) return;
+#pragma unroll
+  for (int k = 0; k < count; ++k)
+    partial[(me.pack * count + k) * c.row_blocks + me.row_block] = sum[k];
+}
+
+constexpr int kJoinThreads = 128;
+
+/// A warp per channel adds up its row of `partial`.
+template <bool accumulate, class T>
+__global__ void join_sums_kernel(std::int64_t channels,
+                                 std::int64_t parts,
+                                 const float* partial,
+                                 T* out) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  float sum = 0;
+  for (std::int64_t i = device::lane_index(); i < parts; i += 32)
+    sum += partial[channel * parts + i];
+  sum = device::warp_sum(sum);
+  if (device::lane_index() != 0) return;
+  if constexpr (accumulate) sum += device::load(out[channel]);
+  out[channel] = device::store<T>(sum);
+}
+
+/// to (+)= from, rows of different pitch.
+}  // namespace
+
+template <class T>
+void add_bias(
+    Stream stream, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels) {
+  if (rows == 0 || channels == 0) return;
+  with_pack<device::kPack<T>>(
+      {channels},
+      [&]<int count>() {
+        const Columns c = cut_for_writing(rows, channels, count);
+        launch("add_bias",
+               add_bias_kernel<count, T>,
+               c.blocks(),
+               kColumnThreads,
+               stream,
+               c,
+               x,
+               bias,
+               y);
+      },
+      x,
+      bias,
+      y);
+}
+
+std::int64_t bias_backward_workspace(std::int64_t rows, std::int64_t channels) {
+  return channels * most_sums(rows, channels);
+}
+
+template <class T>
+void bias_backward(Stream stream,
+                   const T* dy,
+                   std::int64_t rows,
+                   std::int64_t channels,
+                   float* workspace,
+                   T* db,
+                   GradMode mode) {
+  if (channels == 0) return;
+  std::int64_t parts = 0;
+  with_pack<device::kPack<T>>(
+      {channels},
+      [&]<int count>() {
+        const Columns c = cut_for_sums(rows, channels, count);
+        parts = c.row_blocks;
+        launch("column_sums",
+               column_sums_kernel<count, T>,
+               c.blocks(),
+               kColumnThreads,
+               stream,
+               c,
+               dy,
+               workspace);
+      },
+      dy);
+  const auto join =
+      mode == GradMode::accumulate ? join_sums_kernel<true, T> : join_sums_kernel<false, T>;
+  launch("join_sums",
+         join,
+         ceil_div(channels * 32, kJoinThreads),
+         kJoinThreads,
+         stream,
+         channels,
+         parts,
+         workspace,
+         db);
+}
+
+#define LEARN_INSTANTIATE(T)                                                          \
+  template void add_bias(Stream, const T*, const T*, T*, std::int64_t, std::int64_t); \
+  template void bias_backward(Stream, const T*, std::int64_t, std::int64_t, float*, T*, GradMode);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cuda

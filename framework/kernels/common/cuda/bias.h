@@ -1,0 +1,26 @@
+#pragma once
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/cuda/stream.h"
+
+#include <cstdint>
+
+/// Biases of (rows, channels): f32, f16, bf16, arithmetic in f32. Device pointers; enqueue only.
+namespace learn::cuda {
+
+/// y = x + bias.
+template <class T>
+void add_bias(
+    Stream stream, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels);
+/// Floats of scratch memory that `bias_backward` needs.
+[[nodiscard]] std::int64_t bias_backward_workspace(std::int64_t rows, std::int64_t channels);
+/// db (channels) (+)= dy (rows, channels) summed over rows, in an order that sizes alone decide.
+template <class T>
+void bias_backward(Stream stream,
+                   const T* dy,
+                   std::int64_t rows,
+                   std::int64_t channels,
+                   float* workspace,
+                   T* db,
+                   GradMode mode);
+
+}  // namespace learn::cuda

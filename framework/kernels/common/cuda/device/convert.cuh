@@ -1,0 +1,72 @@
+#pragma once
+#include "framework/core/dtype.h"
+
+#include <cstdint>
+
+namespace learn::cuda::device {
+
+/// One element to and from f32, rounding to nearest even, by the hardware's conversions. They are
+/// those of cuda_fp16.h and cuda_bf16.h, which would cost every file a second to compile.
+__device__ inline float load(float x) { return x; }
+__device__ inline float load(Half x) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+}
+__device__ inline float load(BFloat16 x) {
+  float value;
+  asm("mov.b32 %0, {0, %1};" : "=f"(value) : "h"(x.bits));
+  return value;
+}
+
+template <class T>
+__device__ inline T store(float x);
+template <>
+__device__ inline float store<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline Half store<Half>(float x) {
+  Half value;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(value.bits) : "f"(x));
+  return value;
+}
+template <>
+__device__ inline BFloat16 store<BFloat16>(float x) {
+  BFloat16 value;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(value.bits) : "f"(x));
+  return value;
+}
+
+/// Elements per thread of kernels that access arrays of these types together: 16 bytes of the
+/// widest one.
+template <class... T>
+inline constexpr int kPack = [] {
+  int widest = 1;
+  for (const int bytes : {static_cast<int>(sizeof(T))...}) widest = bytes > widest ? bytes : widest;
+  return 16 / widest;
+}();
+
+/// `count` neighbours, moved by one instruction, or by several of 16 bytes each.
+template <class T, int count>
+struct alignas(sizeof(T) * count > 16 ? 16 : sizeof(T) * count) Pack {
+  T v[count];
+};
+
+/// Pack number `i` of an array that begins where packs may: see `aligned_for`.
+template <int count, class T>
+__device__ inline Pack<T, count> load_pack(const T* array, std::int64_t i) {
+  return reinterpret_cast<const Pack<T, count>*>(array)[i];
+}
+template <int count, class T>
+__device__ inline void store_pack(T* array, std::int64_t i, const Pack<T, count>& pack) {
+  reinterpret_cast<Pack<T, count>*>(array)[i] = pack;
+}
+
+/// Whether packs of `count` elements may begin at each pointer. Null pointers are not accessed.
+template <int count, class... T>
+[[nodiscard]] bool aligned_for(const T*... arrays) {
+  return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Pack<T, count>) == 0) && ...);
+}
+
+}  // namespace learn::cuda::device

@@ -1,0 +1,32 @@
+#pragma once
+
+namespace learn::cuda::device {
+
+/// Activation functions as value and slope in f32. NaN stays NaN; at a kink the slope is the
+/// negative side's, as PyTorch.
+struct Gelu {
+  __device__ float value(float x) const { return 0.5F * x * (1.0F + erff(x * 0.70710678F)); }
+  __device__ float slope(float x) const {
+    return 0.5F * (1.0F + erff(x * 0.70710678F)) + x * 0.39894228F * expf(-0.5F * x * x);
+  }
+};
+struct Silu {
+  __device__ float value(float x) const { return x / (1.0F + expf(-x)); }
+  __device__ float slope(float x) const {
+    const float s = 1.0F / (1.0F + expf(-x));
+    return s * (1.0F + x * (1.0F - s));
+  }
+};
+
+/// Two straight lines that meet at 0: identity, relu and leaky relu by their parameters.
+struct Bent {
+  float negative;  ///< slope below 0
+  bool flat;       ///< it is 0, also for -inf
+  __device__ float value(float x) const {
+    const float below = flat ? 0.0F : x * negative;
+    return x < 0.0F ? below : x;
+  }
+  __device__ float slope(float x) const { return x > 0.0F ? 1.0F : negative; }
+};
+
+}  // namespace learn::cuda::device

@@ -1,0 +1,74 @@
+#pragma once
+#include "framework/kernels/common/cuda/device/convert.cuh"
+#include "framework/kernels/common/cuda/device/elementwise.cuh"
+#include "framework/kernels/common/cuda/launch.cuh"
+#include "framework/kernels/common/grad_mode.h"
+
+#include <cstdint>
+
+/// Elementwise kernels from a function of one element.
+namespace learn::cuda {
+
+/// y[i] (+)= f(i, in[i]...). The first `packs` threads take 16 bytes each, the rest one element
+/// each: the tail behind the packs, or everything where the arrays are not aligned.
+template <bool accumulate, class F, class Out, class... In>
+__global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, const In*... in) {
+  constexpr int kCount = device::kPack<Out, In...>;
+  const std::int64_t thread = device::thread_index();
+  if (thread < packs) {
+    device::Pack<Out, kCount> out;
+    if constexpr (accumulate) out = device::load_pack<kCount>(y, thread);
+    [&](const device::Pack<In, kCount>... x) {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        float value = f(thread * kCount + k, device::load(x.v[k])...);
+        if constexpr (accumulate) value += device::load(out.v[k]);
+        out.v[k] = device::store<Out>(value);
+      }
+    }(device::load_pack<kCount>(in, thread)...);
+    device::store_pack(y, thread, out);
+    return;
+  }
+  const std::int64_t i = packs * kCount + (thread - packs);
+  if (i >= n) return;
+  float value = f(i, device::load(in[i])...);
+  if constexpr (accumulate) value += device::load(y[i]);
+  y[i] = device::store<Out>(value);
+}
+
+/// y = f, or y += f, over n elements; `y` may be one of the inputs. `F` is called on the device as
+/// f(index, values...) in f32.
+template <bool accumulate, class F, class Out, class... In>
+void map_as(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
+  constexpr int kCount = device::kPack<Out, In...>;
+  const std::int64_t packs = device::aligned_for<kCount>(y, in...) ? n / kCount : 0;
+  const std::int64_t threads = packs + (n - packs * kCount);
+  launch(name,
+         map_kernel<accumulate, F, Out, In...>,
+         ceil_div(threads, device::kElementwiseThreads),
+         device::kElementwiseThreads,
+         stream,
+         n,
+         packs,
+         f,
+         y,
+         in...);
+}
+
+/// y = f over n elements: what never adds has no kernel that would.
+template <class F, class Out, class... In>
+void map(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
+  map_as<false>(name, stream, n, f, y, in...);
+}
+
+/// y (+)= f over n elements.
+template <class F, class Out, class... In>
+void map(
+    const char* name, Stream stream, GradMode mode, std::int64_t n, F f, Out* y, const In*... in) {
+  if (mode == GradMode::accumulate)
+    map_as<true>(name, stream, n, f, y, in...);
+  else
+    map_as<false>(name, stream, n, f, y, in...);
+}
+
+}  // namespace learn::cuda

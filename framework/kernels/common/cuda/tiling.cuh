@@ -1,0 +1,77 @@
+#pragma once
+#include "framework/kernels/common/cuda/device/convert.cuh"
+#include "framework/kernels/common/cuda/device/tiling.cuh"
+#include "framework/kernels/common/cuda/launch.cuh"
+
+#include <algorithm>
+#include <cstdint>
+
+/// How (rows, channels) matrices are cut into blocks of threads.
+namespace learn::cuda {
+
+/// Each thread keeps its `count` channels and walks down `rows_per_thread` rows, or more if that
+/// would make more than `most_row_blocks` blocks of rows. Depends on sizes alone, as sums must.
+[[nodiscard]] inline device::Columns cut_columns(std::int64_t rows,
+                                                 std::int64_t channels,
+                                                 int count,
+                                                 std::int64_t rows_per_thread,
+                                                 std::int64_t most_row_blocks) {
+  const std::int64_t packs = channels / count;
+  // A warp's width reads 512 bytes in one piece; fewer channels leave threads for more rows, and
+  // few rows leave threads for more channels.
+  int log2 = 0;
+  while ((1 << log2) < packs && (log2 < 5 || (log2 < 8 && (device::kColumnThreads >> log2) > rows)))
+    ++log2;
+  const std::int64_t rows_at_once = device::kColumnThreads >> log2;
+  const std::int64_t wanted = ceil_div(rows, rows_at_once * rows_per_thread);
+  const std::int64_t row_blocks = std::clamp<std::int64_t>(wanted, 1, most_row_blocks);
+  return {.packs = packs,
+          .lanes_log2 = log2,
+          .column_blocks = static_cast<unsigned>(ceil_div(packs, std::int64_t{1} << log2)),
+          .row_blocks = row_blocks,
+          .rows_per_block = rows / row_blocks,
+          .longer_blocks = rows % row_blocks};
+}
+
+/// For elementwise work: sixteen rows per thread where that still fills a large device, so that
+/// what a thread knows of its channels is loaded seldom.
+[[nodiscard]] inline device::Columns cut_for_writing(std::int64_t rows,
+                                                     std::int64_t channels,
+                                                     int count) {
+  constexpr std::int64_t kNoLimit = 0x7FFFFFFF;
+  constexpr std::int64_t kBlocks = 2048;
+  const device::Columns c = cut_columns(rows, channels, count, 16, kNoLimit);
+  return c.blocks() >= kBlocks ? c : cut_columns(rows, channels, count, 4, kNoLimit);
+}
+
+/// For sums over rows: enough blocks to fill a large device (132 processors, 8 blocks each), and
+/// not more partial results than one warp per channel adds up in passing.
+[[nodiscard]] inline device::Columns cut_for_sums(std::int64_t rows,
+                                                  std::int64_t channels,
+                                                  int count) {
+  constexpr std::int64_t kBlocks = 1024;
+  const std::int64_t column_blocks = cut_columns(rows, channels, count, 16, 1).column_blocks;
+  return cut_columns(rows, channels, count, 16, std::max<std::int64_t>(1, kBlocks / column_blocks));
+}
+
+/// The most row blocks that `cut_for_sums` makes of such a matrix, whatever its alignment.
+[[nodiscard]] inline std::int64_t most_sums(std::int64_t rows, std::int64_t channels) {
+  std::int64_t most = 1;
+  for (const int count : {1, 4, 8})
+    if (channels >= count) most = std::max(most, cut_for_sums(rows, channels, count).row_blocks);
+  return most;
+}
+
+/// Calls `f.operator()<n>()` with the channels that one thread treats at once: `count` if every row
+/// begins where a pack may (all widths are multiples, all pointers aligned), else 1.
+template <int count, class F, class... T>
+void with_pack(std::initializer_list<std::int64_t> widths, F&& f, const T*... arrays) {
+  const bool whole =
+      std::all_of(widths.begin(), widths.end(), [](std::int64_t w) { return w % count == 0; });
+  if (whole && device::aligned_for<count>(arrays...))
+    f.template operator()<count>();
+  else
+    f.template operator()<1>();
+}
+
+}  // namespace learn::cuda

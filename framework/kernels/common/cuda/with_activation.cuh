@@ -1,0 +1,25 @@
+#pragma once
+#include "framework/kernels/common/activation_kind.h"
+#include "framework/kernels/common/cuda/device/math.cuh"
+
+namespace learn::cuda {
+
+/// Calls `f(act)` with the device functions of `kind`. Identity, relu and leaky relu share one,
+/// which spares every kernel two copies of itself.
+template <class F>
+void with_activation(const ActivationKind& kind, F&& f) {
+  switch (kind.name) {
+    case ActivationKind::Name::identity:
+      return f(device::Bent{1.0F, false});
+    case ActivationKind::Name::relu:
+      return f(device::Bent{0.0F, true});
+    case ActivationKind::Name::leaky_relu:
+      return f(device::Bent{kind.slope, false});
+    case ActivationKind::Name::gelu:
+      return f(device::Gelu{});
+    case ActivationKind::Name::silu:
+      return f(device::Silu{});
+  }
+}
+
+}  // namespace learn::cuda

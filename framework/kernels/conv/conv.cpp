@@ -1,0 +1,381 @@
+#include "framework/kernels/conv/conv.h"
+
+#include "framework/kernels/common/cuda/bias.h"
+#include "framework/kernels/conv/conv_reference.h"
+#include "framework/kernels/conv/cpu/conv.h"
+#include "framework/kernels/conv/cuda/conv.h"
+#include "framework/kernels/conv/cuda/linear.h"
+#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/runtime/dispatch.h"
+
+#include <concepts>
+#include <cstring>
+#include <initializer_list>
+
+namespace learn::kernels {
+namespace {
+
+void check_options(const Conv2dOptions& o) {
+  check(o.stride_h >= 1 && o.stride_w >= 1,
+        "conv2d: strides must be at least 1, not {} and {}",
+        o.stride_h,
+        o.stride_w);
+  check(o.pad_top >= 0 && o.pad_bottom >= 0 && o.pad_left >= 0 && o.pad_right >= 0,
+        "conv2d: paddings must not be negative, got top {}, bottom {}, left {}, right {}",
+        o.pad_top,
+        o.pad_bottom,
+        o.pad_left,
+        o.pad_right);
+  check(o.groups >= 1, "conv2d: groups must be at least 1, not {}", o.groups);
+}
+
+void check_operands(Context& ctx, const char* op, std::initializer_list<const Tensor*> tensors) {
+  const DType dtype = (*tensors.begin())->dtype();
+  for (const Tensor* t : tensors) {
+    check_device(ctx, op, *t);
+    check<DTypeError>(t->dtype() == dtype, "{}: dtypes differ: {} and {}", op, dtype, t->dtype());
+  }
+}
+
+void check_shape(const char* op, const char* what, const Tensor& tensor, const Shape& wanted) {
+  check(tensor.shape() == wanted,
+        "{}: {} has shape {}, must have {}",
+        op,
+        what,
+        tensor.shape(),
+        wanted);
+}
+
+[[maybe_unused]] const std::byte* raw_or_null(const Tensor& t) {
+  return t.defined() ? t.raw() : nullptr;
+}
+
+Shape y_shape(const ConvGeometry& g) { return {g.n, g.p, g.q, g.k}; }
+
+cpu::ConvResources resources(Context& ctx) {
+  return {ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::best_tile_kernels()};
+}
+
+[[maybe_unused]] cuda::LibraryResources cuda_resources(Context& ctx) {
+  return {ctx.cuda().compute(), ctx.step(), ctx.cuda_options()};
+}
+
+/// Calls `operator()<T>()` of one of them; only the reference has f64.
+template <class Reference, class Fast, class OnDevice>
+void run_twin(Context& ctx,
+              const char* op,
+              DType dtype,
+              Reference&& reference,
+              Fast&& fast,
+              OnDevice&& on_device) {
+  const Twin twin = choose(ctx, dtype);
+  if (twin == Twin::cuda) {
+    if constexpr (kHaveCuda) for_cuda_floating(op, dtype, on_device);
+    return;
+  }
+  for_floating(op, dtype, [&]<class T>() {
+    if constexpr (std::same_as<T, double>) {
+      reference.template operator()<T>();
+    } else {
+      if (twin == Twin::reference)
+        reference.template operator()<T>();
+      else
+        fast.template operator()<T>();
+    }
+  });
+}
+
+template <class OnDevice>
+void forward(Context& ctx,
+             const char* op,
+             const ConvGeometry& g,
+             const Tensor& x,
+             const Tensor& w,
+             const Tensor& bias,
+             Tensor& y,
+             OnDevice&& on_device) {
+  check_operands(ctx, op, {&x, &w, &y});
+  if (bias.defined()) {
+    check_operands(ctx, op, {&x, &bias});
+    check_shape(op, "bias", bias, {g.k});
+  }
+  run_twin(
+      ctx,
+      op,
+      x.dtype(),
+      [&]<class T>() {
+        cpu::reference::conv2d_forward(
+            g, x.data<T>(), w.data<T>(), bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
+      },
+      [&]<class T>() {
+        cpu::conv2d_forward(resources(ctx),
+                            g,
+                            x.data<T>(),
+                            w.data<T>(),
+                            bias.defined() ? bias.data<T>() : nullptr,
+                            y.data<T>());
+      },
+      on_device);
+}
+
+template <class OnDevice>
+void backward_data(Context& ctx,
+                   const char* op,
+                   const ConvGeometry& g,
+                   const Tensor& dy,
+                   const Tensor& w,
+                   Tensor& dx,
+                   GradMode mode,
+                   OnDevice&& on_device) {
+  check_operands(ctx, op, {&dy, &w, &dx});
+  run_twin(
+      ctx,
+      op,
+      dy.dtype(),
+      [&]<class T>() {
+        cpu::reference::conv2d_backward_data(g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
+      },
+      [&]<class T>() {
+        cpu::conv2d_backward_data(resources(ctx), g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
+      },
+      on_device);
+}
+
+template <class OnDevice>
+void backward_weight(Context& ctx,
+                     const char* op,
+                     const ConvGeometry& g,
+                     const Tensor& x,
+                     const Tensor& dy,
+                     Tensor& dw,
+                     GradMode mode,
+                     OnDevice&& on_device) {
+  check_operands(ctx, op, {&x, &dy, &dw});
+  run_twin(
+      ctx,
+      op,
+      x.dtype(),
+      [&]<class T>() {
+        cpu::reference::conv2d_backward_weight(g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode);
+      },
+      [&]<class T>() {
+        cpu::conv2d_backward_weight(
+            resources(ctx), g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode);
+      },
+      on_device);
+}
+
+/// x as the twins want it: without its padding, but for CUDA's halves, whose library wants some.
+Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
+  const std::int64_t width = x.shape()[3];
+  const bool on_cuda = ctx.device().is_cuda();
+  const bool padded_anyhow = on_cuda && is_half(x.dtype()) && g.options.groups == 1;
+  if (width == g.c || (padded_anyhow && width <= padded_half_channels(g.c))) return x;
+  check_device(ctx, "conv2d", x);
+  const std::int64_t rows = x.elements() / width;
+  Tensor narrow = ctx.empty({g.n, g.h, g.w, g.c}, x.dtype());
+  if (on_cuda) {
+    if constexpr (kHaveCuda)
+      for_cuda_floating("conv2d", x.dtype(), [&]<class T>() {
+        cuda::unpad_channels(ctx.cuda().compute(),
+                             x.data<T>(),
+                             rows,
+                             width,
+                             narrow.data<T>(),
+                             g.c,
+                             GradMode::overwrite);
+      });
+    return narrow;
+  }
+  const std::size_t element = size_of(x.dtype());
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(narrow.raw() + static_cast<std::size_t>(row * g.c) * element,
+                x.raw() + static_cast<std::size_t>(row * width) * element,
+                static_cast<std::size_t>(g.c) * element);
+  return narrow;
+}
+
+/// A linear layer is a convolution of 1x1 pictures.
+ConvGeometry linear_geometry(const Shape& x, const Shape& w) {
+  check(x.rank() == 2, "linear: the input must be (N,C), it has shape {}", x);
+  check(w.rank() == 2, "linear: the weight must be (K,C), it has shape {}", w);
+  check(x[1] == w[1], "linear: input has {} features, weight expects {}", x[1], w[1]);
+  return {.n = x[0], .c = x[1], .k = w[0]};
+}
+
+/// As `linear_backward_weight`. Where `db` is not null, a device may write the bias's gradient
+/// there in passing; returns whether it did.
+bool linear_weight_gradient(
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, std::byte* db) {
+  const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
+  check_shape("linear", "the output's gradient", dy, {g.n, g.k});
+  bool with_bias = false;
+  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&]<class T>() {
+    with_bias = ctx.cache<cuda::Linears>().backward_weight(
+        cuda_resources(ctx), {g.n, g.c, g.k}, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode, db);
+  });
+  return with_bias;
+}
+
+}  // namespace
+
+ConvGeometry conv2d_geometry(const Shape& x,
+                             const Shape& w,
+                             const Conv2dOptions& options,
+                             std::int64_t padding) {
+  check_options(options);
+  check(x.rank() == 4, "conv2d: the input must be (N,H,W,C), it has shape {}", x);
+  check(w.rank() == 4, "conv2d: the weight must be (K,R,S,C/groups), it has shape {}", w);
+  const std::int64_t c = x[3] - padding;
+  check(padding >= 0 && c >= 1, "conv2d: a padding of {} leaves no channel of {}", padding, x);
+  check(c % options.groups == 0 && w[0] % options.groups == 0,
+        "conv2d: {} groups divide neither or only one of {} input and {} output channels",
+        options.groups,
+        c,
+        w[0]);
+  check(c == w[3] * options.groups,
+        "conv2d: input has {} channels, weight expects {}",
+        c,
+        w[3] * options.groups);
+  check(w[1] >= 1 && w[2] >= 1, "conv2d: the weight's window is empty: {}", w);
+  const std::int64_t p =
+      conv_extent(x[1], options.pad_top + options.pad_bottom, w[1], options.stride_h);
+  const std::int64_t q =
+      conv_extent(x[2], options.pad_left + options.pad_right, w[2], options.stride_w);
+  check(p >= 1 && q >= 1,
+        "conv2d: a {}x{} window does not fit a {}x{} input with padding {}+{} and {}+{}",
+        w[1],
+        w[2],
+        x[1],
+        x[2],
+        options.pad_top,
+        options.pad_bottom,
+        options.pad_left,
+        options.pad_right);
+  return {x[0], x[1], x[2], c, w[0], w[1], w[2], p, q, options};
+}
+
+void conv2d_forward(Context& ctx,
+                    const Tensor& x,
+                    const Tensor& w,
+                    const Tensor& bias,
+                    Tensor& y,
+                    const Conv2dOptions& options,
+                    std::int64_t padding) {
+  const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options, padding);
+  check_shape("conv2d", "the output", y, y_shape(g));
+  const Tensor in = as_taken(ctx, g, x);
+  forward(ctx, "conv2d", g, in, w, bias, y, [&]<class T>() {
+    ctx.cache<cuda::Convolutions>().forward(cuda_resources(ctx),
+                                            g,
+                                            x.dtype(),
+                                            {in.raw(), in.shape()[3]},
+                                            w.raw(),
+                                            raw_or_null(bias),
+                                            y.raw());
+  });
+}
+
+void conv2d_backward_data(Context& ctx,
+                          const Tensor& dy,
+                          const Tensor& w,
+                          Tensor& dx,
+                          const Conv2dOptions& options,
+                          GradMode mode) {
+  const ConvGeometry g = conv2d_geometry(dx.shape(), w.shape(), options);
+  check_shape("conv2d", "the output's gradient", dy, y_shape(g));
+  backward_data(ctx, "conv2d", g, dy, w, dx, mode, [&]<class T>() {
+    ctx.cache<cuda::Convolutions>().backward_data(
+        cuda_resources(ctx), g, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  });
+}
+
+void conv2d_backward_weight(Context& ctx,
+                            const Tensor& x,
+                            const Tensor& dy,
+                            Tensor& dw,
+                            const Conv2dOptions& options,
+                            GradMode mode,
+                            std::int64_t padding) {
+  const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options, padding);
+  check_shape("conv2d", "the output's gradient", dy, y_shape(g));
+  const Tensor in = as_taken(ctx, g, x);
+  backward_weight(ctx, "conv2d", g, in, dy, dw, mode, [&]<class T>() {
+    ctx.cache<cuda::Convolutions>().backward_weight(
+        cuda_resources(ctx), g, x.dtype(), {in.raw(), in.shape()[3]}, dy.raw(), dw.raw(), mode);
+  });
+}
+
+void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y) {
+  const ConvGeometry g = linear_geometry(x.shape(), w.shape());
+  check_shape("linear", "the output", y, {g.n, g.k});
+  forward(ctx, "linear", g, x, w, bias, y, [&]<class T>() {
+    ctx.cache<cuda::Linears>().forward(cuda_resources(ctx),
+                                       {g.n, g.c, g.k},
+                                       x.dtype(),
+                                       x.raw(),
+                                       w.raw(),
+                                       raw_or_null(bias),
+                                       y.raw());
+  });
+}
+
+void linear_backward_data(
+    Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode) {
+  const ConvGeometry g = linear_geometry(dx.shape(), w.shape());
+  check_shape("linear", "the output's gradient", dy, {g.n, g.k});
+  backward_data(ctx, "linear", g, dy, w, dx, mode, [&]<class T>() {
+    ctx.cache<cuda::Linears>().backward_data(
+        cuda_resources(ctx), {g.n, g.c, g.k}, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  });
+}
+
+void linear_backward_weight(
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode) {
+  linear_weight_gradient(ctx, x, dy, dw, mode, nullptr);
+}
+
+void linear_backward_parameters(Context& ctx,
+                                const Tensor& x,
+                                const Tensor& dy,
+                                Tensor& dw,
+                                GradMode weight_mode,
+                                Tensor& db,
+                                GradMode bias_mode) {
+  check_operands(ctx, "linear", {&dy, &db});
+  check_shape("linear", "the bias's gradient", db, {dw.shape()[0]});
+  std::byte* sums = bias_mode == GradMode::overwrite ? db.raw() : nullptr;
+  if (!linear_weight_gradient(ctx, x, dy, dw, weight_mode, sums))
+    bias_backward(ctx, dy, db, bias_mode);
+}
+
+void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
+  check(dy.shape().rank() >= 1 && db.shape() == Shape{dy.shape()[-1]},
+        "bias: gradient has shape {}, bias has {}",
+        dy.shape(),
+        db.shape());
+  check_operands(ctx, "bias", {&dy, &db});
+  const std::int64_t k = db.elements();
+  std::int64_t rows = 1;
+  for (int i = 0; i + 1 < dy.shape().rank(); ++i) rows *= dy.shape()[i];
+  run_twin(
+      ctx,
+      "bias",
+      dy.dtype(),
+      [&]<class T>() { cpu::reference::bias_backward(dy.data<T>(), rows, k, db.data<T>(), mode); },
+      [&]<class T>() {
+        cpu::bias_backward(resources(ctx), dy.data<T>(), rows, k, db.data<T>(), mode);
+      },
+      [&]<class T>() {
+        Tensor workspace = ctx.empty({cuda::bias_backward_workspace(rows, k)}, DType::f32);
+        cuda::bias_backward(ctx.cuda().compute(),
+                            dy.data<T>(),
+                            rows,
+                            k,
+                            workspace.data<float>(),
+                            db.data<T>(),
+                            mode);
+      });
+}
+
+}  // namespace learn::kernels

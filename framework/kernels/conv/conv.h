@@ -1,0 +1,68 @@
+#pragma once
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/runtime/context.h"
+
+namespace learn::kernels {
+
+/// The sizes of x (N,H,W,C + padding) * w (K,R,S,C/groups): the last `padding` channels of x,
+/// zeros, take no part. Throws ShapeError, with both values, where they do not fit, for options
+/// that make no sense, and for a window larger than the padded picture.
+[[nodiscard]] ConvGeometry conv2d_geometry(const Shape& x,
+                                           const Shape& w,
+                                           const Conv2dOptions& options,
+                                           std::int64_t padding = 0);
+
+/// y (N,P,Q,K) = x (N,H,W,C) * w (K,R,S,C/groups) [+ bias (K)], without flipping the window, as
+/// PyTorch. An undefined `bias` means none. All of one floating dtype; halves are multiplied and
+/// summed in f32. x may have `padding` more channels, which are zeros; on CUDA halves with 8 of
+/// them together are taken as they are. Throws ShapeError, DTypeError, DeviceError; so do the
+/// others.
+void conv2d_forward(Context& ctx,
+                    const Tensor& x,
+                    const Tensor& w,
+                    const Tensor& bias,
+                    Tensor& y,
+                    const Conv2dOptions& options,
+                    std::int64_t padding = 0);
+
+/// dx (N,H,W,C) (+)= the gradient of x for dy (N,P,Q,K).
+void conv2d_backward_data(Context& ctx,
+                          const Tensor& dy,
+                          const Tensor& w,
+                          Tensor& dx,
+                          const Conv2dOptions& options,
+                          GradMode mode);
+
+/// dw (K,R,S,C/groups) (+)= the gradient of w for dy (N,P,Q,K).
+void conv2d_backward_weight(Context& ctx,
+                            const Tensor& x,
+                            const Tensor& dy,
+                            Tensor& dw,
+                            const Conv2dOptions& options,
+                            GradMode mode,
+                            std::int64_t padding = 0);
+
+/// y (N,K) = x (N,C) * w (K,C)^T [+ bias (K)].
+void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y);
+/// dx (N,C) (+)= dy (N,K) * w (K,C).
+void linear_backward_data(
+    Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode);
+/// dw (K,C) (+)= dy (N,K)^T * x (N,C).
+void linear_backward_weight(
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode);
+
+/// Both gradients of a linear layer's parameters: as `linear_backward_weight` and `bias_backward`.
+/// On CUDA from one reading of dy where db is overwritten.
+void linear_backward_parameters(Context& ctx,
+                                const Tensor& x,
+                                const Tensor& dy,
+                                Tensor& dw,
+                                GradMode weight_mode,
+                                Tensor& db,
+                                GradMode bias_mode);
+
+/// db (K) (+)= dy (...,K) summed over all other dimensions.
+void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode);
+
+}  // namespace learn::kernels

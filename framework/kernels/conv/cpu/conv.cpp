@@ -1,0 +1,143 @@
+#include "framework/kernels/conv/cpu/conv.h"
+
+#include "framework/kernels/common/cpu/cast.h"
+#include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/conv/cpu/conv_tiles.h"
+#include "framework/kernels/conv/cpu/conv_winograd.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <concepts>
+#include <optional>
+
+namespace learn::cpu {
+namespace {
+
+constexpr std::int64_t kGrain = 16384;
+
+/// An operand as f32: itself, or a converted copy in workspace.
+template <class T>
+class AsFloat {
+ public:
+  AsFloat(const ConvResources& on, const T* from, std::int64_t n) {
+    if (from == nullptr) return;
+    if constexpr (std::same_as<T, float>) {
+      data_ = from;
+    } else {
+      copy_.emplace(on.workspace, n);
+      cast(on.threads, from, copy_->data(), GradMode::overwrite, n);
+      data_ = copy_->data();
+    }
+  }
+  [[nodiscard]] const float* data() const { return data_; }
+
+ private:
+  std::optional<FloatWorkspace> copy_;
+  const float* data_ = nullptr;
+};
+
+/// Calls `compute(f32 destination, mode)` and stores what it yields into `to`.
+template <class T, class Compute>
+void store_result(
+    const ConvResources& on, T* to, std::int64_t n, GradMode mode, Compute&& compute) {
+  if constexpr (std::same_as<T, float>) {
+    compute(to, mode);
+  } else {
+    const FloatWorkspace sums(on.workspace, n);
+    compute(sums.data(), GradMode::overwrite);
+    cast(on.threads, sums.data(), to, mode, n);
+  }
+}
+
+/// Where Winograd wins, as measured (ADR 0005): maps of at least 4x4.
+bool use_winograd(const ConvGeometry& g) { return winograd_applies(g) && g.p >= 4 && g.q >= 4; }
+
+bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
+  return on.tiles != nullptr && tiles_apply(g) &&
+         (on.tiles->faster_than_winograd || !use_winograd(g));
+}
+
+}  // namespace
+
+template <class T>
+void conv2d_forward(const ConvResources& on,
+                    const ConvGeometry& g,
+                    const T* x,
+                    const T* weight,
+                    const T* bias,
+                    T* y) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_forward(on, g, x, weight, bias, y);
+  const AsFloat<T> xf(on, x, g.x_elements());
+  const AsFloat<T> wf(on, weight, g.weight_elements());
+  const AsFloat<T> bf(on, bias, g.k);
+  store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
+    (use_winograd(g) ? winograd_forward : direct_forward)(
+        on, g, xf.data(), wf.data(), bf.data(), to);
+  });
+}
+
+template <class T>
+void conv2d_backward_data(const ConvResources& on,
+                          const ConvGeometry& g,
+                          const T* dy,
+                          const T* weight,
+                          T* dx,
+                          GradMode mode) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_backward_data(on, g, dy, weight, dx, mode);
+  const AsFloat<T> dyf(on, dy, g.y_elements());
+  const AsFloat<T> wf(on, weight, g.weight_elements());
+  store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
+    (use_winograd(g) ? winograd_backward_data : direct_backward_data)(
+        on, g, dyf.data(), wf.data(), to, m);
+  });
+}
+
+template <class T>
+void conv2d_backward_weight(
+    const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+  if constexpr (std::same_as<T, BFloat16>)
+    if (use_tiles(on, g)) return tiles_backward_weight(on, g, x, dy, dw, mode);
+  const AsFloat<T> xf(on, x, g.x_elements());
+  const AsFloat<T> dyf(on, dy, g.y_elements());
+  store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
+    (use_winograd(g) ? winograd_backward_weight : direct_backward_weight)(
+        on, g, xf.data(), dyf.data(), to, m);
+  });
+}
+
+template <class T>
+void bias_backward(
+    const ConvResources& on, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(k, 1));
+  const std::int64_t chunks = ThreadPool::chunk_count(rows, grain);
+  const FloatWorkspace partials(on.workspace, chunks * k);
+  on.threads.for_chunks(rows, grain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+    float* sums = partials.data() + chunk * k;
+    std::fill_n(sums, k, 0.0F);
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t j = 0; j < k; ++j) sums[j] += as_float(dy[i * k + j]);
+  });
+  for (std::int64_t j = 0; j < k; ++j) {
+    float sum = mode == GradMode::accumulate ? as_float(db[j]) : 0;
+    for (std::int64_t c = 0; c < chunks; ++c) sum += partials.data()[c * k + j];
+    db[j] = from_float<T>(sum);
+  }
+}
+
+#define LEARN_INSTANTIATE(T)                                                        \
+  template void conv2d_forward(                                                     \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, const T*, T*); \
+  template void conv2d_backward_data(                                               \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void conv2d_backward_weight(                                             \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void bias_backward(                                                      \
+      const ConvResources&, const T*, std::int64_t, std::int64_t, T*, GradMode);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cpu

@@ -1,0 +1,33 @@
+#pragma once
+#include "framework/kernels/conv/cpu/conv_direct.h"
+
+/// The fast CPU twin of convolution: f32, f16, bf16, summed in f32. bf16 is multiplied as it is
+/// where there is a matrix unit; else halves are converted to f32 in workspace as a whole. The same
+/// bits for any number of threads.
+namespace learn::cpu {
+
+/// `bias` may be null.
+template <class T>
+void conv2d_forward(const ConvResources& on,
+                    const ConvGeometry& g,
+                    const T* x,
+                    const T* weight,
+                    const T* bias,
+                    T* y);
+template <class T>
+void conv2d_backward_data(const ConvResources& on,
+                          const ConvGeometry& g,
+                          const T* dy,
+                          const T* weight,
+                          T* dx,
+                          GradMode mode);
+template <class T>
+void conv2d_backward_weight(
+    const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode);
+
+/// db (k) (+)= dy (rows,k) summed over rows.
+template <class T>
+void bias_backward(
+    const ConvResources& on, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode);
+
+}  // namespace learn::cpu

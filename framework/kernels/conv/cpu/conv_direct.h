@@ -1,0 +1,40 @@
+#pragma once
+#include "framework/core/thread_pool.h"
+#include "framework/kernels/common/cpu/simd/kernels.h"
+#include "framework/kernels/common/cpu/simd/tiles.h"
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/tensor/arena.h"
+
+/// Convolutions of any geometry as matrix products over gathered rows, f32.
+namespace learn::cpu {
+
+/// What a convolution on the CPU needs beside its operands.
+struct ConvResources {
+  ThreadPool& threads;
+  Arena& workspace;
+  const simd::Kernels& kernels;
+  const simd::TileKernels* tiles = nullptr;  ///< null: none on this machine
+};
+
+/// `bias` may be null.
+void direct_forward(const ConvResources& on,
+                    const ConvGeometry& g,
+                    const float* x,
+                    const float* weight,
+                    const float* bias,
+                    float* y);
+void direct_backward_data(const ConvResources& on,
+                          const ConvGeometry& g,
+                          const float* dy,
+                          const float* weight,
+                          float* dx,
+                          GradMode mode);
+void direct_backward_weight(const ConvResources& on,
+                            const ConvGeometry& g,
+                            const float* x,
+                            const float* dy,
+                            float* dw,
+                            GradMode mode);
+
+}  // namespace learn::cpu

@@ -1,0 +1,32 @@
+#pragma once
+#include "framework/kernels/conv/cpu/conv_direct.h"
+
+/// 3x3 convolutions of stride 1 by Winograd's F(4x4,3x3): a quarter of the multiplications, f32.
+/// Its rounding errors are ten to forty times those of the plain sum (see
+/// tests/autograd/winograd_test.cpp).
+namespace learn::cpu {
+
+/// 3x3, stride 1, one group, channels in multiples of 16.
+[[nodiscard]] bool winograd_applies(const ConvGeometry& g);
+
+/// `bias` may be null.
+void winograd_forward(const ConvResources& on,
+                      const ConvGeometry& g,
+                      const float* x,
+                      const float* weight,
+                      const float* bias,
+                      float* y);
+void winograd_backward_data(const ConvResources& on,
+                            const ConvGeometry& g,
+                            const float* dy,
+                            const float* weight,
+                            float* dx,
+                            GradMode mode);
+void winograd_backward_weight(const ConvResources& on,
+                              const ConvGeometry& g,
+                              const float* x,
+                              const float* dy,
+                              float* dw,
+                              GradMode mode);
+
+}  // namespace learn::cpu

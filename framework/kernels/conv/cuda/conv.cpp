@@ -1,0 +1,158 @@
+#include "framework/kernels/conv/cuda/conv.h"
+
+#include "framework/kernels/conv/cuda/conv_plans.h"
+#include "framework/kernels/conv/cuda/staging.h"
+#include "framework/runtime/cuda/api_error.h"
+#include "framework/runtime/cuda/race.h"
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+#include <span>
+
+namespace learn::cuda {
+namespace {
+
+using cudnn::ConvPass;
+
+/// cuDNN's handle: one per context, because it remembers a stream.
+class Handle {
+ public:
+  Handle() { cudnn::check_cudnn(cudnn::api().create(&raw_), "cannot be started"); }
+  ~Handle() { (void)cudnn::api().destroy(raw_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  [[nodiscard]] cudnnHandle_t raw() const noexcept { return raw_; }
+
+ private:
+  cudnnHandle_t raw_ = nullptr;
+};
+
+/// How the operands of a convolution look with padded channels; `x_channels` as x comes.
+struct StagedShapes {
+  StagedShape x, w, y, bias;
+  StagedShapes(const ConvGeometry& g, const ConvGeometry& padded, std::int64_t x_channels)
+      : x{g.n * g.h * g.w, x_channels, padded.c, g.n * g.h * g.w},
+        w{g.k * g.r * g.s, g.group_c(), padded.group_c(), padded.k * g.r * g.s},
+        y{g.n * g.p * g.q, g.k, padded.k, g.n * g.p * g.q},
+        bias{1, g.k, padded.k, 1} {}
+};
+
+}  // namespace
+
+struct Convolutions::Impl {
+  Handle handle;
+  cudnn::ConvPlans plans;
+  std::optional<Race> race;  // one for all, as it is warm after the first
+
+  explicit Impl(const CudaOptions& options)
+      : plans(cudnn::DeviceDescription(handle.raw()), options) {}
+
+  /// `result_bytes` is the size of the operand that the pass writes, the address behind `result`.
+  void run(const LibraryResources& on,
+           const cudnn::ConvProblem& problem,
+           const cudnn::ConvOperands& operands,
+           const void* cudnn::ConvOperands::*result,
+           std::size_t result_bytes) {
+    cudnn::check_cudnn(cudnn::api().set_stream(handle.raw(), on.stream), "refuses a stream");
+    const auto enqueue = [&](const cudnn::ConvPlan& plan, const cudnn::ConvOperands& on_these) {
+      const Storage scratch =
+          plan.workspace() > 0 ? on.workspace.allocate(plan.workspace()) : Storage();
+      plan.run(handle.raw(), on_these, scratch.data());
+    };
+    cudnn::PlanRace among;
+    if (on.options.tune && !is_capturing(on.stream))
+      among = [&](std::span<const cudnn::ConvPlan> candidates) {
+        // Into scratch memory: the result may hold values that are to be added to.
+        const Storage elsewhere = on.workspace.allocate(result_bytes);
+        // Zeros: a pass that adds reads them.
+        check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, on.stream));
+        cudnn::ConvOperands trial = operands;
+        trial.*result = elsewhere.data();
+        if (!race.has_value()) race.emplace(on.stream);
+        return race->fastest(candidates.size(),
+                             [&](std::size_t i) { enqueue(candidates[i], trial); });
+      };
+    enqueue(plans.plan(problem, among), operands);
+  }
+};
+
+Convolutions::Convolutions() = default;
+Convolutions::~Convolutions() = default;
+
+Convolutions::Impl& Convolutions::ready(const LibraryResources& on) {
+  if (!impl_) impl_ = std::make_unique<Impl>(on.options);
+  return *impl_;
+}
+
+void Convolutions::forward(const LibraryResources& on,
+                           const ConvGeometry& g,
+                           DType dtype,
+                           const ConvInput& x,
+                           const void* w,
+                           const void* bias,
+                           void* y) {
+  if (g.y_elements() == 0) return;
+  const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
+  const StagedShapes shapes(g, padded, x.channels);
+  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
+  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
+  const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
+  StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
+  ready(on).run(on,
+                {ConvPass::forward, padded, dtype, bias != nullptr, false},
+                {in.data(), weight.data(), out.data(), added.data()},
+                &cudnn::ConvOperands::y,
+                static_cast<std::size_t>(padded.y_elements()) * size_of(dtype));
+  out.finish(GradMode::overwrite);
+}
+
+void Convolutions::backward_data(const LibraryResources& on,
+                                 const ConvGeometry& g,
+                                 DType dtype,
+                                 const void* dy,
+                                 const void* w,
+                                 void* dx,
+                                 GradMode mode) {
+  if (g.x_elements() == 0) return;
+  const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
+  const StagedShapes shapes(g, padded, g.c);
+  const StagedInput in(on.stream, on.workspace, dtype, dy, shapes.y);
+  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
+  StagedOutput out(on.stream, on.workspace, dtype, dx, shapes.x);
+  const bool adds = mode == GradMode::accumulate && out.in_place();
+  ready(on).run(on,
+                {ConvPass::backward_data, padded, dtype, false, adds},
+                {out.data(), weight.data(), in.data()},
+                &cudnn::ConvOperands::x,
+                static_cast<std::size_t>(padded.x_elements()) * size_of(dtype));
+  out.finish(mode);
+}
+
+void Convolutions::backward_weight(const LibraryResources& on,
+                                   const ConvGeometry& g,
+                                   DType dtype,
+                                   const ConvInput& x,
+                                   const void* dy,
+                                   void* dw,
+                                   GradMode mode) {
+  const std::size_t bytes = static_cast<std::size_t>(g.weight_elements()) * size_of(dtype);
+  if (g.y_elements() == 0) {  // a sum of nothing
+    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, on.stream));
+    return;
+  }
+  const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
+  const StagedShapes shapes(g, padded, x.channels);
+  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
+  const StagedInput gradient(on.stream, on.workspace, dtype, dy, shapes.y);
+  StagedOutput out(on.stream, on.workspace, dtype, dw, shapes.w);
+  const bool adds = mode == GradMode::accumulate && out.in_place();
+  ready(on).run(on,
+                {ConvPass::backward_weight, padded, dtype, false, adds},
+                {in.data(), out.data(), gradient.data()},
+                &cudnn::ConvOperands::w,
+                static_cast<std::size_t>(padded.weight_elements()) * size_of(dtype));
+  out.finish(mode);
+}
+
+}  // namespace learn::cuda

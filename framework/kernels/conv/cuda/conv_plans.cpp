@@ -1,0 +1,96 @@
+#include "framework/kernels/conv/cuda/conv_plans.h"
+
+#include "framework/core/log.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace learn::cuda::cudnn {
+namespace {
+
+/// More would rarely win, and each takes its time.
+constexpr std::size_t kTimedPlans = 8;
+
+std::filesystem::path file_of(const std::string& folder, const std::string& key) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a; the key itself is in the file
+  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return std::filesystem::path(folder) / fmt::format("conv-{:016x}.plan", hash);
+}
+
+}  // namespace
+
+const ConvPlan& ConvPlans::plan(const ConvProblem& problem, const PlanRace& race) {
+  if (const auto known = plans_.find(problem); known != plans_.end()) return known->second;
+  const std::string wanted = key(problem, race != nullptr);
+  if (std::optional<ConvPlan> stored = load(wanted))
+    return plans_.emplace(problem, std::move(*stored)).first->second;
+  const ConvPlan& chosen = plans_.emplace(problem, choose(problem, race)).first->second;
+  store(wanted, chosen);
+  return chosen;
+}
+
+ConvPlan ConvPlans::choose(const ConvProblem& problem, const PlanRace& race) const {
+  std::vector<ConvPlan> found =
+      find_plans(device_, problem, options_, race != nullptr ? kTimedPlans : 1);
+  if (found.empty())
+    fail<DeviceError>("cuDNN {} has no {}plan for conv2d {}",
+                      api().get_version(),
+                      options_.deterministic ? "deterministic " : "",
+                      problem.text());
+  const std::size_t best = race != nullptr ? race(found) : 0;
+  if (found[best].workspace() > options_.workspace_limit)
+    log::warn("[cudnn] conv2d {} needs {} MiB of scratch memory, more than the limit of {} MiB",
+              problem.text(),
+              found[best].workspace() >> 20U,
+              options_.workspace_limit >> 20U);
+  return std::move(found[best]);
+}
+
+std::string ConvPlans::key(const ConvProblem& problem, bool timed) const {
+  return fmt::format(
+      "learn convolution plan 2; cuDNN {}; {}; deterministic {}; tf32 {}; workspace limit {}; "
+      "timed {}; device {}",
+      api().get_version(),
+      problem.text(),
+      options_.deterministic,
+      options_.tf32,
+      options_.workspace_limit,
+      timed,
+      device_.kind());
+}
+
+std::optional<ConvPlan> ConvPlans::load(const std::string& key) const {
+  if (options_.plan_cache.empty()) return std::nullopt;
+  const std::filesystem::path file = file_of(options_.plan_cache, key);
+  std::ifstream in(file, std::ios::binary);
+  std::string stored;
+  if (!std::getline(in, stored) || stored != key) return std::nullopt;
+  const std::string json{std::istreambuf_iterator<char>(in), {}};
+  try {
+    return ConvPlan(device_, json);
+  } catch (const DeviceError& error) {
+    log::warn("[cudnn] ignoring the stored plan {}: {}", file.string(), error.what());
+    return std::nullopt;
+  }
+}
+
+void ConvPlans::store(const std::string& key, const ConvPlan& plan) const {
+  if (options_.plan_cache.empty()) return;
+  const std::filesystem::path file = file_of(options_.plan_cache, key);
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  // Written beside and renamed: another process sees all of it or nothing.
+  std::filesystem::path part = file;
+  part += fmt::format(".{}", getpid());
+  std::ofstream(part, std::ios::binary) << key << '\n' << plan.json();
+  if (!error) std::filesystem::rename(part, file, error);
+  if (error)
+    log::warn("[cudnn] cannot keep a plan in {}: {}", options_.plan_cache, error.message());
+}
+
+}  // namespace learn::cuda::cudnn

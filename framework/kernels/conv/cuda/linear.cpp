@@ -1,0 +1,175 @@
+#include "framework/kernels/conv/cuda/linear.h"
+
+#include "framework/kernels/common/cuda/bias.h"
+#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/conv/cuda/matmul.h"
+#include "framework/kernels/conv/cuda/staging.h"
+#include "framework/runtime/cuda/api_error.h"
+
+#include <cuda_runtime_api.h>
+
+namespace learn::cuda {
+namespace {
+
+using cublas::Epilogue;
+using cublas::MatmulProblem;
+
+/// Tensor cores want rows of 16 bytes: the 10 classes of a head in f16 become 16, zeros behind.
+std::int64_t padded(std::int64_t features, DType dtype) {
+  return is_half(dtype) ? padded_half_channels(features) : features;
+}
+
+/// How the operands look with padded features.
+struct StagedShapes {
+  std::int64_t c, k;  // padded
+  StagedShape x, w, y, bias;
+  StagedShapes(const LinearSizes& s, DType dtype)
+      : c(padded(s.c, dtype)),
+        k(padded(s.k, dtype)),
+        x{s.n, s.c, c, s.n},
+        w{s.k, s.c, c, k},
+        y{s.n, s.k, k, s.n},
+        bias{1, s.k, k, 1} {}
+};
+
+/// y += bias, in each of n rows of k: where the product cannot do it on its way.
+void add_in_place(
+    Stream stream, DType dtype, const void* bias, void* y, std::int64_t n, std::int64_t k) {
+  visit_floating(dtype, [&]<class T>() {
+    if constexpr (sizeof(T) < sizeof(double))
+      add_bias(
+          stream, static_cast<const T*>(y), static_cast<const T*>(bias), static_cast<T*>(y), n, k);
+  });
+}
+
+}  // namespace
+
+// cuBLAS counts columns first, so each of our (rows, columns) is its (columns x rows), and products
+// swap their factors.
+
+struct Linears::Impl {
+  cublas::Matmuls matmuls;
+  explicit Impl(const CudaOptions& options) : matmuls(options) {}
+
+  void run(const LibraryResources& on,
+           const MatmulProblem& problem,
+           const void* a,
+           const void* b,
+           void* d) {
+    if (!matmuls.run(on, problem, a, b, d))
+      fail<DeviceError>("cuBLASLt has no algorithm for a product of {} matrices, {}x{}x{}",
+                        name_of(problem.dtype),
+                        problem.m,
+                        problem.n,
+                        problem.k);
+  }
+};
+
+Linears::Linears() = default;
+Linears::~Linears() = default;
+
+Linears::Impl& Linears::ready(const LibraryResources& on) {
+  if (!impl_) impl_ = std::make_unique<Impl>(on.options);
+  return *impl_;
+}
+
+void Linears::forward(const LibraryResources& on,
+                      const LinearSizes& sizes,
+                      DType dtype,
+                      const void* x,
+                      const void* w,
+                      const void* bias,
+                      void* y) {
+  if (sizes.n == 0) return;
+  const StagedShapes shapes(sizes, dtype);
+  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
+  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
+  const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
+  StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
+  MatmulProblem problem{.m = shapes.k,
+                        .n = sizes.n,
+                        .k = shapes.c,
+                        .transpose_a = true,
+                        .lda = shapes.c,
+                        .ldb = shapes.c,
+                        .ldd = shapes.k,
+                        .dtype = dtype,
+                        .epilogue = Epilogue::bias};
+  if (bias == nullptr ||
+      !ready(on).matmuls.run(on, problem, weight.data(), in.data(), out.data(), added.data())) {
+    problem.epilogue = Epilogue::none;
+    ready(on).run(on, problem, weight.data(), in.data(), out.data());
+    if (bias != nullptr)
+      add_in_place(on.stream, dtype, added.data(), out.data(), sizes.n, shapes.k);
+  }
+  out.finish(GradMode::overwrite);
+}
+
+void Linears::backward_data(const LibraryResources& on,
+                            const LinearSizes& sizes,
+                            DType dtype,
+                            const void* dy,
+                            const void* w,
+                            void* dx,
+                            GradMode mode) {
+  if (sizes.n == 0) return;
+  const StagedShapes shapes(sizes, dtype);
+  const StagedInput in(on.stream, on.workspace, dtype, dy, shapes.y);
+  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
+  StagedOutput out(on.stream, on.workspace, dtype, dx, shapes.x);
+  ready(on).run(on,
+                {.m = shapes.c,
+                 .n = sizes.n,
+                 .k = shapes.k,
+                 .lda = shapes.c,
+                 .ldb = shapes.k,
+                 .ldd = shapes.c,
+                 .dtype = dtype,
+                 .accumulate = mode == GradMode::accumulate && out.in_place()},
+                weight.data(),
+                in.data(),
+                out.data());
+  out.finish(mode);
+}
+
+bool Linears::backward_weight(const LibraryResources& on,
+                              const LinearSizes& sizes,
+                              DType dtype,
+                              const void* x,
+                              const void* dy,
+                              void* dw,
+                              GradMode mode,
+                              void* db) {
+  if (sizes.n == 0) {  // a sum of nothing
+    const auto bytes = static_cast<std::size_t>(sizes.k * sizes.c) * size_of(dtype);
+    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, on.stream));
+    return false;
+  }
+  const StagedShapes shapes(sizes, dtype);
+  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
+  const StagedInput gradient(on.stream, on.workspace, dtype, dy, shapes.y);
+  StagedOutput out(on.stream, on.workspace, dtype, dw, shapes.w);
+  MatmulProblem problem{.m = shapes.c,
+                        .n = shapes.k,
+                        .k = sizes.n,
+                        .transpose_b = true,
+                        .lda = shapes.c,
+                        .ldb = shapes.k,
+                        .ldd = shapes.c,
+                        .dtype = dtype,
+                        .accumulate = mode == GradMode::accumulate && out.in_place()};
+  bool with_sums = false;
+  if (db != nullptr) {
+    StagedOutput sums(on.stream, on.workspace, dtype, db, shapes.bias);
+    problem.epilogue = Epilogue::sum_columns_b;
+    with_sums =
+        ready(on).matmuls.run(on, problem, in.data(), gradient.data(), out.data(), sums.data());
+    if (with_sums) sums.finish(GradMode::overwrite);
+    problem.epilogue = Epilogue::none;
+  }
+  if (!with_sums) ready(on).run(on, problem, in.data(), gradient.data(), out.data());
+  out.finish(mode);
+  return with_sums;
+}
+
+}  // namespace learn::cuda

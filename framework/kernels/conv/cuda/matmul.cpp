@@ -1,0 +1,213 @@
+#include "framework/kernels/conv/cuda/matmul.h"
+
+#include "framework/runtime/cuda/api_error.h"
+
+#include <array>
+
+namespace learn::cuda::cublas {
+namespace {
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    default:
+      fail<DTypeError>("linear: {} has no CUDA twin", name_of(dtype));
+  }
+}
+
+cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::none:
+      break;
+    case Epilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::sum_columns_b:
+      return CUBLASLT_EPILOGUE_BGRADB;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// An object of cuBLASLt with its destroy function.
+template <class T>
+class Owned {
+ public:
+  explicit Owned(cublasStatus_t (*destroy)(T)) : destroy_(destroy) {}
+  ~Owned() {
+    if (raw_ != nullptr) (void)destroy_(raw_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  [[nodiscard]] T get() const noexcept { return raw_; }
+  [[nodiscard]] T* out() noexcept { return &raw_; }
+
+ private:
+  T raw_ = nullptr;
+  cublasStatus_t (*destroy_)(T);
+};
+
+/// A matrix of `rows` x `columns`, before `op` is applied.
+void make_layout(Owned<cublasLtMatrixLayout_t>& to,
+                 DType dtype,
+                 std::int64_t rows,
+                 std::int64_t columns,
+                 std::int64_t ld) {
+  check_cublas(api().layout_create(to.out(),
+                                   data_type(dtype),
+                                   static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns),
+                                   ld),
+               "refuses a matrix");
+}
+
+}  // namespace
+
+std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept {
+  const std::array values{p.m,
+                          p.n,
+                          p.k,
+                          p.lda,
+                          p.ldb,
+                          p.ldd,
+                          static_cast<std::int64_t>(p.transpose_a),
+                          static_cast<std::int64_t>(p.transpose_b),
+                          static_cast<std::int64_t>(p.dtype),
+                          static_cast<std::int64_t>(p.epilogue),
+                          static_cast<std::int64_t>(p.accumulate)};
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a, by words
+  for (const std::int64_t value : values)
+    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211U;
+  return hash;
+}
+
+struct Matmuls::Plan {
+  Owned<cublasLtMatmulDesc_t> operation{api().matmul_destroy};
+  Owned<cublasLtMatrixLayout_t> a{api().layout_destroy};
+  Owned<cublasLtMatrixLayout_t> b{api().layout_destroy};
+  Owned<cublasLtMatrixLayout_t> d{api().layout_destroy};
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace = 0;
+  bool possible = false;
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t name, const T& value) {
+    check_cublas(api().matmul_set(operation.get(), name, &value, sizeof(value)),
+                 "refuses an attribute of a product");
+  }
+
+  Plan(const MatmulProblem& p, bool tf32) {
+    const bool rounded = p.dtype == DType::f32 && tf32;
+    check_cublas(api().matmul_create(operation.out(),
+                                     rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                     CUDA_R_32F),
+                 "refuses a product");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue));
+    if (p.epilogue != Epilogue::none) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(p.dtype));
+    make_layout(a, p.dtype, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda);
+    make_layout(b, p.dtype, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
+    make_layout(d, p.dtype, p.m, p.n, p.ldd);
+  }
+
+  void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {
+    Owned<cublasLtMatmulPreference_t> preference(api().preference_destroy);
+    check_cublas(api().preference_create(preference.out()), "refuses preferences");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
+      check_cublas(api().preference_set(preference.get(), name, &value, sizeof(value)),
+                   "refuses a preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+           static_cast<std::uint64_t>(options.workspace_limit));
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    for (const auto name : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      prefer(name, std::uint32_t{16});
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const cublasStatus_t status = api().get_heuristic(handle,
+                                                      operation.get(),
+                                                      a.get(),
+                                                      b.get(),
+                                                      d.get(),
+                                                      d.get(),
+                                                      preference.get(),
+                                                      1,
+                                                      &best,
+                                                      &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
+      return;
+    if (with_epilogue && (status != CUBLAS_STATUS_SUCCESS || best.state != CUBLAS_STATUS_SUCCESS))
+      return;
+    check_cublas(status, "has no answer");
+    check_cublas(best.state, "has no algorithm");
+    algorithm = best.algo;
+    workspace = best.workspaceSize;
+    possible = true;
+  }
+};
+
+Matmuls::Matmuls(const CudaOptions& options) : options_(options) {
+  check_cublas(api().create(&handle_), "cannot be started");
+}
+
+Matmuls::~Matmuls() {
+  plans_.clear();
+  (void)api().destroy(handle_);
+}
+
+Matmuls::Plan& Matmuls::plan(const MatmulProblem& problem, const void* bias) {
+  std::unique_ptr<Plan>& known = plans_[problem];
+  const bool is_new = known == nullptr;
+  if (is_new) known = std::make_unique<Plan>(problem, options_.tf32);
+  // The choice depends on its alignment, so it is there before.
+  if (problem.epilogue != Epilogue::none) known->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (is_new) known->choose(handle_, options_, problem.epilogue != Epilogue::none);
+  return *known;
+}
+
+bool Matmuls::run(const LibraryResources& on,
+                  const MatmulProblem& problem,
+                  const void* a,
+                  const void* b,
+                  void* d,
+                  const void* bias) {
+  Plan& planned = plan(problem, bias);
+  if (!planned.possible) return false;
+  const Storage scratch =
+      planned.workspace > 0 ? on.workspace.allocate(planned.workspace) : Storage();
+  const float alpha = 1;
+  const float beta = problem.accumulate ? 1 : 0;
+  const cublasStatus_t status = api().matmul(handle_,
+                                             planned.operation.get(),
+                                             &alpha,
+                                             a,
+                                             planned.a.get(),
+                                             b,
+                                             planned.b.get(),
+                                             &beta,
+                                             d,
+                                             planned.d.get(),
+                                             d,
+                                             planned.d.get(),
+                                             &planned.algorithm,
+                                             scratch.data(),
+                                             planned.workspace,
+                                             on.stream);
+  if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {
+    forget_last_error();  // of a launch inside
+    planned.possible = false;
+    return false;
+  }
+  check_cublas(status, "cannot multiply");
+  return true;
+}
+
+}  // namespace learn::cuda::cublas

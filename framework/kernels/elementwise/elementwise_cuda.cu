@@ -1,0 +1,92 @@
+#include "framework/core/dtype.h"
+#include "framework/core/random.h"
+#include "framework/kernels/common/cuda/map.cuh"
+#include "framework/kernels/elementwise/elementwise_cuda.h"
+
+#include <cmath>
+
+namespace learn::cuda {
+namespace {
+
+struct Sum {
+  __device__ float operator()(std::int64_t, float a, float b) const { return a + b; }
+};
+
+struct Product {
+  __device__ float operator()(std::int64_t, float a, float b) const { return a * b; }
+};
+
+struct Scaled {
+  float factor;
+  __device__ float operator()(std::int64_t, float x) const { return factor * x; }
+};
+
+struct Dropped {
+  std::uint64_t seed, first_element;
+  const std::int64_t* batch;
+  std::uint32_t first_kept;
+  float factor;
+  __device__ float operator()(std::int64_t i, float x) const {
+    const Random4 r = random4(seed,
+                              RandomPurpose::dropout,
+                              static_cast<std::uint64_t>(*batch),
+                              first_element + static_cast<std::uint64_t>(i));
+    return (r.v[0] >> 8U) >= first_kept ? x * factor : 0.0F;
+  }
+};
+
+}  // namespace
+
+template <class T>
+void add(Stream stream, const T* a, const T* b, T* y, std::int64_t n) {
+  map("add", stream, n, Sum{}, y, a, b);
+}
+
+template <class T>
+void multiply(Stream stream, const T* a, const T* b, T* y, GradMode mode, std::int64_t n) {
+  map("multiply", stream, mode, n, Product{}, y, a, b);
+}
+
+template <class T>
+void scale(Stream stream, const T* x, float factor, T* y, GradMode mode, std::int64_t n) {
+  map("scale", stream, mode, n, Scaled{factor}, y, x);
+}
+
+template <class T>
+void dropout(Stream stream,
+             std::uint64_t seed,
+             double p,
+             const std::int64_t* batch,
+             std::uint64_t random_stream,
+             const T* x,
+             T* y,
+             GradMode mode,
+             std::int64_t n) {
+  // uniform01 is the upper 24 bits times 2^-24, so "below p" is a comparison of integers.
+  const Dropped f{.seed = seed,
+                  .first_element = random_stream << 40U,
+                  .batch = batch,
+                  .first_kept = static_cast<std::uint32_t>(std::ceil(p * 0x1p24)),
+                  .factor = static_cast<float>(1 / (1 - p))};
+  map("dropout", stream, mode, n, f, y, x);
+}
+
+#define LEARN_INSTANTIATE(T)                                                      \
+  template void add(Stream, const T*, const T*, T*, std::int64_t);                \
+  template void multiply(Stream, const T*, const T*, T*, GradMode, std::int64_t); \
+  template void scale(Stream, const T*, float, T*, GradMode, std::int64_t);       \
+  template void dropout(Stream,                                                   \
+                        std::uint64_t,                                            \
+                        double,                                                   \
+                        const std::int64_t*,                                      \
+                        std::uint64_t,                                            \
+                        const T*,                                                 \
+                        T*,                                                       \
+                        GradMode,                                                 \
+                        std::int64_t);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cuda

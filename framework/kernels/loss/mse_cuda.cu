@@ -1,0 +1,56 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/map.cuh"
+#include "framework/kernels/common/cuda/sum.cuh"
+#include "framework/kernels/loss/loss_cuda.h"
+
+namespace learn::cuda {
+namespace {
+
+struct SquaredError {
+  __device__ float operator()(float pred, float target) const {
+    return (pred - target) * (pred - target);
+  }
+};
+
+struct ErrorSlope {
+  const float* dloss;
+  float factor;
+  __device__ float operator()(std::int64_t, float pred, float target) const {
+    return *dloss * factor * (pred - target);
+  }
+};
+
+}  // namespace
+
+std::int64_t mse_workspace(std::int64_t n) { return partials_of(n); }
+
+template <class T, class U>
+void mse_forward(
+    Stream stream, const T* pred, const U* target, std::int64_t n, float* workspace, float* loss) {
+  partial_sums("mse_forward", stream, n, SquaredError{}, workspace, pred, target);
+  join_sums(stream, partials_of(n), workspace, Times{1.0F / static_cast<float>(n)}, loss);
+}
+
+template <class T, class U>
+void mse_backward(Stream stream,
+                  const T* pred,
+                  const U* target,
+                  std::int64_t n,
+                  const float* dloss,
+                  T* dpred,
+                  GradMode mode) {
+  const ErrorSlope f{dloss, 2.0F / static_cast<float>(n)};
+  map("mse_backward", stream, mode, n, f, dpred, pred, target);
+}
+
+#define LEARN_MSE(T, U)                                                                \
+  template void mse_forward(Stream, const T*, const U*, std::int64_t, float*, float*); \
+  template void mse_backward(Stream, const T*, const U*, std::int64_t, const float*, T*, GradMode);
+LEARN_MSE(float, float)
+LEARN_MSE(Half, Half)
+LEARN_MSE(Half, float)
+LEARN_MSE(BFloat16, BFloat16)
+LEARN_MSE(BFloat16, float)
+#undef LEARN_MSE
+
+}  // namespace learn::cuda

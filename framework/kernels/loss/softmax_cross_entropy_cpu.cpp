@@ -1,0 +1,202 @@
+#include "framework/core/function_ref.h"
+#include "framework/kernels/common/cpu/vector_math.h"
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/loss/loss_cpu.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <vector>
+
+namespace learn::cpu {
+namespace {
+
+/// Samples a thread takes at least: about 16384 elements.
+[[nodiscard]] std::int64_t grain_for(std::int64_t classes) {
+  return std::max<std::int64_t>(1, 16384 / classes);
+}
+
+/// The sum of term(0) ... term(n - 1), in as many partial sums as fill vectors.
+template <class Term>
+[[nodiscard]] float lane_sum(std::int64_t n, Term term) {
+  constexpr std::int64_t kLanes = 16;
+  float lanes[kLanes] = {};
+  const std::int64_t whole = n / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
+  for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] += term(i);
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+[[nodiscard]] inline float largest_of(const float* z, std::int64_t classes) {
+  float largest = z[0];
+  for (std::int64_t c = 1; c < classes; ++c) largest = z[c] > largest ? z[c] : largest;
+  return largest;
+}
+
+/// The loss and, if `gradient` is not null, its gradient times `factor`, of one sample:
+/// loss = sum of weight * (log sum e^s - s), gradient = softmax * (sum of weights) - weight, with
+/// s = z - max z.
+template <class Weight>
+[[nodiscard]] float sample_loss(
+    const float* z, std::int64_t classes, Weight weight, float factor, float* gradient) {
+  const float largest = largest_of(z, classes);
+  const float exponentials =
+      lane_sum(classes, [=](std::int64_t c) { return vexp(z[c] - largest); });
+  const float weights = lane_sum(classes, weight);
+  const float log_sum = std::log(exponentials);
+  const float loss = lane_sum(classes, [=](std::int64_t c) {
+    // A class that is not wanted costs nothing, however impossible it is.
+    return weight(c) == 0 ? 0.0F : weight(c) * (log_sum - (z[c] - largest));
+  });
+  if (gradient != nullptr) {
+    const float scale = weights / exponentials;
+    for (std::int64_t c = 0; c < classes; ++c)
+      gradient[c] = (vexp(z[c] - largest) * scale - weight(c)) * factor;
+  }
+  return loss;
+}
+
+/// Writes the losses and gradients of samples [first, last), whose logits `z` points to.
+void losses_of(const float* z,
+               const CrossEntropyTarget<float>& target,
+               std::int64_t first,
+               std::int64_t last,
+               float* sample_losses,
+               float* gradient) {
+  const std::int64_t classes = target.classes;
+  const float keep = 1 - target.smoothing;
+  const float share = target.smoothing / static_cast<float>(classes);
+  const float factor = 1.0F / static_cast<float>(target.samples);
+  simd::run([=, labels = target.labels, weights = target.weights] {
+    for (std::int64_t n = first; n < last; ++n) {
+      const float* row = z + (n - first) * classes;
+      float* dz = gradient == nullptr ? nullptr : gradient + n * classes;
+      if (labels != nullptr) {
+        const std::int64_t label = labels[n];
+        const auto weight = [=](std::int64_t c) { return c == label ? keep + share : share; };
+        sample_losses[n] = sample_loss(row, classes, weight, factor, dz);
+      } else {
+        const float* given = weights + n * classes;
+        const auto weight = [=](std::int64_t c) { return keep * given[c] + share; };
+        sample_losses[n] = sample_loss(row, classes, weight, factor, dz);
+      }
+    }
+  });
+}
+
+/// The same for probabilities.
+void probabilities_of(const float* z,
+                      std::int64_t classes,
+                      std::int64_t first,
+                      std::int64_t last,
+                      float* probabilities) {
+  simd::run([=] {
+    for (std::int64_t n = first; n < last; ++n) {
+      const float* row = z + (n - first) * classes;
+      float* p = probabilities + n * classes;
+      const float largest = largest_of(row, classes);
+      for (std::int64_t c = 0; c < classes; ++c) p[c] = vexp(row[c] - largest);
+      const float factor = 1 / lane_sum(classes, [=](std::int64_t c) { return p[c]; });
+      for (std::int64_t c = 0; c < classes; ++c) p[c] *= factor;
+    }
+  });
+}
+
+/// Calls `body(z, first, last)` for blocks of samples, with their logits as f32. Halves are
+/// converted block by block, so that the rest is computed, and compiled, in f32 alone.
+template <class T>
+void for_samples(ThreadPool& threads,
+                 const T* logits,
+                 std::int64_t samples,
+                 std::int64_t classes,
+                 FunctionRef<void(const float*, std::int64_t, std::int64_t)> body) {
+  const std::int64_t grain = grain_for(classes);
+  threads.parallel_for(samples, grain, [=](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::same_as<T, float>) {
+      body(logits + begin * classes, begin, end);
+    } else {
+      std::vector<float> block(static_cast<std::size_t>(std::min(grain, end - begin) * classes));
+      for (std::int64_t first = begin; first < end; first += grain) {
+        const std::int64_t last = std::min(first + grain, end);
+        const T* z = logits + first * classes;
+        simd::run([z, wide = block.data(), n = (last - first) * classes] {
+          for (std::int64_t i = 0; i < n; ++i) wide[i] = as_float(z[i]);
+        });
+        body(block.data(), first, last);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void softmax_cross_entropy(ThreadPool& threads,
+                           const T* logits,
+                           const CrossEntropyTarget<float>& target,
+                           float* sample_losses,
+                           float* loss,
+                           float* gradient) {
+  for_samples(threads,
+              logits,
+              target.samples,
+              target.classes,
+              [&](const float* z, std::int64_t first, std::int64_t last) {
+                losses_of(z, target, first, last, sample_losses, gradient);
+              });
+  double total = 0;
+  for (std::int64_t n = 0; n < target.samples; ++n) total += static_cast<double>(sample_losses[n]);
+  *loss = static_cast<float>(total / static_cast<double>(target.samples));
+}
+
+template <class T>
+void softmax_cross_entropy_backward(ThreadPool& threads,
+                                    const float* gradient,
+                                    std::int64_t n,
+                                    const float* dloss,
+                                    T* dx,
+                                    GradMode mode) {
+  const float factor = *dloss;
+  simd::parallel_for(threads, n, grain_for(1), [=](std::int64_t begin, std::int64_t end) {
+    if (mode == GradMode::overwrite) {
+      LEARN_VECTORIZE
+      for (std::int64_t i = begin; i < end; ++i) dx[i] = from_float<T>(gradient[i] * factor);
+    } else {
+      LEARN_VECTORIZE
+      for (std::int64_t i = begin; i < end; ++i)
+        dx[i] = from_float<T>(as_float(dx[i]) + gradient[i] * factor);
+    }
+  });
+}
+
+template <class T>
+void softmax(ThreadPool& threads,
+             const T* logits,
+             std::int64_t samples,
+             std::int64_t classes,
+             float* probabilities) {
+  for_samples(threads,
+              logits,
+              samples,
+              classes,
+              [=](const float* z, std::int64_t first, std::int64_t last) {
+                probabilities_of(z, classes, first, last, probabilities);
+              });
+}
+
+#define LEARN_INSTANTIATE(T)                                                            \
+  template void softmax_cross_entropy(                                                  \
+      ThreadPool&, const T*, const CrossEntropyTarget<float>&, float*, float*, float*); \
+  template void softmax_cross_entropy_backward(                                         \
+      ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);             \
+  template void softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cpu

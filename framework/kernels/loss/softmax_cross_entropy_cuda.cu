@@ -1,0 +1,169 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/device/warp.cuh"
+#include "framework/kernels/common/cuda/map.cuh"
+#include "framework/kernels/common/cuda/sum.cuh"
+#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/runtime/cuda/fault.cuh"
+
+namespace learn::cuda {
+namespace {
+
+constexpr int kRowThreads = 128;  // a warp per sample, four samples
+
+/// The largest logit of a sample and the sum of exp(logit - largest); each lane gets both.
+struct Exponentials {
+  float largest, sum;
+
+  template <class T>
+  __device__ Exponentials(const T* z, std::int64_t classes) {
+    largest = -INFINITY;
+    for (std::int64_t c = device::lane_index(); c < classes; c += 32)
+      largest = fmaxf(largest, device::load(z[c]));
+    largest = device::warp_max(largest);
+    sum = 0;
+    for (std::int64_t c = device::lane_index(); c < classes; c += 32)
+      sum += expf(device::load(z[c]) - largest);
+    sum = device::warp_sum(sum);
+  }
+};
+
+/// Weight of class c for one sample, after smoothing.
+struct SampleWeights {
+  const float* given;  ///< null: all on `label`
+  std::int64_t label;
+  float keep, share;
+
+  __device__ float operator()(std::int64_t c) const {
+    if (given != nullptr) return keep * given[c] + share;
+    return c == label ? keep + share : share;
+  }
+};
+
+/// loss = sum of weight * (log sum e^s - s) and gradient = (softmax * sum of weights - weight) /
+/// samples, with s = z - max z.
+template <class T>
+__global__ void cross_entropy_kernel(const T* logits,
+                                     CrossEntropyTarget target,
+                                     float* sample_losses,
+                                     float* gradient,
+                                     Fault* fault) {
+  const std::int64_t sample = device::thread_index() / 32;
+  if (sample >= target.samples) return;  // whole warps only
+  const std::int64_t classes = target.classes;
+  const T* z = logits + sample * classes;
+  const float class_share = target.smoothing / static_cast<float>(classes);
+  SampleWeights weight{nullptr, 0, 1.0F - target.smoothing, class_share};
+  bool valid = true;
+  if (target.labels != nullptr) {
+    weight.label = target.labels[sample];
+    valid = weight.label >= 0 && weight.label < classes;
+    if (!valid && device::lane_index() == 0) note_fault(fault, sample, weight.label, classes);
+  } else {
+    weight.given = target.weights + sample * classes;
+  }
+
+  const Exponentials e(z, classes);
+  const float log_sum = logf(e.sum);
+  float weights = 0;
+  float loss = 0;
+  for (std::int64_t c = device::lane_index(); c < classes; c += 32) {
+    const float w = weight(c);
+    weights += w;
+    // A class that is not wanted costs nothing, however impossible it is.
+    if (w != 0) loss += w * (log_sum - (device::load(z[c]) - e.largest));
+  }
+  loss = device::warp_sum(loss);
+  if (device::lane_index() == 0) sample_losses[sample] = valid ? loss : NAN;
+  if (gradient == nullptr) return;
+  weights = device::warp_sum(weights);
+  const float scale = valid ? weights / e.sum : NAN;
+  const float factor = 1.0F / static_cast<float>(target.samples);
+  for (std::int64_t c = device::lane_index(); c < classes; c += 32)
+    gradient[sample * classes + c] =
+        (expf(device::load(z[c]) - e.largest) * scale - weight(c)) * factor;
+}
+
+template <class T>
+__global__ void softmax_kernel(const T* logits,
+                               std::int64_t samples,
+                               std::int64_t classes,
+                               float* probabilities) {
+  const std::int64_t sample = device::thread_index() / 32;
+  if (sample >= samples) return;  // whole warps only
+  const T* z = logits + sample * classes;
+  const Exponentials e(z, classes);
+  for (std::int64_t c = device::lane_index(); c < classes; c += 32)
+    probabilities[sample * classes + c] = expf(device::load(z[c]) - e.largest) / e.sum;
+}
+
+struct TimesSeed {
+  const float* seed;
+  __device__ float operator()(std::int64_t, float gradient) const { return gradient * *seed; }
+};
+
+}  // namespace
+
+template <class T>
+void softmax_cross_entropy(Stream stream,
+                           const T* logits,
+                           const CrossEntropyTarget& target,
+                           float* sample_losses,
+                           float* loss,
+                           float* gradient,
+                           Fault* fault) {
+  launch("softmax_cross_entropy",
+         cross_entropy_kernel<T>,
+         ceil_div(target.samples * 32, kRowThreads),
+         kRowThreads,
+         stream,
+         logits,
+         target,
+         sample_losses,
+         gradient,
+         fault);
+  join_sums(stream,
+            target.samples,
+            sample_losses,
+            Times{1.0F / static_cast<float>(target.samples)},
+            loss);
+}
+
+template <class T>
+void softmax_cross_entropy_backward(Stream stream,
+                                    const float* gradient,
+                                    std::int64_t n,
+                                    const float* dloss,
+                                    T* dx,
+                                    GradMode mode) {
+  map("softmax_cross_entropy_backward", stream, mode, n, TimesSeed{dloss}, dx, gradient);
+}
+
+template <class T>
+void softmax(Stream stream,
+             const T* logits,
+             std::int64_t samples,
+             std::int64_t classes,
+             float* probabilities) {
+  launch("softmax",
+         softmax_kernel<T>,
+         ceil_div(samples * 32, kRowThreads),
+         kRowThreads,
+         stream,
+         logits,
+         samples,
+         classes,
+         probabilities);
+}
+
+#define LEARN_INSTANTIATE(T)                                                        \
+  template void softmax_cross_entropy(                                              \
+      Stream, const T*, const CrossEntropyTarget&, float*, float*, float*, Fault*); \
+  template void softmax_cross_entropy_backward(                                     \
+      Stream, const float*, std::int64_t, const float*, T*, GradMode);              \
+  template void softmax(Stream, const T*, std::int64_t, std::int64_t, float*);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cuda

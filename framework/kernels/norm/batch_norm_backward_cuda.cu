@@ -1,0 +1,213 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/device/elementwise.cuh"
+#include "framework/kernels/common/cuda/device/warp.cuh"
+#include "framework/kernels/common/cuda/tiling.cuh"
+#include "framework/kernels/common/cuda/with_activation.cuh"
+#include "framework/kernels/norm/batch_norm_channels.cuh"
+#include "framework/kernels/norm/batch_norm_cuda.h"
+
+namespace learn::cuda {
+namespace {
+
+using device::Columns;
+using device::ColumnThread;
+using device::kColumnThreads;
+
+/// The gradient of bn(x) in one row: g[k] = dy * act'(bn(x) [+ residual]), and off[k] = x - mean.
+template <int count, bool residual_first, class T, class Act>
+__device__ void row_gradient(const BatchNormBackwardArgs<T>& args,
+                             const BatchNormChannels<count>& channel,
+                             std::int64_t at,
+                             Act act,
+                             float (&g)[count],
+                             float (&off)[count]) {
+  const auto x = device::load_pack<count>(args.x, at);
+  const auto dy = device::load_pack<count>(args.dy, at);
+  device::Pack<T, count> residual;
+  if constexpr (residual_first) residual = device::load_pack<count>(args.residual, at);
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    off[k] = device::load(x.v[k]) - channel.mean[k];
+    float inner = off[k] * channel.scale[k] + channel.bias[k];
+    if constexpr (residual_first) inner += device::load(residual.v[k]);
+    g[k] = device::load(dy.v[k]) * act.slope(inner);
+  }
+}
+
+/// partial (2, channels, row blocks): sums of g, then of g * (x - mean), of each block of rows.
+template <int count, bool residual_first, class T, class Act>
+__global__ void gradient_sums_kernel(Columns c,
+                                     BatchNormBackwardArgs<T> args,
+                                     Act act,
+                                     float* partial) {
+  __shared__ float scratch[2 * count * kColumnThreads];
+  const ColumnThread me(c);
+  float sum[2 * count] = {};
+  if (me.inside) {
+    const BatchNormChannels<count> channel(me.pack, args.mean, args.rstd, args.weight, args.bias);
+#pragma unroll 2
+    for (std::int64_t row = me.begin; row < me.end; row += me.step) {
+      float g[count];
+      float off[count];
+      row_gradient<count, residual_first>(args, channel, row * c.packs + me.pack, act, g, off);
+#pragma unroll
+      for (int k = 0; k < count; ++k) {
+        sum[k] += g[k];
+        sum[count + k] += g[k] * off[k];
+      }
+    }
+  }
+  device::add_down<2 * count>(c, sum, scratch);
+  if (!me.leads(c)) return;
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    const std::int64_t channel = me.pack * count + k;
+    partial[channel * c.row_blocks + me.row_block] = sum[k];
+    partial[(args.channels + channel) * c.row_blocks + me.row_block] = sum[count + k];
+  }
+}
+
+constexpr int kJoinThreads = 128;
+
+/// A warp per channel adds up the blocks of rows, writes the parameters' gradients and
+/// coefficients (2, channels) of dx = scale * (g - first - (x - mean) * second).
+template <class T>
+__global__ void finish_gradient_kernel(std::int64_t parts,
+                                       BatchNormBackwardArgs<T> args,
+                                       const float* partial,
+                                       float* coefficients) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= args.channels) return;  // whole warps only
+  float sum = 0;
+  float sum_off = 0;
+  for (std::int64_t i = device::lane_index(); i < parts; i += 32) {
+    sum += partial[channel * parts + i];
+    sum_off += partial[(args.channels + channel) * parts + i];
+  }
+  sum = device::warp_sum(sum);
+  sum_off = device::warp_sum(sum_off);
+  if (device::lane_index() != 0) return;
+  const float rstd = args.rstd[channel];
+  const float sum_xhat = sum_off * rstd;
+  if (args.dweight != nullptr)
+    args.dweight[channel] =
+        sum_xhat + (args.dweight_mode == GradMode::accumulate ? args.dweight[channel] : 0.0F);
+  if (args.dbias != nullptr)
+    args.dbias[channel] =
+        sum + (args.dbias_mode == GradMode::accumulate ? args.dbias[channel] : 0.0F);
+  const auto rows = static_cast<float>(args.rows);
+  coefficients[channel] = sum / rows;
+  coefficients[args.channels + channel] = rstd * sum_xhat / rows;
+}
+
+/// dx, then dresidual; `coefficients` are null where the statistics do not depend on x.
+template <int count, bool residual_first, class T, class Act>
+__global__ void write_gradients_kernel(Columns c,
+                                       BatchNormBackwardArgs<T> args,
+                                       Act act,
+                                       const float* coefficients) {
+  const ColumnThread me(c);
+  if (!me.inside) return;
+  const BatchNormChannels<count> channel(me.pack, args.mean, args.rstd, args.weight, args.bias);
+  device::Pack<float, count> first{};
+  device::Pack<float, count> second{};
+  if (coefficients != nullptr) {
+    first = device::load_pack<count>(coefficients, me.pack);
+    second = device::load_pack<count>(coefficients + args.channels, me.pack);
+  }
+  for (std::int64_t row = me.begin; row < me.end; row += me.step) {
+    const std::int64_t at = row * c.packs + me.pack;
+    float g[count];
+    float off[count];
+    row_gradient<count, residual_first>(args, channel, at, act, g, off);
+    const auto put = [&](T* out, GradMode mode, auto value) {
+      device::Pack<T, count> pack{};
+      if (mode == GradMode::accumulate) pack = device::load_pack<count>(out, at);
+#pragma unroll
+      for (int k = 0; k < count; ++k)
+        pack.v[k] = device::store<T>(device::load(pack.v[k]) + value(k));
+      device::store_pack(out, at, pack);
+    };
+    device::Pack<T, count> dy{};
+    if (!residual_first && args.dresidual != nullptr) dy = device::load_pack<count>(args.dy, at);
+    if (args.dx != nullptr)
+      put(args.dx, args.dx_mode, [&](int k) {
+        return channel.scale[k] * (g[k] - first.v[k] - off[k] * second.v[k]);
+      });
+    if (args.dresidual != nullptr)
+      put(args.dresidual, args.dresidual_mode, [&](int k) {
+        return residual_first ? g[k] : device::load(dy.v[k]);
+      });
+  }
+}
+
+template <int count, bool residual_first, class T, class Act>
+void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
+  const std::int64_t channels = args.channels;
+  float* const coefficients = args.workspace;
+  float* const partial = args.workspace + 2 * channels;
+  if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
+    const Columns c = cut_for_sums(args.rows, channels, count);
+    launch("batch_norm_gradient_sums",
+           gradient_sums_kernel<count, residual_first, T, Act>,
+           c.blocks(),
+           kColumnThreads,
+           stream,
+           c,
+           args,
+           act,
+           partial);
+    launch("batch_norm_finish_gradient",
+           finish_gradient_kernel<T>,
+           ceil_div(channels * 32, kJoinThreads),
+           kJoinThreads,
+           stream,
+           c.row_blocks,
+           args,
+           partial,
+           coefficients);
+  }
+  if (args.dx == nullptr && args.dresidual == nullptr) return;
+  const Columns c = cut_for_writing(args.rows, channels, count);
+  launch("batch_norm_write_gradients",
+         write_gradients_kernel<count, residual_first, T, Act>,
+         args.rows == 0 ? 0 : c.blocks(),
+         kColumnThreads,
+         stream,
+         c,
+         args,
+         act,
+         args.batch_statistics ? coefficients : nullptr);
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_backward(Stream stream, const BatchNormBackwardArgs<T>& args) {
+  with_activation(args.activation, [&]<class Act>(Act act) {
+    with_pack<device::kPack<T>>(
+        {args.channels},
+        [&]<int count>() {
+          if (args.residual != nullptr && args.residual_before_activation)
+            run<count, true>(stream, args, act);
+          else
+            run<count, false>(stream, args, act);
+        },
+        args.x,
+        args.residual,
+        args.dy,
+        args.dx,
+        args.dresidual,
+        args.weight,
+        args.bias,
+        args.mean,
+        args.rstd,
+        args.workspace);
+  });
+}
+
+template void batch_norm_backward(Stream, const BatchNormBackwardArgs<float>&);
+template void batch_norm_backward(Stream, const BatchNormBackwardArgs<Half>&);
+template void batch_norm_backward(Stream, const BatchNormBackwardArgs<BFloat16>&);
+
+}  // namespace learn::cuda

@@ -1,0 +1,46 @@
+#pragma once
+#include "framework/kernels/common/cpu/channel_folding.h"
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/tensor/convert.h"
+
+namespace learn::cpu {
+
+/// bn(x) = x * scale + shift, per lane. The shift is made in f64 from the rounded scale, so that it
+/// cancels a large mean as exactly as f32 allows. Forward and backward share it: they must agree on
+/// which side of a kink each value lies.
+template <class Args>
+void batch_norm_affine(const Args& args,
+                       const ChannelFolding& folding,
+                       float* scale,
+                       float* shift) {
+  for (std::int64_t c = 0; c < folding.channels; ++c) {
+    scale[c] = args.weight[c] * args.rstd[c];
+    shift[c] =
+        static_cast<float>(static_cast<double>(args.bias[c]) -
+                           static_cast<double>(args.mean[c]) * static_cast<double>(scale[c]));
+  }
+  folding.repeat(scale);
+  folding.repeat(shift);
+}
+
+/// strip += residual. Like the next one, to be called inside of `simd::run`.
+template <class T>
+void add_residual(const T* residual, float* strip, std::int64_t n) {
+  LEARN_VECTORIZE
+  for (std::int64_t j = 0; j < n; ++j) strip[j] += as_float(residual[j]);
+}
+
+/// strip = bn(x) [+ residual] for `n` lanes of one row; `residual` may be null.
+template <class T>
+void normalise_strip(const T* x,
+                     const T* residual,
+                     const float* scale,
+                     const float* shift,
+                     float* strip,
+                     std::int64_t n) {
+  LEARN_VECTORIZE
+  for (std::int64_t j = 0; j < n; ++j) strip[j] = as_float(x[j]) * scale[j] + shift[j];
+  if (residual != nullptr) add_residual(residual, strip, n);
+}
+
+}  // namespace learn::cpu

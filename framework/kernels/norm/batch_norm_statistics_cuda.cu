@@ -1,0 +1,245 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/device/elementwise.cuh"
+#include "framework/kernels/common/cuda/device/warp.cuh"
+#include "framework/kernels/common/cuda/tiling.cuh"
+#include "framework/kernels/norm/batch_norm_cuda.h"
+
+namespace learn::cuda {
+namespace {
+
+using device::Columns;
+using device::ColumnThread;
+using device::kColumnThreads;
+
+/// Mean and sum of squared deviations of one channel over a number of rows.
+struct Moments {
+  float mean = 0;
+  float squares = 0;
+
+  /// Joins those of other rows, which are `share` of all; `spread` is share * the rows before.
+  __device__ void merge(const Moments& other, float share, float spread) {
+    const float step = other.mean - mean;
+    mean += step * share;
+    squares += other.squares + step * step * spread;
+  }
+};
+
+/// more / (rows + more), 0 if there are no more.
+__device__ float share_of(float more, float rows) { return more > 0 ? more / (rows + more) : 0.0F; }
+
+/// The moments of this thread's channels over its rows, four at a time so that four loads are under
+/// way; returns the number of rows. Values are taken relative to the channel's first one, so that a
+/// mean far larger than the deviation costs no digits.
+template <int count, class T>
+__device__ float thread_moments(const Columns& c,
+                                const ColumnThread& me,
+                                const T* x,
+                                Moments (&total)[count]) {
+  float rows = 0;
+  std::int64_t row = me.begin;
+  if (row >= me.end) return rows;
+  float origin[count];
+  const auto first = device::load_pack<count>(x, me.pack);
+#pragma unroll
+  for (int k = 0; k < count; ++k) origin[k] = device::load(first.v[k]);
+  const auto load = [&](std::int64_t at) {
+    return device::load_pack<count>(x, at * c.packs + me.pack);
+  };
+  for (; row + 3 * me.step < me.end; row += 4 * me.step) {
+    const device::Pack<T, count> packs[4] = {
+        load(row), load(row + me.step), load(row + 2 * me.step), load(row + 3 * me.step)};
+    const float share = share_of(4, rows);
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const float v[4] = {device::load(packs[0].v[k]) - origin[k],
+                          device::load(packs[1].v[k]) - origin[k],
+                          device::load(packs[2].v[k]) - origin[k],
+                          device::load(packs[3].v[k]) - origin[k]};
+      Moments four{((v[0] + v[1]) + (v[2] + v[3])) * 0.25F, 0};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) four.squares += (v[i] - four.mean) * (v[i] - four.mean);
+      total[k].merge(four, share, share * rows);
+    }
+    rows += 4;
+  }
+  for (; row < me.end; row += me.step) {
+    const auto pack = load(row);
+    const float share = share_of(1, rows);
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      total[k].merge({device::load(pack.v[k]) - origin[k], 0}, share, share * rows);
+    rows += 1;
+  }
+  return rows;
+}
+
+/// partial (2, channels, row blocks): means, then squares, of each block of rows.
+template <int count, class T>
+__global__ void moments_kernel(Columns c, const T* x, float* partial) {
+  __shared__ float means[count * kColumnThreads];
+  __shared__ float squares[count * kColumnThreads];
+  __shared__ float row_counts[kColumnThreads];
+  const ColumnThread me(c);
+  const int thread = static_cast<int>(threadIdx.x);
+  Moments total[count];
+  float rows = thread_moments<count>(c, me, x, total);
+
+  const auto publish = [&] {
+    row_counts[thread] = rows;
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      means[k * kColumnThreads + thread] = total[k].mean;
+      squares[k * kColumnThreads + thread] = total[k].squares;
+    }
+  };
+  publish();
+  __syncthreads();
+  for (int half = kColumnThreads / 2; half >= (1 << c.lanes_log2); half /= 2) {
+    if (thread < half) {
+      const float more = row_counts[thread + half];
+      const float share = share_of(more, rows);
+#pragma unroll
+      for (int k = 0; k < count; ++k)
+        total[k].merge({means[k * kColumnThreads + thread + half],
+                        squares[k * kColumnThreads + thread + half]},
+                       share,
+                       share * rows);
+      rows += more;
+      publish();
+    }
+    __syncthreads();
+  }
+  if (!me.leads(c)) return;
+  const std::int64_t channels = c.packs * count;
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    const std::int64_t channel = me.pack * count + k;
+    partial[channel * c.row_blocks + me.row_block] = total[k].mean;
+    partial[(channels + channel) * c.row_blocks + me.row_block] = total[k].squares;
+  }
+}
+
+constexpr int kJoinThreads = 128;
+
+/// A warp per channel joins the blocks of rows and moves the running statistics.
+template <class T>
+__global__ void finish_statistics_kernel(Columns c,
+                                         std::int64_t channels,
+                                         float all_rows,
+                                         const T* x,
+                                         const float* partial,
+                                         float eps,
+                                         float momentum,
+                                         float* running_mean,
+                                         float* running_var,
+                                         float* mean,
+                                         float* rstd) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  const float* means = partial + channel * c.row_blocks;
+  const float* squares = partial + (channels + channel) * c.row_blocks;
+  const auto longer = static_cast<float>(c.rows_per_block + 1);
+  const auto shorter = static_cast<float>(c.rows_per_block);
+  const auto rows_of = [&](std::int64_t i) { return i < c.longer_blocks ? longer : shorter; };
+  // Two passes of sums: no step waits for the one before, as it would if blocks were merged one by
+  // one, with a division in each. The means are relative to the channel's first value, so the first
+  // pass loses no digits to a large mean.
+  float sum = 0;
+#pragma unroll 8
+  for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32)
+    sum += rows_of(i) * means[i];
+  const float relative = device::warp_sum(sum) / all_rows;
+  float deviations = 0;
+#pragma unroll 8
+  for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32) {
+    const float step = means[i] - relative;
+    deviations += squares[i] + rows_of(i) * step * step;
+  }
+  deviations = device::warp_sum(deviations);
+  if (device::lane_index() != 0) return;
+  const float channel_mean = relative + device::load(x[channel]);
+  mean[channel] = channel_mean;
+  rstd[channel] = 1.0F / sqrtf(deviations / all_rows + eps);
+  const float keep = 1.0F - momentum;
+  running_mean[channel] = keep * running_mean[channel] + momentum * channel_mean;
+  running_var[channel] = keep * running_var[channel] + momentum * (deviations / (all_rows - 1.0F));
+}
+
+__global__ void running_statistics_kernel(const float* running_mean,
+                                          const float* running_var,
+                                          float eps,
+                                          float* mean,
+                                          float* rstd,
+                                          std::int64_t channels) {
+  const std::int64_t c = device::thread_index();
+  if (c >= channels) return;
+  mean[c] = running_mean[c];
+  rstd[c] = 1.0F / sqrtf(running_var[c] + eps);
+}
+
+}  // namespace
+
+std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
+  // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
+  return 2 * channels * (most_sums(rows, channels) + 1);
+}
+
+template <class T>
+void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args) {
+  with_pack<device::kPack<T>>(
+      {args.channels},
+      [&]<int count>() {
+        const Columns c = cut_for_sums(args.rows, args.channels, count);
+        launch("batch_norm_moments",
+               moments_kernel<count, T>,
+               c.blocks(),
+               kColumnThreads,
+               stream,
+               c,
+               args.x,
+               args.workspace);
+        launch("batch_norm_finish_statistics",
+               finish_statistics_kernel<T>,
+               ceil_div(args.channels * 32, kJoinThreads),
+               kJoinThreads,
+               stream,
+               c,
+               args.channels,
+               static_cast<float>(args.rows),
+               args.x,
+               args.workspace,
+               args.eps,
+               args.momentum,
+               args.running_mean,
+               args.running_var,
+               args.mean,
+               args.rstd);
+      },
+      args.x);
+}
+
+void batch_norm_running_statistics(Stream stream,
+                                   const float* running_mean,
+                                   const float* running_var,
+                                   float eps,
+                                   float* mean,
+                                   float* rstd,
+                                   std::int64_t channels) {
+  launch("batch_norm_running_statistics",
+         running_statistics_kernel,
+         ceil_div(channels, kJoinThreads),
+         kJoinThreads,
+         stream,
+         running_mean,
+         running_var,
+         eps,
+         mean,
+         rstd,
+         channels);
+}
+
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<float>&);
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<Half>&);
+template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<BFloat16>&);
+
+}  // namespace learn::cuda

@@ -1,0 +1,35 @@
+#include "framework/kernels/common/cuda/map.cuh"
+#include "framework/kernels/optim/ema_cuda.h"
+
+namespace learn::cuda {
+namespace {
+
+struct Average {
+  const StepControl* control;
+  std::int64_t first_step;
+  float share;  ///< of the weight, when the warm-up is over
+  bool warmup;
+
+  __device__ float operator()(std::int64_t, float average, float weight) const {
+    if (control->found_inf != 0) return average;
+    const auto update = static_cast<float>(control->step - first_step);
+    const float now = warmup ? fmaxf(share, 9.0F / (10.0F + update)) : share;
+    return fmaf(now, weight - average, average);
+  }
+};
+
+}  // namespace
+
+void ema_update(Stream stream,
+                const float* weight,
+                const EmaOptions& options,
+                const StepControl* control,
+                float* average,
+                std::int64_t n) {
+  const Average f{
+      control, options.first_step, static_cast<float>(1 - options.decay), options.warmup};
+  const float* const before = average;
+  map("ema_update", stream, n, f, average, before, weight);
+}
+
+}  // namespace learn::cuda

@@ -1,0 +1,54 @@
+#pragma once
+#include "framework/kernels/common/step_control.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/device_array.h"
+
+#include <cstdint>
+#include <span>
+
+/// Optimizer updates, each one pass over a run of the flat buffers. What changes from step to step
+/// is read from device memory. Every function throws ShapeError, DTypeError, DeviceError, and
+/// changes nothing at all when `control.found_inf` is set.
+namespace learn::kernels {
+
+/// Puts the hyper-parameters of all groups into device memory. Does not wait: the values travel
+/// with the launch.
+void write_hypers(Context& ctx,
+                  std::span<const GroupHypers> hypers,
+                  DeviceArray<GroupHypers>& blocks);
+
+/// What every update is given: views of one run, all of shape (n).
+struct OptimRun {
+  Tensor weight;  ///< f32 masters, updated
+  Tensor grad;    ///< f32 gradients, read; multiplied by `control.grad_multiplier` first
+  Tensor half;    ///< f16 or bf16 working copy, written with the rounded result; may be undefined
+  DeviceArray<GroupHypers> hypers;   ///< one
+  DeviceArray<StepControl> control;  ///< read
+  /// Updates that were applied while these parameters were frozen: their own step number, which
+  /// rules the first momentum step and Adam's bias correction, is `control.step + 1 - missed_steps`
+  /// (as PyTorch, which counts per parameter).
+  std::int64_t missed_steps = 0;
+  /// w *= 1 - lr * weight_decay before the update; else g += weight_decay * w.
+  bool decoupled_decay = true;
+};
+
+/// PyTorch's SGD. b = g at the first step, then b = momentum * b + (1 - dampening) * g;
+/// w -= lr * (nesterov ? g + momentum * b : b). `buffer` undefined: w -= lr * g.
+void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov);
+
+/// Adam (Kingma & Ba 2015) in PyTorch's form; with decoupled decay AdamW (Loshchilov & Hutter
+/// 2019). m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr / (1 - beta1^t) * m /
+/// (sqrt(v) / sqrt(1 - beta2^t) + eps), beta1 = hypers.momentum.
+void adam_step(Context& ctx, const OptimRun& run, Tensor& mean, Tensor& square);
+
+/// State of RMSProp: `mean` defined means centered, `buffer` defined means with momentum.
+struct RmsPropState {
+  Tensor square, mean, buffer;
+};
+
+/// PyTorch's RMSProp, alpha = hypers.beta2. v = alpha v + (1 - alpha) g^2;
+/// d = sqrt(v) + eps, centered d = sqrt(v - a^2) + eps with a = alpha a + (1 - alpha) g;
+/// b = momentum b + g / d; w -= lr * b (without momentum w -= lr * g / d).
+void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state);
+
+}  // namespace learn::kernels

@@ -1,0 +1,143 @@
+#include "framework/kernels/optim/optim_cpu.h"
+
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace learn::cpu {
+namespace {
+
+// Chunks are whole blocks, so that every element is computed by the same vector code wherever a
+// run begins: the same bits whether a group is updated as one run or parameter by parameter.
+constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kGrain = 8192 / kBlock;  // about 10 microseconds of memory traffic
+
+/// w = update(i, w, g) for every element, with decay before and the working copy after. `update`
+/// captures by value and is inlined into the vector loop.
+template <class T, class Update>
+void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update update) {
+  const GroupHypers& h = args.hypers;
+  // Both kinds of decay without a branch: one of the two factors does nothing.
+  const float keep = args.decoupled ? 1 - h.lr * h.weight_decay : 1;
+  const float coupled = args.decoupled ? 0 : h.weight_decay;
+  const float multiplier = args.control.grad_multiplier;
+  float* const weight = args.weight;
+  const float* const grad = args.grad;
+  T* const half = args.half;
+  const std::int64_t n = args.n;
+  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  simd::parallel_for(threads, blocks, kGrain, [=](std::int64_t first, std::int64_t last) {
+    const std::int64_t end = std::min(last * kBlock, n);
+    LEARN_VECTORIZE
+    for (std::int64_t i = first * kBlock; i < end; ++i) {
+      const float w = weight[i];
+      const float g = grad[i] * multiplier + coupled * w;
+      const float updated = update(i, w * keep, g);
+      weight[i] = updated;
+      if constexpr (!std::is_same_v<T, float>) half[i] = from_float<T>(updated);
+    }
+  });
+}
+
+std::int64_t step_number(const auto& args) { return args.control.step - args.missed_steps + 1; }
+
+}  // namespace
+
+template <class T>
+void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool nesterov) {
+  const float lr = args.hypers.lr;
+  if (buffer == nullptr)
+    return for_each_weight(
+        threads, args, [=](std::int64_t, float w, float g) { return w - lr * g; });
+  const bool first = step_number(args) == 1;
+  const float momentum = args.hypers.momentum;
+  const float kept = first ? 0 : momentum;
+  const float taken = first ? 1 : 1 - args.hypers.dampening;
+  if (nesterov)
+    return for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
+      const float b = kept * buffer[i] + taken * g;
+      buffer[i] = b;
+      return w - lr * (g + momentum * b);
+    });
+  for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
+    const float b = kept * buffer[i] + taken * g;
+    buffer[i] = b;
+    return w - lr * b;
+  });
+}
+
+template <class T>
+void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float* square) {
+  const GroupHypers& h = args.hypers;
+  const auto t = static_cast<double>(step_number(args));
+  const double beta1 = h.momentum;
+  const double beta2 = h.beta2;
+  const auto beta1_f = h.momentum;
+  const auto beta2_f = h.beta2;
+  const auto rest1 = static_cast<float>(1 - beta1);
+  const auto rest2 = static_cast<float>(1 - beta2);
+  const auto step = static_cast<float>(static_cast<double>(h.lr) / (1 - std::pow(beta1, t)));
+  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
+  const float eps = h.eps;
+  for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
+    const float m = beta1_f * mean[i] + rest1 * g;
+    const float v = beta2_f * square[i] + rest2 * g * g;
+    mean[i] = m;
+    square[i] = v;
+    return w - step * m / (std::sqrt(v) * root + eps);
+  });
+}
+
+template <class T>
+void rmsprop_step(
+    ThreadPool& threads, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
+  const GroupHypers& h = args.hypers;
+  const float alpha = h.beta2;
+  const auto rest = static_cast<float>(1 - static_cast<double>(h.beta2));
+  const float eps = h.eps;
+  const float lr = h.lr;
+  const float momentum = h.momentum;
+  // Four variants, so that absent state costs no traffic.
+  const auto run = [&](auto centered, auto buffered) {
+    for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
+      float v = alpha * square[i] + rest * g * g;
+      square[i] = v;
+      if constexpr (centered) {
+        const float a = alpha * mean[i] + rest * g;
+        mean[i] = a;
+        const float centered_v = v - a * a;
+        v = centered_v > 0 ? centered_v : 0;  // rounding can make it negative
+      }
+      float direction = g / (std::sqrt(v) + eps);
+      if constexpr (buffered) {
+        direction += momentum * buffer[i];
+        buffer[i] = direction;
+      }
+      return w - lr * direction;
+    });
+  };
+  const auto choose_buffer = [&](auto centered) {
+    if (buffer != nullptr)
+      run(centered, std::true_type{});
+    else
+      run(centered, std::false_type{});
+  };
+  if (mean != nullptr)
+    choose_buffer(std::true_type{});
+  else
+    choose_buffer(std::false_type{});
+}
+
+#define LEARN_INSTANTIATE(T)                                                 \
+  template void sgd_step(ThreadPool&, const OptimArgs<T>&, float*, bool);    \
+  template void adam_step(ThreadPool&, const OptimArgs<T>&, float*, float*); \
+  template void rmsprop_step(ThreadPool&, const OptimArgs<T>&, float*, float*, float*);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cpu

@@ -1,0 +1,235 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/device/convert.cuh"
+#include "framework/kernels/common/cuda/device/elementwise.cuh"
+#include "framework/kernels/common/cuda/launch.cuh"
+#include "framework/kernels/optim/optim_cuda.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace learn::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kCount = 4;  // f32 elements of 16 bytes
+
+// Multiplications and additions are joined by name: left to the compiler, packs and tails could be
+// rounded differently, and a group updated as one run or parameter by parameter must not differ.
+
+/// 1 - beta^t without cancellation for beta near 1.
+__device__ float one_minus_power(float beta, std::int64_t t) {
+  return -expm1f(static_cast<float>(t) * logf(beta));
+}
+
+struct PlainSgd {
+  static constexpr int kStates = 0;
+  float lr;
+  __device__ PlainSgd(const GroupHypers& h, std::int64_t) : lr(h.lr) {}
+  __device__ float operator()(float w, float g, float*) const { return fmaf(-lr, g, w); }
+};
+
+template <bool nesterov>
+struct MomentumSgd {
+  static constexpr int kStates = 1;
+  float lr, momentum, kept, taken;
+  __device__ MomentumSgd(const GroupHypers& h, std::int64_t t)
+      : lr(h.lr),
+        momentum(h.momentum),
+        kept(t == 1 ? 0.0F : h.momentum),
+        taken(t == 1 ? 1.0F : 1.0F - h.dampening) {}
+  __device__ float operator()(float w, float g, float* state) const {
+    state[0] = fmaf(kept, state[0], taken * g);
+    return fmaf(-lr, nesterov ? fmaf(momentum, state[0], g) : state[0], w);
+  }
+};
+
+/// States: mean, mean square.
+struct Adam {
+  static constexpr int kStates = 2;
+  float beta1, beta2, rest1, rest2, step, root, eps;
+  __device__ Adam(const GroupHypers& h, std::int64_t t)
+      : beta1(h.momentum),
+        beta2(h.beta2),
+        rest1(1.0F - h.momentum),
+        rest2(1.0F - h.beta2),
+        step(h.lr / one_minus_power(h.momentum, t)),
+        root(1.0F / sqrtf(one_minus_power(h.beta2, t))),
+        eps(h.eps) {}
+  __device__ float operator()(float w, float g, float* state) const {
+    state[0] = fmaf(beta1, state[0], rest1 * g);
+    state[1] = fmaf(beta2, state[1], rest2 * g * g);
+    return w - step * state[0] / fmaf(sqrtf(state[1]), root, eps);
+  }
+};
+
+/// States: mean square, then the mean if centered, then the buffer if there is momentum.
+template <bool centered, bool buffered>
+struct RmsProp {
+  static constexpr int kStates = 1 + (centered ? 1 : 0) + (buffered ? 1 : 0);
+  float alpha, rest, eps, lr, momentum;
+  __device__ RmsProp(const GroupHypers& h, std::int64_t)
+      : alpha(h.beta2), rest(1.0F - h.beta2), eps(h.eps), lr(h.lr), momentum(h.momentum) {}
+  __device__ float operator()(float w, float g, float* state) const {
+    float variance = fmaf(alpha, state[0], rest * g * g);
+    state[0] = variance;
+    if constexpr (centered) {
+      state[1] = fmaf(alpha, state[1], rest * g);
+      // Rounding can make it negative; a NaN stays one.
+      variance = fmaf(-state[1], state[1], variance);
+      variance = variance < 0.0F ? 0.0F : variance;
+    }
+    float direction = g / (sqrtf(variance) + eps);
+    if constexpr (buffered) {
+      direction = fmaf(momentum, state[kStates - 1], direction);
+      state[kStates - 1] = direction;
+    }
+    return fmaf(-lr, direction, w);
+  }
+};
+
+constexpr int kMostStates = 3;
+struct States {
+  float* array[kMostStates];
+};
+
+/// What a step does to every gradient and weight before the rule.
+struct Before {
+  float keep, coupled, multiplier;
+};
+
+template <int count, class T, class Rule>
+__device__ void update(const OptimArgs<T>& args,
+                       const States& states,
+                       const Rule& rule,
+                       const Before& before,
+                       std::int64_t i) {
+  auto weight = device::load_pack<count>(args.weight, i);
+  const auto grad = device::load_pack<count>(args.grad, i);
+  constexpr int kStates = Rule::kStates;
+  device::Pack<float, count> state[kStates > 0 ? kStates : 1];
+#pragma unroll
+  for (int s = 0; s < kStates; ++s) state[s] = device::load_pack<count>(states.array[s], i);
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    const float w = weight.v[k];
+    const float g = fmaf(grad.v[k], before.multiplier, before.coupled * w);
+    float own[kMostStates] = {};
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) own[s] = state[s].v[k];
+    weight.v[k] = rule(w * before.keep, g, own);
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) state[s].v[k] = own[s];
+  }
+  device::store_pack(args.weight, i, weight);
+#pragma unroll
+  for (int s = 0; s < kStates; ++s) device::store_pack(states.array[s], i, state[s]);
+  if constexpr (!std::is_same_v<T, float>) {
+    device::Pack<T, count> rounded;
+#pragma unroll
+    for (int k = 0; k < count; ++k) rounded.v[k] = device::store<T>(weight.v[k]);
+    device::store_pack(args.half, i, rounded);
+  }
+}
+
+/// Packs a grid apart, then the tail; nothing at all in a step that is skipped.
+template <class T, class Rule>
+__global__ void update_kernel(std::int64_t packs, OptimArgs<T> args, States states) {
+  if (args.control->found_inf != 0) return;
+  const GroupHypers h = *args.hypers;
+  const Rule rule(h, args.control->step - args.missed_steps + 1);
+  const Before before{.keep = args.decoupled ? fmaf(-h.lr, h.weight_decay, 1.0F) : 1.0F,
+                      .coupled = args.decoupled ? 0.0F : h.weight_decay,
+                      .multiplier = args.control->grad_multiplier};
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t i = device::thread_index(); i < packs; i += threads)
+    update<kCount>(args, states, rule, before, i);
+  for (std::int64_t i = packs * kCount + device::thread_index(); i < args.n; i += threads)
+    update<1>(args, states, rule, before, i);
+}
+
+template <class Rule, class T>
+void run(const char* name, Stream stream, const OptimArgs<T>& args, const States& states) {
+  // A device's worth of threads: each computes the step's constants once for several packs.
+  constexpr std::int64_t kMostBlocks = 2048;
+  bool aligned = device::aligned_for<kCount>(args.weight, args.grad, args.half);
+  for (int s = 0; s < Rule::kStates; ++s)
+    aligned = aligned && device::aligned_for<kCount>(states.array[s]);
+  const std::int64_t packs = aligned ? args.n / kCount : 0;
+  const std::int64_t threads = std::max(packs, args.n - packs * kCount);
+  launch(name,
+         update_kernel<T, Rule>,
+         std::min(ceil_div(threads, kThreads), kMostBlocks),
+         kThreads,
+         stream,
+         packs,
+         args,
+         states);
+}
+
+constexpr int kHypersPerLaunch = 32;  // 768 bytes of the 4 KiB a launch may carry
+
+struct ManyHypers {
+  GroupHypers value[kHypersPerLaunch];
+};
+
+__global__ void write_hypers_kernel(ManyHypers values, GroupHypers* blocks) {
+  blocks[threadIdx.x] = values.value[threadIdx.x];
+}
+
+}  // namespace
+
+template <class T>
+void sgd_step(Stream stream, const OptimArgs<T>& args, float* buffer, bool nesterov) {
+  if (buffer == nullptr)
+    run<PlainSgd>("sgd_step", stream, args, {});
+  else if (nesterov)
+    run<MomentumSgd<true>>("sgd_step", stream, args, {{buffer}});
+  else
+    run<MomentumSgd<false>>("sgd_step", stream, args, {{buffer}});
+}
+
+template <class T>
+void adam_step(Stream stream, const OptimArgs<T>& args, float* mean, float* square) {
+  run<Adam>("adam_step", stream, args, {{mean, square}});
+}
+
+template <class T>
+void rmsprop_step(
+    Stream stream, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
+  constexpr const char* kName = "rmsprop_step";
+  if (mean != nullptr && buffer != nullptr)
+    run<RmsProp<true, true>>(kName, stream, args, {{square, mean, buffer}});
+  else if (mean != nullptr)
+    run<RmsProp<true, false>>(kName, stream, args, {{square, mean}});
+  else if (buffer != nullptr)
+    run<RmsProp<false, true>>(kName, stream, args, {{square, buffer}});
+  else
+    run<RmsProp<false, false>>(kName, stream, args, {{square}});
+}
+
+void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks) {
+  for (std::size_t begin = 0; begin < values.size(); begin += kHypersPerLaunch) {
+    const auto part =
+        values.subspan(begin, std::min<std::size_t>(kHypersPerLaunch, values.size() - begin));
+    ManyHypers many;
+    std::copy(part.begin(), part.end(), many.value);
+    launch("write_hypers",
+           write_hypers_kernel,
+           1,
+           static_cast<int>(part.size()),
+           stream,
+           many,
+           blocks + begin);
+  }
+}
+
+#define LEARN_INSTANTIATE(T)                                            \
+  template void sgd_step(Stream, const OptimArgs<T>&, float*, bool);    \
+  template void adam_step(Stream, const OptimArgs<T>&, float*, float*); \
+  template void rmsprop_step(Stream, const OptimArgs<T>&, float*, float*, float*);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cuda

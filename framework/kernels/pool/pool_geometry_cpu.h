@@ -1,0 +1,61 @@
+#pragma once
+#include "framework/kernels/pool/pool_options.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace learn::cpu {
+
+/// A half-open range of indices.
+struct IndexRange {
+  std::int64_t begin, end;
+  [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
+};
+
+/// x (n,h,w,c), y (n,p,q,c), and which elements of one belong to which of the other.
+struct PoolGeometry {
+  std::int64_t n, h, w, c, p, q;
+  Pool2dOptions options;
+
+  /// The offsets into window `out` that lie on the picture, along an axis of `extent` elements.
+  [[nodiscard]] static IndexRange inside(std::int64_t out,
+                                         std::int64_t extent,
+                                         std::int64_t window,
+                                         std::int64_t stride,
+                                         std::int64_t pad) noexcept {
+    const std::int64_t first = out * stride - pad;
+    return {std::max<std::int64_t>(0, -first), std::min(window, extent - first)};
+  }
+  [[nodiscard]] IndexRange rows_of(std::int64_t out) const noexcept {
+    return inside(out, h, options.window_h, options.stride_h, options.pad_h);
+  }
+  [[nodiscard]] IndexRange columns_of(std::int64_t out) const noexcept {
+    return inside(out, w, options.window_w, options.stride_w, options.pad_w);
+  }
+
+  /// The windows, of `outputs` along an axis, that hold element `in`.
+  [[nodiscard]] static IndexRange holding(std::int64_t in,
+                                          std::int64_t outputs,
+                                          std::int64_t window,
+                                          std::int64_t stride,
+                                          std::int64_t pad) noexcept {
+    const std::int64_t last = (in + pad) / stride;
+    const std::int64_t beyond =
+        in + pad - window;  // windows that begin at it or before end too soon
+    return {beyond < 0 ? 0 : beyond / stride + 1, std::min(outputs, last + 1)};
+  }
+  [[nodiscard]] IndexRange windows_over_row(std::int64_t in) const noexcept {
+    return holding(in, p, options.window_h, options.stride_h, options.pad_h);
+  }
+  [[nodiscard]] IndexRange windows_over_column(std::int64_t in) const noexcept {
+    return holding(in, q, options.window_w, options.stride_w, options.pad_w);
+  }
+
+  /// What an average over window (out_row, out_column) divides by.
+  [[nodiscard]] std::int64_t divisor(std::int64_t out_row, std::int64_t out_column) const noexcept {
+    return options.count_padding ? options.window_h * options.window_w
+                                 : rows_of(out_row).size() * columns_of(out_column).size();
+  }
+};
+
+}  // namespace learn::cpu

@@ -1,0 +1,199 @@
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/map.cuh"
+#include "framework/kernels/common/cuda/sum.cuh"
+#include "framework/kernels/reduce/reduce_cuda.h"
+#include "framework/runtime/cuda/fault.cuh"
+
+namespace learn::cuda {
+namespace {
+
+struct Itself {
+  __device__ float operator()(float x) const { return x; }
+};
+
+/// The same gradient for each element.
+struct Spread {
+  const float* dy;
+  float factor;
+  __device__ float operator()(std::int64_t) const { return factor * *dy; }
+};
+
+/// A value and its place in a row. NaN is larger than any number; of equal ones the first is.
+struct Candidate {
+  float value;
+  std::int64_t place;
+};
+
+__device__ bool larger(float a, float b) { return a > b || (isnan(a) && !isnan(b)); }
+/// A strict order: of two candidates exactly one comes before the other.
+__device__ bool before(const Candidate& a, const Candidate& b) {
+  return larger(a.value, b.value) || (!larger(b.value, a.value) && a.place < b.place);
+}
+
+constexpr std::int64_t kNowhere = INT64_MAX;  // the place of "no candidate": comes last of equals
+constexpr int kRowThreads = 128;              // four rows
+
+/// The first candidate of a row, in the order of `before`, of those that come after `previous`; a
+/// warp works on the row, and each lane gets the result.
+template <class T>
+__device__ Candidate best_after(const T* row, std::int64_t columns, const Candidate* previous) {
+  Candidate best{-INFINITY, kNowhere};
+  for (std::int64_t c = device::lane_index(); c < columns; c += 32) {
+    const Candidate here{device::load(row[c]), c};
+    if (previous != nullptr && !before(*previous, here)) continue;
+    if (before(here, best)) best = here;
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const Candidate other{__shfl_xor_sync(device::kWholeWarp, best.value, distance),
+                          __shfl_xor_sync(device::kWholeWarp, best.place, distance)};
+    if (before(other, best)) best = other;
+  }
+  return best;
+}
+
+template <class T>
+__global__ void argmax_kernel(const T* x,
+                              std::int64_t* index,
+                              std::int64_t rows,
+                              std::int64_t columns) {
+  const std::int64_t row = device::thread_index() / 32;
+  if (row >= rows) return;  // whole warps only
+  const Candidate best = best_after(x + row * columns, columns, nullptr);
+  if (device::lane_index() == 0) index[row] = best.place;
+}
+
+template <class T>
+__global__ void top_k_kernel(const T* x,
+                             T* values,
+                             std::int64_t* index,
+                             std::int64_t rows,
+                             std::int64_t columns,
+                             std::int64_t k) {
+  const std::int64_t row = device::thread_index() / 32;
+  if (row >= rows) return;  // whole warps only
+  Candidate best = best_after(x + row * columns, columns, nullptr);
+  for (std::int64_t i = 0; i < k; ++i) {
+    if (i > 0) {
+      const Candidate previous = best;
+      best = best_after(x + row * columns, columns, &previous);
+    }
+    if (device::lane_index() == 0) {
+      index[row * k + i] = best.place;
+      values[row * k + i] = x[row * columns + best.place];
+    }
+  }
+}
+
+template <class T>
+__global__ void count_hits_kernel(const T* x,
+                                  HitTarget target,
+                                  std::int64_t k,
+                                  bool misses,
+                                  unsigned long long* count,
+                                  Fault* fault) {
+  const std::int64_t row = device::thread_index() / 32;
+  if (row >= target.rows) return;  // whole warps only
+  const std::int64_t columns = target.columns;
+  const std::int64_t wanted =
+      target.classes != nullptr
+          ? target.classes[row]
+          : best_after(target.weights + row * columns, columns, nullptr).place;
+  if (wanted < 0 || wanted >= columns) {
+    if (device::lane_index() == 0) note_fault(fault, row, wanted, columns);
+    return;
+  }
+  const T* values = x + row * columns;
+  const float own = device::load(values[wanted]);
+  std::int64_t ahead = 0;
+  for (std::int64_t c = device::lane_index(); c < columns; c += 32) {
+    const float other = device::load(values[c]);
+    ahead += (c < wanted ? other < own : other <= own) ? 0 : 1;  // NaN is ahead
+  }
+  ahead = device::warp_reduce(ahead, [](std::int64_t a, std::int64_t b) { return a + b; });
+  const bool hit = !isnan(own) && ahead < k;
+  // Integers: the order of additions does not show.
+  if (device::lane_index() == 0 && hit != misses) atomicAdd(count, 1ULL);
+}
+
+std::int64_t row_blocks(std::int64_t rows) { return ceil_div(rows * 32, kRowThreads); }
+
+}  // namespace
+
+std::int64_t sum_workspace(std::int64_t n) { return partials_of(n); }
+
+template <class T>
+void sum(Stream stream, const T* x, float factor, float* y, std::int64_t n, float* workspace) {
+  partial_sums("sum", stream, n, Itself{}, workspace, x);
+  join_sums(stream, partials_of(n), workspace, Times{factor}, y);
+}
+
+template <class T>
+void sum_backward(
+    Stream stream, const float* dy, float factor, T* dx, GradMode mode, std::int64_t n) {
+  map("sum_backward", stream, mode, n, Spread{dy, factor}, dx);
+}
+
+template <class T>
+void argmax(
+    Stream stream, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
+  launch(
+      "argmax", argmax_kernel<T>, row_blocks(rows), kRowThreads, stream, x, index, rows, columns);
+}
+
+template <class T>
+void top_k(Stream stream,
+           const T* x,
+           T* values,
+           std::int64_t* index,
+           std::int64_t rows,
+           std::int64_t columns,
+           std::int64_t k) {
+  launch("top_k",
+         top_k_kernel<T>,
+         row_blocks(rows),
+         kRowThreads,
+         stream,
+         x,
+         values,
+         index,
+         rows,
+         columns,
+         k);
+}
+
+template <class T>
+void count_hits(Stream stream,
+                const T* x,
+                const HitTarget& target,
+                std::int64_t k,
+                bool misses,
+                std::int64_t* count,
+                Fault* fault) {
+  launch("count_hits",
+         count_hits_kernel<T>,
+         row_blocks(target.rows),
+         kRowThreads,
+         stream,
+         x,
+         target,
+         k,
+         misses,
+         reinterpret_cast<unsigned long long*>(count),
+         fault);
+}
+
+#define LEARN_INSTANTIATE(T)                                                           \
+  template void sum(Stream, const T*, float, float*, std::int64_t, float*);            \
+  template void sum_backward(Stream, const float*, float, T*, GradMode, std::int64_t); \
+  template void argmax(Stream, const T*, std::int64_t*, std::int64_t, std::int64_t);   \
+  template void top_k(                                                                 \
+      Stream, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);  \
+  template void count_hits(                                                            \
+      Stream, const T*, const HitTarget&, std::int64_t, bool, std::int64_t*, Fault*);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
+
+}  // namespace learn::cuda

@@ -1,0 +1,81 @@
+#pragma once
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/reduce/hit_target.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+/// The oracle: plain loops in double, rounded once at the end; ranks by sorting whole rows.
+namespace learn::cpu::reference {
+
+template <class T, class Result>
+void sum(const T* x, double factor, Result* y, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += as_double(x[i]);
+  *y = from_double<Result>(factor * total);
+}
+
+template <class T, class Result>
+void sum_backward(const Result* dy, double factor, T* dx, GradMode mode, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double before = mode == GradMode::accumulate ? as_double(dx[i]) : 0;
+    dx[i] = from_double<T>(before + factor * as_double(*dy));
+  }
+}
+
+/// The places of a row in falling order of value.
+template <class T>
+[[nodiscard]] std::vector<std::int64_t> ranking(const T* row, std::int64_t columns) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(columns));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [row](std::int64_t a, std::int64_t b) {
+    if (std::isnan(as_double(row[a]))) return !std::isnan(as_double(row[b]));
+    return as_double(row[a]) > as_double(row[b]);
+  });
+  return order;
+}
+
+template <class T>
+void top_k(const T* x,
+           T* values,
+           std::int64_t* index,
+           std::int64_t rows,
+           std::int64_t columns,
+           std::int64_t k) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::vector<std::int64_t> order = ranking(x + r * columns, columns);
+    for (std::int64_t i = 0; i < k; ++i) {
+      index[r * k + i] = order[static_cast<std::size_t>(i)];
+      values[r * k + i] = x[r * columns + index[r * k + i]];
+    }
+  }
+}
+
+template <class T>
+void argmax(const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r) index[r] = ranking(x + r * columns, columns).front();
+}
+
+template <class T>
+[[nodiscard]] std::int64_t count_hits(const T* x,
+                                      const HitTarget<WideType<T>>& target,
+                                      std::int64_t k) {
+  const std::int64_t columns = target.columns;
+  std::int64_t count = 0;
+  for (std::int64_t r = 0; r < target.rows; ++r) {
+    const std::int64_t wanted = target.classes != nullptr
+                                    ? target.classes[r]
+                                    : ranking(target.weights + r * columns, columns).front();
+    if (std::isnan(as_double(x[r * columns + wanted]))) continue;
+    const std::vector<std::int64_t> order = ranking(x + r * columns, columns);
+    const auto end = order.begin() + std::min(k, columns);
+    if (std::find(order.begin(), end, wanted) != end) ++count;
+  }
+  return count;
+}
+
+}  // namespace learn::cpu::reference

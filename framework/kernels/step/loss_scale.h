@@ -1,0 +1,67 @@
+#pragma once
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/common/step_control.h"
+#include "framework/kernels/step/loss_scale_options.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/device_array.h"
+
+#include <cstdint>
+#include <vector>
+
+/// What mixed precision, clipping and skipped steps do to gradients and to the step's control
+/// block. Nothing here waits for the host. Every function throws ShapeError, DTypeError,
+/// DeviceError.
+namespace learn::kernels {
+
+/// Puts `value` into the block.
+void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control);
+/// Sets the loss scale and its inverse; `clean_steps` begins at 0. Throws UsageError unless it is
+/// positive and finite.
+void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control);
+/// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
+void begin_step(Context& ctx, DeviceArray<StepControl>& control);
+/// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
+/// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed
+/// becomes live: the running statistics, both f32 of one shape, obey the same flag as the weights.
+/// The loss scale moves as `scaling` says: with `found_inf` it is divided by `factor`, not below
+/// `floor`; after `growth_interval` clean steps multiplied, not above `ceiling`; a static scale
+/// stays as it is. Throws UsageError for options that make no sense.
+void end_step(Context& ctx,
+              Tensor& live,
+              Tensor& committed,
+              const LossScaleOptions& scaling,
+              DeviceArray<StepControl>& control);
+
+/// grads (+)= half * control.inverse_scale; half f16 or bf16, grads f32, one shape. Sets
+/// `control.found_inf` if a result is not finite.
+void gather_half_grads(Context& ctx,
+                       const Tensor& half,
+                       Tensor& grads,
+                       DeviceArray<StepControl>& control,
+                       GradMode mode);
+/// grads *= control.inverse_scale, f32 in place. Sets `control.found_inf` if a result is not
+/// finite.
+void unscale_grads(Context& ctx, Tensor& grads, DeviceArray<StepControl>& control);
+/// Sets `control.found_inf` if an element of `x` (f32, f16 or bf16) is infinite or NaN.
+void find_non_finite(Context& ctx, const Tensor& x, DeviceArray<StepControl>& control);
+
+/// norm, one f32 element, = L2 norm of all elements of `parts` (f32): double partial sums, one per
+/// chunk, added in order, so the same bits for any number of threads.
+void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm);
+/// norm = `l2_norm` of the gradients `parts`. Multiplies `control.grad_multiplier` by
+/// min(1, max_norm / (norm * grad_multiplier + 1e-6)), so that the gradients the optimizer sees
+/// have at most `max_norm` (PyTorch's clip_grad_norm_). A norm that is not finite changes nothing.
+/// Throws UsageError unless `max_norm` is positive.
+void clip_by_norm(Context& ctx,
+                  const std::vector<Tensor>& parts,
+                  float max_norm,
+                  Tensor& norm,
+                  DeviceArray<StepControl>& control);
+/// Clamps grads (f32, in place) so that what the optimizer sees, grads * grad_multiplier, lies in
+/// [-limit, limit]. NaN stays NaN.
+void clip_by_value(Context& ctx,
+                   Tensor& grads,
+                   float limit,
+                   const DeviceArray<StepControl>& control);
+
+}  // namespace learn::kernels

@@ -1,0 +1,45 @@
+#pragma once
+#include "framework/core/random.h"
+#include "framework/kernels/common/step_control.h"
+#include "framework/kernels/step/loss_scale_options.h"
+
+/// What happens to the control block, as plain functions that host and device code share.
+namespace learn::step_rules {
+
+LEARN_HD constexpr void begin(StepControl& control) {
+  control.found_inf = 0;
+  control.grad_multiplier = 1;
+}
+
+/// 1e-6 keeps a norm of zero from dividing, as in PyTorch's clip_grad_norm_.
+LEARN_HD constexpr void clip_by_norm(StepControl& control, float norm, float max_norm) {
+  const float coefficient = max_norm / (norm * control.grad_multiplier + 1e-6F);
+  const bool finite = norm - norm == 0;
+  if (finite && coefficient < 1) control.grad_multiplier *= coefficient;
+}
+
+LEARN_HD constexpr void set_scale(StepControl& control, float scale) {
+  control.loss_scale = scale;
+  control.inverse_scale = 1 / scale;
+  control.clean_steps = 0;
+}
+
+LEARN_HD constexpr void update_scale(StepControl& control, const LossScaleOptions& options) {
+  if (!options.dynamic) return;
+  const float scale = control.loss_scale;
+  if (control.found_inf != 0) {
+    const float lower = scale / options.factor;
+    set_scale(control, lower < options.floor ? options.floor : lower);
+  } else if (++control.clean_steps >= options.growth_interval && scale < options.ceiling) {
+    const float higher = scale * options.factor;
+    set_scale(control, higher > options.ceiling ? options.ceiling : higher);
+  }
+}
+
+LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scaling) {
+  ++(control.found_inf != 0 ? control.skipped : control.step);
+  control.grad_multiplier = 1;
+  update_scale(control, scaling);
+}
+
+}  // namespace learn::step_rules

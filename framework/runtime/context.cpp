@@ -1,0 +1,86 @@
+#include "framework/runtime/context.h"
+
+#include "framework/core/build.h"
+#include "framework/core/log.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/device_choice.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace learn {
+
+int physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+  std::set<std::string> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    const std::string file =
+        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list";
+    std::string siblings;
+    std::ifstream(file) >> siblings;
+    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
+  }
+  return std::max<int>(1, static_cast<int>(cores.size()));
+}
+
+namespace {
+
+std::unique_ptr<PageSource> pages_for(Device device) {
+  if constexpr (kHaveCuda)
+    if (device.is_cuda()) return cuda::cuda_pages(device.index);
+  return cpu_pages();
+}
+
+}  // namespace
+
+Device default_device() {
+  if (std::getenv("LEARN_DEVICE") != nullptr) return choose_device("auto");
+  const AutoDevice best = auto_device();
+  log::info("[context] computing on {}: {}", best.device, best.reason);
+  return best.device;
+}
+
+Context::Context(const ContextOptions& options)
+    : options_(options),
+      device_(options.device      ? *options.device
+              : options.reference ? Device::cpu()
+                                  : default_device()) {
+  if (options.threads < 0)
+    fail<UsageError>("threads must be 0 (all cores) or more, not {}", options.threads);
+  threads_ =
+      std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
+  if (device_.is_cuda()) {
+    (void)choose_device(to_string(device_));
+    if constexpr (kHaveCuda) cuda_ = std::make_shared<cuda::Runtime>(device_.index);
+  }
+  persistent_ = std::make_unique<Arena>("persistent", pages_for(device_), options.arena);
+  step_ = make_step_arena("step");
+  current_step_ = step_.get();
+}
+
+Context::~Context() = default;
+
+std::unique_ptr<Arena> Context::make_step_arena(std::string name) const {
+  return std::make_unique<Arena>(std::move(name), pages_for(device_), options_.arena);
+}
+
+cuda::Runtime& Context::cuda() {
+  check<DeviceError>(cuda_ != nullptr, "this context runs on {}", device_);
+  return *cuda_;
+}
+
+std::size_t Context::device_bytes_used() const {
+  if constexpr (kHaveCuda)
+    if (cuda_ != nullptr) return cuda_->device_bytes_used();
+  return 0;
+}
+
+}  // namespace learn

@@ -1,0 +1,106 @@
+#pragma once
+#include "framework/core/device.h"
+#include "framework/core/thread_pool.h"
+#include "framework/runtime/cuda_options.h"
+#include "framework/tensor/tensor.h"
+
+#include <any>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+#include <utility>
+
+namespace learn {
+
+struct ContextOptions {
+  /// None: `default_device()`; the CPU for a `reference`, which lives there.
+  std::optional<Device> device;
+  /// Worker threads on the CPU, the caller included; 0 = physical cores.
+  int threads = 0;
+  std::uint64_t seed = 42;
+  /// Run the plain reference twins instead of the fast ones: slow, for tests and for finding
+  /// faults.
+  bool reference = false;
+  ArenaOptions arena;
+  CudaOptions cuda = {};
+};
+
+namespace cuda {
+class Runtime;  // streams, handles and properties of one CUDA device
+}
+
+/// What `Context ctx;` computes on: "auto", as `choose_device` takes it. The log says what that is,
+/// unless the environment says it.
+[[nodiscard]] Device default_device();
+
+/// Owns everything a computation needs beside its operands: device, threads or streams, arenas,
+/// seed, library handles and plan caches. Nothing of this is global. One Context is used by one
+/// thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
+class Context {
+ public:
+  /// Throws DeviceError if the device is not there, UsageError for a bad thread count.
+  explicit Context(const ContextOptions& options = {});
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
+  [[nodiscard]] bool reference() const noexcept { return options_.reference; }
+  [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
+  [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
+  /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
+  [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }
+  /// Activations, their gradients and workspaces of one step.
+  [[nodiscard]] Arena& step() noexcept { return *current_step_; }
+  /// One more arena like it, for work whose addresses nobody else may have in between.
+  [[nodiscard]] std::unique_ptr<Arena> make_step_arena(std::string name) const;
+  /// Uninitialised memory of the step arena.
+  [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {step(), shape, dtype}; }
+  /// The CUDA side. Throws DeviceError on a CPU context.
+  [[nodiscard]] cuda::Runtime& cuda();
+  /// Bytes of a CUDA device's memory that all processes together have; 0 on the CPU.
+  [[nodiscard]] std::size_t device_bytes_used() const;
+
+  /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,
+  /// each known only to the family that owns it.
+  template <class T>
+  [[nodiscard]] T& cache() {
+    std::any& slot = caches_[std::type_index(typeid(T))];
+    if (!slot.has_value()) slot = std::make_shared<T>();
+    return **std::any_cast<std::shared_ptr<T>>(&slot);
+  }
+
+ private:
+  friend class StepArenaScope;
+  ContextOptions options_;
+  Device device_;
+  std::unique_ptr<ThreadPool> threads_;
+  std::shared_ptr<cuda::Runtime> cuda_;
+  std::unique_ptr<Arena> persistent_;
+  std::unique_ptr<Arena> step_;
+  Arena* current_step_ = nullptr;
+  std::unordered_map<std::type_index, std::any> caches_;
+};
+
+/// While it lives, a context's `step()` is another arena.
+class StepArenaScope {
+ public:
+  StepArenaScope(Context& ctx, Arena& arena)
+      : ctx_(ctx), before_(std::exchange(ctx.current_step_, &arena)) {}
+  ~StepArenaScope() { ctx_.current_step_ = before_; }
+  StepArenaScope(const StepArenaScope&) = delete;
+  StepArenaScope& operator=(const StepArenaScope&) = delete;
+
+ private:
+  Context& ctx_;
+  Arena* before_;
+};
+
+/// Physical cores this process may use, at least 1.
+[[nodiscard]] int physical_cores();
+
+}  // namespace learn

@@ -1,0 +1,22 @@
+#pragma once
+#include <cstdint>
+
+/// How kernels report data that the host would have refused: they note the first fault in device
+/// memory, go on, and the next synchronisation throws. So no step waits for a check.
+namespace learn::cuda {
+
+/// What may be wrong with data that only the device sees.
+enum class FaultKind : std::uint8_t { cross_entropy_class, hit_class, sample_index };
+inline constexpr int kFaultKinds = 3;
+
+/// The first fault of one kind. Plain data in device memory.
+struct Fault {
+  /// The lowest place that was bad since the last synchronisation, above the bad value, both as 32
+  /// bits: the lowest word wins, whatever the order of threads. All ones: nothing is wrong.
+  unsigned long long first;
+  /// How many values are allowed, from 0 on.
+  long long limit;
+};
+inline constexpr unsigned long long kNoFault = ~0ULL;
+
+}  // namespace learn::cuda

@@ -1,0 +1,62 @@
+#include "framework/runtime/cuda/report.h"
+
+#include "framework/runtime/cuda/cublas/api.h"
+#include "framework/runtime/cuda/cudnn/api.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/core.h>
+
+namespace learn::cuda {
+namespace {
+
+/// 13010 is CUDA 13.1.
+std::string cuda_version(int number) {
+  return number == 0 ? "" : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+/// 91900 is cuDNN 9.19.0, 130100 is cuBLAS 13.1.0.
+std::string library_version(std::size_t number) {
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+}
+
+/// `version()` loads the library.
+template <class Version>
+CudaLibrary library(const char* name, Version version) {
+  try {
+    return {name, library_version(version()), ""};
+  } catch (const DeviceError& e) {
+    return {name, "", e.what()};
+  }
+}
+
+std::vector<CudaDeviceInfo> devices() {
+  int count = 0;  // an error leaves it untouched
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    (void)cudaGetLastError();  // the sticky copy must not surprise the next call
+    return {};
+  }
+  std::vector<CudaDeviceInfo> out;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, i) == cudaSuccess)
+      out.push_back(
+          {properties.name, properties.totalGlobalMem, properties.major, properties.minor});
+  }
+  return out;
+}
+
+}  // namespace
+
+CudaReport report() {
+  int driver = 0;
+  int runtime = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
+  if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = 0;
+  return {.driver = cuda_version(driver),
+          .runtime = cuda_version(runtime),
+          .devices = devices(),
+          .libraries = {library("cuDNN", [] { return cudnn::api().get_version(); }),
+                        library("cuBLASLt", [] { return cublas::api().get_version(); })}};
+}
+
+}  // namespace learn::cuda

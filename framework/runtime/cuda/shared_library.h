@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+
+namespace learn::cuda {
+
+/// A library that is loaded when it is first needed, so that programs start without it and without
+/// the seconds it takes. Stays loaded.
+class SharedLibrary {
+ public:
+  /// `name` as the loader looks for it; then `path`, where the build found it (may be empty).
+  SharedLibrary(const char* name, const char* path) : name_(name), path_(path) {}
+
+  /// The function `symbol`. If the program itself holds one, by linking or preloading the library
+  /// or another in its place, then that one. Throws DeviceError with the loader's text.
+  template <class Function>
+  [[nodiscard]] Function* function(const char* symbol) {
+    return reinterpret_cast<Function*>(address(symbol));
+  }
+
+ private:
+  void* address(const char* symbol);
+
+  std::string name_;
+  std::string path_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace learn::cuda

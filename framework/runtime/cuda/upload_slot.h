@@ -1,0 +1,30 @@
+#pragma once
+#include "framework/runtime/cuda/event.h"
+#include "framework/runtime/cuda/runtime.h"
+
+#include <cstddef>
+
+namespace learn::cuda {
+
+/// The order of things around one piece of device memory that is filled from the host again and
+/// again, beside the computation: filled on the copy stream, read on the compute stream.
+class UploadSlot {
+ public:
+  explicit UploadSlot(Runtime& runtime);
+
+  /// All work that reads the present contents has been enqueued.
+  void release();
+  /// Enqueues a copy that begins once the released contents are no longer needed. Host memory must
+  /// stay as it is until `wait`.
+  void copy(void* device, const void* host, std::size_t bytes);
+  /// Computation that is enqueued from now on sees what was copied.
+  void publish();
+  /// Waits on the host until what was published has been read from host memory.
+  void wait() const;
+
+ private:
+  Runtime& runtime_;
+  Event released_, published_;
+};
+
+}  // namespace learn::cuda

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace learn {
+
+/// Loads the CUDA backend, a shared library, once in a process: from beside the program, from the
+/// `lib` folder beside the program's, from where it was built, or from where the loader looks.
+/// Functions of `learn::cuda` can be called from then on; before, and if it cannot be
+/// loaded, they throw DeviceError. Returns why it cannot, or nothing. Never throws.
+[[nodiscard]] const std::string& load_cuda_library();
+
+/// What the library exports as `learn_cuda_attach`: makes the program's log its own, and returns
+/// the version of the sources it was built from, which must be the program's.
+using AttachCudaLibrary = const char*(const std::shared_ptr<void>& log);
+
+}  // namespace learn
+
+/// The calls that this program makes into the library, one slot for each: their symbols, and the
+/// functions, which are `learn_cuda_not_loaded` until the library is. Made in the build by
+/// framework/cmake/CudaCalls.cmake.
+extern "C" {
+extern const std::size_t kLearnCudaCallCount;
+extern const char* const kLearnCudaCallSymbols[];
+extern void (*learn_cuda_calls[])();
+[[noreturn]] void learn_cuda_not_loaded();
+}

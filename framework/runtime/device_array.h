@@ -1,0 +1,72 @@
+#pragma once
+#include "framework/runtime/context.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/host_tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+namespace learn {
+
+/// Values of a plain type in device memory, which kernels and the host know by the same struct:
+/// what steers a step. A view, like a Tensor: copies and elements share the memory.
+template <class T>
+class DeviceArray {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T>);
+
+ public:
+  DeviceArray() = default;
+  /// Uninitialised memory of `arena`.
+  explicit DeviceArray(Arena& arena, std::int64_t count = 1)
+      : memory_(arena.allocate(static_cast<std::size_t>(count) * sizeof(T))), count_(count) {}
+  /// Copies of the values, in the context's persistent memory. Waits for the device.
+  DeviceArray(Context& ctx, std::span<const T> values)
+      : count_(static_cast<std::int64_t>(values.size())) {
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(values.data()),
+                          values.size_bytes());
+    const Tensor host = borrowed({static_cast<std::int64_t>(bytes.size())}, bytes);
+    memory_ = to_device(ctx, ctx.persistent(), host).storage();
+  }
+
+  [[nodiscard]] bool defined() const noexcept { return !memory_.empty(); }
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+  [[nodiscard]] Device device() const noexcept { return memory_.device(); }
+  /// For kernels; for the host only where the device is the CPU.
+  [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(memory_.data() + offset_); }
+  [[nodiscard]] const T* data() const noexcept {
+    return reinterpret_cast<const T*>(memory_.data() + offset_);
+  }
+  /// One of the values, the same memory.
+  [[nodiscard]] DeviceArray at(std::int64_t i) const {
+    check(i >= 0 && i < count_, "there is no value {} among {}", i, count_);
+    DeviceArray one = *this;
+    one.offset_ += static_cast<std::size_t>(i) * sizeof(T);
+    one.count_ = 1;
+    return one;
+  }
+  /// A member of the first value as a tensor of one element, the same memory.
+  template <class M>
+  [[nodiscard]] Tensor member(M T::*which) const {
+    const auto* const first = reinterpret_cast<const std::byte*>(data());
+    const auto* const at = reinterpret_cast<const std::byte*>(&(data()->*which));
+    return {memory_, offset_ + static_cast<std::size_t>(at - first), {1}, kDType<M>};
+  }
+  /// The first value, on the host. Waits for the device.
+  [[nodiscard]] T read(Context& ctx) const {
+    const Tensor host =
+        to_host(ctx, Tensor(memory_, offset_, {static_cast<std::int64_t>(sizeof(T))}, DType::u8));
+    T value;
+    std::memcpy(&value, host.raw(), sizeof(T));
+    return value;
+  }
+
+ private:
+  Storage memory_;
+  std::size_t offset_ = 0;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace learn

@@ -1,0 +1,74 @@
+#include "framework/runtime/device_choice.h"
+
+#include "framework/core/build.h"
+#include "framework/core/error.h"
+#include "framework/runtime/cuda/report.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/cuda_library.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdlib>
+
+namespace learn {
+
+CudaStatus cuda_status() {
+  if constexpr (kHaveCuda) {
+    const std::string& obstacle = load_cuda_library();
+    return obstacle.empty() ? cuda::status() : CudaStatus{true, 0, obstacle};
+  }
+  return {false, 0, "this program was built without the CUDA backend"};
+}
+
+CudaReport cuda_report() {
+  if constexpr (kHaveCuda)
+    if (load_cuda_library().empty()) return cuda::report();
+  return {};
+}
+
+AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
+  constexpr int kLowestMajor = 8;
+  if (status.devices == 0) return {Device::cpu(), status.reason};
+  for (const CudaLibrary& library : report.libraries)
+    if (library.version.empty()) return {Device::cpu(), library.reason};
+  std::string seen;
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const CudaDeviceInfo& gpu = report.devices[i];
+    if (gpu.major >= kLowestMajor) return {Device::cuda(static_cast<int>(i)), gpu.name};
+    seen += fmt::format(
+        "cuda:{}, {}, has compute capability {}.{}; ", i, gpu.name, gpu.major, gpu.minor);
+  }
+  return {Device::cpu(), fmt::format("{}{}.0 is needed", seen, kLowestMajor)};
+}
+
+AutoDevice auto_device() {
+  const CudaStatus status = cuda_status();
+  // The libraries are loaded only where there is a GPU to use them.
+  return auto_device(status, status.devices > 0 ? cuda_report() : CudaReport{});
+}
+
+Device choose_device(std::string_view name) {
+  if (name == "auto") {
+    const char* const wanted = std::getenv("LEARN_DEVICE");
+    if (wanted == nullptr || std::string_view(wanted) == "auto") return auto_device().device;
+    return choose_device(wanted);
+  }
+  if (name == "cpu") return Device::cpu();
+  int index = 0;
+  const std::string_view digits = name.substr(0, 5) == "cuda:" ? name.substr(5) : "0";
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if ((name != "cuda" && name.substr(0, 5) != "cuda:") || error != std::errc{} ||
+      end != digits.data() + digits.size() || index < 0)
+    fail<UsageError>("unknown device '{}': use auto, cpu, cuda or cuda:N", name);
+  const CudaStatus status = cuda_status();
+  if (status.devices == 0)
+    fail<DeviceError>("device '{}' is not available: {}", name, status.reason);
+  if (index >= status.devices)
+    fail<DeviceError>("device '{}' is not available: there are {} CUDA devices, numbered from 0",
+                      name,
+                      status.devices);
+  return Device::cuda(index);
+}
+
+}  // namespace learn

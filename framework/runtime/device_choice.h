@@ -1,0 +1,37 @@
+#pragma once
+#include "framework/core/device.h"
+#include "framework/runtime/cuda_report.h"
+
+#include <string>
+#include <string_view>
+
+namespace learn {
+
+/// What can be said of CUDA on this machine without using a device.
+struct CudaStatus {
+  bool built = false;  ///< this program was built with the CUDA backend
+  int devices = 0;     ///< usable devices
+  std::string reason;  ///< why there are none; empty otherwise
+};
+
+/// Loads the CUDA backend at the first call and asks the driver at each. Never throws: no library,
+/// no driver and no device are answers, not errors.
+[[nodiscard]] CudaStatus cuda_status();
+
+struct AutoDevice {
+  Device device = Device::cpu();
+  std::string reason;  ///< the GPU's name, or why there is none to use
+};
+
+/// What "auto" stands for: the first GPU of compute capability 8.0 or more, which is what the
+/// kernels are compiled for, if cuDNN and cuBLASLt can be loaded; else the CPU. Never throws.
+[[nodiscard]] AutoDevice auto_device();
+/// The choice itself.
+[[nodiscard]] AutoDevice auto_device(const CudaStatus& status, const CudaReport& report);
+
+/// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. "auto" is the device that LEARN_DEVICE in
+/// the environment names, in the same words, or else `auto_device`. Throws UsageError for other
+/// words and DeviceError, with the reason, if the device that was asked for is not there.
+[[nodiscard]] Device choose_device(std::string_view name);
+
+}  // namespace learn

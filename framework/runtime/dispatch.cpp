@@ -1,0 +1,24 @@
+#include "framework/runtime/dispatch.h"
+
+namespace learn {
+
+Twin choose(const Context& ctx, DType dtype) {
+  if (ctx.device().is_cuda()) return Twin::cuda;
+  return dtype == DType::f64 || ctx.reference() ? Twin::reference : Twin::fast;
+}
+
+void check_device(const Context& ctx, std::string_view op, const Tensor& tensor) {
+  check<DeviceError>(tensor.device() == ctx.device(),
+                     "{}: a tensor is on {}, the context on {}",
+                     op,
+                     tensor.device(),
+                     ctx.device());
+}
+
+void check_same(std::string_view op, const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "{}: shapes differ: {} and {}", op, a.shape(), b.shape());
+  check<DTypeError>(
+      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
+}
+
+}  // namespace learn

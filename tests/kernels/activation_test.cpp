@@ -1,0 +1,86 @@
+#include "framework/kernels/activation/activation.h"
+
+#include "framework/tensor/factory.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+using namespace learn;
+
+namespace {
+
+struct Errors {
+  double forward = 0;
+  double backward = 0;
+};
+
+/// The largest absolute errors of the fast twin in f32 on a fine grid of [low, high].
+Errors worst_errors(const ActivationKind& kind, double low, double high) {
+  constexpr std::int64_t kPoints = 200001;
+  Context ctx({.threads = 2});
+  Tensor x = ctx.empty({kPoints}, DType::f32);
+  Tensor exact = ctx.empty({kPoints}, DType::f64);
+  for (std::int64_t i = 0; i < kPoints; ++i) {
+    set(x, i, low + (high - low) * static_cast<double>(i) / (kPoints - 1));
+    set(exact, i, get(x, i));
+  }
+  Tensor y = ctx.empty({kPoints}, DType::f32);
+  Tensor exact_y = ctx.empty({kPoints}, DType::f64);
+  Tensor dx = ctx.empty({kPoints}, DType::f32);
+  Tensor exact_dx = ctx.empty({kPoints}, DType::f64);
+  kernels::activation_forward(ctx, kind, x, y);
+  kernels::activation_forward(ctx, kind, exact, exact_y);
+  kernels::activation_backward(
+      ctx, kind, x, full(ctx.step(), {kPoints}, DType::f32, 1), dx, GradMode::overwrite);
+  kernels::activation_backward(
+      ctx, kind, exact, full(ctx.step(), {kPoints}, DType::f64, 1), exact_dx, GradMode::overwrite);
+  Errors worst;
+  for (std::int64_t i = 0; i < kPoints; ++i) {
+    const double size = std::max(1.0, std::abs(get(x, i)));
+    worst.forward = std::max(worst.forward, std::abs(get(y, i) - get(exact_y, i)) / size);
+    worst.backward = std::max(worst.backward, std::abs(get(dx, i) - get(exact_dx, i)));
+  }
+  return worst;
+}
+
+}  // namespace
+
+// An f32 library function rounds to about one unit (2^-23 of a value near 1). Ours may lose two
+// more: the polynomial's own error, and the rounding of the exponent before exp.
+TEST_CASE("gelu and silu in f32 stay within three units of double") {
+  for (const ActivationKind& kind : {ActivationKind::gelu(), ActivationKind::silu()}) {
+    CAPTURE(std::string(name_of(kind)));
+    for (const double range : {1.0, 10.0, 200.0}) {
+      CAPTURE(range);
+      const Errors worst = worst_errors(kind, -range, range);
+      CHECK(worst.forward < 3 * 0x1p-23);
+      CHECK(worst.backward < 6 * 0x1p-23);
+    }
+  }
+}
+
+TEST_CASE("NaN passes through every activation, forward and backward, in both twins") {
+  for (const bool reference : {false, true}) {
+    Context ctx({.threads = 1, .reference = reference});
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const ActivationKind& kind : {ActivationKind::identity(),
+                                         ActivationKind::relu(),
+                                         ActivationKind::leaky_relu(),
+                                         ActivationKind::gelu(),
+                                         ActivationKind::silu()}) {
+        CAPTURE(std::string(name_of(kind)));
+        CAPTURE(std::string(name_of(dtype)));
+        Tensor x = full(ctx.step(), {33}, dtype, NAN);
+        Tensor y = full(ctx.step(), {33}, dtype, 0);
+        kernels::activation_forward(ctx, kind, x, y);
+        for (std::int64_t i = 0; i < 33; ++i) CHECK(std::isnan(get(y, i)));
+        // A NaN in dy must reach dx even where the slope is 0.
+        Tensor negative = full(ctx.step(), {33}, dtype, -1);
+        kernels::activation_backward(ctx, kind, negative, x, y, GradMode::overwrite);
+        for (std::int64_t i = 0; i < 33; ++i) CHECK(std::isnan(get(y, i)));
+      }
+  }
+}
