@@ -3,7 +3,7 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/core/log.h"
 #include "framework/kernels/cast/cast.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"
 
@@ -107,7 +107,7 @@ void MixedPrecision::backward_end(Learner& learn) {
   nn::ParamStore& params = learn.params();
   auto& control = learn.optimizer().control();
   // What several batches give is added in f32, not in half: the next one overwrites the half.
-  optim::gather_half_gradients(
+  optim::unscale_half_gradients(
       params,
       control,
       learn.progress().gradients_held ? GradMode::accumulate : GradMode::overwrite);

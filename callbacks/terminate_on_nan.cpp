@@ -1,7 +1,8 @@
 #include "callbacks/terminate_on_nan.h"
 
 #include "framework/core/log.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/gradients.h"
+#include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 #include "framework/tensor/factory.h"
 

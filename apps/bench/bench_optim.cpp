@@ -2,7 +2,7 @@
 // the definition needs. The first row, a copy, is what the memory gives.
 //   bench_optim [threads] [parameters]
 #include "framework/kernels/optim/optim.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/gradients.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
@@ -65,7 +65,7 @@ void bench(Context& ctx, std::int64_t n) {
     row(name("rmsprop"), 20 + half, [&] { kernels::rmsprop_step(ctx, run, state); });
     if (half == 0) continue;
     row(name("gather gradients"), 6, [&] {
-      kernels::gather_half_grads(ctx, run.half, c, run.control, GradMode::overwrite);
+      kernels::unscale_to_master_grads(ctx, run.half, c, run.control, GradMode::overwrite);
     });
   }
   row("unscale gradients", 8, [&] { kernels::unscale_grads(ctx, c, run.control); });

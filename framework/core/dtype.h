@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace learn {
 
@@ -180,6 +181,14 @@ void visit_dtype(DType dtype, F&& f) {
       f.template operator()<std::uint8_t>();
       return;
   }
+}
+
+/// The type sums, statistics and losses of `T` values are kept in: f64 for f64, f32 for the rest.
+template <class T>
+using WideType = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+[[nodiscard]] constexpr DType wide_dtype(DType dtype) noexcept {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
 }
 
 }  // namespace learn

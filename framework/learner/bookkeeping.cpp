@@ -1,5 +1,5 @@
 // What the loop prepares, counts and gives back around passes and batches.
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"
 

@@ -147,7 +147,7 @@ class ParamStore {
   [[nodiscard]] std::int64_t flat_size() const noexcept { return flat_size_; }
   [[nodiscard]] Tensor& flat_master() { return master_; }
   /// f32 gradients of the masters. Where a parameter is f32 in the model its gradient is written
-  /// here directly; elsewhere `gather_half_grads` brings it.
+  /// here directly; elsewhere `unscale_to_master_grads` brings it.
   [[nodiscard]] Tensor& flat_grad() { return grad_; }
   /// Half values and gradients in the flat order; undefined while the working dtype is f32.
   [[nodiscard]] Tensor& flat_half() { return half_; }

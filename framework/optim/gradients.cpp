@@ -1,6 +1,6 @@
 #include "framework/optim/gradients.h"
 
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/gradients.h"
 
 #include <vector>
 
@@ -20,13 +20,13 @@ std::vector<Tensor> views(nn::ParamStore& store,
 
 }  // namespace
 
-void gather_half_gradients(nn::ParamStore& store,
-                           DeviceArray<StepControl>& control,
-                           GradMode mode) {
+void unscale_half_gradients(nn::ParamStore& store,
+                            DeviceArray<StepControl>& control,
+                            GradMode mode) {
   const auto half = views(store, store.flat_half_grad(), &nn::ParamStore::half_segments);
   auto full = views(store, store.flat_grad(), &nn::ParamStore::half_segments);
   for (std::size_t i = 0; i < half.size(); ++i)
-    kernels::gather_half_grads(store.context(), half[i], full[i], control, mode);
+    kernels::unscale_to_master_grads(store.context(), half[i], full[i], control, mode);
   store.drop_half_gradients();
 }
 

@@ -5,13 +5,15 @@
 #include "framework/runtime/device_array.h"
 
 /// What mixed precision and clipping do to all trained gradients of a store: the functions of
-/// kernels/step/loss_scale.h over its runs.
+/// kernels/step/gradients.h over its runs.
 namespace learn::optim {
 
 /// Half gradients (+)= into the f32 master gradients, times `control.inverse_scale`; with the
 /// overflow look-up. Then they are dropped: the next backward pass overwrites them. Nothing where
 /// the model is f32.
-void gather_half_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control, GradMode mode);
+void unscale_half_gradients(nn::ParamStore& store,
+                            DeviceArray<StepControl>& control,
+                            GradMode mode);
 /// Gradients of parameters that are f32 in the model times `control.inverse_scale`, in place; with
 /// the overflow look-up.
 void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control);

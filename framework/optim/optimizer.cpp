@@ -1,7 +1,7 @@
 #include "framework/optim/optimizer.h"
 
 #include "framework/kernels/cast/fill.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/step.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 

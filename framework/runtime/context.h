@@ -4,13 +4,10 @@
 #include "framework/runtime/cuda_options.h"
 #include "framework/tensor/tensor.h"
 
-#include <any>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <typeindex>
-#include <unordered_map>
 #include <utility>
 
 namespace learn {
@@ -65,15 +62,6 @@ class Context {
   /// Bytes of a CUDA device's memory that all processes together have; 0 on the CPU.
   [[nodiscard]] std::size_t device_bytes_used() const;
 
-  /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,
-  /// each known only to the family that owns it.
-  template <class T>
-  [[nodiscard]] T& cache() {
-    std::any& slot = caches_[std::type_index(typeid(T))];
-    if (!slot.has_value()) slot = std::make_shared<T>();
-    return **std::any_cast<std::shared_ptr<T>>(&slot);
-  }
-
  private:
   friend class StepArenaScope;
   ContextOptions options_;
@@ -83,7 +71,6 @@ class Context {
   std::unique_ptr<Arena> persistent_;
   std::unique_ptr<Arena> step_;
   Arena* current_step_ = nullptr;
-  std::unordered_map<std::type_index, std::any> caches_;
 };
 
 /// While it lives, a context's `step()` is another arena.

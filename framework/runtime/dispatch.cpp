@@ -1,11 +1,6 @@
 #include "framework/runtime/dispatch.h"
 
-namespace learn {
-
-Twin choose(const Context& ctx, DType dtype) {
-  if (ctx.device().is_cuda()) return Twin::cuda;
-  return dtype == DType::f64 || ctx.reference() ? Twin::reference : Twin::fast;
-}
+namespace learn::kernels {
 
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor) {
   check<DeviceError>(tensor.device() == ctx.device(),
@@ -21,4 +16,4 @@ void check_same(std::string_view op, const Tensor& a, const Tensor& b) {
       a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
 }
 
-}  // namespace learn
+}  // namespace learn::kernels

@@ -3,38 +3,74 @@
 #include "framework/runtime/context.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_array.h"
+#include "framework/runtime/exec.h"
 
-#include <cstdint>
+#include <concepts>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 
-/// Helpers of the choosers: every family's .cpp picks one twin here, and nowhere else.
-namespace learn {
+/// The one place where an implementation is chosen. An operation checks its operands and says
+///
+///   dispatch(ctx, "add", a.dtype(), [&]<class T>(const auto& exec) {
+///     add(exec, a.data<T>(), b.data<T>(), y.data<T>(), n);
+///   });
+///
+/// and the executor's namespace has the function. One that is missing, for any executor and any of
+/// f32, f16 and bf16, does not compile, in a build without CUDA too.
+namespace learn::kernels {
 
-enum class Twin : std::uint8_t { reference, fast, cuda };
-
-/// f64 and reference contexts run the reference twin, CUDA contexts the CUDA twin.
-[[nodiscard]] Twin choose(const Context& ctx, DType dtype);
-
-/// f64 lives in the reference twins only, so the fast ones are compiled for f32, f16 and bf16.
-template <class T>
-inline constexpr bool kHasFastTwin = !std::is_same_v<T, double>;
-
-/// Calls `f.operator()<T>()` for a floating dtype; throws DTypeError that names the operation
-/// otherwise.
+/// Calls `f(executor)`: CUDA's on a CUDA device, the reference's in a reference context, else the
+/// CPU's. For operations of one type; others have `dispatch`.
 template <class F>
-void for_floating(std::string_view op, DType dtype, F&& f) {
-  check<DTypeError>(visit_floating(dtype, f), "{}: needs a floating type, got {}", op, dtype);
+void with_executor(Context& ctx, F&& f) {
+  static_assert(
+      requires(cuda::Exec exec) { f(exec); }, "there is no CUDA implementation");
+  if (ctx.device().is_cuda()) {
+    if constexpr (kHaveCuda)
+      f(cuda::Exec{ctx.cuda().compute(), ctx.step(), ctx.cuda_options(), ctx.cuda()});
+  } else if (ctx.reference()) {
+    f(reference::Exec{});
+  } else {
+    f(cpu::Exec{ctx.threads(), ctx.step()});
+  }
 }
 
-/// The same for the types CUDA kernels know: f32, f16, bf16. f64 lives on the CPU only.
+/// Calls `f.operator()<T>(executor)` for a floating dtype. f64 lives on the CPU only, and only the
+/// reference has it. Throws DTypeError that names the operation.
 template <class F>
-void for_cuda_floating(std::string_view op, DType dtype, F&& f) {
+void dispatch(Context& ctx, std::string_view op, DType dtype, F&& f) {
+  const auto with_type = [&]<class T>() {
+    if constexpr (std::same_as<T, double>)
+      f.template operator()<T>(reference::Exec{});
+    else
+      with_executor(ctx, [&](const auto& exec) { f.template operator()<T>(exec); });
+  };
+  check<DTypeError>(!(ctx.device().is_cuda() && dtype == DType::f64),
+                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
+                    op);
   check<DTypeError>(
-      dtype != DType::f64, "{}: f64 lives on the CPU only; use f32 on a CUDA device", op);
-  for_floating(op, dtype, [&]<class T>() {
-    if constexpr (!std::is_same_v<T, double>) f.template operator()<T>();
-  });
+      visit_floating(dtype, with_type), "{}: needs a floating type, got {}", op, dtype);
+}
+
+/// The same for two types: `f.operator()<A, B>(executor)`.
+template <class F>
+void dispatch(Context& ctx, std::string_view op, DType first, DType second, F&& f) {
+  check<DTypeError>(!(ctx.device().is_cuda() && (first == DType::f64 || second == DType::f64)),
+                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
+                    op);
+  const auto with_types = [&]<class A, class B>() {
+    if constexpr (std::same_as<A, double> || std::same_as<B, double>)
+      f.template operator()<A, B>(reference::Exec{});
+    else
+      with_executor(ctx, [&](const auto& exec) { f.template operator()<A, B>(exec); });
+  };
+  const auto with_first = [&]<class A>() {
+    const bool floating =
+        visit_floating(second, [&]<class B>() { with_types.template operator()<A, B>(); });
+    check<DTypeError>(floating, "{}: needs a floating type, got {}", op, second);
+  };
+  check<DTypeError>(
+      visit_floating(first, with_first), "{}: needs a floating type, got {}", op, first);
 }
 
 /// Throws DeviceError unless the tensor lives on the context's device.
@@ -52,4 +88,14 @@ void check_device(const Context& ctx, std::string_view op, const DeviceArray<T>&
 /// Throws ShapeError or DTypeError unless both tensors have one shape and dtype.
 void check_same(std::string_view op, const Tensor& a, const Tensor& b);
 
-}  // namespace learn
+/// The elements of a tensor, or null if it is not defined.
+template <class T>
+[[nodiscard]] T* data_or_null(Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+template <class T>
+[[nodiscard]] const T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+}  // namespace learn::kernels

@@ -17,7 +17,7 @@ constexpr std::int64_t kGrain = 131072;  // bytes
 void copy(Context& ctx, const Tensor& x, Tensor& y) {
   check(x.shape() == y.shape(), "copy: shapes differ: {} and {}", x.shape(), y.shape());
   check<DTypeError>(x.dtype() == y.dtype(), "copy: dtypes differ: {} and {}", x.dtype(), y.dtype());
-  check_device(ctx, "copy", x);
+  kernels::check_device(ctx, "copy", x);
   if (x.same_memory(y)) return;
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda) ctx.cuda().copy_on_device(y.raw(), x.raw(), x.bytes());

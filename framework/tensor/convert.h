@@ -44,12 +44,4 @@ template <class T>
     return static_cast<T>(value);
 }
 
-/// The type sums, statistics and losses of `T` values are kept in: f64 for f64, f32 for the rest.
-template <class T>
-using WideType = std::conditional_t<std::same_as<T, double>, double, float>;
-
-[[nodiscard]] constexpr DType wide_dtype(DType dtype) noexcept {
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
 }  // namespace learn

@@ -89,10 +89,10 @@ void check_case(const ConvGeometry& g) {
     std::vector<double> dx = in_double(draw(g.x_elements(), 6));
     std::vector<double> dw = in_double(draw(g.weight_elements(), 7));
     const bool with_bias = mode == GradMode::accumulate;
-    cpu::reference::conv2d_forward(
-        g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
-    cpu::reference::conv2d_backward_data(g, dy.data(), w.data(), dx.data(), mode);
-    cpu::reference::conv2d_backward_weight(g, x.data(), dy.data(), dw.data(), mode);
+    reference::conv2d_forward(
+        {}, g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
+    reference::conv2d_backward_data({}, g, dy.data(), w.data(), dx.data(), mode);
+    reference::conv2d_backward_weight({}, g, x.data(), dy.data(), dw.data(), mode);
     for_tile_kernels([&](const cpu::simd::TileKernels& tiles) {
       INFO(fmt::format("{}, {}, seed {}", tiles.name, test::text_of(g), test::test_seed()));
       const Results got = by_tiles(tiles, g, mode, 2);

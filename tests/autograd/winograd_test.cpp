@@ -64,10 +64,10 @@ Errors errors_of(const Path& path,
   path.forward(on, g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
   path.data(on, g, dy.data(), w.data(), dx.data(), mode);
   path.weight(on, g, x.data(), dy.data(), dw.data(), mode);
-  cpu::reference::conv2d_forward(
-      g, xd.data(), wd.data(), with_bias ? biasd.data() : nullptr, yd.data());
-  cpu::reference::conv2d_backward_data(g, dyd.data(), wd.data(), dxd.data(), mode);
-  cpu::reference::conv2d_backward_weight(g, xd.data(), dyd.data(), dwd.data(), mode);
+  reference::conv2d_forward(
+      {}, g, xd.data(), wd.data(), with_bias ? biasd.data() : nullptr, yd.data());
+  reference::conv2d_backward_data({}, g, dyd.data(), wd.data(), dxd.data(), mode);
+  reference::conv2d_backward_weight({}, g, xd.data(), dyd.data(), dwd.data(), mode);
   return {worst_error(y, yd), worst_error(dx, dxd), worst_error(dw, dwd)};
 }
 

@@ -1,7 +1,7 @@
 #include "callbacks/mixed_precision.h"
 
 #include "callbacks/lambda.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/gradients.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"

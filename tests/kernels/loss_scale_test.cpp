@@ -1,5 +1,5 @@
-#include "framework/kernels/step/loss_scale.h"
-
+#include "framework/kernels/step/gradients.h"
+#include "framework/kernels/step/step.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/on_device.h"
@@ -38,7 +38,7 @@ TEST_CASE("half gradients are gathered as the reference does") {
           Control control(*ctx, {.inverse_scale = 1.0F / 1024});
           const Tensor grads = test::put_uniform(*ctx, {n}, half, -2000, 2000, 3);
           Tensor to = test::put_uniform(*ctx, {n}, DType::f32, -1, 1, 4);
-          kernels::gather_half_grads(*ctx, grads, to, control.block, mode);
+          kernels::unscale_to_master_grads(*ctx, grads, to, control.block, mode);
           CHECK(control.read().found_inf == 0);
           results[ctx == &exact ? 1 : 0] = to_host(*ctx, to);
         }
@@ -73,7 +73,8 @@ TEST_CASE("one non-finite element anywhere is found, whatever its kind") {
             if (dtype == DType::f32)
               kernels::unscale_grads(ctx, grads, processed.block);
             else
-              kernels::gather_half_grads(ctx, grads, sums, processed.block, GradMode::accumulate);
+              kernels::unscale_to_master_grads(
+                  ctx, grads, sums, processed.block, GradMode::accumulate);
             CHECK(processed.read().found_inf == expected);
           }
         }

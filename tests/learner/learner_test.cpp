@@ -1,6 +1,6 @@
 #include "framework/learner/learner.h"
 
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/gradients.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"

@@ -1,7 +1,7 @@
 #include "framework/optim/gradients.h"
 
 #include "framework/kernels/cast/fill.h"
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/step.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
@@ -48,7 +48,7 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
     kernels::set_loss_scale(half.ctx, scale, control);
     test::random_gradients(full.store, 0, 1e-2);
     test::random_gradients(half.store, 0, 1e-2 * static_cast<double>(scale));
-    optim::gather_half_gradients(half.store, control, GradMode::overwrite);
+    optim::unscale_half_gradients(half.store, control, GradMode::overwrite);
     optim::unscale_full_gradients(half.store, control);
     // Half rounding: 2^-11 relative; 2^-25 absolute for subnormals at scale 1.
     CHECK(all_close(half.store.flat_grad(), full.store.flat_grad(), 0x1p-11, 0x1p-25));
@@ -60,9 +60,9 @@ TEST_CASE("gathering may accumulate") {
   Net net(DType::bf16);
   test::random_gradients(net.store, 0);
   auto& control = net.optimizer->control();
-  optim::gather_half_gradients(net.store, control, GradMode::overwrite);
+  optim::unscale_half_gradients(net.store, control, GradMode::overwrite);
   const double once = get(net.store.master_grad(0), 3);
-  optim::gather_half_gradients(net.store, control, GradMode::accumulate);
+  optim::unscale_half_gradients(net.store, control, GradMode::accumulate);
   CHECK(once != 0);
   CHECK(get(net.store.master_grad(0), 3) == 2 * once);
 }

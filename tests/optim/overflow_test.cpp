@@ -1,4 +1,4 @@
-#include "framework/kernels/step/loss_scale.h"
+#include "framework/kernels/step/step.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/gradients.h"
 #include "framework/optim/rmsprop.h"
@@ -46,7 +46,7 @@ struct Step {
       ParamSlot& slot = store.slot(store.find(poison));
       set(slot.grad, slot.grad.elements() - 1, value);
     }
-    optim::gather_half_gradients(store, control, GradMode::overwrite);
+    optim::unscale_half_gradients(store, control, GradMode::overwrite);
     optim::unscale_full_gradients(store, control);
     optimizer->set_loss_scaling(options);
     optimizer->step();

@@ -27,7 +27,7 @@ RUN = re.compile(r"6detail(?:10run_(avx512)|8run_(avx2))I(.*)")
 FILES = {"kernels_avx2": "avx2", "kernels_avx512": "avx512", "tile_moves": "avx512", "tiles_avx512_bf16": "avx512"}
 REGISTER = {"avx2": "%ymm", "avx512": "%zmm"}
 # Names that do not tell kernels apart.
-FRAMES = {"learn", "backend", "cpu", "simd", "detail", "parallel_for", "all_zero", "integral_constant"}
+FRAMES = {"learn", "kernels", "cpu", "simd", "detail", "parallel_for", "all_zero", "integral_constant"}
 # In cpu/simd/, functions that one compiler inlines into another and the next does not.
 PARTS = {
     "product": ("tile", "tile_of", "multiply_columns", "multiply_block", "multiply_rows", "multiply"),

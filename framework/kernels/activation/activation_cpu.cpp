@@ -1,6 +1,5 @@
-#include "framework/kernels/activation/activation_cpu.h"
-
 #include "framework/core/dtype.h"
+#include "framework/kernels/activation/activation_kernels.h"
 #include "framework/kernels/common/cpu/activation_functions.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/tensor/convert.h"

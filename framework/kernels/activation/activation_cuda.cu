@@ -1,5 +1,5 @@
 #include "framework/core/dtype.h"
-#include "framework/kernels/activation/activation_cuda.h"
+#include "framework/kernels/activation/activation_kernels.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/with_activation.cuh"
 

@@ -1,6 +1,5 @@
 #include "framework/kernels/augment/augment.h"
 
-#include "framework/kernels/augment/augment_cuda.h"
 #include "framework/kernels/augment/augment_reference.h"
 #include "framework/runtime/dispatch.h"
 
@@ -59,43 +58,15 @@ void augment(Context& ctx,
              Tensor& x,
              Tensor& y) {
   check_operands(ctx, plan, source, index, x, y);
-  const std::int64_t samples = source.images.shape()[0];
-  const std::int64_t batch = index.shape()[0];
-  const std::int64_t channels = x.shape()[3];
-  const auto* images = source.images.data<std::uint8_t>();
-  const auto* labels = source.labels.data<std::int64_t>();
-  const auto* wanted = index.data<std::int64_t>();
-  if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
-        cuda::augment(ctx.cuda().compute(),
-                      plan,
-                      {images, labels, samples, wanted, batch, seed, epoch},
-                      channels,
-                      x.data<T>(),
-                      y.data<std::int64_t>(),
-                      ctx.cuda().fault(cuda::FaultKind::sample_index));
-      });
-    return;
-  }
-  const std::int64_t image_bytes = std::int64_t{plan.height} * plan.width * 3;
-  const std::int64_t out_elements = std::int64_t{plan.out_height} * plan.out_width * channels;
-  for_floating(kOp, x.dtype(), [&]<class T>() {
-    for (std::int64_t n = 0; n < batch; ++n) {
-      if (wanted[n] < 0 || wanted[n] >= samples)
-        fail<DataError>("augment: place {} of the batch asks for image {}, the data set has {}",
-                        n,
-                        wanted[n],
-                        samples);
-      y.data<std::int64_t>()[n] = labels[wanted[n]];
-      cpu::reference::augment(plan,
-                              images + wanted[n] * image_bytes,
-                              seed,
-                              epoch,
-                              wanted[n],
-                              channels,
-                              x.data<T>() + n * out_elements);
-    }
+  const AugmentBatch batch{.images = source.images.data<std::uint8_t>(),
+                           .labels = source.labels.data<std::int64_t>(),
+                           .samples = source.images.shape()[0],
+                           .index = index.data<std::int64_t>(),
+                           .batch = index.shape()[0],
+                           .seed = seed,
+                           .epoch = epoch};
+  dispatch(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
+    augment(exec, plan, batch, x.shape()[3], x.data<T>(), y.data<std::int64_t>());
   });
 }
 

@@ -1,11 +1,14 @@
 #include "framework/core/dtype.h"
 #include "framework/core/random.h"
-#include "framework/kernels/augment/augment_cuda.h"
+#include "framework/kernels/augment/augment_kernels.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/runtime/cuda/fault.cuh"
 
 namespace learn::cuda {
+
+using kernels::AugmentBatch;
+
 namespace {
 
 using Kind = AugmentPlan::Step::Kind;
@@ -134,22 +137,22 @@ __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
 }  // namespace
 
 template <class T>
-void augment(Stream stream,
+void augment(const Exec& exec,
              const AugmentPlan& plan,
              const AugmentBatch& batch,
              std::int64_t channels,
              T* x,
-             std::int64_t* y,
-             Fault* fault) {
+             std::int64_t* y) {
   const auto kernel = channels == 3   ? augment_kernel<3, T>
                       : channels == 4 ? augment_kernel<4, T>
                                       : augment_kernel<8, T>;
-  launch("augment", kernel, batch.batch, kThreads, stream, plan, batch, x, y, fault);
+  Fault* const fault = exec.fault(FaultKind::sample_index);
+  launch("augment", kernel, batch.batch, kThreads, exec, plan, batch, x, y, fault);
 }
 
 #define LEARN_INSTANTIATE(T) \
   template void augment(     \
-      Stream, const AugmentPlan&, const AugmentBatch&, std::int64_t, T*, std::int64_t*, Fault*);
+      const Exec&, const AugmentPlan&, const AugmentBatch&, std::int64_t, T*, std::int64_t*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,6 +1,7 @@
 #pragma once
+#include "framework/core/error.h"
 #include "framework/core/random.h"
-#include "framework/kernels/augment/augment_plan.h"
+#include "framework/kernels/augment/augment_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <vector>
 
 /// The oracle: position by position, one step after the other.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 inline constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills
 
@@ -46,15 +47,15 @@ class AugmentMap {
   std::vector<std::int32_t> from_;
 };
 
-/// One image to `out` (out_height, out_width, channels).
+/// Image `sample` to `out` (out_height, out_width, channels).
 template <class T>
-void augment(const AugmentPlan& plan,
-             const std::uint8_t* image,
-             std::uint64_t seed,
-             std::uint64_t epoch,
-             std::int64_t sample,
-             std::int64_t channels,
-             T* out) {
+void augment_image(const AugmentPlan& plan,
+                   const std::uint8_t* image,
+                   std::uint64_t seed,
+                   std::uint64_t epoch,
+                   std::int64_t sample,
+                   std::int64_t channels,
+                   T* out) {
   const auto draw = [&](std::int32_t number, std::int32_t hole = 0) {
     return random4(seed,
                    RandomPurpose::augment,
@@ -111,4 +112,47 @@ void augment(const AugmentPlan& plan,
       }
 }
 
-}  // namespace learn::cpu::reference
+/// Throws DataError for an index out of range.
+template <class T>
+void augment(Exec,
+             const AugmentPlan& plan,
+             const kernels::AugmentBatch& b,
+             std::int64_t channels,
+             T* x,
+             std::int64_t* y) {
+  const std::int64_t image_bytes = std::int64_t{plan.height} * plan.width * 3;
+  const std::int64_t out_elements = std::int64_t{plan.out_height} * plan.out_width * channels;
+  for (std::int64_t n = 0; n < b.batch; ++n) {
+    const std::int64_t sample = b.index[n];
+    check<DataError>(sample >= 0 && sample < b.samples,
+                     "augment: place {} of the batch asks for image {}, the data set has {}",
+                     n,
+                     sample,
+                     b.samples);
+    y[n] = b.labels[sample];
+    augment_image(plan,
+                  b.images + sample * image_bytes,
+                  b.seed,
+                  b.epoch,
+                  sample,
+                  channels,
+                  x + n * out_elements);
+  }
+}
+
+}  // namespace learn::reference
+
+namespace learn::cpu {
+
+/// As the reference: batches for the CPU are made by data/loader.h, in threads of their own.
+template <class T>
+void augment(const Exec&,
+             const AugmentPlan& plan,
+             const kernels::AugmentBatch& batch,
+             std::int64_t channels,
+             T* x,
+             std::int64_t* y) {
+  reference::augment(reference::Exec{}, plan, batch, channels, x, y);
+}
+
+}  // namespace learn::cpu

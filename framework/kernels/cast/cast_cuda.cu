@@ -1,5 +1,5 @@
 #include "framework/core/dtype.h"
-#include "framework/kernels/cast/cast_cuda.h"
+#include "framework/kernels/cast/cast_kernels.h"
 #include "framework/kernels/common/cuda/map.cuh"
 
 namespace learn::cuda {

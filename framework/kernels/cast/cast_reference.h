@@ -1,18 +1,25 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/exec.h"
 #include "framework/tensor/convert.h"
 
+#include <algorithm>
 #include <cstdint>
 
 /// The oracle: plain loops in double, rounded once at the end.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 template <class From, class To>
-void cast(const From* x, To* y, GradMode mode, std::int64_t n) {
+void cast(Exec, const From* x, To* y, GradMode mode, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double before = mode == GradMode::accumulate ? as_double(y[i]) : 0;
     y[i] = from_double<To>(before + as_double(x[i]));
   }
 }
 
-}  // namespace learn::cpu::reference
+template <class Bits>
+void fill(Exec, Bits* x, Bits value, std::int64_t n) {
+  std::fill_n(x, n, value);
+}
+
+}  // namespace learn::reference

@@ -1,10 +1,10 @@
 #include "framework/kernels/cast/fill.h"
 
-#include "framework/kernels/cast/cast_cuda.h"
+#include "framework/kernels/cast/cast_kernels.h"
+#include "framework/kernels/cast/cast_reference.h"
 #include "framework/runtime/dispatch.h"
 #include "framework/tensor/convert.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -25,23 +25,11 @@ using BitsOf = std::conditional_t<
 
 void fill(Context& ctx, Tensor& x, double value) {
   check_device(ctx, "fill", x);
-  if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      visit_dtype(x.dtype(), [&]<class T>() {
-        using Bits = BitsOf<sizeof(T)>;
-        cuda::fill(ctx.cuda().compute(),
-                   reinterpret_cast<Bits*>(x.raw()),
-                   std::bit_cast<Bits>(from_double<T>(value)),
-                   x.elements());
-      });
-    return;
-  }
-  constexpr std::int64_t kGrain = 65536;
   visit_dtype(x.dtype(), [&]<class T>() {
-    T* data = x.data<T>();
-    const T element = from_double<T>(value);
-    ctx.threads().parallel_for(x.elements(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::fill(data + begin, data + end, element);
+    using Bits = BitsOf<sizeof(T)>;
+    const auto bits = std::bit_cast<Bits>(from_double<T>(value));
+    with_executor(ctx, [&](const auto& exec) {
+      fill(exec, reinterpret_cast<Bits*>(x.raw()), bits, x.elements());
     });
   });
 }

@@ -5,7 +5,7 @@
 #include <numbers>
 
 /// Activations of one number in double, for the reference.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 [[nodiscard]] inline double activate(const ActivationKind& kind, double x) {
   switch (kind.name) {
@@ -44,4 +44,4 @@ namespace learn::cpu::reference {
   return 1;
 }
 
-}  // namespace learn::cpu::reference
+}  // namespace learn::reference

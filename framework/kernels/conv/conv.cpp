@@ -8,8 +8,6 @@
 #include "framework/kernels/conv/cuda/pad_channels.h"
 #include "framework/runtime/dispatch.h"
 
-#include <concepts>
-#include <cstring>
 #include <initializer_list>
 
 namespace learn::kernels {
@@ -46,126 +44,17 @@ void check_shape(const char* op, const char* what, const Tensor& tensor, const S
         wanted);
 }
 
-[[maybe_unused]] const std::byte* raw_or_null(const Tensor& t) {
-  return t.defined() ? t.raw() : nullptr;
-}
-
 Shape y_shape(const ConvGeometry& g) { return {g.n, g.p, g.q, g.k}; }
 
-cpu::ConvResources resources(Context& ctx) {
-  return {ctx.threads(), ctx.step(), cpu::simd::best_kernels(), cpu::simd::best_tile_kernels()};
+void check_bias(
+    Context& ctx, const char* op, const ConvGeometry& g, const Tensor& x, const Tensor& bias) {
+  if (!bias.defined()) return;
+  check_operands(ctx, op, {&x, &bias});
+  check_shape(op, "bias", bias, {g.k});
 }
 
-[[maybe_unused]] cuda::LibraryResources cuda_resources(Context& ctx) {
-  return {ctx.cuda().compute(), ctx.step(), ctx.cuda_options()};
-}
-
-/// Calls `operator()<T>()` of one of them; only the reference has f64.
-template <class Reference, class Fast, class OnDevice>
-void run_twin(Context& ctx,
-              const char* op,
-              DType dtype,
-              Reference&& reference,
-              Fast&& fast,
-              OnDevice&& on_device) {
-  const Twin twin = choose(ctx, dtype);
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda) for_cuda_floating(op, dtype, on_device);
-    return;
-  }
-  for_floating(op, dtype, [&]<class T>() {
-    if constexpr (std::same_as<T, double>) {
-      reference.template operator()<T>();
-    } else {
-      if (twin == Twin::reference)
-        reference.template operator()<T>();
-      else
-        fast.template operator()<T>();
-    }
-  });
-}
-
-template <class OnDevice>
-void forward(Context& ctx,
-             const char* op,
-             const ConvGeometry& g,
-             const Tensor& x,
-             const Tensor& w,
-             const Tensor& bias,
-             Tensor& y,
-             OnDevice&& on_device) {
-  check_operands(ctx, op, {&x, &w, &y});
-  if (bias.defined()) {
-    check_operands(ctx, op, {&x, &bias});
-    check_shape(op, "bias", bias, {g.k});
-  }
-  run_twin(
-      ctx,
-      op,
-      x.dtype(),
-      [&]<class T>() {
-        cpu::reference::conv2d_forward(
-            g, x.data<T>(), w.data<T>(), bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
-      },
-      [&]<class T>() {
-        cpu::conv2d_forward(resources(ctx),
-                            g,
-                            x.data<T>(),
-                            w.data<T>(),
-                            bias.defined() ? bias.data<T>() : nullptr,
-                            y.data<T>());
-      },
-      on_device);
-}
-
-template <class OnDevice>
-void backward_data(Context& ctx,
-                   const char* op,
-                   const ConvGeometry& g,
-                   const Tensor& dy,
-                   const Tensor& w,
-                   Tensor& dx,
-                   GradMode mode,
-                   OnDevice&& on_device) {
-  check_operands(ctx, op, {&dy, &w, &dx});
-  run_twin(
-      ctx,
-      op,
-      dy.dtype(),
-      [&]<class T>() {
-        cpu::reference::conv2d_backward_data(g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
-      },
-      [&]<class T>() {
-        cpu::conv2d_backward_data(resources(ctx), g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
-      },
-      on_device);
-}
-
-template <class OnDevice>
-void backward_weight(Context& ctx,
-                     const char* op,
-                     const ConvGeometry& g,
-                     const Tensor& x,
-                     const Tensor& dy,
-                     Tensor& dw,
-                     GradMode mode,
-                     OnDevice&& on_device) {
-  check_operands(ctx, op, {&x, &dy, &dw});
-  run_twin(
-      ctx,
-      op,
-      x.dtype(),
-      [&]<class T>() {
-        cpu::reference::conv2d_backward_weight(g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode);
-      },
-      [&]<class T>() {
-        cpu::conv2d_backward_weight(
-            resources(ctx), g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode);
-      },
-      on_device);
-}
-
-/// x as the twins want it: without its padding, but for CUDA's halves, whose library wants some.
+/// x as the implementations want it: without its padding, but for CUDA's halves, whose library
+/// wants some.
 Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
   const std::int64_t width = x.shape()[3];
   const bool on_cuda = ctx.device().is_cuda();
@@ -174,24 +63,9 @@ Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
   check_device(ctx, "conv2d", x);
   const std::int64_t rows = x.elements() / width;
   Tensor narrow = ctx.empty({g.n, g.h, g.w, g.c}, x.dtype());
-  if (on_cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating("conv2d", x.dtype(), [&]<class T>() {
-        cuda::unpad_channels(ctx.cuda().compute(),
-                             x.data<T>(),
-                             rows,
-                             width,
-                             narrow.data<T>(),
-                             g.c,
-                             GradMode::overwrite);
-      });
-    return narrow;
-  }
-  const std::size_t element = size_of(x.dtype());
-  for (std::int64_t row = 0; row < rows; ++row)
-    std::memcpy(narrow.raw() + static_cast<std::size_t>(row * g.c) * element,
-                x.raw() + static_cast<std::size_t>(row * width) * element,
-                static_cast<std::size_t>(g.c) * element);
+  dispatch(ctx, "conv2d", x.dtype(), [&]<class T>(const auto& exec) {
+    unpad_channels(exec, x.data<T>(), rows, width, narrow.data<T>(), g.c, GradMode::overwrite);
+  });
   return narrow;
 }
 
@@ -203,16 +77,17 @@ ConvGeometry linear_geometry(const Shape& x, const Shape& w) {
   return {.n = x[0], .c = x[1], .k = w[0]};
 }
 
-/// As `linear_backward_weight`. Where `db` is not null, a device may write the bias's gradient
-/// there in passing; returns whether it did.
+/// As `linear_backward_weight`. Where `db` is defined, a device may write the bias's gradient there
+/// in passing; returns whether it did.
 bool linear_weight_gradient(
-    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, std::byte* db) {
+    Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, Tensor db) {
   const ConvGeometry g = linear_geometry(x.shape(), dw.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
+  check_operands(ctx, "linear", {&x, &dy, &dw});
   bool with_bias = false;
-  backward_weight(ctx, "linear", g, x, dy, dw, mode, [&]<class T>() {
-    with_bias = ctx.cache<cuda::Linears>().backward_weight(
-        cuda_resources(ctx), {g.n, g.c, g.k}, x.dtype(), x.raw(), dy.raw(), dw.raw(), mode, db);
+  dispatch(ctx, "linear", x.dtype(), [&]<class T>(const auto& exec) {
+    with_bias = linear_backward_weight(
+        exec, g, x.data<T>(), dy.data<T>(), dw.data<T>(), mode, data_or_null<T>(db));
   });
   return with_bias;
 }
@@ -262,17 +137,14 @@ void conv2d_forward(Context& ctx,
                     Tensor& y,
                     const Conv2dOptions& options,
                     std::int64_t padding) {
-  const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options, padding);
+  ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options, padding);
   check_shape("conv2d", "the output", y, y_shape(g));
   const Tensor in = as_taken(ctx, g, x);
-  forward(ctx, "conv2d", g, in, w, bias, y, [&]<class T>() {
-    ctx.cache<cuda::Convolutions>().forward(cuda_resources(ctx),
-                                            g,
-                                            x.dtype(),
-                                            {in.raw(), in.shape()[3]},
-                                            w.raw(),
-                                            raw_or_null(bias),
-                                            y.raw());
+  g.x_width = in.shape()[3];
+  check_operands(ctx, "conv2d", {&in, &w, &y});
+  check_bias(ctx, "conv2d", g, in, bias);
+  dispatch(ctx, "conv2d", x.dtype(), [&]<class T>(const auto& exec) {
+    conv2d_forward(exec, g, in.data<T>(), w.data<T>(), data_or_null<T>(bias), y.data<T>());
   });
 }
 
@@ -284,9 +156,9 @@ void conv2d_backward_data(Context& ctx,
                           GradMode mode) {
   const ConvGeometry g = conv2d_geometry(dx.shape(), w.shape(), options);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
-  backward_data(ctx, "conv2d", g, dy, w, dx, mode, [&]<class T>() {
-    ctx.cache<cuda::Convolutions>().backward_data(
-        cuda_resources(ctx), g, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  check_operands(ctx, "conv2d", {&dy, &w, &dx});
+  dispatch(ctx, "conv2d", dy.dtype(), [&]<class T>(const auto& exec) {
+    conv2d_backward_data(exec, g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
   });
 }
 
@@ -297,26 +169,23 @@ void conv2d_backward_weight(Context& ctx,
                             const Conv2dOptions& options,
                             GradMode mode,
                             std::int64_t padding) {
-  const ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options, padding);
+  ConvGeometry g = conv2d_geometry(x.shape(), dw.shape(), options, padding);
   check_shape("conv2d", "the output's gradient", dy, y_shape(g));
   const Tensor in = as_taken(ctx, g, x);
-  backward_weight(ctx, "conv2d", g, in, dy, dw, mode, [&]<class T>() {
-    ctx.cache<cuda::Convolutions>().backward_weight(
-        cuda_resources(ctx), g, x.dtype(), {in.raw(), in.shape()[3]}, dy.raw(), dw.raw(), mode);
+  g.x_width = in.shape()[3];
+  check_operands(ctx, "conv2d", {&in, &dy, &dw});
+  dispatch(ctx, "conv2d", x.dtype(), [&]<class T>(const auto& exec) {
+    conv2d_backward_weight(exec, g, in.data<T>(), dy.data<T>(), dw.data<T>(), mode);
   });
 }
 
 void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y) {
   const ConvGeometry g = linear_geometry(x.shape(), w.shape());
   check_shape("linear", "the output", y, {g.n, g.k});
-  forward(ctx, "linear", g, x, w, bias, y, [&]<class T>() {
-    ctx.cache<cuda::Linears>().forward(cuda_resources(ctx),
-                                       {g.n, g.c, g.k},
-                                       x.dtype(),
-                                       x.raw(),
-                                       w.raw(),
-                                       raw_or_null(bias),
-                                       y.raw());
+  check_operands(ctx, "linear", {&x, &w, &y});
+  check_bias(ctx, "linear", g, x, bias);
+  dispatch(ctx, "linear", x.dtype(), [&]<class T>(const auto& exec) {
+    linear_forward(exec, g, x.data<T>(), w.data<T>(), data_or_null<T>(bias), y.data<T>());
   });
 }
 
@@ -324,15 +193,15 @@ void linear_backward_data(
     Context& ctx, const Tensor& dy, const Tensor& w, Tensor& dx, GradMode mode) {
   const ConvGeometry g = linear_geometry(dx.shape(), w.shape());
   check_shape("linear", "the output's gradient", dy, {g.n, g.k});
-  backward_data(ctx, "linear", g, dy, w, dx, mode, [&]<class T>() {
-    ctx.cache<cuda::Linears>().backward_data(
-        cuda_resources(ctx), {g.n, g.c, g.k}, dy.dtype(), dy.raw(), w.raw(), dx.raw(), mode);
+  check_operands(ctx, "linear", {&dy, &w, &dx});
+  dispatch(ctx, "linear", dy.dtype(), [&]<class T>(const auto& exec) {
+    linear_backward_data(exec, g, dy.data<T>(), w.data<T>(), dx.data<T>(), mode);
   });
 }
 
 void linear_backward_weight(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode) {
-  linear_weight_gradient(ctx, x, dy, dw, mode, nullptr);
+  (void)linear_weight_gradient(ctx, x, dy, dw, mode, {});
 }
 
 void linear_backward_parameters(Context& ctx,
@@ -344,7 +213,7 @@ void linear_backward_parameters(Context& ctx,
                                 GradMode bias_mode) {
   check_operands(ctx, "linear", {&dy, &db});
   check_shape("linear", "the bias's gradient", db, {dw.shape()[0]});
-  std::byte* sums = bias_mode == GradMode::overwrite ? db.raw() : nullptr;
+  const Tensor sums = bias_mode == GradMode::overwrite ? db : Tensor{};
   if (!linear_weight_gradient(ctx, x, dy, dw, weight_mode, sums))
     bias_backward(ctx, dy, db, bias_mode);
 }
@@ -358,24 +227,9 @@ void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode) {
   const std::int64_t k = db.elements();
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < dy.shape().rank(); ++i) rows *= dy.shape()[i];
-  run_twin(
-      ctx,
-      "bias",
-      dy.dtype(),
-      [&]<class T>() { cpu::reference::bias_backward(dy.data<T>(), rows, k, db.data<T>(), mode); },
-      [&]<class T>() {
-        cpu::bias_backward(resources(ctx), dy.data<T>(), rows, k, db.data<T>(), mode);
-      },
-      [&]<class T>() {
-        Tensor workspace = ctx.empty({cuda::bias_backward_workspace(rows, k)}, DType::f32);
-        cuda::bias_backward(ctx.cuda().compute(),
-                            dy.data<T>(),
-                            rows,
-                            k,
-                            workspace.data<float>(),
-                            db.data<T>(),
-                            mode);
-      });
+  dispatch(ctx, "bias", dy.dtype(), [&]<class T>(const auto& exec) {
+    bias_backward(exec, dy.data<T>(), rows, k, db.data<T>(), mode);
+  });
 }
 
 }  // namespace learn::kernels

@@ -12,6 +12,9 @@ struct ConvGeometry {
   std::int64_t k = 0, r = 1, s = 1;
   std::int64_t p = 1, q = 1;
   Conv2dOptions options;
+  /// Elements of a pixel of x in memory, if there are zeros behind its c channels; 0: there are
+  /// none.
+  std::int64_t x_width = 0;
 
   [[nodiscard]] constexpr std::int64_t group_c() const { return c / options.groups; }
   [[nodiscard]] constexpr std::int64_t group_k() const { return k / options.groups; }

@@ -1,13 +1,15 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
 #include "framework/kernels/conv/conv_geometry.h"
+#include "framework/runtime/exec.h"
 #include "framework/tensor/convert.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 /// The oracle: the definition as plain loops, summed in double and rounded once at the end.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 /// Calls `body(y index, x index, weight index)` for every product of the convolution.
 template <class Body>
@@ -39,7 +41,7 @@ void round_sums(const std::vector<double>& sums, T* to, GradMode mode) {
 
 /// `bias` may be null.
 template <class T>
-void conv2d_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+void conv2d_forward(Exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
   std::vector<double> sums(static_cast<std::size_t>(g.y_elements()));
   if (bias != nullptr)
     for (std::size_t i = 0; i < sums.size(); ++i)
@@ -52,7 +54,7 @@ void conv2d_forward(const ConvGeometry& g, const T* x, const T* weight, const T*
 
 template <class T>
 void conv2d_backward_data(
-    const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+    Exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
   std::vector<double> sums(static_cast<std::size_t>(g.x_elements()));
   for_each_product(g, [&](std::int64_t yi, std::int64_t xi, std::int64_t wi) {
     sums[static_cast<std::size_t>(xi)] += as_double(dy[yi]) * as_double(weight[wi]);
@@ -61,7 +63,8 @@ void conv2d_backward_data(
 }
 
 template <class T>
-void conv2d_backward_weight(const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+void conv2d_backward_weight(
+    Exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
   std::vector<double> sums(static_cast<std::size_t>(g.weight_elements()));
   for_each_product(g, [&](std::int64_t yi, std::int64_t xi, std::int64_t wi) {
     sums[static_cast<std::size_t>(wi)] += as_double(x[xi]) * as_double(dy[yi]);
@@ -71,7 +74,7 @@ void conv2d_backward_weight(const ConvGeometry& g, const T* x, const T* dy, T* d
 
 /// dy (rows,k) summed over rows.
 template <class T>
-void bias_backward(const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
+void bias_backward(Exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
   std::vector<double> sums(static_cast<std::size_t>(k));
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < k; ++j)
@@ -79,4 +82,36 @@ void bias_backward(const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMo
   round_sums(sums, db, mode);
 }
 
-}  // namespace learn::cpu::reference
+/// narrow (rows,columns) = the first columns of x (rows,width).
+template <class T>
+void unpad_channels(Exec,
+                    const T* x,
+                    std::int64_t rows,
+                    std::int64_t width,
+                    T* narrow,
+                    std::int64_t columns,
+                    GradMode) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::copy_n(x + row * width, columns, narrow + row * columns);
+}
+
+/// A linear layer is a convolution of 1x1 pictures.
+template <class T>
+void linear_forward(
+    Exec exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+  conv2d_forward(exec, g, x, weight, bias, y);
+}
+template <class T>
+void linear_backward_data(
+    Exec exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  conv2d_backward_data(exec, g, dy, weight, dx, mode);
+}
+/// Leaves the bias's gradient alone.
+template <class T>
+[[nodiscard]] bool linear_backward_weight(
+    Exec exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T*) {
+  conv2d_backward_weight(exec, g, x, dy, dw, mode);
+  return false;
+}
+
+}  // namespace learn::reference

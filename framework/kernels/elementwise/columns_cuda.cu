@@ -2,7 +2,7 @@
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
-#include "framework/kernels/elementwise/elementwise_cuda.h"
+#include "framework/kernels/elementwise/elementwise_kernels.h"
 
 namespace learn::cuda {
 namespace {
@@ -61,33 +61,26 @@ void copy_columns(Stream stream,
 }  // namespace
 
 template <class T>
-void copy_into_columns(Stream stream,
-                       const T* x,
-                       T* y,
-                       std::int64_t outer,
-                       std::int64_t inner,
-                       std::int64_t width,
-                       std::int64_t offset) {
-  copy_columns(stream, outer, inner, x, inner, y + offset, width, GradMode::overwrite);
+void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& part) {
+  copy_columns(exec,
+               part.outer,
+               part.inner,
+               x,
+               part.inner,
+               y + part.offset,
+               part.width,
+               GradMode::overwrite);
 }
 
 template <class T>
-void copy_from_columns(Stream stream,
-                       const T* y,
-                       T* x,
-                       std::int64_t outer,
-                       std::int64_t inner,
-                       std::int64_t width,
-                       std::int64_t offset,
-                       GradMode mode) {
-  copy_columns(stream, outer, inner, y + offset, width, x, inner, mode);
+void copy_from_columns(
+    const Exec& exec, const T* y, T* x, const kernels::Columns& part, GradMode mode) {
+  copy_columns(exec, part.outer, part.inner, y + part.offset, part.width, x, part.inner, mode);
 }
 
-#define LEARN_INSTANTIATE(T)                                                         \
-  template void copy_into_columns(                                                   \
-      Stream, const T*, T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t); \
-  template void copy_from_columns(                                                   \
-      Stream, const T*, T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, GradMode);
+#define LEARN_INSTANTIATE(T)                                                           \
+  template void copy_into_columns(const Exec&, const T*, T*, const kernels::Columns&); \
+  template void copy_from_columns(const Exec&, const T*, T*, const kernels::Columns&, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,7 +1,6 @@
-#include "framework/kernels/elementwise/elementwise_cpu.h"
-
 #include "framework/core/random.h"
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/elementwise/elementwise_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -36,56 +35,54 @@ std::int64_t row_grain(std::int64_t columns) {
 }  // namespace
 
 template <class T>
-void add(ThreadPool& threads, const T* a, const T* b, T* y, std::int64_t n) {
-  write_each(threads, y, GradMode::overwrite, n, kGrain, [=](std::int64_t i) {
+void add(const Exec& exec, const T* a, const T* b, T* y, std::int64_t n) {
+  write_each(exec, y, GradMode::overwrite, n, kGrain, [=](std::int64_t i) {
     return as_float(a[i]) + as_float(b[i]);
   });
 }
 
 template <class T>
-void multiply(ThreadPool& threads, const T* a, const T* b, T* y, GradMode mode, std::int64_t n) {
+void multiply(const Exec& exec, const T* a, const T* b, T* y, GradMode mode, std::int64_t n) {
   write_each(
-      threads, y, mode, n, kGrain, [=](std::int64_t i) { return as_float(a[i]) * as_float(b[i]); });
+      exec, y, mode, n, kGrain, [=](std::int64_t i) { return as_float(a[i]) * as_float(b[i]); });
 }
 
 template <class T>
-void scale(ThreadPool& threads, const T* x, float factor, T* y, GradMode mode, std::int64_t n) {
-  write_each(threads, y, mode, n, kGrain, [=](std::int64_t i) { return factor * as_float(x[i]); });
+void scale(const Exec& exec, const T* x, double factor, T* y, GradMode mode, std::int64_t n) {
+  const auto factor32 = static_cast<float>(factor);
+  write_each(exec, y, mode, n, kGrain, [=](std::int64_t i) { return factor32 * as_float(x[i]); });
 }
 
 template <class T>
-void add_bias(ThreadPool& threads,
-              const T* x,
-              const T* bias,
-              T* y,
-              std::int64_t rows,
-              std::int64_t channels) {
-  simd::parallel_for(threads, rows, row_grain(channels), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const T* in = x + r * channels;
-      T* out = y + r * channels;
-      LEARN_VECTORIZE
-      for (std::int64_t c = 0; c < channels; ++c)
-        out[c] = from_float<T>(as_float(in[c]) + as_float(bias[c]));
-    }
-  });
+void add_bias(
+    const Exec& exec, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels) {
+  simd::parallel_for(
+      exec.threads, rows, row_grain(channels), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          const T* in = x + r * channels;
+          T* out = y + r * channels;
+          LEARN_VECTORIZE
+          for (std::int64_t c = 0; c < channels; ++c)
+            out[c] = from_float<T>(as_float(in[c]) + as_float(bias[c]));
+        }
+      });
 }
 
 template <class T>
-void dropout(ThreadPool& threads,
-             std::uint64_t seed,
-             double p,
-             std::uint64_t batch,
-             std::uint64_t stream,
+void dropout(const Exec& exec,
+             const kernels::DropoutDraw& draw,
              const T* x,
              T* y,
              GradMode mode,
              std::int64_t n) {
-  const auto factor = static_cast<float>(1 / (1 - p));
+  const auto factor = static_cast<float>(1 / (1 - draw.p));
   // uniform01 is the upper 24 bits times 2^-24, so "below p" is a comparison of integers.
-  const auto first_kept = static_cast<std::uint32_t>(std::ceil(p * 0x1p24));
-  write_each(threads, y, mode, n, kRandomGrain, [=](std::int64_t i) {
-    const std::uint64_t element = (stream << 40U) + static_cast<std::uint64_t>(i);
+  const auto first_kept = static_cast<std::uint32_t>(std::ceil(draw.p * 0x1p24));
+  const auto batch = static_cast<std::uint64_t>(*draw.batch);
+  const std::uint64_t seed = draw.seed;
+  const std::uint64_t first_element = draw.first_element;
+  write_each(exec, y, mode, n, kRandomGrain, [=](std::int64_t i) {
+    const std::uint64_t element = first_element + static_cast<std::uint64_t>(i);
     const Random4 r = random4(seed, RandomPurpose::dropout, batch, element);
     const float kept = as_float(x[i]) * factor;
     return (r.v[0] >> 8U) >= first_kept ? kept : 0.0F;
@@ -93,68 +90,46 @@ void dropout(ThreadPool& threads,
 }
 
 template <class T>
-void copy_into_columns(ThreadPool& threads,
-                       const T* x,
-                       T* y,
-                       std::int64_t outer,
-                       std::int64_t inner,
-                       std::int64_t width,
-                       std::int64_t offset) {
-  threads.parallel_for(outer, row_grain(inner), [=](std::int64_t begin, std::int64_t end) {
+void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& c) {
+  exec.threads.parallel_for(c.outer, row_grain(c.inner), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)
-      std::copy_n(x + r * inner, inner, y + r * width + offset);
+      std::copy_n(x + r * c.inner, c.inner, y + r * c.width + c.offset);
   });
 }
 
 template <class T>
-void copy_from_columns(ThreadPool& threads,
-                       const T* y,
-                       T* x,
-                       std::int64_t outer,
-                       std::int64_t inner,
-                       std::int64_t width,
-                       std::int64_t offset,
-                       GradMode mode) {
-  simd::parallel_for(threads, outer, row_grain(inner), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const T* from = y + r * width + offset;
-      T* to = x + r * inner;
-      if (mode == GradMode::overwrite) {
-        LEARN_VECTORIZE
-        for (std::int64_t c = 0; c < inner; ++c) simd::assign(to[c], from[c]);
-      } else {
-        LEARN_VECTORIZE
-        for (std::int64_t c = 0; c < inner; ++c)
-          to[c] = from_float<T>(as_float(to[c]) + as_float(from[c]));
-      }
-    }
-  });
+void copy_from_columns(
+    const Exec& exec, const T* y, T* x, const kernels::Columns& columns, GradMode mode) {
+  const auto [outer, inner, width, offset] = columns;
+  simd::parallel_for(
+      exec.threads,
+      outer,
+      row_grain(inner),
+      [=, inner = inner, width = width, offset = offset](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          const T* from = y + r * width + offset;
+          T* to = x + r * inner;
+          if (mode == GradMode::overwrite) {
+            LEARN_VECTORIZE
+            for (std::int64_t c = 0; c < inner; ++c) simd::assign(to[c], from[c]);
+          } else {
+            LEARN_VECTORIZE
+            for (std::int64_t c = 0; c < inner; ++c)
+              to[c] = from_float<T>(as_float(to[c]) + as_float(from[c]));
+          }
+        }
+      });
 }
 
 #define LEARN_INSTANTIATE(T)                                                               \
-  template void add(ThreadPool&, const T*, const T*, T*, std::int64_t);                    \
-  template void multiply(ThreadPool&, const T*, const T*, T*, GradMode, std::int64_t);     \
-  template void scale(ThreadPool&, const T*, float, T*, GradMode, std::int64_t);           \
-  template void add_bias(ThreadPool&, const T*, const T*, T*, std::int64_t, std::int64_t); \
-  template void dropout(ThreadPool&,                                                       \
-                        std::uint64_t,                                                     \
-                        double,                                                            \
-                        std::uint64_t,                                                     \
-                        std::uint64_t,                                                     \
-                        const T*,                                                          \
-                        T*,                                                                \
-                        GradMode,                                                          \
-                        std::int64_t);                                                     \
-  template void copy_into_columns(                                                         \
-      ThreadPool&, const T*, T*, std::int64_t, std::int64_t, std::int64_t, std::int64_t);  \
-  template void copy_from_columns(ThreadPool&,                                             \
-                                  const T*,                                                \
-                                  T*,                                                      \
-                                  std::int64_t,                                            \
-                                  std::int64_t,                                            \
-                                  std::int64_t,                                            \
-                                  std::int64_t,                                            \
-                                  GradMode);
+  template void add(const Exec&, const T*, const T*, T*, std::int64_t);                    \
+  template void multiply(const Exec&, const T*, const T*, T*, GradMode, std::int64_t);     \
+  template void scale(const Exec&, const T*, double, T*, GradMode, std::int64_t);          \
+  template void add_bias(const Exec&, const T*, const T*, T*, std::int64_t, std::int64_t); \
+  template void dropout(                                                                   \
+      const Exec&, const kernels::DropoutDraw&, const T*, T*, GradMode, std::int64_t);     \
+  template void copy_into_columns(const Exec&, const T*, T*, const kernels::Columns&);     \
+  template void copy_from_columns(const Exec&, const T*, T*, const kernels::Columns&, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

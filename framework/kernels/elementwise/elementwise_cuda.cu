@@ -1,7 +1,7 @@
 #include "framework/core/dtype.h"
 #include "framework/core/random.h"
 #include "framework/kernels/common/cuda/map.cuh"
-#include "framework/kernels/elementwise/elementwise_cuda.h"
+#include "framework/kernels/elementwise/elementwise_kernels.h"
 
 #include <cmath>
 
@@ -38,52 +38,42 @@ struct Dropped {
 }  // namespace
 
 template <class T>
-void add(Stream stream, const T* a, const T* b, T* y, std::int64_t n) {
-  map("add", stream, n, Sum{}, y, a, b);
+void add(const Exec& exec, const T* a, const T* b, T* y, std::int64_t n) {
+  map("add", exec, n, Sum{}, y, a, b);
 }
 
 template <class T>
-void multiply(Stream stream, const T* a, const T* b, T* y, GradMode mode, std::int64_t n) {
-  map("multiply", stream, mode, n, Product{}, y, a, b);
+void multiply(const Exec& exec, const T* a, const T* b, T* y, GradMode mode, std::int64_t n) {
+  map("multiply", exec, mode, n, Product{}, y, a, b);
 }
 
 template <class T>
-void scale(Stream stream, const T* x, float factor, T* y, GradMode mode, std::int64_t n) {
-  map("scale", stream, mode, n, Scaled{factor}, y, x);
+void scale(const Exec& exec, const T* x, double factor, T* y, GradMode mode, std::int64_t n) {
+  map("scale", exec, mode, n, Scaled{static_cast<float>(factor)}, y, x);
 }
 
 template <class T>
-void dropout(Stream stream,
-             std::uint64_t seed,
-             double p,
-             const std::int64_t* batch,
-             std::uint64_t random_stream,
+void dropout(const Exec& exec,
+             const kernels::DropoutDraw& draw,
              const T* x,
              T* y,
              GradMode mode,
              std::int64_t n) {
   // uniform01 is the upper 24 bits times 2^-24, so "below p" is a comparison of integers.
-  const Dropped f{.seed = seed,
-                  .first_element = random_stream << 40U,
-                  .batch = batch,
-                  .first_kept = static_cast<std::uint32_t>(std::ceil(p * 0x1p24)),
-                  .factor = static_cast<float>(1 / (1 - p))};
-  map("dropout", stream, mode, n, f, y, x);
+  const Dropped f{.seed = draw.seed,
+                  .first_element = draw.first_element,
+                  .batch = draw.batch,
+                  .first_kept = static_cast<std::uint32_t>(std::ceil(draw.p * 0x1p24)),
+                  .factor = static_cast<float>(1 / (1 - draw.p))};
+  map("dropout", exec, mode, n, f, y, x);
 }
 
-#define LEARN_INSTANTIATE(T)                                                      \
-  template void add(Stream, const T*, const T*, T*, std::int64_t);                \
-  template void multiply(Stream, const T*, const T*, T*, GradMode, std::int64_t); \
-  template void scale(Stream, const T*, float, T*, GradMode, std::int64_t);       \
-  template void dropout(Stream,                                                   \
-                        std::uint64_t,                                            \
-                        double,                                                   \
-                        const std::int64_t*,                                      \
-                        std::uint64_t,                                            \
-                        const T*,                                                 \
-                        T*,                                                       \
-                        GradMode,                                                 \
-                        std::int64_t);
+#define LEARN_INSTANTIATE(T)                                                           \
+  template void add(const Exec&, const T*, const T*, T*, std::int64_t);                \
+  template void multiply(const Exec&, const T*, const T*, T*, GradMode, std::int64_t); \
+  template void scale(const Exec&, const T*, double, T*, GradMode, std::int64_t);      \
+  template void dropout(                                                               \
+      const Exec&, const kernels::DropoutDraw&, const T*, T*, GradMode, std::int64_t);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

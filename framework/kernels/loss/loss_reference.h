@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/kernels/loss/loss_cpu.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -8,7 +8,9 @@
 #include <vector>
 
 /// The oracle: log-probabilities by their definition, targets written out as a matrix, in double.
-namespace learn::cpu::reference {
+namespace learn::reference {
+
+using kernels::CrossEntropyTarget;
 
 template <class T>
 [[nodiscard]] std::vector<double> log_softmax(const T* logits, std::int64_t classes) {
@@ -22,7 +24,8 @@ template <class T>
 }
 
 template <class T, class Wide>
-void softmax(const T* logits, std::int64_t samples, std::int64_t classes, Wide* probabilities) {
+void softmax(
+    Exec, const T* logits, std::int64_t samples, std::int64_t classes, Wide* probabilities) {
   for (std::int64_t n = 0; n < samples; ++n) {
     const std::vector<double> logs = log_softmax(logits + n * classes, classes);
     for (std::int64_t c = 0; c < classes; ++c)
@@ -44,10 +47,8 @@ template <class Wide>
 }
 
 template <class T, class Wide>
-void softmax_cross_entropy(const T* logits,
-                           const CrossEntropyTarget<Wide>& target,
-                           Wide* loss,
-                           Wide* gradient) {
+void softmax_cross_entropy(
+    Exec, const T* logits, const CrossEntropyTarget<Wide>& target, Wide* loss, Wide* gradient) {
   const auto samples = static_cast<double>(target.samples);
   double total = 0;
   for (std::int64_t n = 0; n < target.samples; ++n) {
@@ -69,7 +70,7 @@ void softmax_cross_entropy(const T* logits,
 }
 
 template <class T, class U, class Wide>
-void mse_forward(const T* pred, const U* target, std::int64_t n, Wide* loss) {
+void mse_forward(Exec, const T* pred, const U* target, std::int64_t n, Wide* loss) {
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const double off = as_double(pred[i]) - as_double(target[i]);
@@ -79,8 +80,13 @@ void mse_forward(const T* pred, const U* target, std::int64_t n, Wide* loss) {
 }
 
 template <class T, class U, class Wide>
-void mse_backward(
-    const T* pred, const U* target, std::int64_t n, const Wide* dloss, T* dpred, GradMode mode) {
+void mse_backward(Exec,
+                  const T* pred,
+                  const U* target,
+                  std::int64_t n,
+                  const Wide* dloss,
+                  T* dpred,
+                  GradMode mode) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double before = mode == GradMode::accumulate ? as_double(dpred[i]) : 0;
     const double off = as_double(pred[i]) - as_double(target[i]);
@@ -90,11 +96,11 @@ void mse_backward(
 
 template <class T, class Wide>
 void softmax_cross_entropy_backward(
-    const Wide* gradient, std::int64_t n, const Wide* dloss, T* dx, GradMode mode) {
+    Exec, const Wide* gradient, std::int64_t n, const Wide* dloss, T* dx, GradMode mode) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double before = mode == GradMode::accumulate ? as_double(dx[i]) : 0;
     dx[i] = from_double<T>(before + as_double(gradient[i]) * as_double(*dloss));
   }
 }
 
-}  // namespace learn::cpu::reference
+}  // namespace learn::reference

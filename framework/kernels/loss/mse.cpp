@@ -1,7 +1,6 @@
 #include "framework/kernels/loss/mse.h"
 
-#include "framework/kernels/loss/loss_cpu.h"
-#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/kernels/loss/loss_reference.h"
 #include "framework/runtime/dispatch.h"
 #include "framework/tensor/convert.h"
@@ -30,30 +29,16 @@ void check_scalar(std::string_view op, const Tensor& scalar, DType dtype) {
       scalar.dtype() == dtype, "{}: the loss must be {}, it is {}", op, dtype, scalar.dtype());
 }
 
-/// Calls `host.operator()<T, U>(twin)` or `on_device.operator()<T, U>(stream)` with the types of
-/// prediction and target.
-template <class Host, class Cuda>
-void for_pair(
-    Context& ctx, const Tensor& pred, const Tensor& target, Host&& host, Cuda&& on_device) {
-  const Twin twin = choose(ctx, pred.dtype());
+/// Calls `f.operator()<T, U>(executor)` with the types of prediction and target.
+template <class F>
+void for_pair(Context& ctx, const Tensor& pred, const Tensor& target, F&& f) {
   const bool wide = target.dtype() != pred.dtype();
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating("mse", pred.dtype(), [&]<class T>() {
-        // NOLINTNEXTLINE(bugprone-branch-clone): the types differ
-        if (wide)
-          on_device.template operator()<T, float>(ctx.cuda().compute());
-        else
-          on_device.template operator()<T, T>(ctx.cuda().compute());
-      });
-    return;
-  }
-  for_floating("mse", pred.dtype(), [&]<class T>() {
+  dispatch(ctx, "mse", pred.dtype(), [&]<class T>(const auto& exec) {
     // NOLINTNEXTLINE(bugprone-branch-clone): the types differ
     if (wide)
-      host.template operator()<T, WideType<T>>(twin);
+      f.template operator()<T, WideType<T>>(exec);
     else
-      host.template operator()<T, T>(twin);
+      f.template operator()<T, T>(exec);
   });
 }
 
@@ -62,27 +47,9 @@ void for_pair(
 void mse_forward(Context& ctx, const Tensor& pred, const Tensor& target, Tensor& loss) {
   check_pair(ctx, pred, target);
   check_scalar("mse", loss, wide_dtype(pred.dtype()));
-  const std::int64_t n = pred.elements();
-  const auto host = [&]<class T, class U>(Twin twin) {
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast) {
-        Tensor partial = ctx.empty({cpu::mse_partials(n)}, DType::f32);
-        return cpu::mse_forward(ctx.threads(),
-                                pred.data<T>(),
-                                target.data<U>(),
-                                n,
-                                partial.data<float>(),
-                                loss.data<float>());
-      }
-    }
-    cpu::reference::mse_forward(pred.data<T>(), target.data<U>(), n, loss.data<WideType<T>>());
-  };
-  const auto on_device = [&]<class T, class U>(cuda::Stream stream) {
-    Tensor workspace = ctx.empty({cuda::mse_workspace(n)}, DType::f32);
-    cuda::mse_forward(
-        stream, pred.data<T>(), target.data<U>(), n, workspace.data<float>(), loss.data<float>());
-  };
-  for_pair(ctx, pred, target, host, on_device);
+  for_pair(ctx, pred, target, [&]<class T, class U>(const auto& exec) {
+    mse_forward(exec, pred.data<T>(), target.data<U>(), pred.elements(), loss.data<WideType<T>>());
+  });
 }
 
 void mse_backward(Context& ctx,
@@ -97,21 +64,15 @@ void mse_backward(Context& ctx,
         "mse: dpred has shape {}, pred {}",
         dpred.shape(),
         pred.shape());
-  const std::int64_t n = pred.elements();
-  const auto host = [&]<class T, class U>(Twin twin) {
-    const auto* seed = dloss.data<WideType<T>>();
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast)
-        return cpu::mse_backward(
-            ctx.threads(), pred.data<T>(), target.data<U>(), n, seed, dpred.data<T>(), mode);
-    }
-    cpu::reference::mse_backward(pred.data<T>(), target.data<U>(), n, seed, dpred.data<T>(), mode);
-  };
-  const auto on_device = [&]<class T, class U>(cuda::Stream stream) {
-    cuda::mse_backward(
-        stream, pred.data<T>(), target.data<U>(), n, dloss.data<float>(), dpred.data<T>(), mode);
-  };
-  for_pair(ctx, pred, target, host, on_device);
+  for_pair(ctx, pred, target, [&]<class T, class U>(const auto& exec) {
+    mse_backward(exec,
+                 pred.data<T>(),
+                 target.data<U>(),
+                 pred.elements(),
+                 dloss.data<WideType<T>>(),
+                 dpred.data<T>(),
+                 mode);
+  });
 }
 
 }  // namespace learn::kernels

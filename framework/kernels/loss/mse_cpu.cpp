@@ -1,5 +1,6 @@
+#include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/loss/loss_cpu.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/tensor/convert.h"
 
 namespace learn::cpu {
@@ -8,18 +9,15 @@ namespace {
 constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
 constexpr std::int64_t kLanes = 16;     // the order of the sums is part of the result
 
+std::int64_t partial_count(std::int64_t n) { return kLanes * ThreadPool::chunk_count(n, kGrain); }
+
 }  // namespace
 
-std::int64_t mse_partials(std::int64_t n) { return kLanes * ThreadPool::chunk_count(n, kGrain); }
-
 template <class T, class U>
-void mse_forward(ThreadPool& threads,
-                 const T* pred,
-                 const U* target,
-                 std::int64_t n,
-                 float* partial,
-                 float* loss) {
-  threads.for_chunks(n, kGrain, [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss) {
+  const FloatWorkspace workspace(exec.workspace, partial_count(n));
+  float* const partial = workspace.data();
+  exec.threads.for_chunks(n, kGrain, [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
     simd::run([=] {
       float lanes[kLanes] = {};
       const auto add = [&](std::int64_t lane, std::int64_t i) {
@@ -35,7 +33,7 @@ void mse_forward(ThreadPool& threads,
     });
   });
   double sum = 0;
-  for (std::int64_t i = 0; i < mse_partials(n); ++i) sum += static_cast<double>(partial[i]);
+  for (std::int64_t i = 0; i < partial_count(n); ++i) sum += static_cast<double>(partial[i]);
   *loss = static_cast<float>(sum / static_cast<double>(n));
 }
 
@@ -63,9 +61,9 @@ void mse_backward(ThreadPool& threads,
   });
 }
 
-#define LEARN_MSE(T, U)                                                                     \
-  template void mse_forward(ThreadPool&, const T*, const U*, std::int64_t, float*, float*); \
-  template void mse_backward(                                                               \
+#define LEARN_MSE(T, U)                                                             \
+  template void mse_forward(const Exec&, const T*, const U*, std::int64_t, float*); \
+  template void mse_backward(                                                       \
       ThreadPool&, const T*, const U*, std::int64_t, const float*, T*, GradMode);
 LEARN_MSE(float, float)
 LEARN_MSE(Half, Half)

@@ -1,7 +1,7 @@
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
-#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/kernels/loss/loss_kernels.h"
 
 namespace learn::cuda {
 namespace {
@@ -22,13 +22,11 @@ struct ErrorSlope {
 
 }  // namespace
 
-std::int64_t mse_workspace(std::int64_t n) { return partials_of(n); }
-
 template <class T, class U>
-void mse_forward(
-    Stream stream, const T* pred, const U* target, std::int64_t n, float* workspace, float* loss) {
-  partial_sums("mse_forward", stream, n, SquaredError{}, workspace, pred, target);
-  join_sums(stream, partials_of(n), workspace, Times{1.0F / static_cast<float>(n)}, loss);
+void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss) {
+  const FloatWorkspace partial(exec, partials_of(n));
+  partial_sums("mse_forward", exec, n, SquaredError{}, partial.data(), pred, target);
+  join_sums(exec, partials_of(n), partial.data(), Times{1.0F / static_cast<float>(n)}, loss);
 }
 
 template <class T, class U>
@@ -43,8 +41,8 @@ void mse_backward(Stream stream,
   map("mse_backward", stream, mode, n, f, dpred, pred, target);
 }
 
-#define LEARN_MSE(T, U)                                                                \
-  template void mse_forward(Stream, const T*, const U*, std::int64_t, float*, float*); \
+#define LEARN_MSE(T, U)                                                             \
+  template void mse_forward(const Exec&, const T*, const U*, std::int64_t, float*); \
   template void mse_backward(Stream, const T*, const U*, std::int64_t, const float*, T*, GradMode);
 LEARN_MSE(float, float)
 LEARN_MSE(Half, Half)

@@ -1,7 +1,6 @@
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 
-#include "framework/kernels/loss/loss_cpu.h"
-#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/kernels/loss/loss_reference.h"
 #include "framework/runtime/dispatch.h"
 #include "framework/tensor/convert.h"
@@ -81,51 +80,20 @@ void softmax_cross_entropy(Context& ctx,
   check(logits.shape()[0] > 0, "{}: the mean over no samples: logits are {}", kOp, logits.shape());
   if (!(label_smoothing >= 0 && label_smoothing <= 1))
     fail<UsageError>("label smoothing must be in [0,1], not {}", label_smoothing);
-  const Twin twin = choose(ctx, logits.dtype());
   check_target(ctx, logits, target);
   check_wide(kOp, "the loss", logits, {}, loss);
   if (gradient.defined()) check_wide(kOp, "the gradient", logits, logits.shape(), gradient);
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, logits.dtype(), [&]<class T>() {
-        const bool labelled = target.dtype() == DType::i64;
-        Tensor scratch = ctx.empty({logits.shape()[0]}, DType::f32);
-        cuda::softmax_cross_entropy(ctx.cuda().compute(),
-                                    logits.data<T>(),
-                                    {.samples = logits.shape()[0],
-                                     .classes = logits.shape()[1],
-                                     .labels = labelled ? target.data<std::int64_t>() : nullptr,
-                                     .weights = labelled ? nullptr : target.data<float>(),
-                                     .smoothing = label_smoothing},
-                                    scratch.data<float>(),
-                                    loss.data<float>(),
-                                    gradient.defined() ? gradient.data<float>() : nullptr,
-                                    ctx.cuda().fault(cuda::FaultKind::cross_entropy_class));
-      });
-    return;
-  }
-  for_floating(kOp, logits.dtype(), [&]<class T>() {
+  const bool labelled = target.dtype() == DType::i64;
+  dispatch(ctx, kOp, logits.dtype(), [&]<class T>(const auto& exec) {
     using Wide = WideType<T>;
-    const bool labelled = target.dtype() == DType::i64;
-    const cpu::CrossEntropyTarget<Wide> wanted{
+    const CrossEntropyTarget<Wide> wanted{
         .samples = logits.shape()[0],
         .classes = logits.shape()[1],
         .labels = labelled ? target.data<std::int64_t>() : nullptr,
         .weights = labelled ? nullptr : target.data<Wide>(),
         .smoothing = label_smoothing};
-    Wide* dlogits = gradient.defined() ? gradient.data<Wide>() : nullptr;
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast) {
-        Tensor scratch = ctx.empty({wanted.samples}, DType::f32);
-        return cpu::softmax_cross_entropy(ctx.threads(),
-                                          logits.data<T>(),
-                                          wanted,
-                                          scratch.data<float>(),
-                                          loss.data<float>(),
-                                          dlogits);
-      }
-    }
-    cpu::reference::softmax_cross_entropy(logits.data<T>(), wanted, loss.data<Wide>(), dlogits);
+    softmax_cross_entropy(
+        exec, logits.data<T>(), wanted, loss.data<Wide>(), data_or_null<Wide>(gradient));
   });
 }
 
@@ -134,55 +102,25 @@ void softmax_cross_entropy_backward(
   check_wide(kOp, "dloss", dx, {}, dloss);
   check_wide(kOp, "the saved gradient", dx, dx.shape(), gradient);
   check_device(ctx, kOp, dx);
-  const Twin twin = choose(ctx, dx.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, dx.dtype(), [&]<class T>() {
-        cuda::softmax_cross_entropy_backward(ctx.cuda().compute(),
-                                             gradient.data<float>(),
-                                             dx.elements(),
-                                             dloss.data<float>(),
-                                             dx.data<T>(),
-                                             mode);
-      });
-    return;
-  }
-  for_floating(kOp, dx.dtype(), [&]<class T>() {
-    const auto* from = gradient.data<WideType<T>>();
-    const auto* seed = dloss.data<WideType<T>>();
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast)
-        return cpu::softmax_cross_entropy_backward(
-            ctx.threads(), from, dx.elements(), seed, dx.data<T>(), mode);
-    }
-    cpu::reference::softmax_cross_entropy_backward(from, dx.elements(), seed, dx.data<T>(), mode);
+  dispatch(ctx, kOp, dx.dtype(), [&]<class T>(const auto& exec) {
+    softmax_cross_entropy_backward(exec,
+                                   gradient.data<WideType<T>>(),
+                                   dx.elements(),
+                                   dloss.data<WideType<T>>(),
+                                   dx.data<T>(),
+                                   mode);
   });
 }
 
 void softmax(Context& ctx, const Tensor& logits, Tensor& probabilities) {
   check_logits(ctx, "softmax", logits);
   check_wide("softmax", "the output", logits, logits.shape(), probabilities);
-  const Twin twin = choose(ctx, logits.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating("softmax", logits.dtype(), [&]<class T>() {
-        cuda::softmax(ctx.cuda().compute(),
-                      logits.data<T>(),
-                      logits.shape()[0],
-                      logits.shape()[1],
-                      probabilities.data<float>());
-      });
-    return;
-  }
-  for_floating("softmax", logits.dtype(), [&]<class T>() {
-    const std::int64_t samples = logits.shape()[0];
-    const std::int64_t classes = logits.shape()[1];
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast)
-        return cpu::softmax(
-            ctx.threads(), logits.data<T>(), samples, classes, probabilities.data<float>());
-    }
-    cpu::reference::softmax(logits.data<T>(), samples, classes, probabilities.data<WideType<T>>());
+  dispatch(ctx, "softmax", logits.dtype(), [&]<class T>(const auto& exec) {
+    softmax(exec,
+            logits.data<T>(),
+            logits.shape()[0],
+            logits.shape()[1],
+            probabilities.data<WideType<T>>());
   });
 }
 

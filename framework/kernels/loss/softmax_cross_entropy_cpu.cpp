@@ -1,7 +1,8 @@
 #include "framework/core/function_ref.h"
+#include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vector_math.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/loss/loss_cpu.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace learn::cpu {
+
+using kernels::CrossEntropyTarget;
+
 namespace {
 
 /// Samples a thread takes at least: about 16384 elements.
@@ -135,13 +139,14 @@ void for_samples(ThreadPool& threads,
 }  // namespace
 
 template <class T>
-void softmax_cross_entropy(ThreadPool& threads,
+void softmax_cross_entropy(const Exec& exec,
                            const T* logits,
                            const CrossEntropyTarget<float>& target,
-                           float* sample_losses,
                            float* loss,
                            float* gradient) {
-  for_samples(threads,
+  const FloatWorkspace workspace(exec.workspace, target.samples);
+  float* const sample_losses = workspace.data();
+  for_samples(exec.threads,
               logits,
               target.samples,
               target.classes,
@@ -188,11 +193,11 @@ void softmax(ThreadPool& threads,
               });
 }
 
-#define LEARN_INSTANTIATE(T)                                                            \
-  template void softmax_cross_entropy(                                                  \
-      ThreadPool&, const T*, const CrossEntropyTarget<float>&, float*, float*, float*); \
-  template void softmax_cross_entropy_backward(                                         \
-      ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);             \
+#define LEARN_INSTANTIATE(T)                                                    \
+  template void softmax_cross_entropy(                                          \
+      const Exec&, const T*, const CrossEntropyTarget<float>&, float*, float*); \
+  template void softmax_cross_entropy_backward(                                 \
+      ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);     \
   template void softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)

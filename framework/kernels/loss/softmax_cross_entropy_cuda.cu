@@ -2,10 +2,13 @@
 #include "framework/kernels/common/cuda/device/warp.cuh"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
-#include "framework/kernels/loss/loss_cuda.h"
+#include "framework/kernels/loss/loss_kernels.h"
 #include "framework/runtime/cuda/fault.cuh"
 
 namespace learn::cuda {
+
+using CrossEntropyTarget = kernels::CrossEntropyTarget<float>;
+
 namespace {
 
 constexpr int kRowThreads = 128;  // a warp per sample, four samples
@@ -104,26 +107,25 @@ struct TimesSeed {
 }  // namespace
 
 template <class T>
-void softmax_cross_entropy(Stream stream,
+void softmax_cross_entropy(const Exec& exec,
                            const T* logits,
                            const CrossEntropyTarget& target,
-                           float* sample_losses,
                            float* loss,
-                           float* gradient,
-                           Fault* fault) {
+                           float* gradient) {
+  const FloatWorkspace sample_losses(exec, target.samples);
   launch("softmax_cross_entropy",
          cross_entropy_kernel<T>,
          ceil_div(target.samples * 32, kRowThreads),
          kRowThreads,
-         stream,
+         exec,
          logits,
          target,
-         sample_losses,
+         sample_losses.data(),
          gradient,
-         fault);
-  join_sums(stream,
+         exec.fault(FaultKind::cross_entropy_class));
+  join_sums(exec,
             target.samples,
-            sample_losses,
+            sample_losses.data(),
             Times{1.0F / static_cast<float>(target.samples)},
             loss);
 }
@@ -155,11 +157,11 @@ void softmax(Stream stream,
          probabilities);
 }
 
-#define LEARN_INSTANTIATE(T)                                                        \
-  template void softmax_cross_entropy(                                              \
-      Stream, const T*, const CrossEntropyTarget&, float*, float*, float*, Fault*); \
-  template void softmax_cross_entropy_backward(                                     \
-      Stream, const float*, std::int64_t, const float*, T*, GradMode);              \
+#define LEARN_INSTANTIATE(T)                                             \
+  template void softmax_cross_entropy(                                   \
+      const Exec&, const T*, const CrossEntropyTarget&, float*, float*); \
+  template void softmax_cross_entropy_backward(                          \
+      Stream, const float*, std::int64_t, const float*, T*, GradMode);   \
   template void softmax(Stream, const T*, std::int64_t, std::int64_t, float*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)

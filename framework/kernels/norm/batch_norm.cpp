@@ -1,12 +1,8 @@
 #include "framework/kernels/norm/batch_norm.h"
 
-#include "framework/kernels/norm/batch_norm_cpu.h"
-#include "framework/kernels/norm/batch_norm_cuda.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 #include "framework/kernels/norm/batch_norm_reference.h"
 #include "framework/runtime/dispatch.h"
-#include "framework/tensor/convert.h"
-
-#include <cmath>
 
 namespace learn::kernels {
 namespace {
@@ -51,42 +47,12 @@ void check_operands(const Context& ctx, const BatchNormOperands& in) {
 [[nodiscard]] std::int64_t channels_of(const Tensor& x) { return x.shape()[-1]; }
 [[nodiscard]] std::int64_t rows_of(const Tensor& x) { return x.elements() / channels_of(x); }
 
-[[nodiscard]] Tensor workspace_for(Context& ctx, const Tensor& x) {
-  return ctx.empty({cpu::batch_norm_workspace(rows_of(x), channels_of(x))}, DType::f32);
-}
-
-/// Calls `host.operator()<T>(twin)` for the CPU twins or `on_device.operator()<T>(stream)`.
-template <class Host, class Cuda>
-void for_twins(Context& ctx, const Tensor& x, Host&& host, Cuda&& on_device) {
-  const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
-        on_device.template operator()<T>(ctx.cuda().compute());
-      });
-    return;
-  }
-  for_floating(kOp, x.dtype(), [&]<class T>() { host.template operator()<T>(twin); });
-}
-
 template <class T>
-[[nodiscard]] T* optional_data(Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-template <class T>
-[[nodiscard]] const T* optional_data(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
-// The arguments of the CPU twins and of the CUDA twin, whose structs have the same members but for
-// the workspace.
-
-template <template <class> class Args, class T>
-[[nodiscard]] Args<T> statistics_args(const Tensor& x,
-                                      const BatchNormOptions& options,
-                                      Tensor& running_mean,
-                                      Tensor& running_var,
-                                      BatchNormStatistics& statistics) {
+[[nodiscard]] BatchNormStatisticsArgs<T> statistics_args(const Tensor& x,
+                                                         const BatchNormOptions& options,
+                                                         Tensor& running_mean,
+                                                         Tensor& running_var,
+                                                         BatchNormStatistics& statistics) {
   using Wide = WideType<T>;
   return {.rows = rows_of(x),
           .channels = channels_of(x),
@@ -99,18 +65,18 @@ template <template <class> class Args, class T>
           .rstd = statistics.rstd.data<Wide>()};
 }
 
-template <template <class> class Args, class T>
-[[nodiscard]] Args<T> apply_args(const BatchNormOperands& in,
-                                 const BatchNormStatistics& statistics,
-                                 const BatchNormOptions& options,
-                                 Tensor& y) {
+template <class T>
+[[nodiscard]] BatchNormApplyArgs<T> apply_args(const BatchNormOperands& in,
+                                               const BatchNormStatistics& statistics,
+                                               const BatchNormOptions& options,
+                                               Tensor& y) {
   using Wide = WideType<T>;
   return {.rows = rows_of(in.x),
           .channels = channels_of(in.x),
           .activation = options.activation,
           .residual_before_activation = options.residual_before_activation,
           .x = in.x.data<T>(),
-          .residual = optional_data<T>(in.residual),
+          .residual = data_or_null<T>(in.residual),
           .weight = in.weight.data<Wide>(),
           .bias = in.bias.data<Wide>(),
           .mean = statistics.mean.data<Wide>(),
@@ -118,13 +84,13 @@ template <template <class> class Args, class T>
           .y = y.data<T>()};
 }
 
-template <template <class> class Args, class T>
-[[nodiscard]] Args<T> backward_args(BatchNormPass pass,
-                                    const BatchNormOperands& in,
-                                    const BatchNormStatistics& statistics,
-                                    const BatchNormOptions& options,
-                                    const Tensor& dy,
-                                    BatchNormGradients& out) {
+template <class T>
+[[nodiscard]] BatchNormBackwardArgs<T> backward_args(BatchNormPass pass,
+                                                     const BatchNormOperands& in,
+                                                     const BatchNormStatistics& statistics,
+                                                     const BatchNormOptions& options,
+                                                     const Tensor& dy,
+                                                     BatchNormGradients& out) {
   using Wide = WideType<T>;
   return {.rows = rows_of(in.x),
           .channels = channels_of(in.x),
@@ -132,16 +98,16 @@ template <template <class> class Args, class T>
           .residual_before_activation = options.residual_before_activation,
           .batch_statistics = pass == BatchNormPass::train,
           .x = in.x.data<T>(),
-          .residual = optional_data<T>(in.residual),
+          .residual = data_or_null<T>(in.residual),
           .dy = dy.data<T>(),
           .weight = in.weight.data<Wide>(),
           .bias = in.bias.data<Wide>(),
           .mean = statistics.mean.data<Wide>(),
           .rstd = statistics.rstd.data<Wide>(),
-          .dx = optional_data<T>(out.x.tensor),
-          .dresidual = optional_data<T>(out.residual.tensor),
-          .dweight = optional_data<Wide>(out.weight.tensor),
-          .dbias = optional_data<Wide>(out.bias.tensor),
+          .dx = data_or_null<T>(out.x.tensor),
+          .dresidual = data_or_null<T>(out.residual.tensor),
+          .dweight = data_or_null<Wide>(out.weight.tensor),
+          .dbias = data_or_null<Wide>(out.bias.tensor),
           .dx_mode = out.x.mode,
           .dresidual_mode = out.residual.mode,
           .dweight_mode = out.weight.mode,
@@ -153,21 +119,9 @@ void apply(Context& ctx,
            const BatchNormStatistics& statistics,
            const BatchNormOptions& options,
            Tensor& y) {
-  const auto host = [&]<class T>(Twin twin) {
-    const auto args = apply_args<cpu::BatchNormApplyArgs, T>(in, statistics, options, y);
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast) {
-        Tensor workspace = workspace_for(ctx, in.x);
-        return cpu::batch_norm_apply(ctx.threads(), args, workspace.data<float>());
-      }
-    }
-    cpu::reference::batch_norm_apply(args);
-  };
-  const auto on_device = [&]<class T>(cuda::Stream stream) {
-    cuda::batch_norm_apply(stream,
-                           apply_args<cuda::BatchNormApplyArgs, T>(in, statistics, options, y));
-  };
-  for_twins(ctx, in.x, host, on_device);
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    batch_norm_apply(exec, apply_args<T>(in, statistics, options, y));
+  });
 }
 
 }  // namespace
@@ -189,26 +143,10 @@ void batch_norm_train(Context& ctx,
                "batch_norm: training needs more than one value per channel, x is {}: use a larger "
                "batch or eval mode",
                in.x.shape());
-  const auto host = [&]<class T>(Twin twin) {
-    const auto args = statistics_args<cpu::BatchNormStatisticsArgs, T>(
-        in.x, options, running_mean, running_var, statistics);
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast) {
-        Tensor workspace = workspace_for(ctx, in.x);
-        return cpu::batch_norm_statistics(ctx.threads(), args, workspace.data<float>());
-      }
-    }
-    cpu::reference::batch_norm_statistics(args);
-  };
-  const auto on_device = [&]<class T>(cuda::Stream stream) {
-    Tensor workspace =
-        ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
-    auto args = statistics_args<cuda::BatchNormStatisticsArgs, T>(
-        in.x, options, running_mean, running_var, statistics);
-    args.workspace = workspace.data<float>();
-    cuda::batch_norm_statistics(stream, args);
-  };
-  for_twins(ctx, in.x, host, on_device);
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    batch_norm_statistics(exec,
+                          statistics_args<T>(in.x, options, running_mean, running_var, statistics));
+  });
   apply(ctx, in, statistics, options, y);
 }
 
@@ -225,24 +163,16 @@ void batch_norm_eval(Context& ctx,
   check_channels(in.x, "running_var", running_var);
   check_channels(in.x, "mean", statistics.mean);
   check_channels(in.x, "rstd", statistics.rstd);
-  const auto host = [&]<class T>(Twin) {
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     using Wide = WideType<T>;
-    for (std::int64_t c = 0; c < channels_of(in.x); ++c) {
-      statistics.mean.data<Wide>()[c] = running_mean.data<Wide>()[c];
-      statistics.rstd.data<Wide>()[c] = static_cast<Wide>(
-          1 / std::sqrt(as_double(running_var.data<Wide>()[c]) + static_cast<double>(options.eps)));
-    }
-  };
-  const auto on_device = [&]<class T>(cuda::Stream stream) {
-    cuda::batch_norm_running_statistics(stream,
-                                        running_mean.data<float>(),
-                                        running_var.data<float>(),
-                                        options.eps,
-                                        statistics.mean.data<float>(),
-                                        statistics.rstd.data<float>(),
-                                        channels_of(in.x));
-  };
-  for_twins(ctx, in.x, host, on_device);
+    batch_norm_running_statistics(exec,
+                                  running_mean.data<Wide>(),
+                                  running_var.data<Wide>(),
+                                  options.eps,
+                                  statistics.mean.data<Wide>(),
+                                  statistics.rstd.data<Wide>(),
+                                  channels_of(in.x));
+  });
   apply(ctx, in, statistics, options, y);
 }
 
@@ -264,26 +194,9 @@ void batch_norm_backward(Context& ctx,
   }
   if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
   if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
-  const auto host = [&]<class T>(Twin twin) {
-    const auto args =
-        backward_args<cpu::BatchNormBackwardArgs, T>(pass, in, statistics, options, dy, out);
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast) {
-        Tensor workspace = workspace_for(ctx, in.x);
-        return cpu::batch_norm_backward(ctx.threads(), args, workspace.data<float>());
-      }
-    }
-    cpu::reference::batch_norm_backward(args);
-  };
-  const auto on_device = [&]<class T>(cuda::Stream stream) {
-    Tensor workspace =
-        ctx.empty({cuda::batch_norm_workspace(rows_of(in.x), channels_of(in.x))}, DType::f32);
-    auto args =
-        backward_args<cuda::BatchNormBackwardArgs, T>(pass, in, statistics, options, dy, out);
-    args.workspace = workspace.data<float>();
-    cuda::batch_norm_backward(stream, args);
-  };
-  for_twins(ctx, in.x, host, on_device);
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    batch_norm_backward(exec, backward_args<T>(pass, in, statistics, options, dy, out));
+  });
 }
 
 }  // namespace learn::kernels

@@ -1,9 +1,12 @@
 #include "framework/kernels/common/cpu/activation_functions.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/norm/batch_norm_cpu.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 #include "framework/kernels/norm/batch_norm_lanes_cpu.h"
 
 namespace learn::cpu {
+
+using kernels::BatchNormApplyArgs;
+
 namespace {
 
 /// y = combine(bn(x), residual) for rows of `lanes` elements; `residual` may be x for a `combine`
@@ -56,7 +59,10 @@ void apply_smooth(const BatchNormApplyArgs<T>& args,
 }  // namespace
 
 template <class T>
-void batch_norm_apply(ThreadPool& threads, const BatchNormApplyArgs<T>& args, float* workspace) {
+void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
+  ThreadPool& threads = exec.threads;
+  const FloatWorkspace memory(exec.workspace, batch_norm_workspace(args.rows, args.channels));
+  float* const workspace = memory.data();
   const ChannelFolding folding(args.rows, args.channels);
   float* scale = workspace;
   float* shift = workspace + folding.width;
@@ -83,8 +89,8 @@ void batch_norm_apply(ThreadPool& threads, const BatchNormApplyArgs<T>& args, fl
   });
 }
 
-template void batch_norm_apply(ThreadPool&, const BatchNormApplyArgs<float>&, float*);
-template void batch_norm_apply(ThreadPool&, const BatchNormApplyArgs<Half>&, float*);
-template void batch_norm_apply(ThreadPool&, const BatchNormApplyArgs<BFloat16>&, float*);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<float>&);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<Half>&);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<BFloat16>&);
 
 }  // namespace learn::cpu

@@ -2,9 +2,12 @@
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/common/cuda/with_activation.cuh"
 #include "framework/kernels/norm/batch_norm_channels.cuh"
-#include "framework/kernels/norm/batch_norm_cuda.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 
 namespace learn::cuda {
+
+using kernels::BatchNormApplyArgs;
+
 namespace {
 
 using device::Columns;
@@ -40,7 +43,7 @@ __global__ void apply_kernel(Columns c, BatchNormApplyArgs<T> args, Act act) {
 }  // namespace
 
 template <class T>
-void batch_norm_apply(Stream stream, const BatchNormApplyArgs<T>& args) {
+void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
   if (args.rows == 0) return;
   with_activation(args.activation, [&]<class Act>(Act act) {
     with_pack<device::kPack<T>>(
@@ -49,7 +52,7 @@ void batch_norm_apply(Stream stream, const BatchNormApplyArgs<T>& args) {
           const Columns c = cut_for_writing(args.rows, args.channels, count);
           const auto kernel = args.residual != nullptr ? apply_kernel<count, true, T, Act>
                                                        : apply_kernel<count, false, T, Act>;
-          launch("batch_norm_apply", kernel, c.blocks(), kColumnThreads, stream, c, args, act);
+          launch("batch_norm_apply", kernel, c.blocks(), kColumnThreads, exec, c, args, act);
         },
         args.x,
         args.residual,
@@ -61,8 +64,8 @@ void batch_norm_apply(Stream stream, const BatchNormApplyArgs<T>& args) {
   });
 }
 
-template void batch_norm_apply(Stream, const BatchNormApplyArgs<float>&);
-template void batch_norm_apply(Stream, const BatchNormApplyArgs<Half>&);
-template void batch_norm_apply(Stream, const BatchNormApplyArgs<BFloat16>&);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<float>&);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<Half>&);
+template void batch_norm_apply(const Exec&, const BatchNormApplyArgs<BFloat16>&);
 
 }  // namespace learn::cuda

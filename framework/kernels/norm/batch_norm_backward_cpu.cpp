@@ -1,12 +1,15 @@
 #include "framework/kernels/common/cpu/activation_functions.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/norm/batch_norm_cpu.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 #include "framework/kernels/norm/batch_norm_lanes_cpu.h"
 
 #include <algorithm>
 #include <type_traits>
 
 namespace learn::cpu {
+
+using kernels::BatchNormBackwardArgs;
+
 namespace {
 
 /// Rows added up in f32 before their sum joins the chunk's: keeps rounding errors from growing.
@@ -277,9 +280,10 @@ void write_gradients(ThreadPool& threads,
 }  // namespace
 
 template <class T>
-void batch_norm_backward(ThreadPool& threads,
-                         const BatchNormBackwardArgs<T>& args,
-                         float* workspace) {
+void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
+  ThreadPool& threads = exec.threads;
+  const FloatWorkspace memory(exec.workspace, batch_norm_workspace(args.rows, args.channels));
+  float* const workspace = memory.data();
   const ChannelFolding folding(args.rows, args.channels);
   const Lanes lane(workspace, folding.width);
   batch_norm_affine(args, folding, lane.scale, lane.shift);
@@ -317,8 +321,8 @@ void batch_norm_backward(ThreadPool& threads,
   }
 }
 
-template void batch_norm_backward(ThreadPool&, const BatchNormBackwardArgs<float>&, float*);
-template void batch_norm_backward(ThreadPool&, const BatchNormBackwardArgs<Half>&, float*);
-template void batch_norm_backward(ThreadPool&, const BatchNormBackwardArgs<BFloat16>&, float*);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<float>&);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<Half>&);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<BFloat16>&);
 
 }  // namespace learn::cpu

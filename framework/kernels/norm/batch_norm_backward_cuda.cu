@@ -4,9 +4,12 @@
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/common/cuda/with_activation.cuh"
 #include "framework/kernels/norm/batch_norm_channels.cuh"
-#include "framework/kernels/norm/batch_norm_cuda.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 
 namespace learn::cuda {
+
+using kernels::BatchNormBackwardArgs;
+
 namespace {
 
 using device::Columns;
@@ -142,17 +145,17 @@ __global__ void write_gradients_kernel(Columns c,
 }
 
 template <int count, bool residual_first, class T, class Act>
-void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
+void run(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* workspace, Act act) {
   const std::int64_t channels = args.channels;
-  float* const coefficients = args.workspace;
-  float* const partial = args.workspace + 2 * channels;
+  float* const coefficients = workspace;
+  float* const partial = workspace + 2 * channels;
   if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
     const Columns c = cut_for_sums(args.rows, channels, count);
     launch("batch_norm_gradient_sums",
            gradient_sums_kernel<count, residual_first, T, Act>,
            c.blocks(),
            kColumnThreads,
-           stream,
+           exec,
            c,
            args,
            act,
@@ -161,7 +164,7 @@ void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
            finish_gradient_kernel<T>,
            ceil_div(channels * 32, kJoinThreads),
            kJoinThreads,
-           stream,
+           exec,
            c.row_blocks,
            args,
            partial,
@@ -173,7 +176,7 @@ void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
          write_gradients_kernel<count, residual_first, T, Act>,
          args.rows == 0 ? 0 : c.blocks(),
          kColumnThreads,
-         stream,
+         exec,
          c,
          args,
          act,
@@ -183,15 +186,16 @@ void run(Stream stream, const BatchNormBackwardArgs<T>& args, Act act) {
 }  // namespace
 
 template <class T>
-void batch_norm_backward(Stream stream, const BatchNormBackwardArgs<T>& args) {
+void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
+  const FloatWorkspace workspace(exec, batch_norm_workspace(args.rows, args.channels));
   with_activation(args.activation, [&]<class Act>(Act act) {
     with_pack<device::kPack<T>>(
         {args.channels},
         [&]<int count>() {
           if (args.residual != nullptr && args.residual_before_activation)
-            run<count, true>(stream, args, act);
+            run<count, true>(exec, args, workspace.data(), act);
           else
-            run<count, false>(stream, args, act);
+            run<count, false>(exec, args, workspace.data(), act);
         },
         args.x,
         args.residual,
@@ -202,12 +206,12 @@ void batch_norm_backward(Stream stream, const BatchNormBackwardArgs<T>& args) {
         args.bias,
         args.mean,
         args.rstd,
-        args.workspace);
+        workspace.data());
   });
 }
 
-template void batch_norm_backward(Stream, const BatchNormBackwardArgs<float>&);
-template void batch_norm_backward(Stream, const BatchNormBackwardArgs<Half>&);
-template void batch_norm_backward(Stream, const BatchNormBackwardArgs<BFloat16>&);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<float>&);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<Half>&);
+template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<BFloat16>&);
 
 }  // namespace learn::cuda

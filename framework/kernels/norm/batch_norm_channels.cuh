@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/kernels/common/cuda/device/convert.cuh"
+#include "framework/kernels/common/cuda/tiling.cuh"
 
 #include <cstdint>
 
@@ -30,5 +31,11 @@ struct BatchNormChannels {
     return (x - mean[k]) * scale[k] + bias[k];
   }
 };
+
+/// Floats of scratch memory that the statistics and the backward pass need.
+[[nodiscard]] inline std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
+  // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
+  return 2 * channels * (most_sums(rows, channels) + 1);
+}
 
 }  // namespace learn::cuda

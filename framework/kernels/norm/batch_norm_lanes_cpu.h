@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/kernels/common/cpu/channel_folding.h"
+#include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
@@ -41,6 +42,14 @@ void normalise_strip(const T* x,
   LEARN_VECTORIZE
   for (std::int64_t j = 0; j < n; ++j) strip[j] = as_float(x[j]) * scale[j] + shift[j];
   if (residual != nullptr) add_residual(residual, strip, n);
+}
+
+/// Floats of scratch memory for any of the three passes.
+[[nodiscard]] inline std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
+  const ChannelFolding folding(rows, channels);
+  constexpr std::int64_t kPerChunk = 4;  // the statistics need most: see ChunkMoments
+  constexpr std::int64_t kShared = 8;
+  return (kPerChunk * (folding.chunks() + 1) + kShared) * folding.width;
 }
 
 }  // namespace learn::cpu

@@ -1,15 +1,20 @@
 #pragma once
 #include "framework/kernels/common/activation_reference.h"
-#include "framework/kernels/norm/batch_norm_args.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
+#include "framework/tensor/convert.h"
 
 #include <cmath>
 #include <cstdint>
 
 /// The oracle: channel by channel, in double, statistics in two passes.
-namespace learn::cpu::reference {
+namespace learn::reference {
+
+using kernels::BatchNormApplyArgs;
+using kernels::BatchNormBackwardArgs;
+using kernels::BatchNormStatisticsArgs;
 
 template <class T>
-void batch_norm_statistics(const BatchNormStatisticsArgs<T>& args) {
+void batch_norm_statistics(Exec, const BatchNormStatisticsArgs<T>& args) {
   using Wide = WideType<T>;
   const auto count = static_cast<double>(args.rows);
   for (std::int64_t c = 0; c < args.channels; ++c) {
@@ -43,7 +48,7 @@ template <class Args>
 }
 
 template <class T>
-void batch_norm_apply(const BatchNormApplyArgs<T>& args) {
+void batch_norm_apply(Exec, const BatchNormApplyArgs<T>& args) {
   for (std::int64_t i = 0; i < args.rows * args.channels; ++i) {
     const double residual = args.residual != nullptr ? as_double(args.residual[i]) : 0;
     const double normalised = batch_normalised(args, i);
@@ -67,7 +72,7 @@ template <class T>
 /// With xhat = (x - mean) * rstd and g the gradient of bn(x):
 /// dx = weight * rstd * (g - mean(g) - xhat * mean(g * xhat)), Ioffe and Szegedy 2015, section 3.
 template <class T>
-void batch_norm_backward(const BatchNormBackwardArgs<T>& args) {
+void batch_norm_backward(Exec, const BatchNormBackwardArgs<T>& args) {
   const auto before = [](GradMode mode, auto value) {
     return mode == GradMode::accumulate ? as_double(value) : 0;
   };
@@ -104,4 +109,19 @@ void batch_norm_backward(const BatchNormBackwardArgs<T>& args) {
   }
 }
 
-}  // namespace learn::cpu::reference
+template <class Wide>
+void batch_norm_running_statistics(Exec,
+                                   const Wide* running_mean,
+                                   const Wide* running_var,
+                                   float eps,
+                                   Wide* mean,
+                                   Wide* rstd,
+                                   std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    mean[c] = running_mean[c];
+    rstd[c] =
+        static_cast<Wide>(1 / std::sqrt(as_double(running_var[c]) + static_cast<double>(eps)));
+  }
+}
+
+}  // namespace learn::reference

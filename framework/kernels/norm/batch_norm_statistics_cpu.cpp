@@ -1,11 +1,15 @@
 #include "framework/kernels/common/cpu/channel_folding.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/norm/batch_norm_cpu.h"
+#include "framework/kernels/norm/batch_norm_kernels.h"
+#include "framework/kernels/norm/batch_norm_lanes_cpu.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace learn::cpu {
+
+using kernels::BatchNormStatisticsArgs;
+
 namespace {
 
 /// Rows whose mean and squares are found in two passes over the first-level cache.
@@ -136,9 +140,10 @@ void join_lanes(const ChannelFolding& folding,
 }  // namespace
 
 template <class T>
-void batch_norm_statistics(ThreadPool& threads,
-                           const BatchNormStatisticsArgs<T>& args,
-                           float* workspace) {
+void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& args) {
+  ThreadPool& threads = exec.threads;
+  const FloatWorkspace memory(exec.workspace, batch_norm_workspace(args.rows, args.channels));
+  float* const workspace = memory.data();
   const ChannelFolding folding(args.rows, args.channels);
   const std::int64_t width = folding.width;
   float* origin = workspace;
@@ -189,15 +194,22 @@ void batch_norm_statistics(ThreadPool& threads,
   }
 }
 
-template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<float>&, float*);
-template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<Half>&, float*);
-template void batch_norm_statistics(ThreadPool&, const BatchNormStatisticsArgs<BFloat16>&, float*);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<float>&);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<Half>&);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<BFloat16>&);
 
-std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
-  const ChannelFolding folding(rows, channels);
-  constexpr std::int64_t kPerChunk = 4;  // the statistics need most: see ChunkMoments
-  constexpr std::int64_t kShared = 8;
-  return (kPerChunk * (folding.chunks() + 1) + kShared) * folding.width;
+void batch_norm_running_statistics(const Exec&,
+                                   const float* running_mean,
+                                   const float* running_var,
+                                   float eps,
+                                   float* mean,
+                                   float* rstd,
+                                   std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    mean[c] = running_mean[c];
+    rstd[c] = static_cast<float>(
+        1 / std::sqrt(static_cast<double>(running_var[c]) + static_cast<double>(eps)));
+  }
 }
 
 }  // namespace learn::cpu

@@ -2,9 +2,13 @@
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
-#include "framework/kernels/norm/batch_norm_cuda.h"
+#include "framework/kernels/norm/batch_norm_channels.cuh"
+#include "framework/kernels/norm/batch_norm_kernels.h"
 
 namespace learn::cuda {
+
+using kernels::BatchNormStatisticsArgs;
+
 namespace {
 
 using device::Columns;
@@ -179,13 +183,9 @@ __global__ void running_statistics_kernel(const float* running_mean,
 
 }  // namespace
 
-std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
-  // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
-  return 2 * channels * (most_sums(rows, channels) + 1);
-}
-
 template <class T>
-void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args) {
+void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& args) {
+  const FloatWorkspace workspace(exec, batch_norm_workspace(args.rows, args.channels));
   with_pack<device::kPack<T>>(
       {args.channels},
       [&]<int count>() {
@@ -194,20 +194,20 @@ void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args
                moments_kernel<count, T>,
                c.blocks(),
                kColumnThreads,
-               stream,
+               exec,
                c,
                args.x,
-               args.workspace);
+               workspace.data());
         launch("batch_norm_finish_statistics",
                finish_statistics_kernel<T>,
                ceil_div(args.channels * 32, kJoinThreads),
                kJoinThreads,
-               stream,
+               exec,
                c,
                args.channels,
                static_cast<float>(args.rows),
                args.x,
-               args.workspace,
+               workspace.data(),
                args.eps,
                args.momentum,
                args.running_mean,
@@ -218,7 +218,7 @@ void batch_norm_statistics(Stream stream, const BatchNormStatisticsArgs<T>& args
       args.x);
 }
 
-void batch_norm_running_statistics(Stream stream,
+void batch_norm_running_statistics(const Exec& exec,
                                    const float* running_mean,
                                    const float* running_var,
                                    float eps,
@@ -229,7 +229,7 @@ void batch_norm_running_statistics(Stream stream,
          running_statistics_kernel,
          ceil_div(channels, kJoinThreads),
          kJoinThreads,
-         stream,
+         exec,
          running_mean,
          running_var,
          eps,
@@ -238,8 +238,8 @@ void batch_norm_running_statistics(Stream stream,
          channels);
 }
 
-template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<float>&);
-template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<Half>&);
-template void batch_norm_statistics(Stream, const BatchNormStatisticsArgs<BFloat16>&);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<float>&);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<Half>&);
+template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<BFloat16>&);
 
 }  // namespace learn::cuda

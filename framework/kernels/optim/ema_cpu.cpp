@@ -1,6 +1,5 @@
-#include "framework/kernels/optim/ema_cpu.h"
-
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/optim/ema_kernels.h"
 
 #include <algorithm>
 
@@ -9,9 +8,11 @@ namespace learn::cpu {
 void ema_update(ThreadPool& threads,
                 const float* weight,
                 const EmaOptions& options,
-                std::int64_t update,
+                const StepControl* control,
                 float* average,
                 std::int64_t n) {
+  if (control->found_inf != 0) return;
+  const std::int64_t update = control->step - options.first_step;
   constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
   // 1 - (1 + t) / (10 + t), without the cancellation.
   const double early = options.warmup ? 9.0 / (10.0 + static_cast<double>(update)) : 0.0;

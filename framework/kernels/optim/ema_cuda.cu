@@ -1,5 +1,5 @@
 #include "framework/kernels/common/cuda/map.cuh"
-#include "framework/kernels/optim/ema_cuda.h"
+#include "framework/kernels/optim/ema_kernels.h"
 
 namespace learn::cuda {
 namespace {

@@ -1,22 +1,24 @@
 #pragma once
-#include "framework/kernels/optim/ema_options.h"
+#include "framework/kernels/optim/ema_kernels.h"
 
 #include <algorithm>
 #include <cstdint>
 
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 /// The oracle: in double, rounded once when stored.
-inline void ema_update(const float* weight,
+inline void ema_update(Exec,
+                       const float* weight,
                        const EmaOptions& options,
-                       std::int64_t update,
+                       const StepControl* control,
                        float* average,
                        std::int64_t n) {
-  const auto t = static_cast<double>(update);
+  if (control->found_inf != 0) return;
+  const auto t = static_cast<double>(control->step - options.first_step);
   const double decay = options.warmup ? std::min(options.decay, (1 + t) / (10 + t)) : options.decay;
   for (std::int64_t i = 0; i < n; ++i)
     average[i] = static_cast<float>(decay * static_cast<double>(average[i]) +
                                     (1 - decay) * static_cast<double>(weight[i]));
 }
 
-}  // namespace learn::cpu::reference
+}  // namespace learn::reference

@@ -1,11 +1,8 @@
 #include "framework/kernels/optim/optim.h"
 
-#include "framework/kernels/optim/optim_cpu.h"
-#include "framework/kernels/optim/optim_cuda.h"
+#include "framework/kernels/optim/optim_kernels.h"
 #include "framework/kernels/optim/optim_reference.h"
 #include "framework/runtime/dispatch.h"
-
-#include <algorithm>
 
 namespace learn::kernels {
 namespace {
@@ -56,40 +53,23 @@ void with_half(Tensor half, F&& f) {
     f(half.data<BFloat16>());
 }
 
-/// Calls `host(args)` unless the step is skipped, or `on_device(stream, args)`, where the kernel
-/// decides.
-template <class Host, class Cuda>
-void update(Context& ctx, const char* op, const OptimRun& run, Host&& host, Cuda&& on_device) {
+/// Calls `f(executor, args)`.
+template <class F>
+void update(Context& ctx, const char* op, const OptimRun& run, F&& f) {
   check_run(ctx, op, run);
   check_device(ctx, op, run.hypers);
   check_device(ctx, op, run.control);
   Tensor weight = run.weight;
-  if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda)
-      with_half(run.half, [&]<class T>(T* half) {
-        on_device(ctx.cuda().compute(),
-                  cuda::OptimArgs<T>{.weight = weight.data<float>(),
-                                     .grad = run.grad.data<float>(),
-                                     .half = half,
-                                     .n = weight.elements(),
-                                     .hypers = run.hypers.data(),
-                                     .control = run.control.data(),
-                                     .missed_steps = run.missed_steps,
-                                     .decoupled = run.decoupled_decay});
-      });
-    return;
-  }
-  const StepControl& control = *run.control.data();
-  if (control.found_inf != 0) return;
   with_half(run.half, [&]<class T>(T* half) {
-    host(cpu::OptimArgs<T>{.weight = weight.data<float>(),
-                           .grad = run.grad.data<float>(),
-                           .half = half,
-                           .n = weight.elements(),
-                           .hypers = *run.hypers.data(),
-                           .control = control,
-                           .missed_steps = run.missed_steps,
-                           .decoupled = run.decoupled_decay});
+    const OptimArgs<T> args{.weight = weight.data<float>(),
+                            .grad = run.grad.data<float>(),
+                            .half = half,
+                            .n = weight.elements(),
+                            .hypers = run.hypers.data(),
+                            .control = run.control.data(),
+                            .missed_steps = run.missed_steps,
+                            .decoupled = run.decoupled_decay};
+    with_executor(ctx, [&](const auto& exec) { f(exec, args); });
   });
 }
 
@@ -105,44 +85,24 @@ void write_hypers(Context& ctx,
         hypers.size(),
         blocks.count());
   check_device(ctx, kOp, blocks);
-  if (ctx.device().is_cuda()) {
-    if constexpr (kHaveCuda) cuda::write_hypers(ctx.cuda().compute(), hypers, blocks.data());
-    return;
-  }
-  std::copy(hypers.begin(), hypers.end(), blocks.data());
+  with_executor(ctx, [&](const auto& exec) { write_hypers(exec, hypers, blocks.data()); });
 }
 
 void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov) {
   float* const b = state_data("sgd_step", run, buffer);
   check<Error>(b != nullptr || !nesterov, "sgd_step: Nesterov's form needs a momentum buffer");
-  update(
-      ctx,
-      "sgd_step",
-      run,
-      [&](const auto& args) {
-        if (ctx.reference())
-          cpu::reference::sgd_step(args, b, nesterov);
-        else
-          cpu::sgd_step(ctx.threads(), args, b, nesterov);
-      },
-      [&](cuda::Stream stream, const auto& args) { cuda::sgd_step(stream, args, b, nesterov); });
+  update(ctx, "sgd_step", run, [&](const auto& exec, const auto& args) {
+    sgd_step(exec, args, b, nesterov);
+  });
 }
 
 void adam_step(Context& ctx, const OptimRun& run, Tensor& mean, Tensor& square) {
   float* const m = state_data("adam_step", run, mean);
   float* const v = state_data("adam_step", run, square);
   check<Error>(m != nullptr && v != nullptr, "adam_step: both moments must have memory");
-  update(
-      ctx,
-      "adam_step",
-      run,
-      [&](const auto& args) {
-        if (ctx.reference())
-          cpu::reference::adam_step(args, m, v);
-        else
-          cpu::adam_step(ctx.threads(), args, m, v);
-      },
-      [&](cuda::Stream stream, const auto& args) { cuda::adam_step(stream, args, m, v); });
+  update(ctx, "adam_step", run, [&](const auto& exec, const auto& args) {
+    adam_step(exec, args, m, v);
+  });
 }
 
 void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state) {
@@ -150,17 +110,9 @@ void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state) {
   float* const a = state_data("rmsprop_step", run, state.mean);
   float* const b = state_data("rmsprop_step", run, state.buffer);
   check<Error>(v != nullptr, "rmsprop_step: the mean square must have memory");
-  update(
-      ctx,
-      "rmsprop_step",
-      run,
-      [&](const auto& args) {
-        if (ctx.reference())
-          cpu::reference::rmsprop_step(args, v, a, b);
-        else
-          cpu::rmsprop_step(ctx.threads(), args, v, a, b);
-      },
-      [&](cuda::Stream stream, const auto& args) { cuda::rmsprop_step(stream, args, v, a, b); });
+  update(ctx, "rmsprop_step", run, [&](const auto& exec, const auto& args) {
+    rmsprop_step(exec, args, v, a, b);
+  });
 }
 
 }  // namespace learn::kernels

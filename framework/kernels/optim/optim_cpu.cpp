@@ -1,6 +1,5 @@
-#include "framework/kernels/optim/optim_cpu.h"
-
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/optim/optim_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -8,6 +7,9 @@
 #include <type_traits>
 
 namespace learn::cpu {
+
+using kernels::OptimArgs;
+
 namespace {
 
 // Chunks are whole blocks, so that every element is computed by the same vector code wherever a
@@ -19,11 +21,12 @@ constexpr std::int64_t kGrain = 8192 / kBlock;  // about 10 microseconds of memo
 /// captures by value and is inlined into the vector loop.
 template <class T, class Update>
 void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update update) {
-  const GroupHypers& h = args.hypers;
+  if (args.control->found_inf != 0) return;
+  const GroupHypers& h = *args.hypers;
   // Both kinds of decay without a branch: one of the two factors does nothing.
   const float keep = args.decoupled ? 1 - h.lr * h.weight_decay : 1;
   const float coupled = args.decoupled ? 0 : h.weight_decay;
-  const float multiplier = args.control.grad_multiplier;
+  const float multiplier = args.control->grad_multiplier;
   float* const weight = args.weight;
   const float* const grad = args.grad;
   T* const half = args.half;
@@ -42,20 +45,20 @@ void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update updat
   });
 }
 
-std::int64_t step_number(const auto& args) { return args.control.step - args.missed_steps + 1; }
+std::int64_t step_number(const auto& args) { return args.control->step - args.missed_steps + 1; }
 
 }  // namespace
 
 template <class T>
 void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool nesterov) {
-  const float lr = args.hypers.lr;
+  const float lr = args.hypers->lr;
   if (buffer == nullptr)
     return for_each_weight(
         threads, args, [=](std::int64_t, float w, float g) { return w - lr * g; });
   const bool first = step_number(args) == 1;
-  const float momentum = args.hypers.momentum;
+  const float momentum = args.hypers->momentum;
   const float kept = first ? 0 : momentum;
-  const float taken = first ? 1 : 1 - args.hypers.dampening;
+  const float taken = first ? 1 : 1 - args.hypers->dampening;
   if (nesterov)
     return for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
       const float b = kept * buffer[i] + taken * g;
@@ -71,7 +74,7 @@ void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool
 
 template <class T>
 void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float* square) {
-  const GroupHypers& h = args.hypers;
+  const GroupHypers& h = *args.hypers;
   const auto t = static_cast<double>(step_number(args));
   const double beta1 = h.momentum;
   const double beta2 = h.beta2;
@@ -94,7 +97,7 @@ void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float
 template <class T>
 void rmsprop_step(
     ThreadPool& threads, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
-  const GroupHypers& h = args.hypers;
+  const GroupHypers& h = *args.hypers;
   const float alpha = h.beta2;
   const auto rest = static_cast<float>(1 - static_cast<double>(h.beta2));
   const float eps = h.eps;

@@ -2,12 +2,15 @@
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
-#include "framework/kernels/optim/optim_cuda.h"
+#include "framework/kernels/optim/optim_kernels.h"
 
 #include <algorithm>
 #include <type_traits>
 
 namespace learn::cuda {
+
+using kernels::OptimArgs;
+
 namespace {
 
 constexpr int kThreads = 256;

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/kernels/optim/optim_args.h"
+#include "framework/kernels/optim/optim_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -8,16 +8,19 @@
 
 /// The oracle: one element after the other, in double, straight from the papers' and PyTorch's
 /// formulas; rounded once when stored.
-namespace learn::cpu::reference {
+namespace learn::reference {
+
+using kernels::OptimArgs;
 
 /// Calls `update(i, w, g)`, which returns the new weight, around decay and storing.
 template <class T, class Update>
 void for_each_weight(const OptimArgs<T>& a, Update update) {
-  const double lr = a.hypers.lr;
-  const double decay = a.hypers.weight_decay;
+  if (a.control->found_inf != 0) return;
+  const double lr = a.hypers->lr;
+  const double decay = a.hypers->weight_decay;
   for (std::int64_t i = 0; i < a.n; ++i) {
     double w = a.weight[i];
-    double g = static_cast<double>(a.grad[i]) * static_cast<double>(a.control.grad_multiplier);
+    double g = static_cast<double>(a.grad[i]) * static_cast<double>(a.control->grad_multiplier);
     if (a.decoupled)
       w *= 1 - lr * decay;
     else
@@ -28,9 +31,9 @@ void for_each_weight(const OptimArgs<T>& a, Update update) {
 }
 
 template <class T>
-void sgd_step(const OptimArgs<T>& a, float* buffer, bool nesterov) {
-  const GroupHypers& h = a.hypers;
-  const bool first = a.control.step - a.missed_steps == 0;
+void sgd_step(Exec, const OptimArgs<T>& a, float* buffer, bool nesterov) {
+  const GroupHypers& h = *a.hypers;
+  const bool first = a.control->step - a.missed_steps == 0;
   for_each_weight(a, [&](std::int64_t i, double w, double g) {
     double direction = g;
     if (buffer != nullptr) {
@@ -46,10 +49,10 @@ void sgd_step(const OptimArgs<T>& a, float* buffer, bool nesterov) {
 }
 
 template <class T>
-void adam_step(const OptimArgs<T>& a, float* mean, float* square) {
-  const double beta1 = a.hypers.momentum;
-  const double beta2 = a.hypers.beta2;
-  const auto t = static_cast<double>(a.control.step - a.missed_steps + 1);
+void adam_step(Exec, const OptimArgs<T>& a, float* mean, float* square) {
+  const double beta1 = a.hypers->momentum;
+  const double beta2 = a.hypers->beta2;
+  const auto t = static_cast<double>(a.control->step - a.missed_steps + 1);
   for_each_weight(a, [&](std::int64_t i, double w, double g) {
     const double m = beta1 * static_cast<double>(mean[i]) + (1 - beta1) * g;
     const double v = beta2 * static_cast<double>(square[i]) + (1 - beta2) * g * g;
@@ -57,14 +60,14 @@ void adam_step(const OptimArgs<T>& a, float* mean, float* square) {
     square[i] = static_cast<float>(v);
     const double m_hat = m / (1 - std::pow(beta1, t));
     const double v_hat = v / (1 - std::pow(beta2, t));
-    return w - static_cast<double>(a.hypers.lr) * m_hat /
-                   (std::sqrt(v_hat) + static_cast<double>(a.hypers.eps));
+    return w - static_cast<double>(a.hypers->lr) * m_hat /
+                   (std::sqrt(v_hat) + static_cast<double>(a.hypers->eps));
   });
 }
 
 template <class T>
-void rmsprop_step(const OptimArgs<T>& a, float* square, float* mean, float* buffer) {
-  const double alpha = a.hypers.beta2;
+void rmsprop_step(Exec, const OptimArgs<T>& a, float* square, float* mean, float* buffer) {
+  const double alpha = a.hypers->beta2;
   for_each_weight(a, [&](std::int64_t i, double w, double g) {
     double variance = alpha * static_cast<double>(square[i]) + (1 - alpha) * g * g;
     square[i] = static_cast<float>(variance);
@@ -73,13 +76,17 @@ void rmsprop_step(const OptimArgs<T>& a, float* square, float* mean, float* buff
       mean[i] = static_cast<float>(average);
       variance = std::max(0.0, variance - average * average);
     }
-    double direction = g / (std::sqrt(variance) + static_cast<double>(a.hypers.eps));
+    double direction = g / (std::sqrt(variance) + static_cast<double>(a.hypers->eps));
     if (buffer != nullptr) {
-      direction += static_cast<double>(a.hypers.momentum) * static_cast<double>(buffer[i]);
+      direction += static_cast<double>(a.hypers->momentum) * static_cast<double>(buffer[i]);
       buffer[i] = static_cast<float>(direction);
     }
-    return w - static_cast<double>(a.hypers.lr) * direction;
+    return w - static_cast<double>(a.hypers->lr) * direction;
   });
 }
 
-}  // namespace learn::cpu::reference
+inline void write_hypers(Exec, std::span<const GroupHypers> values, GroupHypers* blocks) {
+  std::copy(values.begin(), values.end(), blocks);
+}
+
+}  // namespace learn::reference

@@ -1,5 +1,6 @@
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/pool/pool_cpu.h"
+#include "framework/kernels/pool/pool_geometry_cpu.h"
+#include "framework/kernels/pool/pool_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -85,30 +86,37 @@ void input_row(const PoolGeometry& g, std::int64_t nh, const T* dy, T* dx, GradM
 }  // namespace
 
 template <class T>
-void avg_pool2d_forward(ThreadPool& threads, const PoolGeometry& geometry, const T* x, T* y) {
+void avg_pool2d_forward(const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y) {
+  const PoolGeometry geometry{sizes};
   const std::int64_t rows = geometry.n * geometry.p;
   const std::int64_t per_row =
       std::max<std::int64_t>(1, geometry.w * geometry.c * geometry.options.stride_h);
-  simd::parallel_for(
-      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t np = begin; np < end; ++np) output_row(geometry, np, x, y);
-      });
+  simd::parallel_for(exec.threads,
+                     rows,
+                     (kGrain + per_row - 1) / per_row,
+                     [=](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t np = begin; np < end; ++np) output_row(geometry, np, x, y);
+                     });
 }
 
 template <class T>
 void avg_pool2d_backward(
-    ThreadPool& threads, const PoolGeometry& geometry, const T* dy, T* dx, GradMode mode) {
+    const Exec& exec, const kernels::PoolSizes& sizes, const T* dy, T* dx, GradMode mode) {
+  const PoolGeometry geometry{sizes};
   const std::int64_t rows = geometry.n * geometry.h;
   const std::int64_t per_row = std::max<std::int64_t>(1, geometry.w * geometry.c);
-  simd::parallel_for(
-      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t nh = begin; nh < end; ++nh) input_row(geometry, nh, dy, dx, mode);
-      });
+  simd::parallel_for(exec.threads,
+                     rows,
+                     (kGrain + per_row - 1) / per_row,
+                     [=](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t nh = begin; nh < end; ++nh)
+                         input_row(geometry, nh, dy, dx, mode);
+                     });
 }
 
-#define LEARN_INSTANTIATE(T)                                                        \
-  template void avg_pool2d_forward(ThreadPool&, const PoolGeometry&, const T*, T*); \
-  template void avg_pool2d_backward(ThreadPool&, const PoolGeometry&, const T*, T*, GradMode);
+#define LEARN_INSTANTIATE(T)                                                              \
+  template void avg_pool2d_forward(const Exec&, const kernels::PoolSizes&, const T*, T*); \
+  template void avg_pool2d_backward(const Exec&, const kernels::PoolSizes&, const T*, T*, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,5 +1,6 @@
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/kernels/pool/pool_cpu.h"
+#include "framework/kernels/pool/pool_geometry_cpu.h"
+#include "framework/kernels/pool/pool_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -183,35 +184,43 @@ void input_row(const PoolGeometry& g,
 
 template <class T, class Winner>
 void max_pool2d_forward(
-    ThreadPool& threads, const PoolGeometry& geometry, const T* x, T* y, Winner* winner) {
+    const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y, Winner* winner) {
+  const PoolGeometry geometry{sizes};
   const std::int64_t rows = geometry.n * geometry.p;
   const std::int64_t per_row =
       std::max<std::int64_t>(1, geometry.w * geometry.c * geometry.options.stride_h);
-  simd::parallel_for(
-      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t np = begin; np < end; ++np) output_row(geometry, np, x, y, winner);
-      });
+  simd::parallel_for(exec.threads,
+                     rows,
+                     (kGrain + per_row - 1) / per_row,
+                     [=](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t np = begin; np < end; ++np)
+                         output_row(geometry, np, x, y, winner);
+                     });
 }
 
 template <class T, class Winner>
-void max_pool2d_backward(ThreadPool& threads,
-                         const PoolGeometry& geometry,
+void max_pool2d_backward(const Exec& exec,
+                         const kernels::PoolSizes& sizes,
                          const Winner* winner,
                          const T* dy,
                          T* dx,
                          GradMode mode) {
+  const PoolGeometry geometry{sizes};
   const std::int64_t rows = geometry.n * geometry.h;
   const std::int64_t per_row = std::max<std::int64_t>(1, geometry.w * geometry.c);
-  simd::parallel_for(
-      threads, rows, (kGrain + per_row - 1) / per_row, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t nh = begin; nh < end; ++nh) input_row(geometry, nh, winner, dy, dx, mode);
-      });
+  simd::parallel_for(exec.threads,
+                     rows,
+                     (kGrain + per_row - 1) / per_row,
+                     [=](std::int64_t begin, std::int64_t end) {
+                       for (std::int64_t nh = begin; nh < end; ++nh)
+                         input_row(geometry, nh, winner, dy, dx, mode);
+                     });
 }
 
-#define LEARN_POOL(T, Winner)                                                                \
-  template void max_pool2d_forward(ThreadPool&, const PoolGeometry&, const T*, T*, Winner*); \
-  template void max_pool2d_backward(                                                         \
-      ThreadPool&, const PoolGeometry&, const Winner*, const T*, T*, GradMode);
+#define LEARN_POOL(T, Winner)                                                                      \
+  template void max_pool2d_forward(const Exec&, const kernels::PoolSizes&, const T*, T*, Winner*); \
+  template void max_pool2d_backward(                                                               \
+      const Exec&, const kernels::PoolSizes&, const Winner*, const T*, T*, GradMode);
 #define LEARN_INSTANTIATE(T)  \
   LEARN_POOL(T, std::uint8_t) \
   LEARN_POOL(T, std::int32_t)

@@ -1,7 +1,6 @@
 #include "framework/kernels/pool/pool.h"
 
-#include "framework/kernels/pool/pool_cpu.h"
-#include "framework/kernels/pool/pool_cuda.h"
+#include "framework/kernels/pool/pool_kernels.h"
 #include "framework/kernels/pool/pool_reference.h"
 #include "framework/runtime/dispatch.h"
 
@@ -60,18 +59,7 @@ void check_winner(std::string_view op,
                     winner.dtype());
 }
 
-[[nodiscard]] cpu::PoolGeometry geometry_of(const Shape& x,
-                                            const Shape& y,
-                                            const Pool2dOptions& options) {
-  return {x[0], x[1], x[2], x[3], y[1], y[2], options};
-}
-[[nodiscard]] cpu::reference::PoolExtents extents_of(const Shape& x, const Shape& y) {
-  return {x[0], x[1], x[2], x[3], y[1], y[2]};
-}
-
-[[nodiscard, maybe_unused]] cuda::PoolSizes sizes_of(const Shape& x,
-                                                     const Shape& y,
-                                                     const Pool2dOptions& options) {
+[[nodiscard]] PoolSizes sizes_of(const Shape& x, const Shape& y, const Pool2dOptions& options) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], options};
 }
 
@@ -107,35 +95,10 @@ void max_pool2d_forward(
   constexpr std::string_view kOp = "max_pool2d";
   check_pair(ctx, kOp, options, x, y);
   check_winner(kOp, options, y, winner);
-  const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
-        for_winner(winner, [&]<class Winner>() {
-          cuda::max_pool2d_forward(ctx.cuda().compute(),
-                                   sizes_of(x.shape(), y.shape(), options),
-                                   x.data<T>(),
-                                   y.data<T>(),
-                                   winner.data<Winner>());
-        });
-      });
-    return;
-  }
-  for_floating(kOp, x.dtype(), [&]<class T>() {
+  const PoolSizes sizes = sizes_of(x.shape(), y.shape(), options);
+  dispatch(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
     for_winner(winner, [&]<class Winner>() {
-      if constexpr (!std::same_as<T, double>) {
-        if (twin == Twin::fast)
-          return cpu::max_pool2d_forward(ctx.threads(),
-                                         geometry_of(x.shape(), y.shape(), options),
-                                         x.data<T>(),
-                                         y.data<T>(),
-                                         winner.data<Winner>());
-      }
-      cpu::reference::max_pool2d_forward(extents_of(x.shape(), y.shape()),
-                                         options,
-                                         x.data<T>(),
-                                         y.data<T>(),
-                                         winner.data<Winner>());
+      max_pool2d_forward(exec, sizes, x.data<T>(), y.data<T>(), winner.data<Winner>());
     });
   });
 }
@@ -149,38 +112,10 @@ void max_pool2d_backward(Context& ctx,
   constexpr std::string_view kOp = "max_pool2d backward";
   check_pair(ctx, kOp, options, dx, dy);
   check_winner(kOp, options, dy, winner);
-  const Twin twin = choose(ctx, dy.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, dy.dtype(), [&]<class T>() {
-        for_winner(winner, [&]<class Winner>() {
-          cuda::max_pool2d_backward(ctx.cuda().compute(),
-                                    sizes_of(dx.shape(), dy.shape(), options),
-                                    winner.data<Winner>(),
-                                    dy.data<T>(),
-                                    dx.data<T>(),
-                                    mode);
-        });
-      });
-    return;
-  }
-  for_floating(kOp, dy.dtype(), [&]<class T>() {
+  const PoolSizes sizes = sizes_of(dx.shape(), dy.shape(), options);
+  dispatch(ctx, kOp, dy.dtype(), [&]<class T>(const auto& exec) {
     for_winner(winner, [&]<class Winner>() {
-      if constexpr (!std::same_as<T, double>) {
-        if (twin == Twin::fast)
-          return cpu::max_pool2d_backward(ctx.threads(),
-                                          geometry_of(dx.shape(), dy.shape(), options),
-                                          winner.data<Winner>(),
-                                          dy.data<T>(),
-                                          dx.data<T>(),
-                                          mode);
-      }
-      cpu::reference::max_pool2d_backward(extents_of(dx.shape(), dy.shape()),
-                                          options,
-                                          winner.data<Winner>(),
-                                          dy.data<T>(),
-                                          dx.data<T>(),
-                                          mode);
+      max_pool2d_backward(exec, sizes, winner.data<Winner>(), dy.data<T>(), dx.data<T>(), mode);
     });
   });
 }
@@ -188,25 +123,9 @@ void max_pool2d_backward(Context& ctx,
 void avg_pool2d_forward(Context& ctx, const Pool2dOptions& options, const Tensor& x, Tensor& y) {
   constexpr std::string_view kOp = "avg_pool2d";
   check_pair(ctx, kOp, options, x, y);
-  const Twin twin = choose(ctx, x.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, x.dtype(), [&]<class T>() {
-        cuda::avg_pool2d_forward(ctx.cuda().compute(),
-                                 sizes_of(x.shape(), y.shape(), options),
-                                 x.data<T>(),
-                                 y.data<T>());
-      });
-    return;
-  }
-  for_floating(kOp, x.dtype(), [&]<class T>() {
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast)
-        return cpu::avg_pool2d_forward(
-            ctx.threads(), geometry_of(x.shape(), y.shape(), options), x.data<T>(), y.data<T>());
-    }
-    cpu::reference::avg_pool2d_forward(
-        extents_of(x.shape(), y.shape()), options, x.data<T>(), y.data<T>());
+  const PoolSizes sizes = sizes_of(x.shape(), y.shape(), options);
+  dispatch(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
+    avg_pool2d_forward(exec, sizes, x.data<T>(), y.data<T>());
   });
 }
 
@@ -214,29 +133,9 @@ void avg_pool2d_backward(
     Context& ctx, const Pool2dOptions& options, const Tensor& dy, Tensor& dx, GradMode mode) {
   constexpr std::string_view kOp = "avg_pool2d backward";
   check_pair(ctx, kOp, options, dx, dy);
-  const Twin twin = choose(ctx, dy.dtype());
-  if (twin == Twin::cuda) {
-    if constexpr (kHaveCuda)
-      for_cuda_floating(kOp, dy.dtype(), [&]<class T>() {
-        cuda::avg_pool2d_backward(ctx.cuda().compute(),
-                                  sizes_of(dx.shape(), dy.shape(), options),
-                                  dy.data<T>(),
-                                  dx.data<T>(),
-                                  mode);
-      });
-    return;
-  }
-  for_floating(kOp, dy.dtype(), [&]<class T>() {
-    if constexpr (!std::same_as<T, double>) {
-      if (twin == Twin::fast)
-        return cpu::avg_pool2d_backward(ctx.threads(),
-                                        geometry_of(dx.shape(), dy.shape(), options),
-                                        dy.data<T>(),
-                                        dx.data<T>(),
-                                        mode);
-    }
-    cpu::reference::avg_pool2d_backward(
-        extents_of(dx.shape(), dy.shape()), options, dy.data<T>(), dx.data<T>(), mode);
+  const PoolSizes sizes = sizes_of(dx.shape(), dy.shape(), options);
+  dispatch(ctx, kOp, dy.dtype(), [&]<class T>(const auto& exec) {
+    avg_pool2d_backward(exec, sizes, dy.data<T>(), dx.data<T>(), mode);
   });
 }
 

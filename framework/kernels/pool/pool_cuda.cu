@@ -1,9 +1,12 @@
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/pool/pool.cuh"
-#include "framework/kernels/pool/pool_cuda.h"
+#include "framework/kernels/pool/pool_kernels.h"
 
 namespace learn::cuda {
+
+using kernels::PoolSizes;
+
 namespace {
 
 using device::Pack;
@@ -192,7 +195,8 @@ Launch plan_for(const PoolSizes& s, int count, std::int64_t rows, std::int64_t c
 }  // namespace
 
 template <class T, class Winner>
-void max_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y, Winner* winner) {
+void max_pool2d_forward(
+    const Exec& exec, const PoolSizes& sizes, const T* x, T* y, Winner* winner) {
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
@@ -201,7 +205,7 @@ void max_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y,
                max_forward_kernel<count, T, Winner>,
                l.blocks,
                l.threads,
-               stream,
+               exec,
                l.plan,
                x,
                y,
@@ -213,7 +217,7 @@ void max_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y,
 }
 
 template <class T, class Winner>
-void max_pool2d_backward(Stream stream,
+void max_pool2d_backward(const Exec& exec,
                          const PoolSizes& sizes,
                          const Winner* winner,
                          const T* dy,
@@ -231,7 +235,7 @@ void max_pool2d_backward(Stream stream,
             l = plan_for(sizes, count, sizes.p, sizes.q);
           }
         launch(
-            "max_pool_backward", kernel, l.blocks, l.threads, stream, l.plan, winner, dy, dx, mode);
+            "max_pool_backward", kernel, l.blocks, l.threads, exec, l.plan, winner, dy, dx, mode);
       },
       winner,
       dy,
@@ -239,7 +243,7 @@ void max_pool2d_backward(Stream stream,
 }
 
 template <class T>
-void avg_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y) {
+void avg_pool2d_forward(const Exec& exec, const PoolSizes& sizes, const T* x, T* y) {
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
@@ -248,7 +252,7 @@ void avg_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y)
                avg_forward_kernel<count, T>,
                l.blocks,
                l.threads,
-               stream,
+               exec,
                l.plan,
                x,
                y);
@@ -258,7 +262,8 @@ void avg_pool2d_forward(Stream stream, const PoolSizes& sizes, const T* x, T* y)
 }
 
 template <class T>
-void avg_pool2d_backward(Stream stream, const PoolSizes& sizes, const T* dy, T* dx, GradMode mode) {
+void avg_pool2d_backward(
+    const Exec& exec, const PoolSizes& sizes, const T* dy, T* dx, GradMode mode) {
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
@@ -267,7 +272,7 @@ void avg_pool2d_backward(Stream stream, const PoolSizes& sizes, const T* dy, T* 
                avg_backward_kernel<count, T>,
                l.blocks,
                l.threads,
-               stream,
+               exec,
                l.plan,
                dy,
                dx,
@@ -277,15 +282,15 @@ void avg_pool2d_backward(Stream stream, const PoolSizes& sizes, const T* dy, T* 
       dx);
 }
 
-#define LEARN_POOL(T, Winner)                                                        \
-  template void max_pool2d_forward(Stream, const PoolSizes&, const T*, T*, Winner*); \
-  template void max_pool2d_backward(                                                 \
-      Stream, const PoolSizes&, const Winner*, const T*, T*, GradMode);
-#define LEARN_INSTANTIATE(T)                                                \
-  LEARN_POOL(T, std::uint8_t)                                               \
-  LEARN_POOL(T, std::int32_t)                                               \
-  template void avg_pool2d_forward(Stream, const PoolSizes&, const T*, T*); \
-  template void avg_pool2d_backward(Stream, const PoolSizes&, const T*, T*, GradMode);
+#define LEARN_POOL(T, Winner)                                                             \
+  template void max_pool2d_forward(const Exec&, const PoolSizes&, const T*, T*, Winner*); \
+  template void max_pool2d_backward(                                                      \
+      const Exec&, const PoolSizes&, const Winner*, const T*, T*, GradMode);
+#define LEARN_INSTANTIATE(T)                                                     \
+  LEARN_POOL(T, std::uint8_t)                                                    \
+  LEARN_POOL(T, std::int32_t)                                                    \
+  template void avg_pool2d_forward(const Exec&, const PoolSizes&, const T*, T*); \
+  template void avg_pool2d_backward(const Exec&, const PoolSizes&, const T*, T*, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/kernels/pool/pool_options.h"
+#include "framework/kernels/pool/pool_kernels.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,11 +12,8 @@ struct IndexRange {
   [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
 };
 
-/// x (n,h,w,c), y (n,p,q,c), and which elements of one belong to which of the other.
-struct PoolGeometry {
-  std::int64_t n, h, w, c, p, q;
-  Pool2dOptions options;
-
+/// Which elements of x belong to which of y, and the reverse.
+struct PoolGeometry : kernels::PoolSizes {
   /// The offsets into window `out` that lie on the picture, along an axis of `extent` elements.
   [[nodiscard]] static IndexRange inside(std::int64_t out,
                                          std::int64_t extent,

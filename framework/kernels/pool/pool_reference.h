@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/kernels/pool/pool_options.h"
+#include "framework/kernels/pool/pool_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <cmath>
@@ -8,17 +8,15 @@
 #include <vector>
 
 /// The oracle: every window by its definition, in double; the backward passes scatter.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
-/// Extents of x (n,h,w,c) and y (n,p,q,c).
-struct PoolExtents {
-  std::int64_t n, h, w, c, p, q;
-};
+using kernels::PoolSizes;
 
 /// Calls `body(y's index, x's index, offset in the window)` for each element of each window, in the
 /// order of the window.
 template <class Body>
-void for_window_elements(const PoolExtents& e, const Pool2dOptions& o, Body&& body) {
+void for_window_elements(const PoolSizes& e, Body&& body) {
+  const Pool2dOptions& o = e.options;
   for (std::int64_t out = 0; out < e.n * e.p * e.q * e.c; ++out) {
     const std::int64_t c = out % e.c;
     const std::int64_t q = out / e.c % e.q;
@@ -35,10 +33,9 @@ void for_window_elements(const PoolExtents& e, const Pool2dOptions& o, Body&& bo
 }
 
 template <class T, class Winner>
-void max_pool2d_forward(
-    const PoolExtents& e, const Pool2dOptions& o, const T* x, T* y, Winner* winner) {
+void max_pool2d_forward(Exec, const PoolSizes& e, const T* x, T* y, Winner* winner) {
   std::int64_t last = -1;
-  for_window_elements(e, o, [&](std::int64_t out, std::int64_t in, std::int64_t offset) {
+  for_window_elements(e, [&](std::int64_t out, std::int64_t in, std::int64_t offset) {
     const bool first = out != last;
     last = out;
     const double value = as_double(x[in]);
@@ -58,14 +55,10 @@ void deliver(const std::vector<double>& sums, T* dx, GradMode mode) {
 }
 
 template <class T, class Winner>
-void max_pool2d_backward(const PoolExtents& e,
-                         const Pool2dOptions& o,
-                         const Winner* winner,
-                         const T* dy,
-                         T* dx,
-                         GradMode mode) {
+void max_pool2d_backward(
+    Exec, const PoolSizes& e, const Winner* winner, const T* dy, T* dx, GradMode mode) {
   std::vector<double> sums(static_cast<std::size_t>(e.n * e.h * e.w * e.c));
-  for_window_elements(e, o, [&](std::int64_t out, std::int64_t in, std::int64_t offset) {
+  for_window_elements(e, [&](std::int64_t out, std::int64_t in, std::int64_t offset) {
     if (static_cast<std::int64_t>(winner[out]) == offset)
       sums[static_cast<std::size_t>(in)] += as_double(dy[out]);
   });
@@ -73,36 +66,35 @@ void max_pool2d_backward(const PoolExtents& e,
 }
 
 /// How many elements each window averages over.
-[[nodiscard]] inline std::vector<double> average_counts(const PoolExtents& e,
-                                                        const Pool2dOptions& o) {
+[[nodiscard]] inline std::vector<double> average_counts(const PoolSizes& e) {
   std::vector<double> counts(static_cast<std::size_t>(e.n * e.p * e.q * e.c));
-  for_window_elements(e, o, [&](std::int64_t out, std::int64_t, std::int64_t) {
+  for_window_elements(e, [&](std::int64_t out, std::int64_t, std::int64_t) {
     ++counts[static_cast<std::size_t>(out)];
   });
-  if (o.count_padding) counts.assign(counts.size(), static_cast<double>(o.window_h * o.window_w));
+  if (e.options.count_padding)
+    counts.assign(counts.size(), static_cast<double>(e.options.window_h * e.options.window_w));
   return counts;
 }
 
 template <class T>
-void avg_pool2d_forward(const PoolExtents& e, const Pool2dOptions& o, const T* x, T* y) {
-  const std::vector<double> counts = average_counts(e, o);
+void avg_pool2d_forward(Exec, const PoolSizes& e, const T* x, T* y) {
+  const std::vector<double> counts = average_counts(e);
   std::vector<double> sums(counts.size());
-  for_window_elements(e, o, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+  for_window_elements(e, [&](std::int64_t out, std::int64_t in, std::int64_t) {
     sums[static_cast<std::size_t>(out)] += as_double(x[in]);
   });
   for (std::size_t i = 0; i < sums.size(); ++i) y[i] = from_double<T>(sums[i] / counts[i]);
 }
 
 template <class T>
-void avg_pool2d_backward(
-    const PoolExtents& e, const Pool2dOptions& o, const T* dy, T* dx, GradMode mode) {
-  const std::vector<double> counts = average_counts(e, o);
+void avg_pool2d_backward(Exec, const PoolSizes& e, const T* dy, T* dx, GradMode mode) {
+  const std::vector<double> counts = average_counts(e);
   std::vector<double> sums(static_cast<std::size_t>(e.n * e.h * e.w * e.c));
-  for_window_elements(e, o, [&](std::int64_t out, std::int64_t in, std::int64_t) {
+  for_window_elements(e, [&](std::int64_t out, std::int64_t in, std::int64_t) {
     sums[static_cast<std::size_t>(in)] +=
         as_double(dy[out]) / counts[static_cast<std::size_t>(out)];
   });
   deliver(sums, dx, mode);
 }
 
-}  // namespace learn::cpu::reference
+}  // namespace learn::reference

@@ -1,6 +1,5 @@
-#include "framework/kernels/reduce/reduce_cpu.h"
-
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/reduce/reduce_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -8,6 +7,9 @@
 #include <vector>
 
 namespace learn::cpu {
+
+using kernels::HitTarget;
+
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
@@ -115,10 +117,12 @@ void top_k(ThreadPool& threads,
 }
 
 template <class T>
-std::int64_t count_hits(ThreadPool& threads,
-                        const T* x,
-                        const HitTarget<WideType<T>>& target,
-                        std::int64_t k) {
+void count_hits(ThreadPool& threads,
+                const T* x,
+                const HitTarget<float>& target,
+                std::int64_t k,
+                bool misses,
+                std::int64_t* count) {
   std::int64_t partials[ThreadPool::kMaxChunks] = {};
   std::int64_t* out = partials;
   const std::int64_t columns = target.columns;
@@ -133,7 +137,9 @@ std::int64_t count_hits(ThreadPool& threads,
                          out[chunk] += in_top_k(x + r * columns, columns, wanted, k);
                        }
                      });
-  return std::accumulate(std::begin(partials), std::end(partials), std::int64_t{0});
+  const std::int64_t hits =
+      std::accumulate(std::begin(partials), std::end(partials), std::int64_t{0});
+  *count += misses ? target.rows - hits : hits;
 }
 
 #define LEARN_INSTANTIATE(T)                                                                 \
@@ -142,7 +148,8 @@ std::int64_t count_hits(ThreadPool& threads,
   template void argmax(ThreadPool&, const T*, std::int64_t*, std::int64_t, std::int64_t);    \
   template void top_k(                                                                       \
       ThreadPool&, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);   \
-  template std::int64_t count_hits(ThreadPool&, const T*, const HitTarget<float>&, std::int64_t);
+  template void count_hits(                                                                  \
+      ThreadPool&, const T*, const HitTarget<float>&, std::int64_t, bool, std::int64_t*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

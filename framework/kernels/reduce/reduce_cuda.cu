@@ -1,10 +1,13 @@
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
-#include "framework/kernels/reduce/reduce_cuda.h"
+#include "framework/kernels/reduce/reduce_kernels.h"
 #include "framework/runtime/cuda/fault.cuh"
 
 namespace learn::cuda {
+
+using HitTarget = kernels::HitTarget<float>;
+
 namespace {
 
 struct Itself {
@@ -120,18 +123,17 @@ std::int64_t row_blocks(std::int64_t rows) { return ceil_div(rows * 32, kRowThre
 
 }  // namespace
 
-std::int64_t sum_workspace(std::int64_t n) { return partials_of(n); }
-
 template <class T>
-void sum(Stream stream, const T* x, float factor, float* y, std::int64_t n, float* workspace) {
-  partial_sums("sum", stream, n, Itself{}, workspace, x);
-  join_sums(stream, partials_of(n), workspace, Times{factor}, y);
+void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n) {
+  const FloatWorkspace partial(exec, partials_of(n));
+  partial_sums("sum", exec, n, Itself{}, partial.data(), x);
+  join_sums(exec, partials_of(n), partial.data(), Times{static_cast<float>(factor)}, y);
 }
 
 template <class T>
 void sum_backward(
-    Stream stream, const float* dy, float factor, T* dx, GradMode mode, std::int64_t n) {
-  map("sum_backward", stream, mode, n, Spread{dy, factor}, dx);
+    Stream stream, const float* dy, double factor, T* dx, GradMode mode, std::int64_t n) {
+  map("sum_backward", stream, mode, n, Spread{dy, static_cast<float>(factor)}, dx);
 }
 
 template <class T>
@@ -163,34 +165,33 @@ void top_k(Stream stream,
 }
 
 template <class T>
-void count_hits(Stream stream,
+void count_hits(const Exec& exec,
                 const T* x,
                 const HitTarget& target,
                 std::int64_t k,
                 bool misses,
-                std::int64_t* count,
-                Fault* fault) {
+                std::int64_t* count) {
   launch("count_hits",
          count_hits_kernel<T>,
          row_blocks(target.rows),
          kRowThreads,
-         stream,
+         exec,
          x,
          target,
          k,
          misses,
          reinterpret_cast<unsigned long long*>(count),
-         fault);
+         exec.fault(FaultKind::hit_class));
 }
 
-#define LEARN_INSTANTIATE(T)                                                           \
-  template void sum(Stream, const T*, float, float*, std::int64_t, float*);            \
-  template void sum_backward(Stream, const float*, float, T*, GradMode, std::int64_t); \
-  template void argmax(Stream, const T*, std::int64_t*, std::int64_t, std::int64_t);   \
-  template void top_k(                                                                 \
-      Stream, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);  \
-  template void count_hits(                                                            \
-      Stream, const T*, const HitTarget&, std::int64_t, bool, std::int64_t*, Fault*);
+#define LEARN_INSTANTIATE(T)                                                            \
+  template void sum(const Exec&, const T*, double, float*, std::int64_t);               \
+  template void sum_backward(Stream, const float*, double, T*, GradMode, std::int64_t); \
+  template void argmax(Stream, const T*, std::int64_t*, std::int64_t, std::int64_t);    \
+  template void top_k(                                                                  \
+      Stream, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);   \
+  template void count_hits(                                                             \
+      const Exec&, const T*, const HitTarget&, std::int64_t, bool, std::int64_t*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/kernels/reduce/hit_target.h"
+#include "framework/kernels/reduce/reduce_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 #include <vector>
 
 /// The oracle: plain loops in double, rounded once at the end; ranks by sorting whole rows.
-namespace learn::cpu::reference {
+namespace learn::reference {
 
 template <class T, class Result>
-void sum(const T* x, double factor, Result* y, std::int64_t n) {
+void sum(Exec, const T* x, double factor, Result* y, std::int64_t n) {
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) total += as_double(x[i]);
   *y = from_double<Result>(factor * total);
 }
 
 template <class T, class Result>
-void sum_backward(const Result* dy, double factor, T* dx, GradMode mode, std::int64_t n) {
+void sum_backward(Exec, const Result* dy, double factor, T* dx, GradMode mode, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double before = mode == GradMode::accumulate ? as_double(dx[i]) : 0;
     dx[i] = from_double<T>(before + factor * as_double(*dy));
@@ -40,7 +40,8 @@ template <class T>
 }
 
 template <class T>
-void top_k(const T* x,
+void top_k(Exec,
+           const T* x,
            T* values,
            std::int64_t* index,
            std::int64_t rows,
@@ -56,16 +57,19 @@ void top_k(const T* x,
 }
 
 template <class T>
-void argmax(const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
+void argmax(Exec, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r) index[r] = ranking(x + r * columns, columns).front();
 }
 
 template <class T>
-[[nodiscard]] std::int64_t count_hits(const T* x,
-                                      const HitTarget<WideType<T>>& target,
-                                      std::int64_t k) {
+void count_hits(Exec,
+                const T* x,
+                const kernels::HitTarget<WideType<T>>& target,
+                std::int64_t k,
+                bool misses,
+                std::int64_t* count) {
   const std::int64_t columns = target.columns;
-  std::int64_t count = 0;
+  std::int64_t hits = 0;
   for (std::int64_t r = 0; r < target.rows; ++r) {
     const std::int64_t wanted = target.classes != nullptr
                                     ? target.classes[r]
@@ -73,9 +77,9 @@ template <class T>
     if (std::isnan(as_double(x[r * columns + wanted]))) continue;
     const std::vector<std::int64_t> order = ranking(x + r * columns, columns);
     const auto end = order.begin() + std::min(k, columns);
-    if (std::find(order.begin(), end, wanted) != end) ++count;
+    if (std::find(order.begin(), end, wanted) != end) ++hits;
   }
-  return count;
+  *count += misses ? target.rows - hits : hits;
 }
 
-}  // namespace learn::cpu::reference
+}  // namespace learn::reference

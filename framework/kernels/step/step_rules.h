@@ -42,4 +42,20 @@ LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scalin
   update_scale(control, scaling);
 }
 
+/// The rules that a launch of their own applies.
+struct Write {
+  static constexpr const char* kName = "write_control";
+  StepControl value;
+  LEARN_HD void operator()(StepControl& control) const { control = value; }
+};
+struct SetScale {
+  static constexpr const char* kName = "set_loss_scale";
+  float scale;
+  LEARN_HD void operator()(StepControl& control) const { set_scale(control, scale); }
+};
+struct Begin {
+  static constexpr const char* kName = "begin_step";
+  LEARN_HD void operator()(StepControl& control) const { begin(control); }
+};
+
 }  // namespace learn::step_rules

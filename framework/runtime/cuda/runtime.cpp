@@ -132,6 +132,7 @@ Runtime::Runtime(int device) : device_(device) {
 }
 
 Runtime::~Runtime() {
+  caches_.clear();
   faults_.reset();
   for (Stream stream : {compute_, copy_})
     if (stream != nullptr) (void)cudaStreamDestroy(stream);

@@ -4,8 +4,11 @@
 #include "framework/runtime/device_choice.h"
 #include "framework/tensor/arena.h"
 
+#include <any>
 #include <cstddef>
 #include <memory>
+#include <typeindex>
+#include <unordered_map>
 
 namespace learn::cuda {
 
@@ -45,11 +48,21 @@ class Runtime {
   /// Where kernels note such data.
   [[nodiscard]] Fault* fault(FaultKind kind) const noexcept { return faults_->device(kind); }
 
+  /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,
+  /// each known only to the family that owns it.
+  template <class T>
+  [[nodiscard]] T& cache() {
+    std::any& slot = caches_[std::type_index(typeid(T))];
+    if (!slot.has_value()) slot = std::make_shared<T>();
+    return **std::any_cast<std::shared_ptr<T>>(&slot);
+  }
+
  private:
   int device_;
   Stream compute_ = nullptr;
   Stream copy_ = nullptr;
   std::unique_ptr<FaultTable> faults_;
+  std::unordered_map<std::type_index, std::any> caches_;
 };
 
 }  // namespace learn::cuda

@@ -89,19 +89,11 @@ void add_bias(
       y);
 }
 
-std::int64_t bias_backward_workspace(std::int64_t rows, std::int64_t channels) {
-  return channels * most_sums(rows, channels);
-}
-
 template <class T>
-void bias_backward(Stream stream,
-                   const T* dy,
-                   std::int64_t rows,
-                   std::int64_t channels,
-                   float* workspace,
-                   T* db,
-                   GradMode mode) {
+void bias_backward(
+    const Exec& exec, const T* dy, std::int64_t rows, std::int64_t channels, T* db, GradMode mode) {
   if (channels == 0) return;
+  const FloatWorkspace workspace(exec, channels * most_sums(rows, channels));
   std::int64_t parts = 0;
   with_pack<device::kPack<T>>(
       {channels},
@@ -112,10 +104,10 @@ void bias_backward(Stream stream,
                column_sums_kernel<count, T>,
                c.blocks(),
                kColumnThreads,
-               stream,
+               exec.stream,
                c,
                dy,
-               workspace);
+               workspace.data());
       },
       dy);
   const auto join =
@@ -124,16 +116,16 @@ void bias_backward(Stream stream,
          join,
          ceil_div(channels * 32, kJoinThreads),
          kJoinThreads,
-         stream,
+         exec.stream,
          channels,
          parts,
-         workspace,
+         workspace.data(),
          db);
 }
 
 #define LEARN_INSTANTIATE(T)                                                          \
   template void add_bias(Stream, const T*, const T*, T*, std::int64_t, std::int64_t); \
-  template void bias_backward(Stream, const T*, std::int64_t, std::int64_t, float*, T*, GradMode);
+  template void bias_backward(const Exec&, const T*, std::int64_t, std::int64_t, T*, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/runtime/cuda/stream.h"
+#include "framework/runtime/exec.h"
 
 #include <cstdint>
 
@@ -11,16 +11,9 @@ namespace learn::cuda {
 template <class T>
 void add_bias(
     Stream stream, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels);
-/// Floats of scratch memory that `bias_backward` needs.
-[[nodiscard]] std::int64_t bias_backward_workspace(std::int64_t rows, std::int64_t channels);
 /// db (channels) (+)= dy (rows, channels) summed over rows, in an order that sizes alone decide.
 template <class T>
-void bias_backward(Stream stream,
-                   const T* dy,
-                   std::int64_t rows,
-                   std::int64_t channels,
-                   float* workspace,
-                   T* db,
-                   GradMode mode);
+void bias_backward(
+    const Exec& exec, const T* dy, std::int64_t rows, std::int64_t channels, T* db, GradMode mode);
 
 }  // namespace learn::cuda

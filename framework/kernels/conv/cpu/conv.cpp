@@ -2,6 +2,7 @@
 
 #include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/conv/cpu/conv_direct.h"
 #include "framework/kernels/conv/cpu/conv_tiles.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/tensor/convert.h"
@@ -57,15 +58,16 @@ bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
          (on.tiles->faster_than_winograd || !use_winograd(g));
 }
 
+ConvResources resources(const Exec& exec) {
+  return {exec.threads, exec.workspace, simd::best_kernels(), simd::best_tile_kernels()};
+}
+
 }  // namespace
 
 template <class T>
-void conv2d_forward(const ConvResources& on,
-                    const ConvGeometry& g,
-                    const T* x,
-                    const T* weight,
-                    const T* bias,
-                    T* y) {
+void conv2d_forward(
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+  const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g)) return tiles_forward(on, g, x, weight, bias, y);
   const AsFloat<T> xf(on, x, g.x_elements());
@@ -78,12 +80,9 @@ void conv2d_forward(const ConvResources& on,
 }
 
 template <class T>
-void conv2d_backward_data(const ConvResources& on,
-                          const ConvGeometry& g,
-                          const T* dy,
-                          const T* weight,
-                          T* dx,
-                          GradMode mode) {
+void conv2d_backward_data(
+    const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g)) return tiles_backward_data(on, g, dy, weight, dx, mode);
   const AsFloat<T> dyf(on, dy, g.y_elements());
@@ -96,7 +95,8 @@ void conv2d_backward_data(const ConvResources& on,
 
 template <class T>
 void conv2d_backward_weight(
-    const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+  const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g)) return tiles_backward_weight(on, g, x, dy, dw, mode);
   const AsFloat<T> xf(on, x, g.x_elements());
@@ -109,16 +109,17 @@ void conv2d_backward_weight(
 
 template <class T>
 void bias_backward(
-    const ConvResources& on, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
+    const Exec& exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(k, 1));
   const std::int64_t chunks = ThreadPool::chunk_count(rows, grain);
-  const FloatWorkspace partials(on.workspace, chunks * k);
-  on.threads.for_chunks(rows, grain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-    float* sums = partials.data() + chunk * k;
-    std::fill_n(sums, k, 0.0F);
-    for (std::int64_t i = begin; i < end; ++i)
-      for (std::int64_t j = 0; j < k; ++j) sums[j] += as_float(dy[i * k + j]);
-  });
+  const FloatWorkspace partials(exec.workspace, chunks * k);
+  exec.threads.for_chunks(
+      rows, grain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+        float* sums = partials.data() + chunk * k;
+        std::fill_n(sums, k, 0.0F);
+        for (std::int64_t i = begin; i < end; ++i)
+          for (std::int64_t j = 0; j < k; ++j) sums[j] += as_float(dy[i * k + j]);
+      });
   for (std::int64_t j = 0; j < k; ++j) {
     float sum = mode == GradMode::accumulate ? as_float(db[j]) : 0;
     for (std::int64_t c = 0; c < chunks; ++c) sum += partials.data()[c * k + j];
@@ -126,15 +127,14 @@ void bias_backward(
   }
 }
 
-#define LEARN_INSTANTIATE(T)                                                        \
-  template void conv2d_forward(                                                     \
-      const ConvResources&, const ConvGeometry&, const T*, const T*, const T*, T*); \
-  template void conv2d_backward_data(                                               \
-      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
-  template void conv2d_backward_weight(                                             \
-      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
-  template void bias_backward(                                                      \
-      const ConvResources&, const T*, std::int64_t, std::int64_t, T*, GradMode);
+#define LEARN_INSTANTIATE(T)                                               \
+  template void conv2d_forward(                                            \
+      const Exec&, const ConvGeometry&, const T*, const T*, const T*, T*); \
+  template void conv2d_backward_data(                                      \
+      const Exec&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void conv2d_backward_weight(                                    \
+      const Exec&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
+  template void bias_backward(const Exec&, const T*, std::int64_t, std::int64_t, T*, GradMode);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

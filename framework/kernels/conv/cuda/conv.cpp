@@ -49,27 +49,27 @@ struct Convolutions::Impl {
       : plans(cudnn::DeviceDescription(handle.raw()), options) {}
 
   /// `result_bytes` is the size of the operand that the pass writes, the address behind `result`.
-  void run(const LibraryResources& on,
+  void run(const Exec& exec,
            const cudnn::ConvProblem& problem,
            const cudnn::ConvOperands& operands,
            const void* cudnn::ConvOperands::*result,
            std::size_t result_bytes) {
-    cudnn::check_cudnn(cudnn::api().set_stream(handle.raw(), on.stream), "refuses a stream");
+    cudnn::check_cudnn(cudnn::api().set_stream(handle.raw(), exec.stream), "refuses a stream");
     const auto enqueue = [&](const cudnn::ConvPlan& plan, const cudnn::ConvOperands& on_these) {
       const Storage scratch =
-          plan.workspace() > 0 ? on.workspace.allocate(plan.workspace()) : Storage();
+          plan.workspace() > 0 ? exec.workspace.allocate(plan.workspace()) : Storage();
       plan.run(handle.raw(), on_these, scratch.data());
     };
     cudnn::PlanRace among;
-    if (on.options.tune && !is_capturing(on.stream))
+    if (exec.options.tune && !is_capturing(exec.stream))
       among = [&](std::span<const cudnn::ConvPlan> candidates) {
         // Into scratch memory: the result may hold values that are to be added to.
-        const Storage elsewhere = on.workspace.allocate(result_bytes);
+        const Storage elsewhere = exec.workspace.allocate(result_bytes);
         // Zeros: a pass that adds reads them.
-        check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, on.stream));
+        check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, exec.stream));
         cudnn::ConvOperands trial = operands;
         trial.*result = elsewhere.data();
-        if (!race.has_value()) race.emplace(on.stream);
+        if (!race.has_value()) race.emplace(exec.stream);
         return race->fastest(candidates.size(),
                              [&](std::size_t i) { enqueue(candidates[i], trial); });
       };
@@ -80,12 +80,12 @@ struct Convolutions::Impl {
 Convolutions::Convolutions() = default;
 Convolutions::~Convolutions() = default;
 
-Convolutions::Impl& Convolutions::ready(const LibraryResources& on) {
-  if (!impl_) impl_ = std::make_unique<Impl>(on.options);
+Convolutions::Impl& Convolutions::ready(const Exec& exec) {
+  if (!impl_) impl_ = std::make_unique<Impl>(exec.options);
   return *impl_;
 }
 
-void Convolutions::forward(const LibraryResources& on,
+void Convolutions::forward(const Exec& exec,
                            const ConvGeometry& g,
                            DType dtype,
                            const ConvInput& x,
@@ -95,19 +95,19 @@ void Convolutions::forward(const LibraryResources& on,
   if (g.y_elements() == 0) return;
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
   const StagedShapes shapes(g, padded, x.channels);
-  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
-  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
-  const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
-  StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
-  ready(on).run(on,
-                {ConvPass::forward, padded, dtype, bias != nullptr, false},
-                {in.data(), weight.data(), out.data(), added.data()},
-                &cudnn::ConvOperands::y,
-                static_cast<std::size_t>(padded.y_elements()) * size_of(dtype));
+  const StagedInput in(exec.stream, exec.workspace, dtype, x.data, shapes.x);
+  const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
+  const StagedInput added(exec.stream, exec.workspace, dtype, bias, shapes.bias);
+  StagedOutput out(exec.stream, exec.workspace, dtype, y, shapes.y);
+  ready(exec).run(exec,
+                  {ConvPass::forward, padded, dtype, bias != nullptr, false},
+                  {in.data(), weight.data(), out.data(), added.data()},
+                  &cudnn::ConvOperands::y,
+                  static_cast<std::size_t>(padded.y_elements()) * size_of(dtype));
   out.finish(GradMode::overwrite);
 }
 
-void Convolutions::backward_data(const LibraryResources& on,
+void Convolutions::backward_data(const Exec& exec,
                                  const ConvGeometry& g,
                                  DType dtype,
                                  const void* dy,
@@ -117,19 +117,19 @@ void Convolutions::backward_data(const LibraryResources& on,
   if (g.x_elements() == 0) return;
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
   const StagedShapes shapes(g, padded, g.c);
-  const StagedInput in(on.stream, on.workspace, dtype, dy, shapes.y);
-  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
-  StagedOutput out(on.stream, on.workspace, dtype, dx, shapes.x);
+  const StagedInput in(exec.stream, exec.workspace, dtype, dy, shapes.y);
+  const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
+  StagedOutput out(exec.stream, exec.workspace, dtype, dx, shapes.x);
   const bool adds = mode == GradMode::accumulate && out.in_place();
-  ready(on).run(on,
-                {ConvPass::backward_data, padded, dtype, false, adds},
-                {out.data(), weight.data(), in.data()},
-                &cudnn::ConvOperands::x,
-                static_cast<std::size_t>(padded.x_elements()) * size_of(dtype));
+  ready(exec).run(exec,
+                  {ConvPass::backward_data, padded, dtype, false, adds},
+                  {out.data(), weight.data(), in.data()},
+                  &cudnn::ConvOperands::x,
+                  static_cast<std::size_t>(padded.x_elements()) * size_of(dtype));
   out.finish(mode);
 }
 
-void Convolutions::backward_weight(const LibraryResources& on,
+void Convolutions::backward_weight(const Exec& exec,
                                    const ConvGeometry& g,
                                    DType dtype,
                                    const ConvInput& x,
@@ -138,20 +138,20 @@ void Convolutions::backward_weight(const LibraryResources& on,
                                    GradMode mode) {
   const std::size_t bytes = static_cast<std::size_t>(g.weight_elements()) * size_of(dtype);
   if (g.y_elements() == 0) {  // a sum of nothing
-    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, on.stream));
+    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return;
   }
   const ConvGeometry padded = cudnn::padded_geometry(g, dtype);
   const StagedShapes shapes(g, padded, x.channels);
-  const StagedInput in(on.stream, on.workspace, dtype, x.data, shapes.x);
-  const StagedInput gradient(on.stream, on.workspace, dtype, dy, shapes.y);
-  StagedOutput out(on.stream, on.workspace, dtype, dw, shapes.w);
+  const StagedInput in(exec.stream, exec.workspace, dtype, x.data, shapes.x);
+  const StagedInput gradient(exec.stream, exec.workspace, dtype, dy, shapes.y);
+  StagedOutput out(exec.stream, exec.workspace, dtype, dw, shapes.w);
   const bool adds = mode == GradMode::accumulate && out.in_place();
-  ready(on).run(on,
-                {ConvPass::backward_weight, padded, dtype, false, adds},
-                {in.data(), out.data(), gradient.data()},
-                &cudnn::ConvOperands::w,
-                static_cast<std::size_t>(padded.weight_elements()) * size_of(dtype));
+  ready(exec).run(exec,
+                  {ConvPass::backward_weight, padded, dtype, false, adds},
+                  {in.data(), out.data(), gradient.data()},
+                  &cudnn::ConvOperands::w,
+                  static_cast<std::size_t>(padded.weight_elements()) * size_of(dtype));
   out.finish(mode);
 }
 

@@ -2,10 +2,13 @@
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/grad_mode.h"
 #include "framework/kernels/conv/conv_geometry.h"
-#include "framework/runtime/cuda/library_resources.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/exec.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace learn::cuda {
 
@@ -15,7 +18,7 @@ struct ConvInput {
   std::int64_t channels;
 };
 
-/// The CUDA twin of convolution, by cuDNN: f32, f16, bf16, summed in f32. Device pointers; enqueues
+/// Convolution by cuDNN: f32, f16, bf16, summed in f32. Device pointers; enqueues
 /// only, but for the first call of each shape, which chooses a plan. One object belongs to one
 /// context, whose device must be current; cuDNN is loaded at the first call. Throws DeviceError
 /// with cuDNN's text.
@@ -27,21 +30,21 @@ class Convolutions {
   Convolutions& operator=(const Convolutions&) = delete;
 
   /// y = x * w [+ bias]; `bias` may be null.
-  void forward(const LibraryResources& on,
+  void forward(const Exec& exec,
                const ConvGeometry& g,
                DType dtype,
                const ConvInput& x,
                const void* w,
                const void* bias,
                void* y);
-  void backward_data(const LibraryResources& on,
+  void backward_data(const Exec& exec,
                      const ConvGeometry& g,
                      DType dtype,
                      const void* dy,
                      const void* w,
                      void* dx,
                      GradMode mode);
-  void backward_weight(const LibraryResources& on,
+  void backward_weight(const Exec& exec,
                        const ConvGeometry& g,
                        DType dtype,
                        const ConvInput& x,
@@ -51,9 +54,27 @@ class Convolutions {
 
  private:
   struct Impl;
-  Impl& ready(const LibraryResources& on);
+  Impl& ready(const Exec& exec);
 
   std::unique_ptr<Impl> impl_;
 };
+
+template <class T>
+void conv2d_forward(
+    const Exec& exec, ConvGeometry g, const T* x, const T* weight, const T* bias, T* y) {
+  const ConvInput in{x, std::max(g.c, std::exchange(g.x_width, 0))};
+  exec.runtime.cache<Convolutions>().forward(exec, g, kDType<T>, in, weight, bias, y);
+}
+template <class T>
+void conv2d_backward_data(
+    const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  exec.runtime.cache<Convolutions>().backward_data(exec, g, kDType<T>, dy, weight, dx, mode);
+}
+template <class T>
+void conv2d_backward_weight(
+    const Exec& exec, ConvGeometry g, const T* x, const T* dy, T* dw, GradMode mode) {
+  const ConvInput in{x, std::max(g.c, std::exchange(g.x_width, 0))};
+  exec.runtime.cache<Convolutions>().backward_weight(exec, g, kDType<T>, in, dy, dw, mode);
+}
 
 }  // namespace learn::cuda

@@ -51,12 +51,8 @@ struct Linears::Impl {
   cublas::Matmuls matmuls;
   explicit Impl(const CudaOptions& options) : matmuls(options) {}
 
-  void run(const LibraryResources& on,
-           const MatmulProblem& problem,
-           const void* a,
-           const void* b,
-           void* d) {
-    if (!matmuls.run(on, problem, a, b, d))
+  void run(const Exec& exec, const MatmulProblem& problem, const void* a, const void* b, void* d) {
+    if (!matmuls.run(exec, problem, a, b, d))
       fail<DeviceError>("cuBLASLt has no algorithm for a product of {} matrices, {}x{}x{}",
                         name_of(problem.dtype),
                         problem.m,
@@ -68,12 +64,12 @@ struct Linears::Impl {
 Linears::Linears() = default;
 Linears::~Linears() = default;
 
-Linears::Impl& Linears::ready(const LibraryResources& on) {
-  if (!impl_) impl_ = std::make_unique<Impl>(on.options);
+Linears::Impl& Linears::ready(const Exec& exec) {
+  if (!impl_) impl_ = std::make_unique<Impl>(exec.options);
   return *impl_;
 }
 
-void Linears::forward(const LibraryResources& on,
+void Linears::forward(const Exec& exec,
                       const LinearSizes& sizes,
                       DType dtype,
                       const void* x,
@@ -82,10 +78,10 @@ void Linears::forward(const LibraryResources& on,
                       void* y) {
   if (sizes.n == 0) return;
   const StagedShapes shapes(sizes, dtype);
-  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
-  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
-  const StagedInput added(on.stream, on.workspace, dtype, bias, shapes.bias);
-  StagedOutput out(on.stream, on.workspace, dtype, y, shapes.y);
+  const StagedInput in(exec.stream, exec.workspace, dtype, x, shapes.x);
+  const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
+  const StagedInput added(exec.stream, exec.workspace, dtype, bias, shapes.bias);
+  StagedOutput out(exec.stream, exec.workspace, dtype, y, shapes.y);
   MatmulProblem problem{.m = shapes.k,
                         .n = sizes.n,
                         .k = shapes.c,
@@ -96,16 +92,16 @@ void Linears::forward(const LibraryResources& on,
                         .dtype = dtype,
                         .epilogue = Epilogue::bias};
   if (bias == nullptr ||
-      !ready(on).matmuls.run(on, problem, weight.data(), in.data(), out.data(), added.data())) {
+      !ready(exec).matmuls.run(exec, problem, weight.data(), in.data(), out.data(), added.data())) {
     problem.epilogue = Epilogue::none;
-    ready(on).run(on, problem, weight.data(), in.data(), out.data());
+    ready(exec).run(exec, problem, weight.data(), in.data(), out.data());
     if (bias != nullptr)
-      add_in_place(on.stream, dtype, added.data(), out.data(), sizes.n, shapes.k);
+      add_in_place(exec.stream, dtype, added.data(), out.data(), sizes.n, shapes.k);
   }
   out.finish(GradMode::overwrite);
 }
 
-void Linears::backward_data(const LibraryResources& on,
+void Linears::backward_data(const Exec& exec,
                             const LinearSizes& sizes,
                             DType dtype,
                             const void* dy,
@@ -114,25 +110,25 @@ void Linears::backward_data(const LibraryResources& on,
                             GradMode mode) {
   if (sizes.n == 0) return;
   const StagedShapes shapes(sizes, dtype);
-  const StagedInput in(on.stream, on.workspace, dtype, dy, shapes.y);
-  const StagedInput weight(on.stream, on.workspace, dtype, w, shapes.w);
-  StagedOutput out(on.stream, on.workspace, dtype, dx, shapes.x);
-  ready(on).run(on,
-                {.m = shapes.c,
-                 .n = sizes.n,
-                 .k = shapes.k,
-                 .lda = shapes.c,
-                 .ldb = shapes.k,
-                 .ldd = shapes.c,
-                 .dtype = dtype,
-                 .accumulate = mode == GradMode::accumulate && out.in_place()},
-                weight.data(),
-                in.data(),
-                out.data());
+  const StagedInput in(exec.stream, exec.workspace, dtype, dy, shapes.y);
+  const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
+  StagedOutput out(exec.stream, exec.workspace, dtype, dx, shapes.x);
+  ready(exec).run(exec,
+                  {.m = shapes.c,
+                   .n = sizes.n,
+                   .k = shapes.k,
+                   .lda = shapes.c,
+                   .ldb = shapes.k,
+                   .ldd = shapes.c,
+                   .dtype = dtype,
+                   .accumulate = mode == GradMode::accumulate && out.in_place()},
+                  weight.data(),
+                  in.data(),
+                  out.data());
   out.finish(mode);
 }
 
-bool Linears::backward_weight(const LibraryResources& on,
+bool Linears::backward_weight(const Exec& exec,
                               const LinearSizes& sizes,
                               DType dtype,
                               const void* x,
@@ -142,13 +138,13 @@ bool Linears::backward_weight(const LibraryResources& on,
                               void* db) {
   if (sizes.n == 0) {  // a sum of nothing
     const auto bytes = static_cast<std::size_t>(sizes.k * sizes.c) * size_of(dtype);
-    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, on.stream));
+    if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return false;
   }
   const StagedShapes shapes(sizes, dtype);
-  const StagedInput in(on.stream, on.workspace, dtype, x, shapes.x);
-  const StagedInput gradient(on.stream, on.workspace, dtype, dy, shapes.y);
-  StagedOutput out(on.stream, on.workspace, dtype, dw, shapes.w);
+  const StagedInput in(exec.stream, exec.workspace, dtype, x, shapes.x);
+  const StagedInput gradient(exec.stream, exec.workspace, dtype, dy, shapes.y);
+  StagedOutput out(exec.stream, exec.workspace, dtype, dw, shapes.w);
   MatmulProblem problem{.m = shapes.c,
                         .n = shapes.k,
                         .k = sizes.n,
@@ -160,14 +156,14 @@ bool Linears::backward_weight(const LibraryResources& on,
                         .accumulate = mode == GradMode::accumulate && out.in_place()};
   bool with_sums = false;
   if (db != nullptr) {
-    StagedOutput sums(on.stream, on.workspace, dtype, db, shapes.bias);
+    StagedOutput sums(exec.stream, exec.workspace, dtype, db, shapes.bias);
     problem.epilogue = Epilogue::sum_columns_b;
     with_sums =
-        ready(on).matmuls.run(on, problem, in.data(), gradient.data(), out.data(), sums.data());
+        ready(exec).matmuls.run(exec, problem, in.data(), gradient.data(), out.data(), sums.data());
     if (with_sums) sums.finish(GradMode::overwrite);
     problem.epilogue = Epilogue::none;
   }
-  if (!with_sums) ready(on).run(on, problem, in.data(), gradient.data(), out.data());
+  if (!with_sums) ready(exec).run(exec, problem, in.data(), gradient.data(), out.data());
   out.finish(mode);
   return with_sums;
 }

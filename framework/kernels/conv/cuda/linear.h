@@ -1,7 +1,9 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/runtime/cuda/library_resources.h"
+#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/exec.h"
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +15,7 @@ struct LinearSizes {
   std::int64_t n, c, k;
 };
 
-/// The CUDA twin of linear layers, by cuBLASLt: f32, f16, bf16, summed in f32. Device pointers;
+/// Linear layers by cuBLASLt: f32, f16, bf16, summed in f32. Device pointers;
 /// enqueues only. One object belongs to one context, whose device must be current; cuBLASLt is
 /// loaded at the first call. Throws DeviceError with its text.
 class Linears {
@@ -24,7 +26,7 @@ class Linears {
   Linears& operator=(const Linears&) = delete;
 
   /// y = x * w^T [+ bias]; `bias` may be null.
-  void forward(const LibraryResources& on,
+  void forward(const Exec& exec,
                const LinearSizes& sizes,
                DType dtype,
                const void* x,
@@ -32,7 +34,7 @@ class Linears {
                const void* bias,
                void* y);
   /// dx (+)= dy * w.
-  void backward_data(const LibraryResources& on,
+  void backward_data(const Exec& exec,
                      const LinearSizes& sizes,
                      DType dtype,
                      const void* dy,
@@ -41,7 +43,7 @@ class Linears {
                      GradMode mode);
   /// dw (+)= dy^T * x. If `db` is not null and the library can, also db (k) = the sums of dy's
   /// columns, from the same reading of dy; returns whether it did.
-  bool backward_weight(const LibraryResources& on,
+  bool backward_weight(const Exec& exec,
                        const LinearSizes& sizes,
                        DType dtype,
                        const void* x,
@@ -52,9 +54,28 @@ class Linears {
 
  private:
   struct Impl;
-  Impl& ready(const LibraryResources& on);
+  Impl& ready(const Exec& exec);
 
   std::unique_ptr<Impl> impl_;
 };
+
+template <class T>
+void linear_forward(
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+  exec.runtime.cache<Linears>().forward(exec, {g.n, g.c, g.k}, kDType<T>, x, weight, bias, y);
+}
+template <class T>
+void linear_backward_data(
+    const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  exec.runtime.cache<Linears>().backward_data(
+      exec, {g.n, g.c, g.k}, kDType<T>, dy, weight, dx, mode);
+}
+/// True if it wrote the bias's gradient to `db`, which may be null.
+template <class T>
+[[nodiscard]] bool linear_backward_weight(
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T* db) {
+  return exec.runtime.cache<Linears>().backward_weight(
+      exec, {g.n, g.c, g.k}, kDType<T>, x, dy, dw, mode, db);
+}
 
 }  // namespace learn::cuda

@@ -173,7 +173,7 @@ Matmuls::Plan& Matmuls::plan(const MatmulProblem& problem, const void* bias) {
   return *known;
 }
 
-bool Matmuls::run(const LibraryResources& on,
+bool Matmuls::run(const Exec& exec,
                   const MatmulProblem& problem,
                   const void* a,
                   const void* b,
@@ -182,7 +182,7 @@ bool Matmuls::run(const LibraryResources& on,
   Plan& planned = plan(problem, bias);
   if (!planned.possible) return false;
   const Storage scratch =
-      planned.workspace > 0 ? on.workspace.allocate(planned.workspace) : Storage();
+      planned.workspace > 0 ? exec.workspace.allocate(planned.workspace) : Storage();
   const float alpha = 1;
   const float beta = problem.accumulate ? 1 : 0;
   const cublasStatus_t status = api().matmul(handle_,
@@ -200,7 +200,7 @@ bool Matmuls::run(const LibraryResources& on,
                                              &planned.algorithm,
                                              scratch.data(),
                                              planned.workspace,
-                                             on.stream);
+                                             exec.stream);
   if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {
     forget_last_error();  // of a launch inside
     planned.possible = false;

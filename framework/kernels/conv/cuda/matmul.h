@@ -1,7 +1,9 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/runtime/cuda/cublas/api.h"
-#include "framework/runtime/cuda/library_resources.h"
+#include "framework/runtime/cuda_options.h"
+#include "framework/runtime/exec.h"
+#include "framework/tensor/arena.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +48,7 @@ class Matmuls {
   /// Enqueues the product. All pointers are 16-byte aligned; `bias` is for the epilogues. False,
   /// and nothing done, if the library has no algorithm for it, or refuses its epilogue in any way.
   /// Throws DeviceError with its text.
-  [[nodiscard]] bool run(const LibraryResources& on,
+  [[nodiscard]] bool run(const Exec& exec,
                          const MatmulProblem& problem,
                          const void* a,
                          const void* b,

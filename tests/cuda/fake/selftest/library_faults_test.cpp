@@ -49,7 +49,8 @@ struct Product {
     cublas::Matmuls matmuls(options);
     problem.epilogue = cublas::Epilogue::bias;
     Runtime runtime(0);
-    const bool done = matmuls.run({runtime.compute(), arena, options}, problem, a, b, d, bias);
+    const bool done =
+        matmuls.run({runtime.compute(), arena, options, runtime}, problem, a, b, d, bias);
     runtime.synchronize();
     return done ? 0 : 1;
   }

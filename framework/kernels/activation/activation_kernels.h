@@ -1,9 +1,26 @@
 #pragma once
 #include "framework/kernels/common/activation_kind.h"
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/runtime/cuda/stream.h"
+#include "framework/runtime/exec.h"
 
 #include <cstdint>
+
+/// The fast CPU twin: f32, f16, bf16 (f64 goes to the reference), arithmetic in f32.
+namespace learn::cpu {
+
+template <class T>
+void activation_forward(
+    ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n);
+template <class T>
+void activation_backward(ThreadPool& threads,
+                         const ActivationKind& kind,
+                         const T* x,
+                         const T* dy,
+                         T* dx,
+                         GradMode mode,
+                         std::int64_t n);
+
+}  // namespace learn::cpu
 
 /// The CUDA twin: f32, f16, bf16, arithmetic in f32. Device pointers; enqueues only.
 namespace learn::cuda {

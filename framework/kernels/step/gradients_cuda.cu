@@ -1,7 +1,7 @@
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
-#include "framework/kernels/step/loss_scale_cuda.h"
+#include "framework/kernels/step/gradients_kernels.h"
 #include "framework/kernels/step/step_rules.h"
 
 #include <algorithm>
@@ -9,31 +9,8 @@
 namespace learn::cuda {
 namespace {
 
-/// One thread lets `rule` change the control block.
-template <class Rule>
-__global__ void change_kernel(Rule rule, StepControl* control) {
-  rule(*control);
-}
-
-template <class Rule>
-void change(const char* name, Stream stream, Rule rule, StepControl* control) {
-  launch(name, change_kernel<Rule>, 1, 1, stream, rule, control);
-}
-
-struct Write {
-  StepControl value;
-  __device__ void operator()(StepControl& control) const { control = value; }
-};
-struct SetScale {
-  float scale;
-  __device__ void operator()(StepControl& control) const { step_rules::set_scale(control, scale); }
-};
-struct Begin {
-  __device__ void operator()(StepControl& control) const { step_rules::begin(control); }
-};
-
 /// Every thread that meets such a value says the same, so the order does not matter.
-__device__ float noted(float value, StepControl* control) {
+__device__ float flag_if_nonfinite(float value, StepControl* control) {
   if (!isfinite(value)) atomicOr(&control->found_inf, 1);
   return value;
 }
@@ -41,13 +18,13 @@ __device__ float noted(float value, StepControl* control) {
 struct Unscaled {
   StepControl* control;
   __device__ float operator()(std::int64_t, float x) const {
-    return noted(x * control->inverse_scale, control);
+    return flag_if_nonfinite(x * control->inverse_scale, control);
   }
 };
 struct UnscaledSum {
   StepControl* control;
   __device__ float operator()(std::int64_t, float x, float before) const {
-    return noted(fmaf(x, control->inverse_scale, before), control);
+    return flag_if_nonfinite(fmaf(x, control->inverse_scale, before), control);
   }
 };
 struct Clamped {
@@ -70,11 +47,11 @@ __global__ void find_non_finite_kernel(std::int64_t n,
   if (thread < packs) {
     const auto pack = device::load_pack<kCount>(x, thread);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) (void)noted(device::load(pack.v[k]), control);
+    for (int k = 0; k < kCount; ++k) (void)flag_if_nonfinite(device::load(pack.v[k]), control);
     return;
   }
   const std::int64_t i = packs * kCount + (thread - packs);
-  if (i < n) (void)noted(device::load(x[i]), control);
+  if (i < n) (void)flag_if_nonfinite(device::load(x[i]), control);
 }
 
 // Squares of f32 overflow from 1.8e19 on. Elements above 2^60 are added up apart, scaled down, as
@@ -130,72 +107,36 @@ __global__ void join_norm_kernel(
   if (control != nullptr) step_rules::clip_by_norm(*control, joined, max_norm);
 }
 
-/// All threads read `found_inf`, which nobody writes here; the first one changes the rest.
-__global__ void end_step_kernel(
-    float* live, float* committed, std::int64_t n, LossScaleOptions scaling, StepControl* control) {
-  const std::int64_t i = device::thread_index();
-  if (i < n) {
-    if (control->found_inf != 0)
-      live[i] = committed[i];
-    else
-      committed[i] = live[i];
-  }
-  if (i == 0) step_rules::end(*control, scaling);
-}
-
 }  // namespace
 
-void write_control(Stream stream, const StepControl& value, StepControl* control) {
-  change("write_control", stream, Write{value}, control);
-}
-void set_loss_scale(Stream stream, float scale, StepControl* control) {
-  change("set_loss_scale", stream, SetScale{scale}, control);
-}
-void begin_step(Stream stream, StepControl* control) {
-  change("begin_step", stream, Begin{}, control);
-}
-void end_step(Stream stream,
-              float* live,
-              float* committed,
-              std::int64_t n,
-              const LossScaleOptions& scaling,
-              StepControl* control) {
-  launch("end_step",
-         end_step_kernel,
-         ceil_div(std::max<std::int64_t>(n, 1), device::kElementwiseThreads),
-         device::kElementwiseThreads,
-         stream,
-         live,
-         committed,
-         n,
-         scaling,
-         control);
-}
-
 template <class From>
-void unscale(
-    Stream stream, const From* x, float* y, StepControl* control, GradMode mode, std::int64_t n) {
+void unscale(const Exec& exec,
+             const From* x,
+             float* y,
+             StepControl* control,
+             GradMode mode,
+             std::int64_t n) {
   const float* before = y;
   if (mode == GradMode::accumulate)
-    map("unscale", stream, n, UnscaledSum{control}, y, x, before);
+    map("unscale", exec, n, UnscaledSum{control}, y, x, before);
   else
-    map("unscale", stream, n, Unscaled{control}, y, x);
+    map("unscale", exec, n, Unscaled{control}, y, x);
 }
 
-void unscale_in_place(Stream stream, float* x, StepControl* control, std::int64_t n) {
+void unscale_in_place(const Exec& exec, float* x, StepControl* control, std::int64_t n) {
   const float* from = x;
-  map("unscale_in_place", stream, n, Unscaled{control}, x, from);
+  map("unscale_in_place", exec, n, Unscaled{control}, x, from);
 }
 
 template <class T>
-void find_non_finite(Stream stream, const T* x, StepControl* control, std::int64_t n) {
+void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n) {
   constexpr int kCount = device::kPack<T>;
   const std::int64_t packs = device::aligned_for<kCount>(x) ? n / kCount : 0;
   launch("find_non_finite",
          find_non_finite_kernel<T>,
          ceil_div(packs + (n - packs * kCount), device::kElementwiseThreads),
          device::kElementwiseThreads,
-         stream,
+         exec,
          n,
          packs,
          x,
@@ -203,48 +144,51 @@ void find_non_finite(Stream stream, const T* x, StepControl* control, std::int64
 }
 
 void clip_by_value(
-    Stream stream, float* x, float limit, const StepControl* control, std::int64_t n) {
+    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n) {
   const float* from = x;
-  map("clip_by_value", stream, n, Clamped{limit, control}, x, from);
+  map("clip_by_value", exec, n, Clamped{limit, control}, x, from);
 }
 
-std::int64_t squares_workspace(std::int64_t n) { return 2 * partials_of(n); }
-
-void add_squares(Stream stream, const float* x, std::int64_t n, float* workspace) {
+void clip_by_norm(const Exec& exec,
+                  std::span<const kernels::FloatRange> ranges,
+                  float* norm,
+                  float max_norm,
+                  StepControl* control) {
   constexpr int kCount = device::kPack<float>;
-  launch("add_squares",
-         squares_kernel,
-         partials_of(n),
-         kSumThreads,
-         stream,
-         n,
-         device::aligned_for<kCount>(x) ? n / kCount : 0,
-         x,
-         workspace);
-}
-
-void join_norm(Stream stream,
-               std::int64_t floats,
-               const float* workspace,
-               float* norm,
-               float max_norm,
-               StepControl* control) {
+  std::int64_t pairs = 0;
+  for (const kernels::FloatRange& range : ranges) pairs += partials_of(range.size);
+  const FloatWorkspace workspace(exec, 2 * pairs);
+  float* at = workspace.data();
+  for (const kernels::FloatRange& range : ranges) {
+    const std::int64_t packs = device::aligned_for<kCount>(range.data) ? range.size / kCount : 0;
+    const std::int64_t blocks = partials_of(range.size);
+    launch("add_squares",
+           squares_kernel,
+           blocks,
+           kSumThreads,
+           exec,
+           range.size,
+           packs,
+           range.data,
+           at);
+    at += 2 * blocks;
+  }
   launch("join_norm",
          join_norm_kernel,
          1,
          kSumThreads,
-         stream,
-         floats / 2,
-         workspace,
+         exec,
+         pairs,
+         workspace.data(),
          norm,
          max_norm,
          control);
 }
 
-template void unscale(Stream, const Half*, float*, StepControl*, GradMode, std::int64_t);
-template void unscale(Stream, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);
-template void find_non_finite(Stream, const float*, StepControl*, std::int64_t);
-template void find_non_finite(Stream, const Half*, StepControl*, std::int64_t);
-template void find_non_finite(Stream, const BFloat16*, StepControl*, std::int64_t);
+template void unscale(const Exec&, const Half*, float*, StepControl*, GradMode, std::int64_t);
+template void unscale(const Exec&, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);
+template void find_non_finite(const Exec&, const float*, StepControl*, std::int64_t);
+template void find_non_finite(const Exec&, const Half*, StepControl*, std::int64_t);
+template void find_non_finite(const Exec&, const BFloat16*, StepControl*, std::int64_t);
 
 }  // namespace learn::cuda

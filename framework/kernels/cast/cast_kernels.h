@@ -1,10 +1,24 @@
 #pragma once
+#include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/runtime/cuda/stream.h"
+#include "framework/runtime/exec.h"
 
+#include <algorithm>
 #include <cstdint>
 
-/// The CUDA twins of cast and fill: f32, f16, bf16. Device pointers; enqueue only.
+namespace learn::cpu {
+
+/// Every element becomes `value`.
+template <class Bits>
+void fill(ThreadPool& threads, Bits* x, Bits value, std::int64_t n) {
+  constexpr std::int64_t kGrain = 65536;
+  threads.parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(x + begin, x + end, value);
+  });
+}
+
+}  // namespace learn::cpu
+
 namespace learn::cuda {
 
 /// y (+)= x. Always adds where From is To: the rest is a copy.

@@ -1,13 +1,13 @@
 #pragma once
 #include "framework/kernels/augment/augment_plan.h"
-#include "framework/runtime/cuda/fault.h"
-#include "framework/runtime/cuda/stream.h"
+#include "framework/runtime/exec.h"
 
 #include <cstdint>
 
-/// The CUDA twin of augmentation. Device pointers; enqueues only.
-namespace learn::cuda {
+namespace learn {
+namespace kernels {
 
+/// Which images of which data set become a batch.
 struct AugmentBatch {
   const std::uint8_t* images;  ///< (samples, height, width, 3)
   const std::int64_t* labels;  ///< (samples)
@@ -17,15 +17,19 @@ struct AugmentBatch {
   std::uint64_t seed, epoch;
 };
 
+}  // namespace kernels
+
+namespace cuda {
+
 /// x (batch, out_height, out_width, channels) with 3, 4 or 8 channels, y (batch). An index out of
-/// range is noted in `fault`; image 0 stands in its place.
+/// range is noted as a fault; image 0 stands in its place.
 template <class T>
-void augment(Stream stream,
+void augment(const Exec& exec,
              const AugmentPlan& plan,
-             const AugmentBatch& batch,
+             const kernels::AugmentBatch& batch,
              std::int64_t channels,
              T* x,
-             std::int64_t* y,
-             Fault* fault);
+             std::int64_t* y);
 
-}  // namespace learn::cuda
+}  // namespace cuda
+}  // namespace learn

@@ -1,11 +1,12 @@
-#include "framework/kernels/step/loss_scale_cpu.h"
-
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/step/gradients_kernels.h"
+#include "framework/kernels/step/step_rules.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 namespace learn::cpu {
 namespace {
@@ -33,8 +34,7 @@ bool all_zero(ThreadPool& threads, std::int64_t n, Body body) {
   return std::all_of(flags.begin(), flags.end(), [](std::uint32_t f) { return f == 0; });
 }
 
-}  // namespace
-
+/// y (+)= x * factor; true if every result is finite.
 template <class From>
 bool scale_to_f32(
     ThreadPool& threads, const From* x, float factor, float* y, GradMode mode, std::int64_t n) {
@@ -92,22 +92,59 @@ double sum_of_squares(ThreadPool& threads, const float* x, std::int64_t n) {
   return sum;
 }
 
-void clamp(ThreadPool& threads, float* x, float limit, std::int64_t n) {
-  simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+}  // namespace
+
+template <class From>
+void unscale(const Exec& exec,
+             const From* x,
+             float* y,
+             StepControl* control,
+             GradMode mode,
+             std::int64_t n) {
+  if (!scale_to_f32(exec.threads, x, control->inverse_scale, y, mode, n)) control->found_inf = 1;
+}
+
+void unscale_in_place(const Exec& exec, float* x, StepControl* control, std::int64_t n) {
+  if (!scale_to_f32(exec.threads, x, control->inverse_scale, x, GradMode::overwrite, n))
+    control->found_inf = 1;
+}
+
+template <class T>
+void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n) {
+  if (!all_finite(exec.threads, x, n)) control->found_inf = 1;
+}
+
+void clip_by_norm(const Exec& exec,
+                  std::span<const kernels::FloatRange> ranges,
+                  float* norm,
+                  float max_norm,
+                  StepControl* control) {
+  double sum = 0;
+  for (const kernels::FloatRange& range : ranges)
+    sum += sum_of_squares(exec.threads, range.data, range.size);
+  *norm = static_cast<float>(std::sqrt(sum));
+  if (control != nullptr) step_rules::clip_by_norm(*control, *norm, max_norm);
+}
+
+void clip_by_value(
+    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n) {
+  const float own = limit / control->grad_multiplier;
+  simd::parallel_for(exec.threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     LEARN_VECTORIZE
     for (std::int64_t i = begin; i < end; ++i) {
-      const float below = x[i] > limit ? limit : x[i];
-      x[i] = below < -limit ? -limit : below;
+      const float below = x[i] > own ? own : x[i];
+      x[i] = below < -own ? -own : below;
     }
   });
 }
 
-#define LEARN_INSTANTIATE(T)                                                                \
-  template bool scale_to_f32(ThreadPool&, const T*, float, float*, GradMode, std::int64_t); \
-  template bool all_finite(ThreadPool&, const T*, std::int64_t);
+#define LEARN_INSTANTIATE(T) \
+  template void find_non_finite(const Exec&, const T*, StepControl*, std::int64_t);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)
 #undef LEARN_INSTANTIATE
+template void unscale(const Exec&, const Half*, float*, StepControl*, GradMode, std::int64_t);
+template void unscale(const Exec&, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);
 
 }  // namespace learn::cpu

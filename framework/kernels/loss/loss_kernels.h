@@ -1,0 +1,90 @@
+#pragma once
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/exec.h"
+
+#include <cstdint>
+
+namespace learn::kernels {
+
+/// What softmax cross-entropy is told: logits (samples, classes); one of `labels` (samples) and
+/// `weights` (samples, classes) is not null.
+template <class Wide>
+struct CrossEntropyTarget {
+  std::int64_t samples, classes;
+  const std::int64_t* labels;
+  const Wide* weights;
+  float smoothing;
+};
+
+}  // namespace learn::kernels
+
+/// Summed in f64.
+namespace learn::cpu {
+
+/// `gradient` (samples, classes) may be null.
+template <class T>
+void softmax_cross_entropy(const Exec& exec,
+                           const T* logits,
+                           const kernels::CrossEntropyTarget<float>& target,
+                           float* loss,
+                           float* gradient);
+template <class T>
+void softmax(ThreadPool& threads,
+             const T* logits,
+             std::int64_t samples,
+             std::int64_t classes,
+             float* probabilities);
+
+template <class T, class U>
+void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
+template <class T, class U>
+void mse_backward(ThreadPool& threads,
+                  const T* pred,
+                  const U* target,
+                  std::int64_t n,
+                  const float* dloss,
+                  T* dpred,
+                  GradMode mode);
+template <class T>
+void softmax_cross_entropy_backward(ThreadPool& threads,
+                                    const float* gradient,
+                                    std::int64_t n,
+                                    const float* dloss,
+                                    T* dx,
+                                    GradMode mode);
+
+}  // namespace learn::cpu
+
+/// Summed in f32.
+namespace learn::cuda {
+
+/// `gradient` (samples, classes) may be null. A class out of range is noted as a fault, and makes
+/// the loss and its row of the gradient NaN.
+template <class T>
+void softmax_cross_entropy(const Exec& exec,
+                           const T* logits,
+                           const kernels::CrossEntropyTarget<float>& target,
+                           float* loss,
+                           float* gradient);
+template <class T>
+void softmax_cross_entropy_backward(
+    Stream stream, const float* gradient, std::int64_t n, const float* dloss, T* dx, GradMode mode);
+template <class T>
+void softmax(Stream stream,
+             const T* logits,
+             std::int64_t samples,
+             std::int64_t classes,
+             float* probabilities);
+
+template <class T, class U>
+void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
+template <class T, class U>
+void mse_backward(Stream stream,
+                  const T* pred,
+                  const U* target,
+                  std::int64_t n,
+                  const float* dloss,
+                  T* dpred,
+                  GradMode mode);
+
+}  // namespace learn::cuda

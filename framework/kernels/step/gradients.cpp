@@ -1,0 +1,116 @@
+#include "framework/kernels/step/gradients.h"
+
+#include "framework/kernels/step/gradients_kernels.h"
+#include "framework/kernels/step/gradients_reference.h"
+#include "framework/runtime/dispatch.h"
+
+namespace learn::kernels {
+namespace {
+
+void check_full(Context& ctx, const char* op, const Tensor& grads) {
+  check<DTypeError>(
+      grads.dtype() == DType::f32, "{}: master gradients are f32, got {}", op, grads.dtype());
+  check_device(ctx, op, grads);
+}
+
+/// Calls `f.operator()<T>(executor)` for f32, f16 or bf16.
+template <class F>
+void for_gradient_type(Context& ctx, const char* op, DType dtype, F f) {
+  check<DTypeError>(dtype != DType::f64, "{}: gradients are f32, f16 or bf16, got f64", op);
+  dispatch(ctx, op, dtype, [&]<class T>(const auto& exec) {
+    if constexpr (!std::same_as<T, double>) f.template operator()<T>(exec);
+  });
+}
+
+/// norm = the L2 norm of all parts; the multiplier of a control block, if there is one, is lowered
+/// to suit it.
+void norm_of(Context& ctx,
+             const char* op,
+             const std::vector<Tensor>& parts,
+             Tensor& norm,
+             float max_norm,
+             StepControl* control) {
+  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", op, norm.shape());
+  check_full(ctx, op, norm);
+  std::vector<FloatRange> ranges;
+  for (const Tensor& part : parts) {
+    check_full(ctx, op, part);
+    ranges.push_back({part.data<float>(), part.elements()});
+  }
+  with_executor(ctx, [&](const auto& exec) {
+    clip_by_norm(exec, ranges, norm.data<float>(), max_norm, control);
+  });
+}
+
+}  // namespace
+
+void unscale_to_master_grads(Context& ctx,
+                             const Tensor& half,
+                             Tensor& grads,
+                             DeviceArray<StepControl>& control,
+                             GradMode mode) {
+  constexpr const char* kOp = "unscale_to_master_grads";
+  check(half.shape() == grads.shape(),
+        "{}: shapes differ: {} and {}",
+        kOp,
+        half.shape(),
+        grads.shape());
+  check<DTypeError>(
+      is_half(half.dtype()), "{}: half gradients are f16 or bf16, got {}", kOp, half.dtype());
+  check_device(ctx, kOp, half);
+  check_full(ctx, kOp, grads);
+  check_device(ctx, kOp, control);
+  for_gradient_type(ctx, kOp, half.dtype(), [&]<class T>(const auto& exec) {
+    if constexpr (!std::same_as<T, float>)
+      unscale(exec, half.data<T>(), grads.data<float>(), control.data(), mode, half.elements());
+  });
+}
+
+void unscale_grads(Context& ctx, Tensor& grads, DeviceArray<StepControl>& control) {
+  constexpr const char* kOp = "unscale_grads";
+  check_full(ctx, kOp, grads);
+  check_device(ctx, kOp, control);
+  with_executor(ctx, [&](const auto& exec) {
+    unscale_in_place(exec, grads.data<float>(), control.data(), grads.elements());
+  });
+}
+
+void find_non_finite(Context& ctx, const Tensor& x, DeviceArray<StepControl>& control) {
+  constexpr const char* kOp = "find_non_finite";
+  check_device(ctx, kOp, x);
+  check_device(ctx, kOp, control);
+  for_gradient_type(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
+    find_non_finite(exec, x.data<T>(), control.data(), x.elements());
+  });
+}
+
+void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm) {
+  norm_of(ctx, "l2_norm", parts, norm, 0, nullptr);
+}
+
+void clip_by_norm(Context& ctx,
+                  const std::vector<Tensor>& parts,
+                  float max_norm,
+                  Tensor& norm,
+                  DeviceArray<StepControl>& control) {
+  constexpr const char* kOp = "clip_by_norm";
+  if (!(max_norm > 0))
+    fail<UsageError>("the largest gradient norm must be positive, not {}", max_norm);
+  check_device(ctx, kOp, control);
+  norm_of(ctx, kOp, parts, norm, max_norm, control.data());
+}
+
+void clip_by_value(Context& ctx,
+                   Tensor& grads,
+                   float limit,
+                   const DeviceArray<StepControl>& control) {
+  constexpr const char* kOp = "clip_by_value";
+  if (!(limit > 0)) fail<UsageError>("the gradient limit must be positive, not {}", limit);
+  check_full(ctx, kOp, grads);
+  check_device(ctx, kOp, control);
+  with_executor(ctx, [&](const auto& exec) {
+    clip_by_value(exec, grads.data<float>(), limit, control.data(), grads.elements());
+  });
+}
+
+}  // namespace learn::kernels

@@ -1,0 +1,30 @@
+#pragma once
+#include "framework/kernels/common/step_control.h"
+#include "framework/kernels/step/loss_scale_options.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/device_array.h"
+
+/// What happens to the control block of a step. Nothing here waits for the host. Every function
+/// throws ShapeError, DTypeError, DeviceError.
+namespace learn::kernels {
+
+/// Puts `value` into the block.
+void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control);
+/// Sets the loss scale and its inverse; `clean_steps` begins at 0. Throws UsageError unless it is
+/// positive and finite.
+void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control);
+/// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
+void begin_step(Context& ctx, DeviceArray<StepControl>& control);
+/// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
+/// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed
+/// becomes live: the running statistics, both f32 of one shape, obey the same flag as the weights.
+/// The loss scale moves as `scaling` says: with `found_inf` it is divided by `factor`, not below
+/// `floor`; after `growth_interval` clean steps multiplied, not above `ceiling`; a static scale
+/// stays as it is. Throws UsageError for options that make no sense.
+void end_step(Context& ctx,
+              Tensor& live,
+              Tensor& committed,
+              const LossScaleOptions& scaling,
+              DeviceArray<StepControl>& control);
+
+}  // namespace learn::kernels

@@ -1,0 +1,57 @@
+#pragma once
+#include "framework/runtime/cuda/fault.h"
+#include "framework/runtime/cuda/stream.h"
+
+#include <cstdint>
+#include <memory>
+
+/// Who runs a kernel, and with what. An operation has one function per implementation, all of one
+/// name, which take its executor first; that argument alone decides which is called (dispatch.h).
+/// Most need nothing of it but threads or a stream, which it converts to.
+namespace learn {
+
+class Arena;
+class ThreadPool;
+struct CudaOptions;
+
+namespace reference {
+/// Plain loops in double, whatever the storage type: what the others are compared with.
+struct Exec {};
+}  // namespace reference
+
+namespace cpu {
+/// The CPU's vectorised and threaded loops: f32, f16, bf16, arithmetic in f32.
+struct Exec {
+  ThreadPool& threads;
+  Arena& workspace;  ///< scratch memory
+  operator ThreadPool&() const noexcept { return threads; }
+};
+}  // namespace cpu
+
+namespace cuda {
+class Runtime;
+
+/// A CUDA device: f32, f16, bf16, arithmetic in f32. Pointers are the device's; work is enqueued
+/// only.
+struct Exec {
+  Stream stream;
+  Arena& workspace;  ///< scratch memory, given back when the call returns: the stream keeps order
+  const CudaOptions& options;
+  Runtime& runtime;
+  operator Stream() const noexcept { return stream; }
+  /// Where a kernel notes data that it cannot accept.
+  [[nodiscard]] Fault* fault(FaultKind kind) const;
+};
+
+/// Scratch memory of a call: `floats` of the executor's workspace.
+class FloatWorkspace {
+ public:
+  FloatWorkspace(const Exec& exec, std::int64_t floats);
+  [[nodiscard]] float* data() const noexcept { return static_cast<float*>(memory_.get()); }
+
+ private:
+  std::shared_ptr<void> memory_;
+};
+}  // namespace cuda
+
+}  // namespace learn
