@@ -75,8 +75,7 @@ TEST_CASE("elementwise kernels refuse what they cannot count") {
   LEARN_CHECK_REFUSED("ema_update", cuda::ema_update(exec, kRead, {}, nullptr, kWritten, kMany));
   LEARN_CHECK_REFUSED("copy_columns",
                       cuda::copy_into_columns(exec, kRead, kWritten, {kMany, 1024, 2048, 0}));
-  LEARN_CHECK_REFUSED("pad_channels",
-                      cuda::pad_channels(exec, kHalf, kMany, 10, kHalfWritten, 16));
+  LEARN_CHECK_REFUSED("pad_channels", cuda::pad_channels(exec, kHalf, kMany, 10, kHalfWritten, 16));
   LEARN_CHECK_REFUSED("unpad_channels",
                       cuda::unpad_channels(exec, kHalf, kMany, 16, kHalfWritten, 10, kMode));
 }
@@ -87,9 +86,8 @@ TEST_CASE("kernels with a warp or a block per row refuse what they cannot count"
   const cuda::Exec& exec = executor.exec;
   const kernels::CrossEntropyTarget<float> target{
       .samples = kMany, .classes = 10, .labels = index, .weights = nullptr, .smoothing = 0};
-  LEARN_CHECK_REFUSED(
-      "softmax_cross_entropy",
-      cuda::softmax_cross_entropy(exec, kRead, target, kWritten, kWritten));
+  LEARN_CHECK_REFUSED("softmax_cross_entropy",
+                      cuda::softmax_cross_entropy(exec, kRead, target, kWritten, kWritten));
   LEARN_CHECK_REFUSED("softmax", cuda::softmax(exec, kRead, kMany, 10, kWritten));
   LEARN_CHECK_REFUSED("argmax", cuda::argmax(exec, kRead, index, kMany, 10));
   LEARN_CHECK_REFUSED("top_k", cuda::top_k(exec, kRead, kWritten, index, kMany, 10, 2));
@@ -110,12 +108,12 @@ TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {
   const Executor executor;
   const auto forward = [&](std::int64_t n, std::int64_t side, std::int64_t channels) {
     const kernels::PoolSizes sizes{.n = n,
-                                .h = side,
-                                .w = side,
-                                .c = channels,
-                                .p = side / 2,
-                                .q = side / 2,
-                                .options = Pool2dOptions::square(2, 2)};
+                                   .h = side,
+                                   .w = side,
+                                   .c = channels,
+                                   .p = side / 2,
+                                   .q = side / 2,
+                                   .options = Pool2dOptions::square(2, 2)};
     cuda::avg_pool2d_forward(executor.exec, sizes, kRead, kWritten);
   };
   LEARN_CHECK_REFUSED("pool", forward(1, std::int64_t{1} << 32, 1));
