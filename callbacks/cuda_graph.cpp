@@ -20,7 +20,7 @@ constexpr std::array kInsideTheStep{Event::loss_begin,
                                     Event::step_end};
 
 /// Names of the callbacks that need the host there, in words; empty if there are none.
-std::string in_the_way(const Learner& learn) {
+std::string uncapturable_listeners(const Learner& learn) {
   std::string names;
   std::set<const Callback*> seen;
   for (const Event event : kInsideTheStep)
@@ -46,7 +46,7 @@ void CudaGraph::train_begin(Learner& learn) {
               learn.context().device());
     return;
   }
-  const std::string names = in_the_way(learn);
+  const std::string names = uncapturable_listeners(learn);
   if (!names.empty()) {
     log::warn("[cuda_graph] the training step is not captured: the host is needed by {}", names);
     return;

@@ -11,7 +11,7 @@ namespace learn::callbacks {
 /// what callbacks enqueue in between become one launch, with the same bits as without. The host's
 /// work per batch falls to a few microseconds, which is most of the time of a small net's step.
 ///
-/// Learning rates, the loss scale, skipped steps and random numbers go on changing. Callbacks whose
+/// Learning rates, the loss scale, skipped steps and random numbers keep changing. Callbacks whose
 /// handlers need the host at loss_begin, backward_begin, backward_end, step_begin or step_end
 /// (`capturable()` is false) keep the step eager: one warning names them. So does a context on the
 /// CPU. Whatever reads values of a batch on the host inside the body, in a loss function for

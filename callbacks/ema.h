@@ -19,7 +19,8 @@ namespace learn::callbacks {
 ///
 /// So a validation pass measures the averaged weights, inside a fit and outside of it, and so do
 /// get_preds and predict. The Checkpointer's best.safetensors holds what was measured. The average
-/// is a state of the ParamStore, "ema", and part of each checkpoint; it goes on from fit to fit.
+/// is a state of the ParamStore, "ema", and part of each checkpoint; it carries over from fit to
+/// fit.
 class Ema final : public Callback {
  public:
   /// `options.first_step` is found when the training begins. Throws UsageError unless decay is in

@@ -37,8 +37,8 @@ struct MixedPrecisionOptions {
 ///   train_end       the model is f32 again: its weights are the masters, nothing is rounded
 ///
 /// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
-/// predict outside, run in the same half precision. The scale goes on from fit to fit and is part
-/// of a checkpoint (it lives in the optimizer's control block).
+/// predict outside, run in the same half precision. The scale carries over from fit to fit and is
+/// part of a checkpoint (it lives in the optimizer's control block).
 class MixedPrecision final : public Callback {
  public:
   /// Throws UsageError for a dtype that is not half, or options that contradict each other.

@@ -21,11 +21,11 @@ namespace learn::callbacks {
 namespace {
 
 template <class C, class... Args>
-MadeCallback made(Args&&... args) {
+CallbackWithEvents make_entry(Args&&... args) {
   return {std::make_unique<C>(std::forward<Args>(args)...), handled_by<C>()};
 }
 
-MadeCallback make_mixed_precision(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_mixed_precision(CallbackOptions& options, const RunSettings&) {
   MixedPrecisionOptions out;
   const std::string dtype = options.text("dtype", "f16");
   if (dtype != "f16" && dtype != "bf16")
@@ -39,53 +39,53 @@ MadeCallback make_mixed_precision(CallbackOptions& options, const RunSettings&) 
   else
     (void)options.text("loss_scale", "");
   options.finish();
-  return made<MixedPrecision>(out);
+  return make_entry<MixedPrecision>(out);
 }
 
-MadeCallback make_gradient_clip(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_gradient_clip(CallbackOptions& options, const RunSettings&) {
   const auto limit = static_cast<float>(options.real("limit", 1));
   const std::string by = options.text("by", "norm");
   options.finish();
   if (by != "norm" && by != "value")
     fail<UsageError>("gradient_clip: by must be norm or value, not '{}'", by);
-  return made<GradientClip>(limit, by == "norm" ? ClipBy::norm : ClipBy::value);
+  return make_entry<GradientClip>(limit, by == "norm" ? ClipBy::norm : ClipBy::value);
 }
 
-MadeCallback make_cuda_graph(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_cuda_graph(CallbackOptions& options, const RunSettings&) {
   const std::int64_t warm_up = options.integer("warm_up", GraphStep::kWarmUp);
   options.finish();
-  return made<CudaGraph>(warm_up);
+  return make_entry<CudaGraph>(warm_up);
 }
 
-MadeCallback make_gradient_accumulation(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_gradient_accumulation(CallbackOptions& options, const RunSettings&) {
   const AccumulateEvery every{.batches = options.integer("batches", 0),
                               .samples = options.integer("samples", 0)};
   options.finish();
-  return made<GradientAccumulation>(every);
+  return make_entry<GradientAccumulation>(every);
 }
 
-MadeCallback make_ema(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_ema(CallbackOptions& options, const RunSettings&) {
   EmaOptions out;
   out.decay = options.real("decay", out.decay);
   out.warmup = options.flag("warmup", out.warmup);
   const bool evaluate = options.flag("evaluate", true);
   options.finish();
-  return made<Ema>(out, evaluate);
+  return make_entry<Ema>(out, evaluate);
 }
 
-MadeCallback make_early_stopping(CallbackOptions& options, const RunSettings& run) {
+CallbackWithEvents make_early_stopping(CallbackOptions& options, const RunSettings& run) {
   const EarlyStoppingOptions defaults;
   const EarlyStoppingOptions out{.monitor = options.text("monitor", run.monitor),
                                  .min_delta = options.real("min_delta", defaults.min_delta),
                                  .patience = options.integer("patience", defaults.patience),
                                  .better = better_from(options.text("mode", "auto"))};
   options.finish();
-  return made<EarlyStopping>(out);
+  return make_entry<EarlyStopping>(out);
 }
 
-MadeCallback make_terminate_on_nan(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_terminate_on_nan(CallbackOptions& options, const RunSettings&) {
   options.finish();
-  return made<TerminateOnNan>();
+  return make_entry<TerminateOnNan>();
 }
 
 optim::Schedule schedule_from(CallbackOptions& options) {
@@ -104,21 +104,21 @@ optim::Schedule schedule_from(CallbackOptions& options) {
       kind);
 }
 
-MadeCallback make_param_scheduler(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_param_scheduler(CallbackOptions& options, const RunSettings&) {
   const Hyper hyper = hyper_from(options.text("hyper", "lr"));
   const std::string clock = options.text("clock", "batch");
   if (clock != "batch" && clock != "step")
     fail<UsageError>("param_scheduler: clock must be batch or step, not '{}'", clock);
   const optim::Schedule schedule = schedule_from(options);
   options.finish();
-  return made<ParamScheduler>(std::vector{ScheduledHyper{hyper, {schedule}}},
-                              clock == "batch" ? Clock::batch : Clock::step);
+  return make_entry<ParamScheduler>(std::vector{ScheduledHyper{hyper, {schedule}}},
+                                    clock == "batch" ? Clock::batch : Clock::step);
 }
 
-MadeCallback make_recorder(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_recorder(CallbackOptions& options, const RunSettings&) {
   const double beta = options.real("beta", Recorder::kBeta);
   options.finish();
-  return made<Recorder>(beta);
+  return make_entry<Recorder>(beta);
 }
 
 Live live_from(const std::string& name) {
@@ -129,21 +129,21 @@ Live live_from(const std::string& name) {
   fail<UsageError>("progress: live must be auto, bar, lines or off, not '{}'", name);
 }
 
-MadeCallback make_progress(CallbackOptions& options, const RunSettings&) {
+CallbackWithEvents make_progress(CallbackOptions& options, const RunSettings&) {
   ProgressOptions out;
   out.live = live_from(options.text("live", "auto"));
   out.heartbeat_seconds = options.real("heartbeat", out.heartbeat_seconds);
   options.finish();
-  return made<Progress>(out);
+  return make_entry<Progress>(out);
 }
 
-MadeCallback make_csv_logger(CallbackOptions& options, const RunSettings& run) {
+CallbackWithEvents make_csv_logger(CallbackOptions& options, const RunSettings& run) {
   const std::string path = options.text("path", "results.csv");
   options.finish();
-  return made<CsvLogger>(run.folder / path);
+  return make_entry<CsvLogger>(run.folder / path);
 }
 
-MadeCallback make_checkpointer(CallbackOptions& options, const RunSettings& run) {
+CallbackWithEvents make_checkpointer(CallbackOptions& options, const RunSettings& run) {
   CheckpointerOptions out;
   out.folder = run.folder / options.text("folder", "weights");
   out.last = options.flag("last", out.last);
@@ -154,28 +154,29 @@ MadeCallback make_checkpointer(CallbackOptions& options, const RunSettings& run)
   out.min_delta = options.real("min_delta", out.min_delta);
   out.metadata = run.metadata;
   options.finish();
-  return made<Checkpointer>(std::move(out));
+  return make_entry<Checkpointer>(std::move(out));
 }
 
-MadeCallback make_plot_results(CallbackOptions& options, const RunSettings& run) {
+CallbackWithEvents make_plot_results(CallbackOptions& options, const RunSettings& run) {
   const std::string folder = options.text("folder", "");
   const std::string title = options.text("title", run.title);
   options.finish();
-  return made<PlotResults>(folder.empty() ? run.folder : run.folder / folder, title);
+  return make_entry<PlotResults>(folder.empty() ? run.folder : run.folder / folder, title);
 }
 
 /// Callbacks that text cannot describe, and how they are had.
-struct Untold {
+struct NotFromText {
   std::string_view name;
   std::string_view instead;
 };
-constexpr std::array kUntold{
-    Untold{"interrupt",
-           "it waits for a flag of the program. 'learn train' always has it; a program adds "
-           "callbacks::Interrupt with its flag"},
-    Untold{"lambda",
-           "it runs a function of the program. A program adds one with callbacks::on(learn, event, "
-           "function)"},
+constexpr std::array kNotFromText{
+    NotFromText{"interrupt",
+                "it waits for a flag of the program. 'learn train' always has it; a program adds "
+                "callbacks::Interrupt with its flag"},
+    NotFromText{
+        "lambda",
+        "it runs a function of the program. A program adds one with callbacks::on(learn, event, "
+        "function)"},
 };
 
 struct Spec {
@@ -183,11 +184,11 @@ struct Spec {
   std::string_view options;
 };
 
-Spec take_apart(std::string_view spec) {
+Spec parse_spec(std::string_view spec) {
   const std::size_t colon = std::min(spec.find(':'), spec.size());
   const std::string_view rest = spec.substr(std::min(colon + 1, spec.size()));
   Spec out{std::string(spec.substr(0, colon)), rest};
-  for (const Untold& one : kUntold)
+  for (const NotFromText& one : kNotFromText)
     if (one.name == out.name)
       fail<UsageError>("callback '{}' cannot be made from text: {}", one.name, one.instead);
   return out;
@@ -253,19 +254,19 @@ Registry<CallbackFactory> callback_registry() {
   return registry;
 }
 
-MadeCallback make_from_text(std::string_view spec, const RunSettings& run) {
-  const Spec parts = take_apart(spec);
+CallbackWithEvents make_from_text(std::string_view spec, const RunSettings& run) {
+  const Spec parts = parse_spec(spec);
   const auto registry = callback_registry();
   CallbackOptions options(parts.name, parts.options);
   return registry.at(parts.name).value.make(options, run);
 }
 
 bool reports(std::string_view spec) {
-  return callback_registry().at(take_apart(spec).name).value.reports;
+  return callback_registry().at(parse_spec(spec).name).value.reports;
 }
 
 Callback& add_from_text(Learner& learn, std::string_view spec, const RunSettings& run) {
-  MadeCallback made = make_from_text(spec, run);
+  CallbackWithEvents made = make_from_text(spec, run);
   Callback& callback = *made.callback;
   learn.insert(std::move(made.callback), made.events);
   return callback;

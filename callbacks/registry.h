@@ -42,19 +42,19 @@ class CallbackOptions {
 struct RunSettings {
   std::filesystem::path folder = ".";  ///< where relative paths in options begin
   std::string title;                   ///< of plots
-  std::string monitor = "valid_loss";  ///< of those that are told none
+  std::string monitor = "valid_loss";  ///< of those that name none
   Metadata metadata;                   ///< goes into checkpoints
 };
 
-/// A callback with the events it hears, for `Learner::insert`.
-struct MadeCallback {
+/// A callback with the events it handles, for `Learner::insert`.
+struct CallbackWithEvents {
   std::unique_ptr<Callback> callback;
   EventSet events;
 };
 
 /// Makes a callback from options.
 struct CallbackFactory {
-  std::function<MadeCallback(CallbackOptions&, const RunSettings&)> make;
+  std::function<CallbackWithEvents(CallbackOptions&, const RunSettings&)> make;
   bool reports = false;  ///< shows or writes what happens; the training is the same without it
 };
 
@@ -65,7 +65,7 @@ struct CallbackFactory {
 /// Makes what "gradient_clip:limit=1,by=norm" says; no file is touched before the training begins.
 /// Throws UsageError for an unknown name, option or value, and for a callback that text cannot
 /// describe, with what to use instead.
-[[nodiscard]] MadeCallback make_from_text(std::string_view spec, const RunSettings& run = {});
+[[nodiscard]] CallbackWithEvents make_from_text(std::string_view spec, const RunSettings& run = {});
 /// True for a callback that reports. Throws UsageError for an unknown name.
 [[nodiscard]] bool reports(std::string_view spec);
 /// Adds what `make_from_text` makes. Throws as that and as `Learner::insert`.

@@ -11,8 +11,8 @@ namespace learn::data {
 /// Which part of a data set.
 enum class Split : std::uint8_t { train, test };
 
-/// Told now and then how far a long piece of work is: (done, total). Never from two threads at
-/// once.
+/// Progress of a long piece of work, reported now and then: (done, total). Never from two threads
+/// at once.
 using DataProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 /// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers

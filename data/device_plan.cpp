@@ -26,7 +26,7 @@ class Planner {
   void operator()(const CenterCrop& t) { crop(Kind::center_crop, t.size); }
   void operator()(const Cutout& t) {
     for (std::int32_t hole = 0; hole < t.holes && possible_; ++hole) {
-      possible_ = plan_.holes < AugmentPlan::kMostHoles;
+      possible_ = plan_.holes < AugmentPlan::kMaxHoles;
       if (possible_)
         plan_.hole[plan_.holes++] = {number_, hole, static_cast<std::int32_t>(t.length)};
     }
@@ -50,7 +50,7 @@ class Planner {
     plan_.out_width = width;
   }
   void add(AugmentPlan::Step step) {
-    possible_ = possible_ && plan_.steps < AugmentPlan::kMostSteps;
+    possible_ = possible_ && plan_.steps < AugmentPlan::kMaxSteps;
     if (!possible_) return;
     step.number = number_;
     step.height = plan_.out_height;

@@ -38,7 +38,7 @@ struct LoaderOptions {
 /// worker throws is thrown by `next`, and the pass is over. Used by one thread at a time.
 ///
 /// A state that was saved in the middle of a pass and is loaded makes the next `begin` with that
-/// epoch go on where it was; any other `begin` starts afresh.
+/// epoch continue where it was; any other `begin` starts afresh.
 class Loader final : public BatchSource {
  public:
   /// Borrows the data set and the context, which must outlive the loader. Throws UsageError for

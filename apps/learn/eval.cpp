@@ -164,7 +164,7 @@ int eval(const EvalOptions& options) {
   for (const ClassResult& result : results) right += result.right;
   fmt::print("{}{}{} on {} {} images{}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n",
              path.string(),
-             dot(),
+             separator(),
              trained.model,
              data.size(),
              data.name,

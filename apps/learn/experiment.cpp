@@ -68,7 +68,7 @@ data::Normalization normalization_from(const std::string& text) {
   return n;
 }
 
-std::string dot() { return locale_is_utf8() ? " \u00B7 " : " - "; }
+std::string separator() { return locale_is_utf8() ? " \u00B7 " : " - "; }
 
 Experiment::Experiment(const TrainOptions& options, std::int64_t max_batches)
     : options_(options),
@@ -226,7 +226,7 @@ Metadata Experiment::metadata(const std::string& config) const {
 
 std::string Experiment::headline() {
   const data::Dataset& train = data().train;
-  const std::string d = dot();
+  const std::string d = separator();
   std::string device = to_string(ctx_.device());
   if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
   return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}/{}{}{}{}{}{}{}batch {}{}seed {}",

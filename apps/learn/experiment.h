@@ -54,6 +54,6 @@ class Experiment {
 [[nodiscard]] data::Normalization normalization_from(const std::string& text);
 
 /// " · ", or " - " where the terminal shows ASCII only.
-[[nodiscard]] std::string dot();
+[[nodiscard]] std::string separator();
 
 }  // namespace learn::cli

@@ -39,7 +39,7 @@ SafetensorsFile open_state(const fs::path& run) {
   } catch (const CheckpointError& e) {
     const fs::path previous = file.parent_path() / "last.prev.safetensors";
     if (!fs::exists(previous)) throw;
-    fail<CheckpointError>("{}\n  the state before it is '{}': rename it to go on from there",
+    fail<CheckpointError>("{}\n  the state before it is '{}': rename it to resume from there",
                           e.what(),
                           previous.string());
   }
@@ -96,7 +96,7 @@ void ResumeGuard::check(const OptionTable& table) const {
         fmt::format("\n  --{}: {} then, {} now", option.name, shown(before), shown(option.toml()));
   }
   if (!differences.empty())
-    fail<UsageError>("--resume goes on with the options the run was begun with; these differ:{}",
+    fail<UsageError>("--resume keeps the options the run was begun with; these differ:{}",
                      differences);
 }
 

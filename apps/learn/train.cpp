@@ -26,7 +26,7 @@ constexpr std::int64_t kDryRunBatches = 3;
 constexpr std::int64_t kDevRunBatches = 5;
 
 /// To the terminal and to run.log.
-void say(const std::string& line) {
+void print_and_log(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
   log::to_file(line);
 }
@@ -86,7 +86,7 @@ void print_closing(const RunRecord& record, const RunDir& dir, bool plots) {
 }
 
 /// How the fit ended: the status for run.json and the exit code.
-int conclude(RunRecord& record, Learner& learn) {
+int final_status(RunRecord& record, Learner& learn) {
   record.ended = utc_now();
   if (const int number = caught_signal().load(); number != 0) {
     record.status = "interrupted";
@@ -129,7 +129,7 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
     throw;
   }
   update(record, learn);
-  record.exit_code = conclude(record, learn);
+  record.exit_code = final_status(record, learn);
   dir.write(record);
   return record.exit_code;
 }
@@ -140,11 +140,11 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   if (const std::string started = dir.started(); !started.empty()) record.started = started;
   record.resumed = utc_now();
   const FitProgress& fit = experiment.learner().progress();
-  say(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
-                  fit.batch_clock,
-                  fit.fit_batches,
-                  std::min(fit.epoch_clock + 1, fit.epochs),
-                  fit.epochs));
+  print_and_log(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
+                            fit.batch_clock,
+                            fit.fit_batches,
+                            std::min(fit.epoch_clock + 1, fit.epochs),
+                            fit.epochs));
 }
 
 int train_for_real(Experiment& experiment,
@@ -157,8 +157,8 @@ int train_for_real(Experiment& experiment,
   log::set_file((dir.path() / "run.log").string());
   const std::string config = write_config(table, "train");
   write_file_atomically(dir.path() / "config.toml", config);
-  say(experiment.headline());
-  say(fmt::format("run   {}", dir.path().string()));
+  print_and_log(experiment.headline());
+  print_and_log(fmt::format("run   {}", dir.path().string()));
 
   RunRecord record = new_record(experiment, argv);
   add_reporting(experiment, dir.path(), config);
@@ -166,12 +166,12 @@ int train_for_real(Experiment& experiment,
   catch_signals();
   const int code = run(experiment, dir, record);
   if (record.status == "interrupted")
-    say("interrupted after a whole batch" +
-        (std::filesystem::exists(dir.weights("last"))
-             ? fmt::format(": the state is in {}", dir.weights("last").string())
-             : ""));
+    print_and_log("interrupted after a whole batch" +
+                  (std::filesystem::exists(dir.weights("last"))
+                       ? fmt::format(": the state is in {}", dir.weights("last").string())
+                       : ""));
   else if (record.status == "diverged")
-    say(fmt::format("diverged: {}", record.error));
+    print_and_log(fmt::format("diverged: {}", record.error));
   print_closing(record, dir, options.plots);
   log::set_file("");
   return code;
@@ -186,7 +186,7 @@ int dry_run(TrainOptions options) {
   const std::int64_t epochs = options.epochs;
   options.epochs = 1;
   Experiment experiment(options, kDryRunBatches);
-  say(experiment.headline());
+  print_and_log(experiment.headline());
   Learner& learn = experiment.learner();
   auto& recorder = learn.add<Recorder>();
   experiment.fit();
@@ -210,7 +210,7 @@ int dry_run(TrainOptions options) {
 int fast_dev_run(TrainOptions options) {
   options.epochs = 1;
   Experiment experiment(options, kDevRunBatches);
-  say(experiment.headline());
+  print_and_log(experiment.headline());
   add_progress(experiment.learner(), options);
   catch_signals();
   experiment.fit();

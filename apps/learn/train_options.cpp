@@ -17,7 +17,7 @@ namespace {
 
 /// Makes an option refuse names that a registry does not know.
 template <class Value>
-void known_from(Option& option, std::string& field, const Registry<Value>& registry) {
+void restrict_to(Option& option, std::string& field, const Registry<Value>& registry) {
   option.set = [&field, kind = option.name, names = registry.names()](const std::string& text) {
     require_known(kind, text, names);
     field = text;
@@ -70,7 +70,7 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
   t.group("Model");
   Option& model = t.text("model", o.model, "NAME", "'learn models' lists them");
   model.short_name = "m";
-  known_from(model, o.model, models::model_registry());
+  restrict_to(model, o.model, models::model_registry());
   t.integer("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
   t.real("dropout", o.dropout, kShare, "P", "dropout, where the model has it");
   t.text("pretrained",
@@ -115,7 +115,7 @@ void add_schedule_options(OptionTable& t, TrainOptions& o) {
          "share of the training in which the rate rises; else 0.25 with one-cycle, 0");
   Option& optimizer =
       t.text("optimizer", o.optimizer, join(optim::optimizers().names()), "update rule");
-  known_from(optimizer, o.optimizer, optim::optimizers());
+  restrict_to(optimizer, o.optimizer, optim::optimizers());
   t.real("momentum",
          o.momentum,
          kShare,
@@ -213,7 +213,7 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
   t.text("resume",
          o.resume,
          "RUN|last",
-         "go on with a run that was stopped, in its folder, from its last checkpoint, as if it had "
+         "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
          "never stopped; 'last': the latest in --out. After a signal that is the middle of an "
          "epoch, after a crash the end of one");
   t.flag("exist-ok", o.exist_ok, "use runs/NAME again if it exists");

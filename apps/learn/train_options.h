@@ -12,7 +12,7 @@
 
 namespace learn::cli {
 
-/// Everything `learn train` can be told, with its defaults. One TOML key each, see `train_table`.
+/// The options of `learn train`, with their defaults. One TOML key each, see `train_table`.
 struct TrainOptions {
   // Data
   std::string data = "auto";
@@ -67,7 +67,7 @@ struct TrainOptions {
   // One call only
   std::string config;
   std::string preset;
-  std::string resume;  ///< folder of the run to go on with, once resolved
+  std::string resume;  ///< folder of the run to resume, once resolved
   bool exist_ok = false;
   bool dry_run = false;
   bool fast_dev_run = false;

@@ -20,7 +20,7 @@ namespace nn {
 class Module;
 }
 
-/// Hears what each module did in a forward pass: for `summary()`, hooks and profiles.
+/// Observes what each module did in a forward pass: for `summary()`, hooks and profiles.
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;

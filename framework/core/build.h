@@ -3,7 +3,7 @@
 namespace learn {
 
 /// True if the CUDA backend is part of this program. Code under `if constexpr (kHaveCuda)` may name
-/// CUDA twins: in a program without them the statement is discarded and needs no symbol.
+/// CUDA functions: in a program without them the statement is discarded and needs no symbol.
 #if defined(LEARN_HAVE_CUDA) && LEARN_HAVE_CUDA
 inline constexpr bool kHaveCuda = true;
 #else

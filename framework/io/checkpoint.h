@@ -13,7 +13,7 @@ namespace nn {
 class ParamStore;
 }
 
-/// Shows everything that belongs into a checkpoint: `[&](StateVisitor& v) { learner.visit_state(v);
+/// Shows everything that belongs in a checkpoint: `[&](StateVisitor& v) { learner.visit_state(v);
 /// }`.
 using VisitState = FunctionRef<void(StateVisitor&)>;
 

@@ -64,8 +64,8 @@ void Learner::backward() {
   tape_.backward(batch_.loss, batch_.seed);
 }
 
-/// Clocks count what is closing before the callbacks hear of its end, so that what they save says
-/// where to continue.
+/// Clocks count what is closing before the callbacks receive its end event, so that what they save
+/// says where to continue.
 void Learner::finish(Scope scope) {
   if (scope == Scope::epoch) progress_.finish_epoch(scopes_.cancelled(Scope::train));
   if (scope == Scope::batch && progress_.training) finish_batch();

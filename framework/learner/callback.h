@@ -42,7 +42,7 @@ class Callback {
   /// can be captured in a graph and replayed; false if the host must run them at each step.
   [[nodiscard]] virtual bool capturable() const { return false; }
   /// The options that those handlers hand to the device by value, if they may change during a fit.
-  /// A captured step goes on with the values of its capture, so it is dropped when these differ.
+  /// A captured step keeps the values of its capture, so it is dropped when these differ.
   /// Nothing needs to be said of what lies in device memory, where a number belongs that changes
   /// often.
   [[nodiscard]] virtual std::vector<double> captured_options() const { return {}; }
@@ -63,7 +63,7 @@ class Callback {
   /// `scope` was cancelled and is about to close; its end event follows.
   virtual void cancelled(Learner&, Scope) {}
   /// Something threw. Must not throw; nothing else of the loop runs after it. It may come before
-  /// this callback has heard of the scopes that are open.
+  /// this callback has received the begin events of the open scopes.
   virtual void error(Learner&, const std::exception&) {}
 };
 

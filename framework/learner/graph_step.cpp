@@ -48,7 +48,7 @@ GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   const Place y = place_of(batch.y);
   for (Kind& kind : kinds_)
     if (kind.x == x && kind.y == y) return &kind;
-  if (kinds_.size() == kMostGraphs) {
+  if (kinds_.size() == kMaxGraphs) {
     fall_back_to_eager("batches come at too many addresses or in too many shapes");
     return nullptr;
   }

@@ -38,7 +38,7 @@ class GraphStep final : public StepRunner {
  public:
   static constexpr std::int64_t kWarmUp = 2;
   /// Graphs that are kept. Batches at more addresses than that are not worth capturing.
-  static constexpr std::size_t kMostGraphs = 16;
+  static constexpr std::size_t kMaxGraphs = 16;
 
   /// Counts into `counts`, which must outlive it. Throws DeviceError for a context on the CPU.
   GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up = kWarmUp);

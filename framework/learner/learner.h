@@ -180,7 +180,7 @@ class Learner {
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
   /// Brings `progress().step_clock` up to date; waits for the device.
   void sync_step_clock();
-  /// How the body of a training batch is run; `EagerStep` unless told otherwise. Never null.
+  /// How the body of a training batch is run; `EagerStep` by default. Never null.
   void set_step_runner(std::unique_ptr<StepRunner> runner);
   /// Says that an option of a module or of the loss was changed: a dropout probability, a margin.
   /// Captured steps, which have the old value in them, are dropped. Callbacks have
@@ -209,7 +209,7 @@ class Learner {
   /// After a state was loaded: the next fit continues the fit that the state was saved in, with the
   /// epochs, batches and updates that were left, and finishes an epoch that was cut short. With the
   /// same data, model, callbacks and arguments it ends with the same bits as if it had never
-  /// stopped. That fit throws UsageError if it is told other epochs, batches or rates than the
+  /// stopped. That fit throws UsageError if it is given other epochs, batches or rates than the
   /// saved one; `resume` itself if the state holds no fit.
   void resume();
 

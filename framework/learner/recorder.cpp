@@ -119,9 +119,9 @@ double Recorder::images_per_second() const {
   return seconds > 0 ? static_cast<double>(images_) / seconds : 0;
 }
 
-Recorder& recorder_of(const Learner& learn, std::string_view asking) {
+Recorder& recorder_of(const Learner& learn, std::string_view user) {
   if (auto* recorder = learn.find<Recorder>()) return *recorder;
-  fail<UsageError>("{} reads what the recorder keeps: add a Recorder to the learner", asking);
+  fail<UsageError>("{} reads what the recorder keeps: add a Recorder to the learner", user);
 }
 
 }  // namespace learn

@@ -87,7 +87,7 @@ class Recorder final : public Callback {
   bool finished_ = false;
 };
 
-/// The recorder of a learner. Throws UsageError that says that `asking` needs one.
-[[nodiscard]] Recorder& recorder_of(const Learner& learn, std::string_view asking);
+/// The recorder of a learner. Throws UsageError that says that `user` needs one.
+[[nodiscard]] Recorder& recorder_of(const Learner& learn, std::string_view user);
 
 }  // namespace learn

@@ -17,12 +17,12 @@ void visit_table(StateVisitor& visitor,
                  std::string_view name,
                  std::size_t columns,
                  Numbers& numbers) {
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
+  constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;
   const StateVisitor::Scope scope(visitor, name);
   auto rows = static_cast<std::int64_t>(numbers.size() / columns);
   visitor.visit("rows", rows);
   check<CheckpointError>(
-      rows >= 0 && rows <= kMostRows, "the recorder's history of {} rows is damaged", rows);
+      rows >= 0 && rows <= kMaxRows, "the recorder's history of {} rows is damaged", rows);
   numbers.resize(static_cast<std::size_t>(rows) * columns);
   if (rows == 0) return;
   Tensor table = host_tensor<double>({rows, static_cast<std::int64_t>(columns)}, numbers);

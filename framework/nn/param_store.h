@@ -88,7 +88,7 @@ class ParamStore {
   /// Throws Error for a duplicate name or after `materialize`.
   Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
   Buffer declare_buffer(std::string name, const Shape& shape, double fill);
-  /// Remembers that module `path` begins here, so that `set_layer_groups` can be told by module
+  /// Remembers that module `path` begins here, so that `set_layer_groups` can name modules
   /// name.
   void mark_module(std::string path);
 

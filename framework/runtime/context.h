@@ -18,8 +18,8 @@ struct ContextOptions {
   /// Worker threads on the CPU, the caller included; 0 = physical cores.
   int threads = 0;
   std::uint64_t seed = 42;
-  /// Run the plain reference twins instead of the fast ones: slow, for tests and for finding
-  /// faults.
+  /// Run the plain reference implementations instead of the fast ones: slow, for tests and for
+  /// finding faults.
   bool reference = false;
   ArenaOptions arena;
   CudaOptions cuda = {};

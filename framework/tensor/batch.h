@@ -36,8 +36,8 @@ class BatchSource {
   /// Fills `batch` and returns true, or returns false at the end of the pass. The tensors stay
   /// valid until the next call.
   [[nodiscard]] virtual bool next(Batch& batch) = 0;
-  /// Position in the pass, so that a run can go on in the middle of an epoch: a source that loaded
-  /// one goes on there at the next `begin` of that epoch.
+  /// Position in the pass, so that a run can resume in the middle of an epoch: a source that loaded
+  /// one continues there at the next `begin` of that epoch.
   virtual void visit_state(StateVisitor&) {}
 };
 

@@ -140,7 +140,8 @@ TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
   Arena host("values", cpu_pages());
   for (const bool reference : {false, true}) {
     if (reference && test::testing_cuda()) continue;
-    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true} : test::fast_twin(2));
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}
+                          : test::fast_context(2));
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       for (const std::int64_t groups : {1, 3})
         for (const std::int64_t padding : {1, 5, 13}) {
@@ -153,7 +154,7 @@ TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
           for (std::size_t i = 0; i < plain.size(); ++i) CHECK(same_bits(plain[i], padded[i]));
         }
   }
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Tape tape(ctx);
   const Tensor x = test::put_full(ctx, {1, 2, 2, 8}, DType::f32, 0);
   const Var w = tape.input(test::put_full(ctx, {4, 1, 1, 3}, DType::f32, 0));

@@ -97,7 +97,8 @@ TEST_CASE("mean squared error, target in the prediction's type or wide") {
 TEST_CASE("cross-entropy of logits that would overflow an exponential") {
   for (const bool reference : {false, true}) {
     if (reference && test::testing_cuda()) continue;
-    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true} : test::fast_twin(1));
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}
+                          : test::fast_context(1));
     const auto logits = [&](const std::vector<double>& values) {
       return test::put_values(ctx, {1, 3}, values);
     };
@@ -113,7 +114,7 @@ TEST_CASE("cross-entropy of logits that would overflow an exponential") {
 }
 
 TEST_CASE("a class out of range names sample, class and range") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const Tensor logits = test::put_full(ctx, {3, 4}, DType::f32, 0);
   for (const double wrong : {4.0, -1.0, -100.0}) {
     const Tensor target = test::put_values(ctx, {3}, {0, wrong, 1}, DType::i64);
@@ -154,7 +155,7 @@ TEST_CASE("softmax gives probabilities") {
   for (const bool reference : {false, true})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       if (reference && test::testing_cuda()) continue;
-      Context ctx(reference ? test::guarded(2, true) : test::fast_twin(2));
+      Context ctx(reference ? test::guarded(2, true) : test::fast_context(2));
       Arena host("values", cpu_pages());
       const Tensor logits = uniform(host, {7, 19}, dtype, -5, 5, test::test_seed());
       Tensor probabilities = ctx.empty({7, 19}, DType::f32);

@@ -34,7 +34,7 @@ struct Errors {
   double forward, data, weight;
 };
 
-/// One path of the fast twin against the reference in double.
+/// One path of the CPU implementation against the reference in double.
 struct Path {
   decltype(&cpu::winograd_forward) forward;
   decltype(&cpu::winograd_backward_data) data;

@@ -230,7 +230,7 @@ TEST_CASE("two fits equal one, the scale goes on") {
   CHECK(values(twice.learn.params().flat_master()) == trained(options));
 }
 
-TEST_CASE("a run that goes on from saved state gives the same bits, scale included") {
+TEST_CASE("a run that continues from saved state gives the same bits, scale included") {
   MixedPrecisionOptions options;
   options.scaling.growth_interval = 2;
   options.loss_scale = 8.0F;

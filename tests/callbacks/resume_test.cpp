@@ -1,4 +1,4 @@
-// A training that stops anywhere and goes on from its checkpoint ends with the same bits.
+// A training that stops anywhere and continues from its checkpoint ends with the same bits.
 #include "callbacks/checkpointer.h"
 #include "callbacks/csv_logger.h"
 #include "callbacks/early_stopping.h"
@@ -157,7 +157,7 @@ TEST_CASE("resume equals straight run with every callback that keeps state") {
              kEvents);
 }
 
-TEST_CASE("a run that was killed goes on from the last epoch's end") {
+TEST_CASE("a run that was killed continues from the last epoch's end") {
   const TemporaryFolder straight;
   Process whole(straight);
   whole.fit();

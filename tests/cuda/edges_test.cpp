@@ -22,8 +22,8 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The CUDA twin and its judge.
-struct Twins {
+/// The CUDA implementation and its judge.
+struct Pair {
   Context cuda{test::on_cuda()};
   Context oracle{{.threads = 1, .reference = true}};
 
@@ -47,7 +47,7 @@ Tensor shifted(Context& ctx, const Shape& shape, DType dtype, std::uint64_t seed
 }  // namespace
 
 TEST_CASE("max pool on a device: ties, NaN and infinities choose the reference's winners") {
-  Twins twins;
+  Pair pair;
   std::vector<double> values{1, 1, 0, kNan, 2, kNan, kInf, -kInf, -kInf, -kInf, -0.0, 0.0};
   for (int i = 12; i < 4 * 4 * 8; ++i)
     values.push_back(values[static_cast<std::size_t>(i * 7 % 12)]);
@@ -60,20 +60,20 @@ TEST_CASE("max pool on a device: ties, NaN and infinities choose the reference's
         const Shape pooled = kernels::pooled_shape(shape, options);
         Tensor y[2];
         Tensor winner[2];
-        Context* const contexts[] = {&twins.cuda, &twins.oracle};
+        Context* const contexts[] = {&pair.cuda, &pair.oracle};
         for (int i = 0; i < 2; ++i) {
           y[i] = contexts[i]->empty(pooled, dtype);
           winner[i] = contexts[i]->empty(pooled, DType::u8);
           const Tensor x = test::put_values(*contexts[i], shape, used, dtype);
           kernels::max_pool2d_forward(*contexts[i], options, x, y[i], winner[i]);
         }
-        twins.close(y[0], y[1], 0);
-        twins.same(winner[0], winner[1]);
+        pair.close(y[0], y[1], 0);
+        pair.same(winner[0], winner[1]);
       }
 }
 
 TEST_CASE("batch norm on a device: a mean a thousand deviations away costs few digits") {
-  Twins twins;
+  Pair pair;
   const Shape shape{300, 5};
   const auto run = [&](Context& ctx) {
     const Tensor x = test::put_uniform(ctx, shape, DType::f32, 1000, 1001, 3);
@@ -92,21 +92,21 @@ TEST_CASE("batch norm on a device: a mean a thousand deviations away costs few d
                               statistics);
     return std::vector<Tensor>{statistics.mean, statistics.rstd, mean, var};
   };
-  const std::vector<Tensor> got = run(twins.cuda);
-  const std::vector<Tensor> expected = run(twins.oracle);
+  const std::vector<Tensor> got = run(pair.cuda);
+  const std::vector<Tensor> expected = run(pair.oracle);
   // The values themselves are rounded at 2^-14: a deviation of 0.3 keeps some 12 bits of each, and
   // 300 of them more together.
-  for (std::size_t i = 0; i < 4; ++i) twins.close(got[i], expected[i], 2e-6);
+  for (std::size_t i = 0; i < 4; ++i) pair.close(got[i], expected[i], 2e-6);
 }
 
 TEST_CASE("operands that are not aligned take the elementwise path, to the same result") {
-  Twins twins;
+  Pair pair;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     Tensor sums[2];
     Tensor biased[2];
     Tensor pooled[2];
     Tensor summed[2];
-    Context* const contexts[] = {&twins.cuda, &twins.oracle};
+    Context* const contexts[] = {&pair.cuda, &pair.oracle};
     for (int i = 0; i < 2; ++i) {
       Context& ctx = *contexts[i];
       const Shape shape{2, 4, 4, 8};
@@ -122,12 +122,12 @@ TEST_CASE("operands that are not aligned take the elementwise path, to the same 
       kernels::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), a, pooled[i]);
       kernels::bias_backward(ctx, a, summed[i], GradMode::overwrite);
     }
-    twins.same(sums[0], sums[1]);
-    twins.same(biased[0], biased[1]);
+    pair.same(sums[0], sums[1]);
+    pair.same(biased[0], biased[1]);
     // Sums of four and of 32: the order of the additions may show in the last place.
     const double unit = dtype == DType::f32 ? 1e-6 : dtype == DType::f16 ? 1e-3 : 8e-3;
-    twins.close(pooled[0], pooled[1], unit);
-    twins.close(summed[0], summed[1], unit);
+    pair.close(pooled[0], pooled[1], unit);
+    pair.close(summed[0], summed[1], unit);
   }
 }
 

@@ -379,7 +379,7 @@ TEST_CASE("a loss that is not finite skips its step on the device, and ends the 
   const auto spoil = [](Learner& learn) {
     learn.add<callbacks::TerminateOnNan>();
     callbacks::on(learn, Event::batch_begin, [](Learner& l) {
-      // The eleventh batch, which is a replay, and the one after it, which is not to go on from
+      // The eleventh batch, which is a replay, and the one after it, which is not to continue from
       // NaN.
       if (l.progress().batch_clock != 10 || !l.progress().training) return;
       Tensor x = l.batch().x;

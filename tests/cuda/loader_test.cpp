@@ -114,7 +114,7 @@ TEST_CASE("a resident batch of halves may have the channels that convolutions wa
   }
 }
 
-TEST_CASE("a resident pass that was saved in the middle goes on where it was") {
+TEST_CASE("a resident pass that was saved in the middle continues where it was") {
   const Dataset data = pictures();
   Context cuda(test::on_cuda());
   Context cpu({.threads = 1});

@@ -75,7 +75,7 @@ void check_list(const std::vector<Transform>& list, std::int64_t channels) {
   const std::optional<AugmentPlan> plan = device_plan(list, kCifarStats, kHeight, kWidth);
   REQUIRE(plan.has_value());
   const Tensor wanted = expected<T>(p, list, kCifarStats, channels);
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Tensor x = ctx.empty(wanted.shape(), kDType<T>);
   Tensor y = ctx.empty({4}, DType::i64);
   kernels::augment(ctx,
@@ -126,7 +126,7 @@ TEST_CASE("a plan is refused for what a device cannot do") {
 
 TEST_CASE("an image that the data set does not have is named") {
   Pictures p;
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const AugmentPlan plan = *device_plan({}, kCifarStats, kHeight, kWidth);
   Tensor x = ctx.empty({2, kHeight, kWidth, 3}, DType::f32);
   Tensor y = ctx.empty({2}, DType::i64);

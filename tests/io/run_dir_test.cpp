@@ -38,7 +38,7 @@ TEST_CASE("exist_ok uses the folder again and sweeps what a killed run left half
   CHECK(fs::exists(first / "results.csv"));
 }
 
-TEST_CASE("a run that is gone on with keeps its folder, its link and its beginning") {
+TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") {
   const TemporaryFolder folder;
   const fs::path first = [&] {
     const RunDir dir = RunDir::create(folder.path(), "train");

@@ -17,7 +17,7 @@ struct Errors {
   double backward = 0;
 };
 
-/// The largest absolute errors of the fast twin in f32 on a fine grid of [low, high].
+/// The largest absolute errors of the fast implementation in f32 on a fine grid of [low, high].
 Errors worst_errors(const ActivationKind& kind, double low, double high) {
   constexpr std::int64_t kPoints = 200001;
   Context ctx({.threads = 2});
@@ -62,7 +62,7 @@ TEST_CASE("gelu and silu in f32 stay within three units of double") {
   }
 }
 
-TEST_CASE("NaN passes through every activation, forward and backward, in both twins") {
+TEST_CASE("NaN passes through every activation, forward and backward, in both implementations") {
   for (const bool reference : {false, true}) {
     Context ctx({.threads = 1, .reference = reference});
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})

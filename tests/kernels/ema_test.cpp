@@ -33,7 +33,7 @@ double one_update(Context& ctx, const EmaOptions& options, const StepControl& co
 }  // namespace
 
 TEST_CASE("moving average: every size, with and without warm-up, as the reference") {
-  Context fast(test::fast_twin(3));
+  Context fast(test::fast_context(3));
   Context oracle({.threads = 1, .reference = true});
   for (const std::int64_t n :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{67}, test::sized(40000, 700)})
@@ -53,7 +53,7 @@ TEST_CASE("moving average: every size, with and without warm-up, as the referenc
 TEST_CASE("moving average: exact values of the first updates and after the warm-up") {
   for (const bool reference : {false, true}) {
     if (test::testing_cuda() && reference) continue;
-    Context ctx(reference ? ContextOptions{.reference = true} : test::fast_twin(1));
+    Context ctx(reference ? ContextOptions{.reference = true} : test::fast_context(1));
     // Halves and quarters: nothing is rounded.
     const EmaOptions plain{.decay = 0.75, .warmup = false};
     CHECK(one_update(ctx, plain, {.step = 1}) == 1.5);
@@ -69,7 +69,7 @@ TEST_CASE("moving average: exact values of the first updates and after the warm-
 }
 
 TEST_CASE("moving average: operands that do not fit are errors") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const auto control = test::put_block(ctx, StepControl{});
   const Tensor weight = test::put_full(ctx, {4}, DType::f32, 1);
   Tensor average = test::put_full(ctx, {3}, DType::f32, 1);

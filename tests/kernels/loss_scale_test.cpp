@@ -32,7 +32,7 @@ TEST_CASE("half gradients are gathered as the reference does") {
       for (const std::int64_t n : {std::int64_t{1}, std::int64_t{17}, test::sized(100003, 1003)}) {
         CAPTURE(half);
         CAPTURE(n);
-        Context fast(test::fast_twin(2)), exact({.threads = 1, .reference = true});
+        Context fast(test::fast_context(2)), exact({.threads = 1, .reference = true});
         Tensor results[2];
         for (Context* ctx : {&fast, &exact}) {
           Control control(*ctx, {.inverse_scale = 1.0F / 1024});
@@ -42,7 +42,8 @@ TEST_CASE("half gradients are gathered as the reference does") {
           CHECK(control.read().found_inf == 0);
           results[ctx == &exact ? 1 : 0] = to_host(*ctx, to);
         }
-        // Scaling by a power of two is exact; only the addition rounds, once in either twin.
+        // Scaling by a power of two is exact; only the addition rounds, once in either
+        // implementation.
         CHECK(all_close(results[0], results[1], 0x1p-24, 0));
       }
 }
@@ -58,7 +59,7 @@ TEST_CASE("one non-finite element anywhere is found, whatever its kind") {
           CAPTURE(value);
           if (reference && test::testing_cuda()) continue;
           Context ctx(reference ? ContextOptions{.threads = 2, .reference = true}
-                                : test::fast_twin(2));
+                                : test::fast_context(2));
           for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
             Arena host("values", cpu_pages());
             Tensor wanted = full(host, {n}, dtype, 1);
@@ -81,7 +82,7 @@ TEST_CASE("one non-finite element anywhere is found, whatever its kind") {
 }
 
 TEST_CASE("an overflow once found stays found until the next step begins") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Control control(ctx, {.grad_multiplier = 0.5F, .found_inf = 1});
   Tensor grads = test::put_full(ctx, {8}, DType::f32, 1);
   kernels::unscale_grads(ctx, grads, control.block);
@@ -98,7 +99,7 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
     float norms[3];
     int k = 0;
     for (const int threads : {1, 2, 3}) {
-      Context ctx(test::fast_twin(threads));
+      Context ctx(test::fast_context(threads));
       Arena host("values", cpu_pages());
       const Tensor x = uniform(host, {n}, DType::f32, -3, 3, 9);
       const Tensor y = uniform(host, {7}, DType::f32, -3, 3, 10);
@@ -117,7 +118,7 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
     CHECK(norms[0] == norms[1]);
     CHECK(norms[0] == norms[2]);
   }
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Tensor norm(ctx.step(), {1}, DType::f32);
   kernels::l2_norm(ctx, {test::put_full(ctx, {4}, DType::f32, 1e30)}, norm);
   CHECK(test::fetch(ctx, norm, 0) == doctest::Approx(2e30));
@@ -128,7 +129,7 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
 }
 
 TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infinite ones") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const auto multiplier = [&](double norm, float limit, float before) {
     Control control(ctx, {.grad_multiplier = before});
     Tensor joined(ctx.step(), {1}, DType::f32);
@@ -152,7 +153,8 @@ TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infin
 TEST_CASE("clamping keeps signs and NaN") {
   for (const bool reference : {false, true}) {
     if (reference && test::testing_cuda()) continue;
-    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true} : test::fast_twin(1));
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}
+                          : test::fast_context(1));
     const Control control(ctx, {.grad_multiplier = 0.5F});
     Tensor x = test::put_values(ctx, {6}, {-3, -1, 0.5, 2.5, kInf, kNan});
     kernels::clip_by_value(ctx, x, 1, control.block);
@@ -173,7 +175,7 @@ void end_step(Context& ctx, const LossScaleOptions& scaling, DeviceArray<StepCon
 }  // namespace
 
 TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean steps") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Control control(ctx);
   kernels::set_loss_scale(ctx, 8, control.block);
   const LossScaleOptions options{.growth_interval = 3, .floor = 2, .ceiling = 32};
@@ -203,7 +205,7 @@ TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean ste
 }
 
 TEST_CASE("a static loss scale does not move") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   for (const std::int32_t overflow : {0, 1}) {
     Control control(ctx, {.loss_scale = 512, .inverse_scale = 1.0F / 512, .found_inf = overflow});
     end_step(ctx, {.dynamic = false, .growth_interval = 1}, control.block);
@@ -217,7 +219,7 @@ TEST_CASE("a static loss scale does not move") {
 }
 
 TEST_CASE("running statistics are committed or restored by the same flag") {
-  Context ctx(test::fast_twin(2));
+  Context ctx(test::fast_context(2));
   for (const std::int32_t overflow : {0, 1}) {
     for (const std::int64_t n : {std::int64_t{0}, std::int64_t{100}, std::int64_t{1000}}) {
       CAPTURE(n);

@@ -77,7 +77,7 @@ const Named kKernels[] = {
      }},
 };
 
-ContextOptions reference_twin() {
+ContextOptions reference_context() {
   return {.threads = 1, .reference = true, .arena = {.guard = true}};
 }
 
@@ -114,9 +114,9 @@ TEST_CASE("fast optimizer updates agree with the reference") {
             CAPTURE(decoupled);
             if (n > 1000 && step != 1) continue;
             const StepControl control{.grad_multiplier = 0.5F, .step = step};
-            Case fast(test::fast_twin(2), n, half, control);
-            Case exact(reference_twin(), n, half, control);
-            Case single(test::fast_twin(1), n, half, control);
+            Case fast(test::fast_context(2), n, half, control);
+            Case exact(reference_context(), n, half, control);
+            Case single(test::fast_context(1), n, half, control);
             for (Case* c : {&fast, &exact, &single}) {
               c->run.missed_steps = step > 1 ? 98 : 0;
               c->run.decoupled_decay = decoupled;
@@ -139,8 +139,8 @@ TEST_CASE("a run and its parts, wherever they begin, are updated with the same b
   for (const Named& kernel : kKernels) {
     CAPTURE(kernel.name);
     constexpr std::int64_t kElements = 1000;
-    Case whole(test::fast_twin(2), kElements, DType::bf16, {.step = 3});
-    Case parts(test::fast_twin(1), kElements, DType::bf16, {.step = 3});
+    Case whole(test::fast_context(2), kElements, DType::bf16, {.step = 3});
+    Case parts(test::fast_context(1), kElements, DType::bf16, {.step = 3});
     kernel.run(whole);
     const kernels::OptimRun run = parts.run;
     const Tensor a = parts.a, b = parts.b, c = parts.c;
@@ -168,7 +168,7 @@ TEST_CASE("a found infinity leaves an update without effect") {
     for (const bool reference : {false, true}) {
       CAPTURE(kernel.name);
       if (reference && test::testing_cuda()) continue;
-      const ContextOptions options = reference ? reference_twin() : test::fast_twin(1);
+      const ContextOptions options = reference ? reference_context() : test::fast_context(1);
       Case skipped(options, 100, DType::f16, {.found_inf = 1});
       Case untouched(options, 100, DType::f16);
       kernel.run(skipped);

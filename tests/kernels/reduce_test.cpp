@@ -40,7 +40,8 @@ TEST_CASE("argmax and top-k: ties go to the first, NaN is the largest") {
       CAPTURE(reference);
       CAPTURE(std::string(name_of(dtype)));
       if (test::testing_cuda() && (reference || dtype == DType::f64)) continue;
-      Context ctx(reference ? ContextOptions{.threads = 2, .reference = true} : test::fast_twin(2));
+      Context ctx(reference ? ContextOptions{.threads = 2, .reference = true}
+                            : test::fast_context(2));
       const Tensor x = test::put_values(ctx, {4, 4}, values, dtype);
       Tensor found = ctx.empty({4}, DType::i64);
       kernels::argmax(ctx, x, found);
@@ -62,7 +63,7 @@ TEST_CASE("argmax and top-k: ties go to the first, NaN is the largest") {
 }
 
 TEST_CASE("count_hits: accuracy for k = 1, every row for k >= C, monotonous in between") {
-  Context fast(test::fast_twin(3));
+  Context fast(test::fast_context(3));
   Context oracle({.threads = 1, .reference = true});
   const std::int64_t rows = test::sized(5000, 150);
   // bf16: ties happen. More columns than a warp has lanes.
@@ -100,14 +101,15 @@ TEST_CASE("count_hits: accuracy for k = 1, every row for k >= C, monotonous in b
   }
 }
 
-TEST_CASE("count_hits: a NaN is never right, in every type and twin") {
+TEST_CASE("count_hits: a NaN is never right, in every type and implementation") {
   const std::vector<double> scores{NAN, 5, 4, NAN, NAN, 1, 2, 7, NAN, INFINITY, -INFINITY, 0};
   for (const bool reference : {false, true})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
       CAPTURE(reference);
       CAPTURE(std::string(name_of(dtype)));
       if (test::testing_cuda() && (reference || dtype == DType::f64)) continue;
-      Context ctx(reference ? ContextOptions{.threads = 2, .reference = true} : test::fast_twin(2));
+      Context ctx(reference ? ContextOptions{.threads = 2, .reference = true}
+                            : test::fast_context(2));
       const Tensor x = test::put_values(ctx, {4, 3}, scores, dtype);
       CHECK(count(ctx, x, classes(ctx, {0, 0, 2, 1}), 5) == 1);  // the last row's
       const Tensor target = classes(ctx, {1, 2, 1, 0});
@@ -119,7 +121,7 @@ TEST_CASE("count_hits: a NaN is never right, in every type and twin") {
 }
 
 TEST_CASE("a class that the logits do not have is named, and the context goes on") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const Tensor x = test::put_full(ctx, {3, 3}, DType::f32, 0);
   CHECK_THROWS_WITH_AS((void)count(ctx, x, classes(ctx, {0, 7, 3}), 1),
                        doctest::Contains("row 1 has class 7"),

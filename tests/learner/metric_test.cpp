@@ -28,7 +28,7 @@ double sum_of(Context& ctx, const Metric& metric, const Tensor& pred, const Tens
 }  // namespace
 
 TEST_CASE("metrics count hits") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const Tensor pred = test::put_values(ctx, {3, 3}, {1, 3, 2, 2, 2, 1, NAN, 5, 4});
   const Tensor wanted = classes(ctx, {2, 0, 0});
   CHECK(sum_of(ctx, metrics::accuracy(), pred, wanted) == 1);    // a tie goes to the first
@@ -46,7 +46,7 @@ TEST_CASE("metrics count hits") {
 }
 
 TEST_CASE("targets that do not fit are errors") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const Tensor pred = test::put_values(ctx, {2, 3}, {1, 3, 2, 2, 2, 1});
   const auto accuracy = [&](const Tensor& target) {
     return sum_of(ctx, metrics::accuracy(), pred, target);
@@ -63,7 +63,7 @@ TEST_CASE("targets that do not fit are errors") {
 }
 
 TEST_CASE("sums of a pass: several metrics, counted on the device or computed by a function") {
-  Context ctx(test::fast_twin(2));
+  Context ctx(test::fast_context(2));
   const Metric rows{"rows", [](Context&, const Tensor& pred, const Tensor&) {
                       return 0.5 * static_cast<double>(pred.shape()[0]);
                     }};
@@ -81,7 +81,7 @@ TEST_CASE("sums of a pass: several metrics, counted on the device or computed by
 
 TEST_CASE("metrics that count wait for nothing on a device") {
   if (!test::testing_cuda()) return;
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const Tensor pred = test::put_values(ctx, {2, 3}, {1, 3, 2, 2, 0, 1});
   const Tensor wanted = classes(ctx, {1, 2});
   const std::vector<Metric> metrics{metrics::accuracy(), metrics::error_rate(), metrics::top_k(2)};
@@ -94,7 +94,7 @@ TEST_CASE("metrics that count wait for nothing on a device") {
 }
 
 TEST_CASE("a metric has one function") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   const std::vector<Metric> none{{"nothing"}};
   CHECK_THROWS_WITH_AS(MetricSums(ctx, none), doctest::Contains("metric 'nothing'"), UsageError);
   std::vector<Metric> both{metrics::accuracy()};

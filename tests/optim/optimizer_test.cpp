@@ -209,7 +209,7 @@ TEST_CASE("groups may change in the middle of training") {
   }
 }
 
-TEST_CASE("a saved optimizer goes on with the same bits") {
+TEST_CASE("a saved optimizer continues with the same bits") {
   for (const auto& [name, factory] : every_kind(true)) {
     const std::string& kind = name;  // clang captures no binding
     CAPTURE(kind);

@@ -108,7 +108,7 @@ TEST_CASE("a context without a device takes what LEARN_DEVICE names, or the best
 }
 
 TEST_CASE("one element of a tensor is read on any device, and an array is not one") {
-  Context ctx(test::fast_twin(1));
+  Context ctx(test::fast_context(1));
   Tensor x = test::put_values(ctx, {2, 2}, {1, 2, 3, 4});
   CHECK(x.range(2, 1).item<float>() == 3);
   Tensor third = x.range(2, 1);

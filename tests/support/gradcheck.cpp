@@ -315,8 +315,8 @@ void test_op(const OpCase& op) {
 void test_large_op(const OpCase& op) {
   CAPTURE(op.name);
   if (testing_cuda()) {
-    constexpr std::int64_t kMostInterpreted = 1 << 16;
-    if (interpreted() && op.inputs[0].shape.elements() > kMostInterpreted) return;
+    constexpr std::int64_t kMaxInterpreted = 1 << 16;
+    if (interpreted() && op.inputs[0].shape.elements() > kMaxInterpreted) return;
     const Comparison result = check_cuda(op);
     CHECK_MESSAGE(result.equal, result.text);
     return;

@@ -4,13 +4,13 @@
 
 namespace learn::test {
 
-/// The gradients of the reference twin in double against central differences of its forward pass,
+/// The gradients of the reference in double against central differences of its forward pass,
 /// for at most 150 elements of each leaf. Runs twice: overwriting gradients that hold NaN, and
 /// adding to gradients that do not start at zero. `text` names leaf, element and both values.
 [[nodiscard]] Comparison check_gradients(const OpCase& op, std::uint64_t seed = test_seed());
 
 /// Output, states and gradients (overwritten and accumulated) in f32, f16 and bf16, by the fast and
-/// by the reference twin, against the reference in double from the same rounded inputs.
+/// by the reference, against the reference in double from the same rounded inputs.
 ///
 /// Allowed per element: `op.units` * (eps + eps_f32 * sqrt(op.reduction)) * max(|expected|, rms of
 /// the tensor): the result is rounded once to its dtype (eps), its terms are summed in f32, whose
@@ -22,8 +22,8 @@ namespace learn::test {
 /// f32, f16 and bf16.
 [[nodiscard]] Comparison check_determinism(const OpCase& op, std::uint64_t seed = test_seed());
 
-/// The CUDA twin in f32, f16 and bf16 against the reference in double, as `check_parity`, and
-/// against itself: a second run has the same bits.
+/// The CUDA implementation in f32, f16 and bf16 against the reference in double, as `check_parity`,
+/// and against itself: a second run has the same bits.
 [[nodiscard]] Comparison check_cuda(const OpCase& op, std::uint64_t seed = test_seed());
 
 /// The first three as doctest checks, with the case's name and the seed; in a program that tests

@@ -77,7 +77,7 @@ TEST_CASE("the gradient checker finds an element that is never written") {
   CHECK(result.text.find("nan") != std::string::npos);
 }
 
-TEST_CASE("the parity checker finds one wrong element of the fast twin") {
+TEST_CASE("the parity checker finds one wrong element of the fast implementation") {
   CHECK_FALSE(check_parity(square(Fault::forward)).equal);
   CHECK(check_gradients(square(Fault::forward)).equal);
 }

@@ -10,8 +10,8 @@
 
 namespace learn::test {
 
-/// The fast twin of the program's device: the CPU's with that many threads, or CUDA's.
-[[nodiscard]] inline ContextOptions fast_twin(int threads) {
+/// The fast implementation of the program's device: the CPU's with that many threads, or CUDA's.
+[[nodiscard]] inline ContextOptions fast_context(int threads) {
   return testing_cuda() ? on_cuda() : ContextOptions{.threads = threads, .arena = {.guard = true}};
 }
 

@@ -13,6 +13,22 @@ SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
 # Only kernels may have the address of memory that may be a device's: span and item are for the host.
 DEVICE_ADDRESS = re.compile(r"\.(template )?data<[^;]*>\(\)")
 KERNELS = ("framework/kernels/", "framework/runtime/", "framework/tensor/", "tests/", "apps/bench/")
+# Words that gave way to the field's own (ADR 0015), and what is said instead.
+RETIRED = {
+    r"\b[Tt]wins?\b|[a-z]_twin\b|Twin[A-Z:]": "implementation (reference, CPU, CUDA)",
+    r"\b[Cc]hoosers?\b": "dispatcher",
+    r"\bkMost[A-Z]": "kMax...",
+    r"\bforget_attempt\b|\bsettle_(batch|epoch)\b": "begin_attempt, finish_batch, finish_epoch",
+    r"\basking\(\)": "current_handler()",
+    r"\bThroughHost\b": "HostStagingVisitor",
+    r"\bjoin_sums\b|\bmost_sums\b|\bcut_columns\b": "reduce_partials, max_partials, tile_columns",
+    r"\bBent\b|\bUntold\b|\bMadeCallback\b": "LeakyRelu, NotFromText, CallbackWithEvents",
+    r"\b(take_apart|in_the_way|give_up|known_from|helpless)\b": "parse_spec, uncapturable_listeners, fall_back_to_eager, "
+                                                            "restrict_to, cannot_recover",
+    r"\bbelongs? into\b": "belongs in",
+    r"\b(goes|went|gone|going|go) on (with|where|from|inside|changing)\b": "continues, resumes, keeps",
+    r"\bunless told otherwise\b|\bwhen told nothing\b": "by default",
+}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
 
 
@@ -40,6 +56,10 @@ def complaints(name, text):
             yield f"{name}:{number}: a path of one machine"
         if name.endswith((".h", ".cpp")) and not name.startswith(KERNELS) and DEVICE_ADDRESS.search(line):
             yield f"{name}:{number}: data<T>() is for kernels, it may point to a device's memory: use span or item"
+        if name.endswith((".h", ".cpp", ".cu", ".cuh", ".md")) and "/adr/" not in name:
+            for word, instead in RETIRED.items():
+                if found := re.search(word, line):
+                    yield f"{name}:{number}: '{found.group(0)}' is a retired word: say {instead}"
         if SUITE_CASE_WITH_COMMA.search(line):
             yield f"{name}:{number}: a comma in the name of a suite's case loses its ctest label"
 
@@ -47,6 +67,7 @@ def complaints(name, text):
 def main():
     assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x")) \
         and list(complaints("a.cpp", '  TEST_CASE("slow, very") {')) \
+        and list(complaints("a.h", "/// The CUDA twin of add.")) and not list(complaints("a.h", "/// between two")) \
         and list(complaints("callbacks/a.cpp", "x = norm.data<float>()[0];")) \
         and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();"))
     bad = []

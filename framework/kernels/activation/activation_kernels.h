@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-/// The fast CPU twin: f32, f16, bf16 (f64 goes to the reference), arithmetic in f32.
 namespace learn::cpu {
 
 template <class T>
@@ -22,7 +21,6 @@ void activation_backward(ThreadPool& threads,
 
 }  // namespace learn::cpu
 
-/// The CUDA twin: f32, f16, bf16, arithmetic in f32. Device pointers; enqueues only.
 namespace learn::cuda {
 
 template <class T>

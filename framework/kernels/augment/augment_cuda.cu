@@ -67,8 +67,8 @@ __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
                                T* x,
                                std::int64_t* y,
                                Fault* fault) {
-  __shared__ Place places[AugmentPlan::kMostSteps];
-  __shared__ Place holes[AugmentPlan::kMostHoles];
+  __shared__ Place places[AugmentPlan::kMaxSteps];
+  __shared__ Place holes[AugmentPlan::kMaxHoles];
   const auto slot = static_cast<std::int64_t>(blockIdx.x);
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t wanted = batch.index[slot];

@@ -6,8 +6,8 @@ namespace learn {
 /// A list of augmentations of u8 images (H,W,3) as plain data that travels with a launch. What each
 /// step does, and what it draws, is said in data/transforms.h.
 struct AugmentPlan {
-  static constexpr int kMostSteps = 16;
-  static constexpr int kMostHoles = 32;
+  static constexpr int kMaxSteps = 16;
+  static constexpr int kMaxHoles = 32;
 
   /// A step that moves rows and columns.
   struct Step {
@@ -29,8 +29,8 @@ struct AugmentPlan {
   std::int32_t height = 0, width = 0;          ///< of the images
   std::int32_t out_height = 0, out_width = 0;  ///< of the result
   std::int32_t steps = 0, holes = 0;
-  Step step[kMostSteps];
-  Hole hole[kMostHoles];
+  Step step[kMaxSteps];
+  Hole hole[kMaxHoles];
   float mean[3] = {0, 0, 0};
   float std[3] = {1, 1, 1};
 };

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-/// The oracle: position by position, one step after the other.
+/// Position by position, one step after the other.
 namespace learn::reference {
 
 inline constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills

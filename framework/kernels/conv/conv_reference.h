@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-/// The oracle: the definition as plain loops, summed in double and rounded once at the end.
+/// The definition as plain loops, summed in double and rounded once at the end.
 namespace learn::reference {
 
 /// Calls `body(y index, x index, weight index)` for every product of the convolution.

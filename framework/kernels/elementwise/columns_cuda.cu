@@ -40,7 +40,7 @@ void copy_columns(Stream stream,
   with_pack<device::kPack<T>>(
       {columns, from_width, to_width},
       [&]<int count>() {
-        const Columns c = cut_for_writing(rows, columns, count);
+        const Columns c = tiling_for_writing(rows, columns, count);
         const auto kernel = mode == GradMode::accumulate ? copy_columns_kernel<count, true, T>
                                                          : copy_columns_kernel<count, false, T>;
         launch("copy_columns",

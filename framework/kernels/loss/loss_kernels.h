@@ -6,7 +6,7 @@
 
 namespace learn::kernels {
 
-/// What softmax cross-entropy is told: logits (samples, classes); one of `labels` (samples) and
+/// The target of softmax cross-entropy: logits (samples, classes); one of `labels` (samples) and
 /// `weights` (samples, classes) is not null.
 template <class Wide>
 struct CrossEntropyTarget {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// The oracle: log-probabilities by their definition, targets written out as a matrix, in double.
+/// Log-probabilities by their definition, targets written out as a matrix, in double.
 namespace learn::reference {
 
 using kernels::CrossEntropyTarget;

@@ -26,7 +26,8 @@ template <class T, class U>
 void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss) {
   const FloatWorkspace partial(exec, partials_of(n));
   partial_sums("mse_forward", exec, n, SquaredError{}, partial.data(), pred, target);
-  join_sums(exec, partials_of(n), partial.data(), Times{1.0F / static_cast<float>(n)}, loss);
+  reduce_partials(
+      exec, partials_of(n), partial.data(), ScaleBy{1.0F / static_cast<float>(n)}, loss);
 }
 
 template <class T, class U>

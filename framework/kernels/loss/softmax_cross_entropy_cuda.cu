@@ -123,11 +123,11 @@ void softmax_cross_entropy(const Exec& exec,
          sample_losses.data(),
          gradient,
          exec.fault(FaultKind::cross_entropy_class));
-  join_sums(exec,
-            target.samples,
-            sample_losses.data(),
-            Times{1.0F / static_cast<float>(target.samples)},
-            loss);
+  reduce_partials(exec,
+                  target.samples,
+                  sample_losses.data(),
+                  ScaleBy{1.0F / static_cast<float>(target.samples)},
+                  loss);
 }
 
 template <class T>

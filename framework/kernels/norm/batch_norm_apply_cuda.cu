@@ -49,7 +49,7 @@ void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
     with_pack<device::kPack<T>>(
         {args.channels},
         [&]<int count>() {
-          const Columns c = cut_for_writing(args.rows, args.channels, count);
+          const Columns c = tiling_for_writing(args.rows, args.channels, count);
           const auto kernel = args.residual != nullptr ? apply_kernel<count, true, T, Act>
                                                        : apply_kernel<count, false, T, Act>;
           launch("batch_norm_apply", kernel, c.blocks(), kColumnThreads, exec, c, args, act);

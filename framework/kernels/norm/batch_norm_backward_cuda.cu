@@ -150,7 +150,7 @@ void run(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* workspac
   float* const coefficients = workspace;
   float* const partial = workspace + 2 * channels;
   if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
-    const Columns c = cut_for_sums(args.rows, channels, count);
+    const Columns c = tiling_for_sums(args.rows, channels, count);
     launch("batch_norm_gradient_sums",
            gradient_sums_kernel<count, residual_first, T, Act>,
            c.blocks(),
@@ -171,7 +171,7 @@ void run(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* workspac
            coefficients);
   }
   if (args.dx == nullptr && args.dresidual == nullptr) return;
-  const Columns c = cut_for_writing(args.rows, channels, count);
+  const Columns c = tiling_for_writing(args.rows, channels, count);
   launch("batch_norm_write_gradients",
          write_gradients_kernel<count, residual_first, T, Act>,
          args.rows == 0 ? 0 : c.blocks(),

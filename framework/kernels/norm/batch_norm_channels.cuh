@@ -35,7 +35,7 @@ struct BatchNormChannels {
 /// Floats of scratch memory that the statistics and the backward pass need.
 [[nodiscard]] inline std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
   // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
-  return 2 * channels * (most_sums(rows, channels) + 1);
+  return 2 * channels * (max_partials(rows, channels) + 1);
 }
 
 }  // namespace learn::cuda

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-/// The oracle: channel by channel, in double, statistics in two passes.
+/// Channel by channel, in double, statistics in two passes.
 namespace learn::reference {
 
 using kernels::BatchNormApplyArgs;

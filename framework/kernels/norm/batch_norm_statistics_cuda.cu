@@ -189,7 +189,7 @@ void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& a
   with_pack<device::kPack<T>>(
       {args.channels},
       [&]<int count>() {
-        const Columns c = cut_for_sums(args.rows, args.channels, count);
+        const Columns c = tiling_for_sums(args.rows, args.channels, count);
         launch("batch_norm_moments",
                moments_kernel<count, T>,
                c.blocks(),

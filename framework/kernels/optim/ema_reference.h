@@ -6,7 +6,7 @@
 
 namespace learn::reference {
 
-/// The oracle: in double, rounded once when stored.
+/// In double, rounded once when stored.
 inline void ema_update(Exec,
                        const float* weight,
                        const EmaOptions& options,

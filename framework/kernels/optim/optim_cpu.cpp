@@ -57,16 +57,16 @@ void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool
         threads, args, [=](std::int64_t, float w, float g) { return w - lr * g; });
   const bool first = step_number(args) == 1;
   const float momentum = args.hypers->momentum;
-  const float kept = first ? 0 : momentum;
-  const float taken = first ? 1 : 1 - args.hypers->dampening;
+  const float buffer_weight = first ? 0 : momentum;
+  const float grad_weight = first ? 1 : 1 - args.hypers->dampening;
   if (nesterov)
     return for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-      const float b = kept * buffer[i] + taken * g;
+      const float b = buffer_weight * buffer[i] + grad_weight * g;
       buffer[i] = b;
       return w - lr * (g + momentum * b);
     });
   for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-    const float b = kept * buffer[i] + taken * g;
+    const float b = buffer_weight * buffer[i] + grad_weight * g;
     buffer[i] = b;
     return w - lr * b;
   });
@@ -80,17 +80,17 @@ void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float
   const double beta2 = h.beta2;
   const auto beta1_f = h.momentum;
   const auto beta2_f = h.beta2;
-  const auto rest1 = static_cast<float>(1 - beta1);
-  const auto rest2 = static_cast<float>(1 - beta2);
+  const auto one_minus_beta1 = static_cast<float>(1 - beta1);
+  const auto one_minus_beta2 = static_cast<float>(1 - beta2);
   const auto step = static_cast<float>(static_cast<double>(h.lr) / (1 - std::pow(beta1, t)));
-  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
+  const auto inv_sqrt_correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
   const float eps = h.eps;
   for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-    const float m = beta1_f * mean[i] + rest1 * g;
-    const float v = beta2_f * square[i] + rest2 * g * g;
+    const float m = beta1_f * mean[i] + one_minus_beta1 * g;
+    const float v = beta2_f * square[i] + one_minus_beta2 * g * g;
     mean[i] = m;
     square[i] = v;
-    return w - step * m / (std::sqrt(v) * root + eps);
+    return w - step * m / (std::sqrt(v) * inv_sqrt_correction2 + eps);
   });
 }
 
@@ -99,17 +99,17 @@ void rmsprop_step(
     ThreadPool& threads, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
   const GroupHypers& h = *args.hypers;
   const float alpha = h.beta2;
-  const auto rest = static_cast<float>(1 - static_cast<double>(h.beta2));
+  const auto one_minus_alpha = static_cast<float>(1 - static_cast<double>(h.beta2));
   const float eps = h.eps;
   const float lr = h.lr;
   const float momentum = h.momentum;
   // Four variants, so that absent state costs no traffic.
   const auto run = [&](auto centered, auto buffered) {
     for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-      float v = alpha * square[i] + rest * g * g;
+      float v = alpha * square[i] + one_minus_alpha * g * g;
       square[i] = v;
       if constexpr (centered) {
-        const float a = alpha * mean[i] + rest * g;
+        const float a = alpha * mean[i] + one_minus_alpha * g;
         mean[i] = a;
         const float centered_v = v - a * a;
         v = centered_v > 0 ? centered_v : 0;  // rounding can make it negative

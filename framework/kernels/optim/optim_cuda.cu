@@ -34,14 +34,14 @@ struct PlainSgd {
 template <bool nesterov>
 struct MomentumSgd {
   static constexpr int kStates = 1;
-  float lr, momentum, kept, taken;
+  float lr, momentum, buffer_weight, grad_weight;
   __device__ MomentumSgd(const GroupHypers& h, std::int64_t t)
       : lr(h.lr),
         momentum(h.momentum),
-        kept(t == 1 ? 0.0F : h.momentum),
-        taken(t == 1 ? 1.0F : 1.0F - h.dampening) {}
+        buffer_weight(t == 1 ? 0.0F : h.momentum),
+        grad_weight(t == 1 ? 1.0F : 1.0F - h.dampening) {}
   __device__ float operator()(float w, float g, float* state) const {
-    state[0] = fmaf(kept, state[0], taken * g);
+    state[0] = fmaf(buffer_weight, state[0], grad_weight * g);
     return fmaf(-lr, nesterov ? fmaf(momentum, state[0], g) : state[0], w);
   }
 };
@@ -49,19 +49,19 @@ struct MomentumSgd {
 /// States: mean, mean square.
 struct Adam {
   static constexpr int kStates = 2;
-  float beta1, beta2, rest1, rest2, step, root, eps;
+  float beta1, beta2, one_minus_beta1, one_minus_beta2, step, inv_sqrt_correction2, eps;
   __device__ Adam(const GroupHypers& h, std::int64_t t)
       : beta1(h.momentum),
         beta2(h.beta2),
-        rest1(1.0F - h.momentum),
-        rest2(1.0F - h.beta2),
+        one_minus_beta1(1.0F - h.momentum),
+        one_minus_beta2(1.0F - h.beta2),
         step(h.lr / one_minus_power(h.momentum, t)),
-        root(1.0F / sqrtf(one_minus_power(h.beta2, t))),
+        inv_sqrt_correction2(1.0F / sqrtf(one_minus_power(h.beta2, t))),
         eps(h.eps) {}
   __device__ float operator()(float w, float g, float* state) const {
-    state[0] = fmaf(beta1, state[0], rest1 * g);
-    state[1] = fmaf(beta2, state[1], rest2 * g * g);
-    return w - step * state[0] / fmaf(sqrtf(state[1]), root, eps);
+    state[0] = fmaf(beta1, state[0], one_minus_beta1 * g);
+    state[1] = fmaf(beta2, state[1], one_minus_beta2 * g * g);
+    return w - step * state[0] / fmaf(sqrtf(state[1]), inv_sqrt_correction2, eps);
   }
 };
 
@@ -90,13 +90,13 @@ struct RmsProp {
   }
 };
 
-constexpr int kMostStates = 3;
+constexpr int kMaxStates = 3;
 struct States {
-  float* array[kMostStates];
+  float* array[kMaxStates];
 };
 
 /// What a step does to every gradient and weight before the rule.
-struct Before {
+struct GradientTransform {
   float keep, coupled, multiplier;
 };
 
@@ -104,7 +104,7 @@ template <int count, class T, class Rule>
 __device__ void update(const OptimArgs<T>& args,
                        const States& states,
                        const Rule& rule,
-                       const Before& before,
+                       const GradientTransform& transform,
                        std::int64_t i) {
   auto weight = device::load_pack<count>(args.weight, i);
   const auto grad = device::load_pack<count>(args.grad, i);
@@ -115,11 +115,11 @@ __device__ void update(const OptimArgs<T>& args,
 #pragma unroll
   for (int k = 0; k < count; ++k) {
     const float w = weight.v[k];
-    const float g = fmaf(grad.v[k], before.multiplier, before.coupled * w);
-    float own[kMostStates] = {};
+    const float g = fmaf(grad.v[k], transform.multiplier, transform.coupled * w);
+    float own[kMaxStates] = {};
 #pragma unroll
     for (int s = 0; s < kStates; ++s) own[s] = state[s].v[k];
-    weight.v[k] = rule(w * before.keep, g, own);
+    weight.v[k] = rule(w * transform.keep, g, own);
 #pragma unroll
     for (int s = 0; s < kStates; ++s) state[s].v[k] = own[s];
   }
@@ -140,20 +140,21 @@ __global__ void update_kernel(std::int64_t packs, OptimArgs<T> args, States stat
   if (args.control->found_inf != 0) return;
   const GroupHypers h = *args.hypers;
   const Rule rule(h, args.control->step - args.missed_steps + 1);
-  const Before before{.keep = args.decoupled ? fmaf(-h.lr, h.weight_decay, 1.0F) : 1.0F,
-                      .coupled = args.decoupled ? 0.0F : h.weight_decay,
-                      .multiplier = args.control->grad_multiplier};
+  const GradientTransform transform{
+      .keep = args.decoupled ? fmaf(-h.lr, h.weight_decay, 1.0F) : 1.0F,
+      .coupled = args.decoupled ? 0.0F : h.weight_decay,
+      .multiplier = args.control->grad_multiplier};
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t i = device::thread_index(); i < packs; i += threads)
-    update<kCount>(args, states, rule, before, i);
+    update<kCount>(args, states, rule, transform, i);
   for (std::int64_t i = packs * kCount + device::thread_index(); i < args.n; i += threads)
-    update<1>(args, states, rule, before, i);
+    update<1>(args, states, rule, transform, i);
 }
 
 template <class Rule, class T>
 void run(const char* name, Stream stream, const OptimArgs<T>& args, const States& states) {
   // A device's worth of threads: each computes the step's constants once for several packs.
-  constexpr std::int64_t kMostBlocks = 2048;
+  constexpr std::int64_t kMaxBlocks = 2048;
   bool aligned = device::aligned_for<kCount>(args.weight, args.grad, args.half);
   for (int s = 0; s < Rule::kStates; ++s)
     aligned = aligned && device::aligned_for<kCount>(states.array[s]);
@@ -161,7 +162,7 @@ void run(const char* name, Stream stream, const OptimArgs<T>& args, const States
   const std::int64_t threads = std::max(packs, args.n - packs * kCount);
   launch(name,
          update_kernel<T, Rule>,
-         std::min(ceil_div(threads, kThreads), kMostBlocks),
+         std::min(ceil_div(threads, kThreads), kMaxBlocks),
          kThreads,
          stream,
          packs,

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-/// The oracle: one element after the other, in double, straight from the papers' and PyTorch's
+/// One element after the other, in double, straight from the papers' and PyTorch's
 /// formulas; rounded once when stored.
 namespace learn::reference {
 

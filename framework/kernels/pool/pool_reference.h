@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// The oracle: every window by its definition, in double; the backward passes scatter.
+/// Every window by its definition, in double; the backward passes scatter.
 namespace learn::reference {
 
 using kernels::PoolSizes;

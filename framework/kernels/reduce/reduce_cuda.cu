@@ -127,7 +127,7 @@ template <class T>
 void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n) {
   const FloatWorkspace partial(exec, partials_of(n));
   partial_sums("sum", exec, n, Itself{}, partial.data(), x);
-  join_sums(exec, partials_of(n), partial.data(), Times{static_cast<float>(factor)}, y);
+  reduce_partials(exec, partials_of(n), partial.data(), ScaleBy{static_cast<float>(factor)}, y);
 }
 
 template <class T>

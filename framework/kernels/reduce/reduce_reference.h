@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-/// The oracle: plain loops in double, rounded once at the end; ranks by sorting whole rows.
+/// Plain loops in double, rounded once at the end; ranks by sorting whole rows.
 namespace learn::reference {
 
 template <class T, class Result>

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 /// How kernels report data that the host would have refused: they note the first fault in device
-/// memory, go on, and the next synchronisation throws. So no step waits for a check.
+/// memory, continue, and the next synchronisation throws. So no step waits for a check.
 namespace learn::cuda {
 
 /// What may be wrong with data that only the device sees.

@@ -25,7 +25,7 @@ using namespace learn::cuda::cudnn;
 namespace {
 
 constexpr std::array kDevices{"h200", "a100", "a10", "rtx4090", "b200"};
-constexpr std::int64_t kBatch = 128;  // what `learn train` uses unless told otherwise
+constexpr std::int64_t kBatch = 128;  // what `learn train` uses by default
 constexpr std::array<std::int64_t, 3> kMoreBatches{64, 512, 1024};  // on the first device
 constexpr std::array kTypes{DType::f32, DType::f16, DType::bf16};
 constexpr std::array kPasses{ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight};
@@ -119,15 +119,15 @@ class Cell {
 class Report {
  public:
   template <class... Args>
-  void say(fmt::format_string<Args...> format, Args&&... args) {
+  void print(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
   }
   void head(const std::vector<std::string>& columns) {
-    say("| model | pass | type |");
-    for (const std::string& column : columns) say(" {} |", column);
-    say("\n| --- | --- | --- |");
-    for (std::size_t i = 0; i < columns.size(); ++i) say(" --- |");
-    say("\n");
+    print("| model | pass | type |");
+    for (const std::string& column : columns) print(" {} |", column);
+    print("\n| --- | --- | --- |");
+    for (std::size_t i = 0; i < columns.size(); ++i) print(" --- |");
+    print("\n");
   }
   /// A row for each model, pass and type; `cells` gives what stands in it.
   void rows(FunctionRef<std::string(const std::vector<ConvGeometry>&, ConvPass, DType)> cells) {
@@ -135,11 +135,11 @@ class Report {
       if (convs.empty()) continue;
       for (const ConvPass pass : kPasses)
         for (const DType dtype : kTypes)
-          say("| {} | {} | {} |{}\n",
-              model,
-              name_of(pass),
-              name_of(dtype),
-              cells(convs, pass, dtype));
+          print("| {} | {} | {} |{}\n",
+                model,
+                name_of(pass),
+                name_of(dtype),
+                cells(convs, pass, dtype));
     }
   }
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -156,7 +156,7 @@ std::vector<ConvGeometry> at_batch(std::vector<ConvGeometry> convs, std::int64_t
 
 std::string report(std::vector<PlannedDevice>& devices) {
   Report out;
-  out.say(
+  out.print(
       "# Convolution plans, made without a GPU\n\n"
       "Written by `tests_cuda_plans`, cuDNN {}. Every plan is deterministic; f32 is multiplied as "
       "f32, halves by\n"
@@ -172,8 +172,8 @@ std::string report(std::vector<PlannedDevice>& devices) {
       row += fmt::format(" {} |", Cell(device, at_batch(convs, kBatch), pass, dtype).summary());
     return row;
   });
-  out.say("\nOn {}, by batch: engine x convolutions, and the largest workspace in MiB.\n\n",
-          kDevices[0]);
+  out.print("\nOn {}, by batch: engine x convolutions, and the largest workspace in MiB.\n\n",
+            kDevices[0]);
   std::vector<std::string> columns;
   columns.reserve(kMoreBatches.size());
   for (const std::int64_t batch : kMoreBatches) columns.push_back(std::to_string(batch));
@@ -184,10 +184,10 @@ std::string report(std::vector<PlannedDevice>& devices) {
       row += fmt::format(" {} |", Cell(devices[0], at_batch(convs, batch), pass, dtype).engines());
     return row;
   });
-  out.say("\n{} different problems on {}, {} on each of the others.\n",
-          devices[0].problems(),
-          kDevices[0],
-          devices[1].problems());
+  out.print("\n{} different problems on {}, {} on each of the others.\n",
+            devices[0].problems(),
+            kDevices[0],
+            devices[1].problems());
   return out.text();
 }
 

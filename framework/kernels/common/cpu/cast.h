@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// The fast CPU twin: any two of f32, f16, bf16. Bit for bit the conversions of core/dtype.h.
+/// On the CPU: any two of f32, f16, bf16. Bit for bit the conversions of core/dtype.h.
 namespace learn::cpu {
 
 template <class From, class To>

@@ -48,10 +48,10 @@ constexpr int kJoinThreads = 128;
 
 /// A warp per channel adds up its row of `partial`.
 template <bool accumulate, class T>
-__global__ void join_sums_kernel(std::int64_t channels,
-                                 std::int64_t parts,
-                                 const float* partial,
-                                 T* out) {
+__global__ void reduce_partials_kernel(std::int64_t channels,
+                                       std::int64_t parts,
+                                       const float* partial,
+                                       T* out) {
   const std::int64_t channel = device::thread_index() / 32;
   if (channel >= channels) return;  // whole warps only
   float sum = 0;
@@ -73,7 +73,7 @@ void add_bias(
   with_pack<device::kPack<T>>(
       {channels},
       [&]<int count>() {
-        const Columns c = cut_for_writing(rows, channels, count);
+        const Columns c = tiling_for_writing(rows, channels, count);
         launch("add_bias",
                add_bias_kernel<count, T>,
                c.blocks(),
@@ -93,12 +93,12 @@ template <class T>
 void bias_backward(
     const Exec& exec, const T* dy, std::int64_t rows, std::int64_t channels, T* db, GradMode mode) {
   if (channels == 0) return;
-  const FloatWorkspace workspace(exec, channels * most_sums(rows, channels));
+  const FloatWorkspace workspace(exec, channels * max_partials(rows, channels));
   std::int64_t parts = 0;
   with_pack<device::kPack<T>>(
       {channels},
       [&]<int count>() {
-        const Columns c = cut_for_sums(rows, channels, count);
+        const Columns c = tiling_for_sums(rows, channels, count);
         parts = c.row_blocks;
         launch("column_sums",
                column_sums_kernel<count, T>,
@@ -110,9 +110,9 @@ void bias_backward(
                workspace.data());
       },
       dy);
-  const auto join =
-      mode == GradMode::accumulate ? join_sums_kernel<true, T> : join_sums_kernel<false, T>;
-  launch("join_sums",
+  const auto join = mode == GradMode::accumulate ? reduce_partials_kernel<true, T>
+                                                 : reduce_partials_kernel<false, T>;
+  launch("reduce_partials",
          join,
          ceil_div(channels * 32, kJoinThreads),
          kJoinThreads,

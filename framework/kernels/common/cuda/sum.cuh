@@ -11,12 +11,12 @@
 namespace learn::cuda {
 
 inline constexpr int kSumThreads = 256;
-inline constexpr std::int64_t kMostPartials = 1024;
+inline constexpr std::int64_t kMaxPartials = 1024;
 
-/// Partial sums that `partial_sums` makes of n elements: at most `kMostPartials`.
+/// Partial sums that `partial_sums` makes of n elements: at most `kMaxPartials`.
 [[nodiscard]] inline std::int64_t partials_of(std::int64_t n) {
   constexpr std::int64_t kElementsPerBlock = kSumThreads * 16;
-  return std::clamp<std::int64_t>(ceil_div(n, kElementsPerBlock), 1, kMostPartials);
+  return std::clamp<std::int64_t>(ceil_div(n, kElementsPerBlock), 1, kMaxPartials);
 }
 
 /// partial[block] = the sum of f(in[i]...) over this block's share of [0, n). Threads take packs,
@@ -70,12 +70,13 @@ __global__ void join_kernel(std::int64_t n, const float* values, Finish finish, 
 }
 
 template <class Finish>
-void join_sums(Stream stream, std::int64_t n, const float* values, Finish finish, float* out) {
-  launch("join_sums", join_kernel<Finish>, 1, kSumThreads, stream, n, values, finish, out);
+void reduce_partials(
+    Stream stream, std::int64_t n, const float* values, Finish finish, float* out) {
+  launch("reduce_partials", join_kernel<Finish>, 1, kSumThreads, stream, n, values, finish, out);
 }
 
-/// A `Finish` of `join_sums`: times a factor.
-struct Times {
+/// A `Finish` of `reduce_partials`: times a factor.
+struct ScaleBy {
   float factor;
   __device__ float operator()(float sum) const { return factor * sum; }
 };

@@ -11,11 +11,11 @@ namespace learn::cuda {
 
 /// Each thread keeps its `count` channels and walks down `rows_per_thread` rows, or more if that
 /// would make more than `most_row_blocks` blocks of rows. Depends on sizes alone, as sums must.
-[[nodiscard]] inline device::Columns cut_columns(std::int64_t rows,
-                                                 std::int64_t channels,
-                                                 int count,
-                                                 std::int64_t rows_per_thread,
-                                                 std::int64_t most_row_blocks) {
+[[nodiscard]] inline device::Columns tile_columns(std::int64_t rows,
+                                                  std::int64_t channels,
+                                                  int count,
+                                                  std::int64_t rows_per_thread,
+                                                  std::int64_t most_row_blocks) {
   const std::int64_t packs = channels / count;
   // A warp's width reads 512 bytes in one piece; fewer channels leave threads for more rows, and
   // few rows leave threads for more channels.
@@ -35,30 +35,31 @@ namespace learn::cuda {
 
 /// For elementwise work: sixteen rows per thread where that still fills a large device, so that
 /// what a thread knows of its channels is loaded seldom.
-[[nodiscard]] inline device::Columns cut_for_writing(std::int64_t rows,
-                                                     std::int64_t channels,
-                                                     int count) {
+[[nodiscard]] inline device::Columns tiling_for_writing(std::int64_t rows,
+                                                        std::int64_t channels,
+                                                        int count) {
   constexpr std::int64_t kNoLimit = 0x7FFFFFFF;
   constexpr std::int64_t kBlocks = 2048;
-  const device::Columns c = cut_columns(rows, channels, count, 16, kNoLimit);
-  return c.blocks() >= kBlocks ? c : cut_columns(rows, channels, count, 4, kNoLimit);
+  const device::Columns c = tile_columns(rows, channels, count, 16, kNoLimit);
+  return c.blocks() >= kBlocks ? c : tile_columns(rows, channels, count, 4, kNoLimit);
 }
 
 /// For sums over rows: enough blocks to fill a large device (132 processors, 8 blocks each), and
 /// not more partial results than one warp per channel adds up in passing.
-[[nodiscard]] inline device::Columns cut_for_sums(std::int64_t rows,
-                                                  std::int64_t channels,
-                                                  int count) {
+[[nodiscard]] inline device::Columns tiling_for_sums(std::int64_t rows,
+                                                     std::int64_t channels,
+                                                     int count) {
   constexpr std::int64_t kBlocks = 1024;
-  const std::int64_t column_blocks = cut_columns(rows, channels, count, 16, 1).column_blocks;
-  return cut_columns(rows, channels, count, 16, std::max<std::int64_t>(1, kBlocks / column_blocks));
+  const std::int64_t column_blocks = tile_columns(rows, channels, count, 16, 1).column_blocks;
+  return tile_columns(
+      rows, channels, count, 16, std::max<std::int64_t>(1, kBlocks / column_blocks));
 }
 
-/// The most row blocks that `cut_for_sums` makes of such a matrix, whatever its alignment.
-[[nodiscard]] inline std::int64_t most_sums(std::int64_t rows, std::int64_t channels) {
+/// The most row blocks that `tiling_for_sums` makes of such a matrix, whatever its alignment.
+[[nodiscard]] inline std::int64_t max_partials(std::int64_t rows, std::int64_t channels) {
   std::int64_t most = 1;
   for (const int count : {1, 4, 8})
-    if (channels >= count) most = std::max(most, cut_for_sums(rows, channels, count).row_blocks);
+    if (channels >= count) most = std::max(most, tiling_for_sums(rows, channels, count).row_blocks);
   return most;
 }
 

@@ -10,11 +10,11 @@ template <class F>
 void with_activation(const ActivationKind& kind, F&& f) {
   switch (kind.name) {
     case ActivationKind::Name::identity:
-      return f(device::Bent{1.0F, false});
+      return f(device::LeakyRelu{1.0F, false});
     case ActivationKind::Name::relu:
-      return f(device::Bent{0.0F, true});
+      return f(device::LeakyRelu{0.0F, true});
     case ActivationKind::Name::leaky_relu:
-      return f(device::Bent{kind.slope, false});
+      return f(device::LeakyRelu{kind.slope, false});
     case ActivationKind::Name::gelu:
       return f(device::Gelu{});
     case ActivationKind::Name::silu:

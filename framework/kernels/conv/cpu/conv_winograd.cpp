@@ -134,10 +134,10 @@ void multiply(const ConvResources& on,
               std::int64_t count,
               std::int64_t first_panel,
               std::int64_t last_panel) {
-  constexpr std::int64_t kMostRows = 40 * kTileRows;
-  float* rows[kMostRows];
-  for (std::int64_t done = 0; done < count; done += kMostRows) {
-    const std::int64_t n = std::min(kMostRows, count - done);
+  constexpr std::int64_t kMaxRows = 40 * kTileRows;
+  float* rows[kMaxRows];
+  for (std::int64_t done = 0; done < count; done += kMaxRows) {
+    const std::int64_t n = std::min(kMaxRows, count - done);
     for (std::int64_t i = 0; i < n; ++i)
       rows[i] = blocks.m.data + matrix * blocks.m.matrix + (first + done + i) * blocks.m_row;
     for (std::int64_t depth = 0; depth < p.from.c; depth += kDepth) {

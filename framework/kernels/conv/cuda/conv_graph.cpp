@@ -15,7 +15,7 @@ cudnnDataType_t data_type(DType dtype) {
     case DType::bf16:
       return CUDNN_DATA_BFLOAT16;
     default:
-      fail<DTypeError>("conv2d: {} has no CUDA twin", name_of(dtype));
+      fail<DTypeError>("conv2d: {} has no CUDA implementation", name_of(dtype));
   }
 }
 

@@ -13,10 +13,10 @@ bool holds(const std::vector<T>& values, T wanted) {
   return std::find(values.begin(), values.end(), wanted) != values.end();
 }
 
-Descriptor engine_of(const Descriptor& way) {
+Descriptor engine_of(const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
-  way.fill(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&raw, 1));
+  config.fill(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&raw, 1));
   return engine;
 }
 
@@ -28,11 +28,11 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& engine) {
 
 ConvPlan::ConvPlan(const DeviceDescription& device,
                    std::shared_ptr<const ConvGraph> graph,
-                   Descriptor way)
+                   Descriptor config)
     : graph_(std::move(graph)),
-      way_(std::move(way)),
+      config_(std::move(config)),
       plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
-  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *way_)
+  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *config_)
       .set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, device.descriptor())
       .finalize("cannot make a plan");
   workspace_ =
@@ -55,10 +55,10 @@ std::string ConvPlan::json() const {
 }
 
 Engine ConvPlan::engine() const {
-  const Descriptor way(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = way.raw();
+  const Descriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = config.raw();
   plan_.fill(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, std::span(&raw, 1));
-  const Descriptor engine = engine_of(way);
+  const Descriptor engine = engine_of(config);
   const auto notes = notes_of(engine);
   return {engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
           holds(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
@@ -99,7 +99,7 @@ class PlanSearch {
     if (found_.empty() && second_choice_.empty()) ask(CUDNN_HEUR_MODE_B, count);
     for (ConvPlan& plan : second_choice_)
       if (found_.size() < count) found_.push_back(std::move(plan));
-    if (found_.empty() && modest_) found_.push_back(std::move(*modest_));
+    if (found_.empty() && smallest_workspace_) found_.push_back(std::move(*smallest_workspace_));
     return std::move(found_);
   }
 
@@ -131,17 +131,17 @@ class PlanSearch {
     return ways;
   }
 
-  void consider(Descriptor way, std::size_t count) {
-    if (!allowed(way)) return;
+  void consider(Descriptor config, std::size_t count) {
+    if (!allowed(config)) return;
     const bool wanted =
-        !tensor_cores_fit() || holds(notes_of(engine_of(way)), CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+        !tensor_cores_fit() || holds(notes_of(engine_of(config)), CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
     if (!wanted && second_choice_.size() >= count) return;
     try {
-      ConvPlan plan(device_, graph_, std::move(way));
+      ConvPlan plan(device_, graph_, std::move(config));
       if (plan.workspace() <= options_.workspace_limit)
         (wanted ? found_ : second_choice_).push_back(std::move(plan));
-      else if (!modest_ || plan.workspace() < modest_->workspace())
-        modest_ = std::move(plan);
+      else if (!smallest_workspace_ || plan.workspace() < smallest_workspace_->workspace())
+        smallest_workspace_ = std::move(plan);
     } catch (const DeviceError&) {
       // Suggested, but not possible after all: the next one will be.
     }
@@ -149,8 +149,8 @@ class PlanSearch {
 
   [[nodiscard]] bool tensor_cores_fit() const { return is_half(problem_.dtype) || options_.tf32; }
 
-  [[nodiscard]] bool allowed(const Descriptor& way) const {
-    const Descriptor engine = engine_of(way);
+  [[nodiscard]] bool allowed(const Descriptor& config) const {
+    const Descriptor engine = engine_of(config);
     const auto numerical = notes_of(engine);
     const auto behavior =
         engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
@@ -169,7 +169,7 @@ class PlanSearch {
   std::shared_ptr<const ConvGraph> graph_;
   std::vector<ConvPlan> found_;
   std::vector<ConvPlan> second_choice_;  // without tensor cores, where they would fit
-  std::optional<ConvPlan> modest_;
+  std::optional<ConvPlan> smallest_workspace_;
 };
 
 std::vector<ConvPlan> find_plans(const DeviceDescription& device,

@@ -28,7 +28,7 @@ struct Engine {
   bool deterministic = false;  ///< the same bits in every run
 };
 
-/// One way cuDNN can run a convolution on a device.
+/// One engine configuration by which cuDNN can run a convolution on a device.
 class ConvPlan {
  public:
   /// From a plan's own JSON, as `json` gives it. Throws DeviceError if this cuDNN cannot use it.
@@ -43,10 +43,12 @@ class ConvPlan {
 
  private:
   friend class PlanSearch;
-  ConvPlan(const DeviceDescription& device, std::shared_ptr<const ConvGraph> graph, Descriptor way);
+  ConvPlan(const DeviceDescription& device,
+           std::shared_ptr<const ConvGraph> graph,
+           Descriptor config);
 
   std::shared_ptr<const ConvGraph> graph_;  // these two only stay alive with the plan
-  std::optional<Descriptor> way_;
+  std::optional<Descriptor> config_;
   Descriptor plan_;
   std::size_t workspace_ = 0;
 };
@@ -56,7 +58,7 @@ class ConvPlan {
 /// time (a second each), or that needs more scratch memory than the limit. Where tensor cores can
 /// multiply (halves, TF32), plans that use them come before all others: the heuristics put some
 /// first that copy everything into another layout and multiply without them. If only the limit
-/// stands in the way, the one plan that needs the least. Empty if cuDNN knows no way at all.
+/// stands in the way, the one plan that needs the least. Empty if cuDNN has no engine for it.
 [[nodiscard]] std::vector<ConvPlan> find_plans(const DeviceDescription& device,
                                                const ConvProblem& problem,
                                                const CudaOptions& options,

@@ -16,7 +16,7 @@ cudaDataType_t data_type(DType dtype) {
     case DType::bf16:
       return CUDA_R_16BF;
     default:
-      fail<DTypeError>("linear: {} has no CUDA twin", name_of(dtype));
+      fail<DTypeError>("linear: {} has no CUDA implementation", name_of(dtype));
   }
 }
 

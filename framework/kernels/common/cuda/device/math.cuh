@@ -19,7 +19,7 @@ struct Silu {
 };
 
 /// Two straight lines that meet at 0: identity, relu and leaky relu by their parameters.
-struct Bent {
+struct LeakyRelu {
   float negative;  ///< slope below 0
   bool flat;       ///< it is 0, also for -inf
   __device__ float value(float x) const {
