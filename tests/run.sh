@@ -4,7 +4,7 @@
 #   --full     adds the slow tests and clang-tidy over every file
 #   --quick    only the release build and its tests
 #   --smoke    only lint, what the quickstart builds, and a few tests: does it work on this system?
-#   --strict   a compiler's warning is an error
+#   --strict   a warning of a compiler or of Doxygen is an error
 #   --ci       what CI runs: --strict, and the two commands of the README on a fresh Debian 13 (needs root)
 #   --systems  instead of all that, the two commands on fresh systems and the build by every compiler
 #              (tests/systems/run.py); its options and names follow (--help)
@@ -69,6 +69,7 @@ quiet_ctest() {
 
 stage "packages" framework/cmake/install_packages.sh --tests
 if [ "$only" != quick ]; then stage "format and lint" tests/tools/lint.sh; fi
+if [ "$strict" = ON ] && [ -z "$only" ]; then stage "API reference" tests/tools/docs.sh; fi
 if [ "$only" = smoke ]; then
   tests=(tests_core tests_tensor tests_kernels tests_runtime tests_conv tests_learner)
   stage "release: build" framework/cmake/build.sh release learn "${tests[@]}"

@@ -11,9 +11,9 @@
 
 /// The one place where an implementation is chosen. An operation checks its operands and says
 ///
-///   dispatch(ctx, "add", a.dtype(), [&]<class T>(const auto& exec) {
-///     add(exec, a.data<T>(), b.data<T>(), y.data<T>(), n);
-///   });
+///     dispatch(ctx, "add", a.dtype(), [&]<class T>(const auto& exec) {
+///       add(exec, a.data<T>(), b.data<T>(), y.data<T>(), n);
+///     });
 ///
 /// and the executor's namespace has the function. One that is missing, for any executor and any of
 /// f32, f16 and bf16, does not compile, in a build without CUDA too.
