@@ -42,11 +42,14 @@ double share_done(const FitProgress& fit, Clock clock) {
 void set_scheduled(optim::Optimizer& optimizer, const ScheduledHyper& scheduled, double t) {
   const int groups = optimizer.store().groups();
   for (int g = 0; g < groups; ++g) {
-    const auto which = scheduled.schedules.size() == 1 ? 0 : static_cast<std::size_t>(g / 2);
+    const auto which = scheduled.schedules.size() == 1
+                           ? 0
+                           : static_cast<std::size_t>(nn::param_group(g).layer_group);
     GroupHypers hypers = optimizer.hypers(g);
     float& value = hypers.*info_of(scheduled.hyper).member;
     // A group that is exempt from decay stays so.
-    if (scheduled.hyper == Hyper::weight_decay && g % 2 == 1 && !optimizer.options().decay_bn_bias)
+    if (scheduled.hyper == Hyper::weight_decay && !nn::param_group(g).weights &&
+        !optimizer.options().decay_bn_bias)
       continue;
     value = static_cast<float>(scheduled.schedules[which](t));
     optimizer.set_hypers(g, hypers);

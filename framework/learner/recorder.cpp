@@ -47,7 +47,8 @@ void Recorder::batch_end(Learner& learn) {
   if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
   Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
   kernels::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
-  const GroupHypers& hypers = learn.optimizer().hypers(learn.params().groups() - 2);
+  const GroupHypers& hypers =
+      learn.optimizer().hypers(nn::index_of({learn.params().layer_groups() - 1, true}));
   const double position =
       static_cast<double>(fit.batch_in_pass + 1) / static_cast<double>(fit.batches);
   batches_.push_back({.batch = fit.batch_clock,

@@ -85,7 +85,7 @@ void Learner::begin_fit(std::int64_t epochs) {
                       "fit: the training to be resumed had a learning rate of {} for layer group "
                       "{}, not {}",
                       fit_hypers_[group].lr,
-                      group / 2,
+                      nn::param_group(static_cast<int>(group)).layer_group,
                       asked[group].lr);
   optimizer_->set_all_hypers(fit_hypers_);
   resumed_hypers_ = saved;

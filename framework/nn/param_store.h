@@ -38,9 +38,22 @@ struct ParamInfo {
   int layer_group = 0;
 };
 
-/// The parameter group of a parameter: weights in the even ones, the rest in the odd ones.
+/// What a parameter group holds: the weights of a layer group, or its BatchNorm parameters and
+/// biases. Groups are numbered 2 g and 2 g + 1.
+struct ParamGroup {
+  int layer_group = 0;
+  bool weights = true;
+};
+[[nodiscard]] constexpr int index_of(const ParamGroup& group) noexcept {
+  return 2 * group.layer_group + (group.weights ? 0 : 1);
+}
+[[nodiscard]] constexpr ParamGroup param_group(int index) noexcept {
+  return {index / 2, index % 2 == 0};
+}
+
+/// The parameter group of a parameter.
 [[nodiscard]] constexpr int group_of(const ParamInfo& info) noexcept {
-  return 2 * info.layer_group + (info.role == ParamRole::weight ? 0 : 1);
+  return index_of({info.layer_group, info.role == ParamRole::weight});
 }
 
 /// A piece of the flat buffers that belongs to one parameter group, in elements: both numbers are
@@ -88,8 +101,7 @@ class ParamStore {
   /// Throws Error for a duplicate name or after `materialize`.
   Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
   Buffer declare_buffer(std::string name, const Shape& shape, double fill);
-  /// Remembers that module `path` begins here, so that `set_layer_groups` can name modules
-  /// name.
+  /// Remembers that module `path` begins here, so that `set_layer_groups` can name it.
   void mark_module(std::string path);
 
   // Memory.

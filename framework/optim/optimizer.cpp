@@ -175,7 +175,8 @@ void Optimizer::set_all_hypers(const std::vector<GroupHypers>& changed) {
 }
 
 void Optimizer::set_lr(int layer_group, float lr) {
-  for (const int group : {2 * layer_group, 2 * layer_group + 1}) {
+  for (const bool weights : {true, false}) {
+    const int group = nn::index_of({layer_group, weights});
     GroupHypers changed = hypers(group);
     changed.lr = lr;
     set_hypers(group, changed);
@@ -197,7 +198,7 @@ void Optimizer::set_momentum(float momentum) {
 
 void Optimizer::set_weight_decay(float weight_decay) {
   for (int group = 0; group < store_.groups(); ++group) {
-    if (group % 2 == 1 && !options_.decay_bn_bias) continue;
+    if (!nn::param_group(group).weights && !options_.decay_bn_bias) continue;
     GroupHypers changed = hypers(group);
     changed.weight_decay = weight_decay;
     set_hypers(group, changed);

@@ -71,7 +71,9 @@ class Optimizer {
   void set_lr(int layer_group, float lr);
   /// Those of all. Throws UsageError as `LearningRates::spread`.
   void set_lrs(const LearningRates& lrs);
-  [[nodiscard]] float lr(int layer_group) const { return hypers(2 * layer_group).lr; }
+  [[nodiscard]] float lr(int layer_group) const {
+    return hypers(nn::index_of({layer_group, true})).lr;
+  }
   /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
   void set_momentum(float momentum);
   void set_weight_decay(float weight_decay);

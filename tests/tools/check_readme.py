@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The README's program must be an example that is compiled and run, character by character, of at most 14 lines; and
-an example has at most 40 lines of code beside its includes."""
+"""The README's program must be an example that is compiled and run, character by character, of at most 14 lines; an
+example has at most 40 lines of code beside its includes; and no page links to what is not there."""
 import pathlib
 import re
 import sys
@@ -36,6 +36,12 @@ def main():
             sys.exit(f"README.md shows a program that is none of {', '.join(sorted(examples))}:\n{block}")
         if len(block.splitlines()) > MOST_README_LINES:
             sys.exit(f"README.md shows a program of {len(block.splitlines())} lines; {MOST_README_LINES} are enough to begin with")
+    pages = [ROOT / "README.md", ROOT / "framework/README.md", *(ROOT / "framework/docs").glob("*.md")]
+    for page in pages:
+        prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+            if "://" not in link and not (page.parent / link).exists():
+                sys.exit(f"{page.relative_to(ROOT)} links to {link}, which is not there")
     print(f"README: {len(shown)} program(s) are compiled and run")
 
 
