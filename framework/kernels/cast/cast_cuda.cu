@@ -1,3 +1,5 @@
+// Conversions between f32, f16 and bf16, rounded to nearest even, and fills: reads and writes each
+// element once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/cast/cast_kernels.h"
 #include "framework/kernels/common/cuda/map.cuh"

@@ -1,3 +1,13 @@
+// Backward pass of batch normalisation over (rows, channels), with the gradients of its activation
+// and residual.
+//
+//   g = dy * act'(bn(x) [+ residual]),  xhat = (x - mean) * rstd
+//   dbias = sum g,  dweight = sum g * xhat
+//   dx = weight * rstd * (g - mean(g) - xhat * mean(g * xhat)), the means only in training
+//
+// 1. gradient_sums_kernel: sums of g and g * (x - mean) by blocks of rows; reads x, dy, residual
+// 2. finish_gradient_kernel: a warp per channel joins them; dweight, dbias, coefficients of dx
+// 3. write_gradients_kernel: dx and dresidual; reads the same once more
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
@@ -16,22 +26,23 @@ using device::Columns;
 using device::ColumnThread;
 using device::kColumnThreads;
 
-/// The gradient of bn(x) in one row: g[k] = dy * act'(bn(x) [+ residual]), and off[k] = x - mean.
+/// The gradient of bn(x) in one row: g[k] = dy * act'(bn(x) [+ residual]), and x_centered[k] = x -
+/// mean.
 template <int count, bool residual_first, class T, class Act>
 __device__ void row_gradient(const BatchNormBackwardArgs<T>& args,
                              const BatchNormChannels<count>& channel,
                              std::int64_t at,
                              Act act,
                              float (&g)[count],
-                             float (&off)[count]) {
+                             float (&x_centered)[count]) {
   const auto x = device::load_pack<count>(args.x, at);
   const auto dy = device::load_pack<count>(args.dy, at);
   device::Pack<T, count> residual;
   if constexpr (residual_first) residual = device::load_pack<count>(args.residual, at);
 #pragma unroll
   for (int k = 0; k < count; ++k) {
-    off[k] = device::load(x.v[k]) - channel.mean[k];
-    float inner = off[k] * channel.scale[k] + channel.bias[k];
+    x_centered[k] = device::load(x.v[k]) - channel.mean[k];
+    float inner = x_centered[k] * channel.scale[k] + channel.bias[k];
     if constexpr (residual_first) inner += device::load(residual.v[k]);
     g[k] = device::load(dy.v[k]) * act.slope(inner);
   }
@@ -44,36 +55,38 @@ __global__ void gradient_sums_kernel(Columns c,
                                      Act act,
                                      float* partial) {
   __shared__ float scratch[2 * count * kColumnThreads];
-  const ColumnThread me(c);
+  const ColumnThread thread(c);
   float sum[2 * count] = {};
-  if (me.inside) {
-    const BatchNormChannels<count> channel(me.pack, args.mean, args.rstd, args.weight, args.bias);
+  if (thread.inside) {
+    const BatchNormChannels<count> channel(
+        thread.pack, args.mean, args.rstd, args.weight, args.bias);
 #pragma unroll 2
-    for (std::int64_t row = me.begin; row < me.end; row += me.step) {
+    for (std::int64_t row = thread.begin; row < thread.end; row += thread.step) {
       float g[count];
-      float off[count];
-      row_gradient<count, residual_first>(args, channel, row * c.packs + me.pack, act, g, off);
+      float x_centered[count];
+      row_gradient<count, residual_first>(
+          args, channel, row * c.packs + thread.pack, act, g, x_centered);
 #pragma unroll
       for (int k = 0; k < count; ++k) {
         sum[k] += g[k];
-        sum[count + k] += g[k] * off[k];
+        sum[count + k] += g[k] * x_centered[k];
       }
     }
   }
   device::add_down<2 * count>(c, sum, scratch);
-  if (!me.leads(c)) return;
+  if (!thread.leads(c)) return;
 #pragma unroll
   for (int k = 0; k < count; ++k) {
-    const std::int64_t channel = me.pack * count + k;
-    partial[channel * c.row_blocks + me.row_block] = sum[k];
-    partial[(args.channels + channel) * c.row_blocks + me.row_block] = sum[count + k];
+    const std::int64_t channel = thread.pack * count + k;
+    partial[channel * c.row_blocks + thread.row_block] = sum[k];
+    partial[(args.channels + channel) * c.row_blocks + thread.row_block] = sum[count + k];
   }
 }
 
 constexpr int kJoinThreads = 128;
 
 /// A warp per channel adds up the blocks of rows, writes the parameters' gradients and
-/// coefficients (2, channels) of dx = scale * (g - first - (x - mean) * second).
+/// coefficients (2, channels) of dx = scale * (g - mean_g - (x - mean) * xhat_factor).
 template <class T>
 __global__ void finish_gradient_kernel(std::int64_t parts,
                                        BatchNormBackwardArgs<T> args,
@@ -82,25 +95,25 @@ __global__ void finish_gradient_kernel(std::int64_t parts,
   const std::int64_t channel = device::thread_index() / 32;
   if (channel >= args.channels) return;  // whole warps only
   float sum = 0;
-  float sum_off = 0;
+  float sum_g_centered = 0;
   for (std::int64_t i = device::lane_index(); i < parts; i += 32) {
     sum += partial[channel * parts + i];
-    sum_off += partial[(args.channels + channel) * parts + i];
+    sum_g_centered += partial[(args.channels + channel) * parts + i];
   }
   sum = device::warp_sum(sum);
-  sum_off = device::warp_sum(sum_off);
+  sum_g_centered = device::warp_sum(sum_g_centered);
   if (device::lane_index() != 0) return;
   const float rstd = args.rstd[channel];
-  const float sum_xhat = sum_off * rstd;
+  const float sum_g_xhat = sum_g_centered * rstd;
   if (args.dweight != nullptr)
     args.dweight[channel] =
-        sum_xhat + (args.dweight_mode == GradMode::accumulate ? args.dweight[channel] : 0.0F);
+        sum_g_xhat + (args.dweight_mode == GradMode::accumulate ? args.dweight[channel] : 0.0F);
   if (args.dbias != nullptr)
     args.dbias[channel] =
         sum + (args.dbias_mode == GradMode::accumulate ? args.dbias[channel] : 0.0F);
   const auto rows = static_cast<float>(args.rows);
   coefficients[channel] = sum / rows;
-  coefficients[args.channels + channel] = rstd * sum_xhat / rows;
+  coefficients[args.channels + channel] = rstd * sum_g_xhat / rows;
 }
 
 /// dx, then dresidual; `coefficients` are null where the statistics do not depend on x.
@@ -109,21 +122,21 @@ __global__ void write_gradients_kernel(Columns c,
                                        BatchNormBackwardArgs<T> args,
                                        Act act,
                                        const float* coefficients) {
-  const ColumnThread me(c);
-  if (!me.inside) return;
-  const BatchNormChannels<count> channel(me.pack, args.mean, args.rstd, args.weight, args.bias);
-  device::Pack<float, count> first{};
-  device::Pack<float, count> second{};
+  const ColumnThread thread(c);
+  if (!thread.inside) return;
+  const BatchNormChannels<count> channel(thread.pack, args.mean, args.rstd, args.weight, args.bias);
+  device::Pack<float, count> mean_g{};
+  device::Pack<float, count> xhat_factor{};
   if (coefficients != nullptr) {
-    first = device::load_pack<count>(coefficients, me.pack);
-    second = device::load_pack<count>(coefficients + args.channels, me.pack);
+    mean_g = device::load_pack<count>(coefficients, thread.pack);
+    xhat_factor = device::load_pack<count>(coefficients + args.channels, thread.pack);
   }
-  for (std::int64_t row = me.begin; row < me.end; row += me.step) {
-    const std::int64_t at = row * c.packs + me.pack;
+  for (std::int64_t row = thread.begin; row < thread.end; row += thread.step) {
+    const std::int64_t at = row * c.packs + thread.pack;
     float g[count];
-    float off[count];
-    row_gradient<count, residual_first>(args, channel, at, act, g, off);
-    const auto put = [&](T* out, GradMode mode, auto value) {
+    float x_centered[count];
+    row_gradient<count, residual_first>(args, channel, at, act, g, x_centered);
+    const auto store_gradient = [&](T* out, GradMode mode, auto value) {
       device::Pack<T, count> pack{};
       if (mode == GradMode::accumulate) pack = device::load_pack<count>(out, at);
 #pragma unroll
@@ -134,11 +147,11 @@ __global__ void write_gradients_kernel(Columns c,
     device::Pack<T, count> dy{};
     if (!residual_first && args.dresidual != nullptr) dy = device::load_pack<count>(args.dy, at);
     if (args.dx != nullptr)
-      put(args.dx, args.dx_mode, [&](int k) {
-        return channel.scale[k] * (g[k] - first.v[k] - off[k] * second.v[k]);
+      store_gradient(args.dx, args.dx_mode, [&](int k) {
+        return channel.scale[k] * (g[k] - mean_g.v[k] - x_centered[k] * xhat_factor.v[k]);
       });
     if (args.dresidual != nullptr)
-      put(args.dresidual, args.dresidual_mode, [&](int k) {
+      store_gradient(args.dresidual, args.dresidual_mode, [&](int k) {
         return residual_first ? g[k] : device::load(dy.v[k]);
       });
   }

@@ -1,3 +1,11 @@
+// Mean and 1 / deviation of each channel of (rows, channels), and the running statistics.
+//
+//   mean = sum x / rows,  rstd = 1 / sqrt(sum (x - mean)^2 / rows + eps)
+//   joining a and b, d = mean_b - mean_a:  mean = mean_a + d * n_b / n,
+//   squares = squares_a + squares_b + d^2 * n_a * n_b / n  (Chan, Golub and LeVeque, 1979)
+//
+// 1. moments_kernel: mean and squared deviations by blocks of rows; reads x once
+// 2. finish_statistics_kernel: a warp per channel joins them and moves the running statistics
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"

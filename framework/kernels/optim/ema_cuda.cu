@@ -1,3 +1,5 @@
+// average += share * (weight - average), share = max(1 - decay, 9 / (10 + t)) while it warms up:
+// one pass, 12 bytes a weight.
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/optim/ema_kernels.h"
 

@@ -1,3 +1,16 @@
+// One pass over a run of the flat buffers: reads w, g and the states, writes w, the states and the
+// half copy.
+//
+//   g' = g * grad_multiplier [+ wd * w, coupled],  w' = w [* (1 - lr * wd), decoupled]
+//   SGD:  b = momentum * b + (1 - dampening) * g',  w = w' - lr * b
+//         (Nesterov: w = w' - lr * (g' + momentum * b))
+//   Adam: m = b1 * m + (1 - b1) * g',  v = b2 * v + (1 - b2) * g'^2,
+//         w = w' - lr * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)
+//   RMSProp: v = a * v + (1 - a) * g'^2,  d = g' / (sqrt(v [- mean^2, centered]) + eps),
+//         b = momentum * b + d,  w = w' - lr * b
+//
+// Hyper-parameters, the step's number and found_inf are read on the device: launches do not differ
+// from step to step.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"

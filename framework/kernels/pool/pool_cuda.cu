@@ -1,3 +1,10 @@
+// Max and average pooling, channels packed to 16 bytes, indices in 32 bits.
+//
+// Forward: a thread per pack of y looks at its window. Backward gathers: a thread per pack of dx
+// asks all windows that hold it, so that nothing is added atomically and the order is fixed. Where
+// 2x2 windows tile the picture, a thread per window writes its four elements and reads dy and
+// winner once. Traffic: x, y and the winners once, but where windows overlap, which the cache
+// serves.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/pool/pool.cuh"

@@ -1,3 +1,8 @@
+// Sums of all elements, and ranks in rows.
+//
+// sum: partial sums of blocks, then one block; reads x once. argmax, top_k, count_hits: a warp per
+// row finds the first candidate after the previous one, k sweeps for the k largest; rows of logits
+// are short and lie in the cache.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"

@@ -1,3 +1,6 @@
+// The control block of a step: rules that one thread applies, and the end of a step in one launch,
+// which commits or restores the running statistics by the flag that all threads read and nobody
+// writes there.
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/step/step_kernels.h"

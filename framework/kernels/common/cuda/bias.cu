@@ -1,3 +1,5 @@
+// y = x + bias, and db = sum over rows of dy: blocks of rows, then a warp per channel; reads dy
+// once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/bias.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"

@@ -1,3 +1,5 @@
+// Rows of any width to and from rows of multiples of 16 bytes with zeros behind: reads and writes
+// each element once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
