@@ -75,8 +75,10 @@ class Row:
         self.see(", ".join(passed) or "no test ran", passed)
 
     def see_warnings(self, build_log):
-        count = len(WARNING.findall(build_log))
-        self.see(f"{count} warnings", count == 0)
+        lines = [line for line in build_log.splitlines() if WARNING.search(line)]
+        self.see(f"{len(lines)} warnings", not lines)
+        for line in lines[:20]:
+            print(f"   {line}", flush=True)
 
 
 def build_log(tree):
