@@ -100,12 +100,11 @@ void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Column
 template <class T>
 void copy_from_columns(
     const Exec& exec, const T* y, T* x, const kernels::Columns& columns, GradMode mode) {
-  const auto [outer, inner, width, offset] = columns;
+  const std::int64_t inner = columns.inner;
+  const std::int64_t width = columns.width;
+  const std::int64_t offset = columns.offset;
   simd::parallel_for(
-      exec.threads,
-      outer,
-      row_grain(inner),
-      [=, inner = inner, width = width, offset = offset](std::int64_t begin, std::int64_t end) {
+      exec.threads, columns.outer, row_grain(inner), [=](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
           const T* from = y + r * width + offset;
           T* to = x + r * inner;
