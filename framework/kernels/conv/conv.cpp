@@ -8,6 +8,8 @@
 #include "framework/kernels/conv/cuda/pad_channels.h"
 #include "framework/runtime/dispatch.h"
 
+#include <algorithm>
+#include <concepts>
 #include <initializer_list>
 
 namespace learn::kernels {
@@ -51,6 +53,43 @@ void check_bias(
   if (!bias.defined()) return;
   check_operands(ctx, op, {&x, &bias});
   check_shape(op, "bias", bias, {g.k});
+}
+
+/// An executor whose memory the host reads.
+template <class Exec>
+concept HostExec = !std::same_as<Exec, cuda::Exec>;
+
+/// narrow (rows,columns) = the first columns of x (rows,width).
+template <HostExec Exec, class T>
+void unpad_channels(const Exec&,
+                    const T* x,
+                    std::int64_t rows,
+                    std::int64_t width,
+                    T* narrow,
+                    std::int64_t columns,
+                    GradMode) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::copy_n(x + row * width, columns, narrow + row * columns);
+}
+
+// On the host a linear layer is a convolution of 1x1 pictures.
+
+template <HostExec Exec, class T>
+void linear_forward(
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+  conv2d_forward(exec, g, x, weight, bias, y);
+}
+template <HostExec Exec, class T>
+void linear_backward_data(
+    const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  conv2d_backward_data(exec, g, dy, weight, dx, mode);
+}
+/// Leaves the bias's gradient alone.
+template <HostExec Exec, class T>
+[[nodiscard]] bool linear_backward_weight(
+    const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T*) {
+  conv2d_backward_weight(exec, g, x, dy, dw, mode);
+  return false;
 }
 
 /// x as the implementations want it: without its padding, but for CUDA's halves, whose library

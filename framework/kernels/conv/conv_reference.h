@@ -4,7 +4,6 @@
 #include "framework/runtime/exec.h"
 #include "framework/tensor/convert.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -80,38 +79,6 @@ void bias_backward(Exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, 
     for (std::int64_t j = 0; j < k; ++j)
       sums[static_cast<std::size_t>(j)] += as_double(dy[i * k + j]);
   round_sums(sums, db, mode);
-}
-
-/// narrow (rows,columns) = the first columns of x (rows,width).
-template <class T>
-void unpad_channels(Exec,
-                    const T* x,
-                    std::int64_t rows,
-                    std::int64_t width,
-                    T* narrow,
-                    std::int64_t columns,
-                    GradMode) {
-  for (std::int64_t row = 0; row < rows; ++row)
-    std::copy_n(x + row * width, columns, narrow + row * columns);
-}
-
-/// A linear layer is a convolution of 1x1 pictures.
-template <class T>
-void linear_forward(
-    Exec exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
-  conv2d_forward(exec, g, x, weight, bias, y);
-}
-template <class T>
-void linear_backward_data(
-    Exec exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
-  conv2d_backward_data(exec, g, dy, weight, dx, mode);
-}
-/// Leaves the bias's gradient alone.
-template <class T>
-[[nodiscard]] bool linear_backward_weight(
-    Exec exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T*) {
-  conv2d_backward_weight(exec, g, x, dy, dw, mode);
-  return false;
 }
 
 }  // namespace learn::reference
