@@ -1,6 +1,7 @@
 #include "callbacks/checkpointer.h"
 
 #include "callbacks/ema.h"
+#include "callbacks/registry.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
@@ -83,6 +84,34 @@ void Checkpointer::save_state_as(Learner& learn,
       [&](StateVisitor& visitor) { learn.visit_state(visitor); },
       metadata(learn),
       previous.empty() ? std::filesystem::path() : path(previous));
+}
+
+void register_checkpointer(CallbackRegistry& registry) {
+  struct Options {
+    CheckpointerOptions checkpoints{.folder = "weights"};
+    std::optional<std::string> monitor;
+  };
+  registry.add(
+      "checkpointer",
+      "saves the state at the end of epochs",
+      Options{},
+      [](OptionTable& t, Options& o) {
+        CheckpointerOptions& c = o.checkpoints;
+        t.text("folder", c.folder, "DIR", "in the folder of the run");
+        t.flag("last", c.last, "everything a resumed run needs, at each epoch");
+        t.flag("best", c.best, "the weights of the best epoch");
+        t.number("every", c.every, kNotNegative, "N", "everything, each N epochs; 0: never");
+        t.text("monitor", o.monitor, "VALUE", "what makes an epoch the best; else the run's");
+        t.choice("mode", c.better, better_by_name(), "which way it gets better");
+        t.number("min_delta", c.min_delta, kNotNegative, "X", "less is no progress");
+      },
+      [](const Options& o, const RunSettings& run) {
+        CheckpointerOptions out = o.checkpoints;
+        out.folder = run.folder / out.folder;
+        out.monitor = o.monitor.value_or(run.monitor);
+        out.metadata = run.metadata;
+        return make_callback<Checkpointer>(Role::reports, std::move(out));
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/csv_logger.h"
 
+#include "callbacks/registry.h"
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
@@ -35,6 +36,19 @@ void CsvLogger::write(const EpochRecord& epoch, const Learner& learn) {
   row.emplace_back(static_cast<double>(epoch.lr));
   row.emplace_back(epoch.images_per_second);
   csv_->row(row);
+}
+
+void register_csv_logger(CallbackRegistry& registry) {
+  registry.add(
+      "csv_logger",
+      "the table of epochs as a file",
+      std::filesystem::path("results.csv"),
+      [](OptionTable& t, std::filesystem::path& path) {
+        t.text("path", path, "FILE", "in the folder of the run");
+      },
+      [](const std::filesystem::path& path, const RunSettings& run) {
+        return make_callback<CsvLogger>(Role::reports, run.folder / path);
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/cuda_graph.h"
 
+#include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 
@@ -65,6 +66,19 @@ void CudaGraph::train_end(Learner& learn) {
 
 void CudaGraph::error(Learner& learn, const std::exception&) {
   learn.set_step_runner(std::make_unique<EagerStep>());
+}
+
+void register_cuda_graph(CallbackRegistry& registry) {
+  registry.add(
+      "cuda_graph",
+      "the whole training step as one launch on a CUDA device",
+      std::int64_t{GraphStep::kWarmUp},
+      [](OptionTable& t, std::int64_t& warm_up) {
+        t.number("warm_up", warm_up, kCount, "N", "batches of a kind before it is captured");
+      },
+      [](std::int64_t warm_up, const RunSettings&) {
+        return make_callback<CudaGraph>(Role::trains, warm_up);
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/early_stopping.h"
 
+#include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 
@@ -41,6 +42,28 @@ void EarlyStopping::epoch_end(Learner& learn) {
             monitor_.name(),
             waited_);
   learn.cancel(Scope::train);
+}
+
+void register_early_stopping(CallbackRegistry& registry) {
+  struct Options {
+    EarlyStoppingOptions stopping;
+    std::optional<std::string> monitor;
+  };
+  registry.add(
+      "early_stopping",
+      "ends training without progress",
+      Options{},
+      [](OptionTable& t, Options& o) {
+        t.text("monitor", o.monitor, "VALUE", "what must get better; else the run's");
+        t.number("patience", o.stopping.patience, kCount, "N", "epochs without progress");
+        t.number("min_delta", o.stopping.min_delta, kNotNegative, "X", "less is no progress");
+        t.choice("mode", o.stopping.better, better_by_name(), "which way it gets better");
+      },
+      [](const Options& o, const RunSettings& run) {
+        EarlyStoppingOptions stopping = o.stopping;
+        stopping.monitor = o.monitor.value_or(run.monitor);
+        return make_callback<EarlyStopping>(Role::trains, stopping);
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,6 +1,6 @@
 #pragma once
-#include "callbacks/monitor.h"
 #include "framework/learner/callback.h"
+#include "framework/learner/monitor.h"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 #include "callbacks/ema.h"
 
+#include "callbacks/registry.h"
 #include "framework/kernels/optim/ema.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"
@@ -62,6 +63,25 @@ void Ema::hide(Learner& learn) {
   if (!std::exchange(shown_, false)) return;
   copy(learn.context(), own_, learn.params().flat_master());
   learn.params().refresh_working();
+}
+
+void register_ema(CallbackRegistry& registry) {
+  struct Options {
+    EmaOptions average;
+    bool evaluate = true;
+  };
+  registry.add(
+      "ema",
+      "keeps a moving average of the weights",
+      Options{},
+      [](OptionTable& t, Options& o) {
+        t.number("decay", o.average.decay, kShare, "X", "what is kept of it at each update");
+        t.flag("warmup", o.average.warmup, "less at first");
+        t.flag("evaluate", o.evaluate, "validation and best.safetensors take the average");
+      },
+      [](const Options& o, const RunSettings&) {
+        return make_callback<Ema>(Role::trains, o.average, o.evaluate);
+      });
 }
 
 }  // namespace learn::callbacks

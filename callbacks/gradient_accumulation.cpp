@@ -1,5 +1,6 @@
 #include "callbacks/gradient_accumulation.h"
 
+#include "callbacks/registry.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/learner/learner.h"
@@ -70,6 +71,20 @@ void GradientAccumulation::backward_end(Learner& learn) {
       kernels::scale(learn.context(), grads, factor, grads);
     }
   learn.grads_unscaled();
+}
+
+void register_gradient_accumulation(CallbackRegistry& registry) {
+  registry.add(
+      "gradient_accumulation",
+      "one update for several batches",
+      AccumulateEvery{},
+      [](OptionTable& t, AccumulateEvery& every) {
+        t.number("batches", every.batches, kNotNegative, "N", "so many batches, or");
+        t.number("samples", every.samples, kNotNegative, "N", "at least so many samples");
+      },
+      [](const AccumulateEvery& every, const RunSettings&) {
+        return make_callback<GradientAccumulation>(Role::trains, every);
+      });
 }
 
 }  // namespace learn::callbacks

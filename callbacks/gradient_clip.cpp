@@ -1,5 +1,6 @@
 #include "callbacks/gradient_clip.h"
 
+#include "callbacks/registry.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"
 #include "framework/runtime/transfer.h"
@@ -31,6 +32,27 @@ void GradientClip::step_begin(Learner& learn) {
 double GradientClip::last_norm(Learner& learn) const {
   if (!norm_.defined()) return std::numeric_limits<double>::quiet_NaN();
   return get(to_host(learn.context(), norm_), 0);
+}
+
+void register_gradient_clip(CallbackRegistry& registry) {
+  struct Options {
+    float limit = 1;
+    ClipBy by = ClipBy::norm;
+  };
+  registry.add(
+      "gradient_clip",
+      "limits unscaled gradients",
+      Options{},
+      [](OptionTable& t, Options& o) {
+        t.number("limit", o.limit, kPositive, "X", "largest norm or value");
+        t.choice("by",
+                 o.by,
+                 {{"norm", ClipBy::norm}, {"value", ClipBy::value}},
+                 "of all gradients together, or each alone");
+      },
+      [](const Options& o, const RunSettings&) {
+        return make_callback<GradientClip>(Role::trains, o.limit, o.by);
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/interrupt.h"
 
+#include "callbacks/registry.h"
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
@@ -10,6 +11,12 @@ void Interrupt::batch_end(Learner& learn) {
     return;  // a checkpoint cannot hold them: wait for their step
   // A validation outside of a fit has no training scope to end.
   learn.cancel(learn.progress().activity == Activity::fit ? Scope::train : Scope::validate);
+}
+
+void register_interrupt(CallbackRegistry& registry) {
+  registry.refuse("interrupt",
+                  "it waits for a flag of the program. 'learn train' always has it; a program adds "
+                  "callbacks::Interrupt with its flag");
 }
 
 }  // namespace learn::callbacks

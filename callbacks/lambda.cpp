@@ -1,5 +1,6 @@
 #include "callbacks/lambda.h"
 
+#include "callbacks/registry.h"
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
@@ -17,6 +18,12 @@ LambdaCallback& on(
   events.set(index_of(event));
   learn.insert(std::move(owned), events);
   return callback;
+}
+
+void register_lambda(CallbackRegistry& registry) {
+  registry.refuse("lambda",
+                  "it runs a function of the program. A program adds one with callbacks::on(learn, "
+                  "event, function)");
 }
 
 }  // namespace learn::callbacks

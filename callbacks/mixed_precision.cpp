@@ -1,5 +1,6 @@
 #include "callbacks/mixed_precision.h"
 
+#include "callbacks/registry.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/core/log.h"
 #include "framework/kernels/cast/cast.h"
@@ -149,6 +150,34 @@ MixedPrecision& to_bf16(Learner& learn) {
 
 void to_fp32(Learner& learn) {
   if (const auto* present = learn.find<MixedPrecision>()) learn.remove(*present);
+}
+
+void register_mixed_precision(CallbackRegistry& registry) {
+  registry.add(
+      "mixed_precision",
+      "half precision with f32 masters",
+      MixedPrecisionOptions{},
+      [](OptionTable& t, MixedPrecisionOptions& o) {
+        t.choice("dtype",
+                 o.dtype,
+                 {{"f16", DType::f16}, {"bf16", DType::bf16}},
+                 "of weights, activations and their gradients");
+        t.number("loss_scale",
+                 o.loss_scale,
+                 kPositive,
+                 "X",
+                 "first loss scale of f16; else 65536, static 512");
+        t.flag("dynamic", o.scaling.dynamic, "it halves at an overflow and grows again");
+        t.number("growth_interval",
+                 o.scaling.growth_interval,
+                 kCount,
+                 "N",
+                 "steps without overflow after which it grows");
+        t.flag("flat_master", o.flat_master, "update all masters in one pass, or one by one");
+      },
+      [](const MixedPrecisionOptions& o, const RunSettings&) {
+        return make_callback<MixedPrecision>(Role::trains, o);
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/plot_results.h"
 
+#include "callbacks/registry.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
 #include "framework/report/plot.h"
@@ -98,6 +99,25 @@ void PlotResults::train_end(Learner& learn) {
     schedule.panels.back().log_y = true;
   }
   plot::save(folder_ / "lr_schedule.png", schedule);
+}
+
+void register_plot_results(CallbackRegistry& registry) {
+  struct Options {
+    std::filesystem::path folder;
+    std::optional<std::string> title;
+  };
+  registry.add(
+      "plot_results",
+      "draws losses, metrics and schedule when training ends",
+      Options{},
+      [](OptionTable& t, Options& o) {
+        t.text("folder", o.folder, "DIR", "in the folder of the run");
+        t.text("title", o.title, "TEXT", "above each picture; else the run's");
+      },
+      [](const Options& o, const RunSettings& run) {
+        return make_callback<PlotResults>(
+            Role::reports, run.folder / o.folder, o.title.value_or(run.title));
+      });
 }
 
 }  // namespace learn::callbacks

@@ -1,5 +1,6 @@
 #include "callbacks/terminate_on_nan.h"
 
+#include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/kernels/step/gradients.h"
 #include "framework/kernels/step/step.h"
@@ -68,6 +69,12 @@ void TerminateOnNan::look(Learner& learn) {
       learn.progress().epoch,
       kAdvice);
   learn.cancel(Scope::train);
+}
+
+void register_terminate_on_nan(CallbackRegistry& registry) {
+  registry.add("terminate_on_nan",
+               "ends training when the loss is infinite or NaN",
+               [](const RunSettings&) { return make_callback<TerminateOnNan>(Role::trains); });
 }
 
 }  // namespace learn::callbacks

@@ -76,8 +76,10 @@ DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
 }
 
 template <class Read>
-DataPair load_cifar(const FileTree& tree, const DataOptions& options, Read read) {
-  const CifarOptions cifar{.verify = options.verify};
+DataPair load_cifar(const FileTree& tree,
+                    const CifarOptions& cifar,
+                    const DataOptions& options,
+                    Read read) {
   Dataset train = read(tree, Split::train, cifar);
   if (options.valid_fraction.has_value()) {
     DataPair pair = split_off(train, *options.valid_fraction, options.seed);
@@ -86,12 +88,24 @@ DataPair load_cifar(const FileTree& tree, const DataOptions& options, Read read)
   return narrowed(std::move(train), read(tree, Split::test, cifar), options);
 }
 
-DataPair load_cifar10(const DataOptions& options) {
-  return load_cifar(*open_tree(require(options, kCifar10Archive)), options, read_cifar10);
+void declare_cifar(OptionTable& t, CifarOptions& o) {
+  t.flag("verify", o.verify, "compare MD5 with the published ones");
 }
 
-DataPair load_cifar100(const DataOptions& options) {
-  return load_cifar(*open_tree(require(options, kCifar100Archive)), options, read_cifar100);
+DataPair load_cifar10(const CifarOptions& cifar, const DataOptions& options) {
+  return load_cifar(*open_tree(require(options, kCifar10Archive)), cifar, options, read_cifar10);
+}
+
+DataPair load_cifar100(const CifarOptions& cifar, const DataOptions& options) {
+  return load_cifar(*open_tree(require(options, kCifar100Archive)), cifar, options, read_cifar100);
+}
+
+/// For data sets to which it means nothing.
+void refuse_directory(const char* name, const DataOptions& options) {
+  if (!options.directory.empty())
+    fail<UsageError>("{} do not lie in the folder of published data sets: '{}' has no effect",
+                     name,
+                     options.directory.string());
 }
 
 DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
@@ -114,16 +128,47 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
       std::move(train), draw(Split::test, options.valid_limit, kSyntheticTest), options);
 }
 
-DataPair load_path(const fs::path& path, const DataOptions& options) {
-  const std::unique_ptr<FileTree> tree = open_tree(path);
-  if (tree->has_file(kCifar10Archive.file)) return load_cifar(*tree, options, read_cifar10);
-  if (tree->has_file(kCifar100Archive.file)) return load_cifar(*tree, options, read_cifar100);
+/// What a data set known by path can do.
+struct PathOptions {
+  fs::path path;
+  std::int64_t size = 0;
+  double max_bad = 0;
+  bool verify = false;
+};
+
+void declare_folder(OptionTable& t, PathOptions& o) {
+  t.text("path", o.path, "PATH", "of the folder or archive");
+  t.number("size", o.size, kNotNegative, "N", "scale pictures to N x N; 0: as they are");
+  t.number("max_bad", o.max_bad, kShare, "SHARE", "of the files may be damaged; they are skipped");
+  t.flag("verify", o.verify, "of CIFAR's binary files: compare MD5 with the published ones");
+}
+
+/// The files of CIFAR are known by their names.
+DataPair load_cifar_files(const FileTree& tree,
+                          const PathOptions& folder,
+                          const DataOptions& options) {
+  if (folder.size != 0 || folder.max_bad != 0)
+    fail<UsageError>("'{}' holds CIFAR's binary files: size and max_bad have no effect",
+                     folder.path.string());
+  const CifarOptions cifar{.verify = folder.verify};
+  return tree.has_file(kCifar10Archive.file) ? load_cifar(tree, cifar, options, read_cifar10)
+                                             : load_cifar(tree, cifar, options, read_cifar100);
+}
+
+DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
+  refuse_directory("data given by their path", options);
+  if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
+  const std::unique_ptr<FileTree> tree = open_tree(folder.path);
+  if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
+    return load_cifar_files(*tree, folder, options);
+  if (folder.verify)
+    fail<UsageError>("'{}' holds no binary files of CIFAR to verify", folder.path.string());
   DataPair pair = from_folder(*tree,
                               {.classes = options.classes,
                                .valid_fraction = options.valid_fraction,
                                .seed = options.seed,
-                               .size = options.image_size,
-                               .max_bad = options.max_bad,
+                               .size = folder.size,
+                               .max_bad = folder.max_bad,
                                .threads = options.threads,
                                .progress = options.progress});
   return {limited(std::move(pair.train), options.train_limit),
@@ -131,7 +176,7 @@ DataPair load_path(const fs::path& path, const DataOptions& options) {
 }
 
 DataPair load_auto(const DataOptions& options) {
-  if (!find_cifar10(options).empty()) return load_cifar10(options);
+  if (!find_cifar10(options).empty()) return load_cifar10({}, options);
   log::info(
       "[data] note: CIFAR-10 not found in {}; using synthetic10 (procedural shapes, NOT "
       "CIFAR-10)",
@@ -145,28 +190,60 @@ fs::path find_cifar10(const DataOptions& options) { return find(options, kCifar1
 
 fs::path find_cifar100(const DataOptions& options) { return find(options, kCifar100Archive); }
 
-Registry<DataFactory> datasets() {
-  Registry<DataFactory> registry("data set");
+Registry<DataPair(const DataOptions&)> dataset_registry() {
+  Registry<DataPair(const DataOptions&)> registry("data set");
   registry.add("auto", "cifar10 if it is found, otherwise synthetic10", load_auto);
-  registry.add("cifar10", "CIFAR-10, binary version: 50,000 + 10,000 photographs", load_cifar10);
-  registry.add("cifar100", "CIFAR-100, binary version, 100 fine classes", load_cifar100);
+  registry.add("cifar10",
+               "CIFAR-10, binary version: 50,000 + 10,000 photographs",
+               CifarOptions{},
+               declare_cifar,
+               load_cifar10);
+  registry.add("cifar100",
+               "CIFAR-100, binary version, 100 fine classes",
+               CifarOptions{},
+               declare_cifar,
+               load_cifar100);
+  registry.add("folder",
+               "a folder or archive of images, or of CIFAR's binary files",
+               PathOptions{},
+               declare_folder,
+               load_folder);
   registry.add("synthetic10",
                "ten drawn shapes in CIFAR-10's format, computed: needs no file",
-               [](const DataOptions& o) { return load_synthetic(SyntheticLevel::normal, o); });
+               [](const DataOptions& options) {
+                 refuse_directory("computed data", options);
+                 return load_synthetic(SyntheticLevel::normal, options);
+               });
   registry.add("synthetic10-hard",
                "the same, fainter, smaller, at all angles, with more clutter",
-               [](const DataOptions& o) { return load_synthetic(SyntheticLevel::hard, o); });
+               [](const DataOptions& options) {
+                 refuse_directory("computed data", options);
+                 return load_synthetic(SyntheticLevel::hard, options);
+               });
   return registry;
 }
 
-bool is_path(std::string_view name) {
+Spec dataset_spec(std::string_view text) {
+  const auto registry = dataset_registry();
   std::error_code error;
-  return !datasets().contains(name) &&
-         (name.find('/') != std::string_view::npos || fs::exists(fs::path(name), error));
+  // A path may hold colons.
+  Spec spec = fs::exists(fs::path(text), error) ? Spec{std::string(text), {}} : Spec::parse(text);
+  const bool is_path = !registry.contains(spec.name) && (spec.name.find('/') != std::string::npos ||
+                                                         fs::exists(fs::path(spec.name), error));
+  if (is_path) {
+    spec.options.insert(spec.options.begin(), {"path", spec.name});
+    spec.name = "folder";
+  }
+  (void)registry.make(spec);
+  return spec;
 }
 
-DataPair load(std::string_view name, const DataOptions& options) {
-  return is_path(name) ? load_path(fs::path(name), options) : datasets().at(name).value(options);
+DataPair load(const Spec& spec, const DataOptions& options) {
+  return dataset_registry().make(spec)(options);
+}
+
+DataPair load(std::string_view spec, const DataOptions& options) {
+  return load(dataset_spec(spec), options);
 }
 
 }  // namespace learn::data

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +11,9 @@
 
 namespace learn::data {
 
+/// What can be asked of any data set. What only some can do is an option of their own, in the spec.
 struct DataOptions {
-  /// Where data lies: the folder that holds cifar-10-batches-bin (or is it) or
+  /// Where published data lie: the folder that holds cifar-10-batches-bin (or is it) or
   /// cifar-10-binary.tar.gz. Empty: $LEARN_DATA, then ./data.
   std::filesystem::path directory;
   std::vector<std::string> classes;      ///< only these, labelled in this order; empty: all
@@ -21,28 +21,25 @@ struct DataOptions {
   std::int64_t valid_limit = 0;          ///< the same for validation
   std::optional<double> valid_fraction;  ///< validate on a share of the training images instead
   std::uint64_t seed = 42;               ///< of that split
-  std::int64_t image_size = 0;           ///< image folders: scale to this size; 0: as they are
-  double max_bad = 0;                    ///< image folders: largest share of files to skip
-  bool verify = false;                   ///< CIFAR: compare MD5 with the published ones
   int threads = 0;                       ///< to decode and to draw; 0: physical cores
   DataProgress progress;
 };
 
-/// The data sets known by name, with a line of help each.
-using DataFactory = std::function<DataPair(const DataOptions&)>;
-[[nodiscard]] Registry<DataFactory> datasets();
+/// The data sets known by name, and "folder" for those known by path.
+[[nodiscard]] Registry<DataPair(const DataOptions&)> dataset_registry();
 
-/// Whether `load` takes it for a path: it is not the name of a data set, and holds a slash or is
-/// there.
-[[nodiscard]] bool is_path(std::string_view name);
+/// The spec of a data set that a user names: by name with options ("cifar10:verify=true"), or by
+/// the path of an image folder, of the binary files of CIFAR, or of an archive of either
+/// (file_tree.h), with those of "folder" ("photos:size=64"). It is a path if it is not the name of
+/// a data set and holds a slash or is there. Throws UsageError for an unknown name or option.
+[[nodiscard]] Spec dataset_spec(std::string_view text);
 
-/// Loads a data set by name ("cifar10", "cifar100", "synthetic10", "synthetic10-hard"), or by the
-/// path of an image folder, of the binary files of CIFAR, or of an archive of either (file_tree.h),
-/// or with "auto": CIFAR-10
-/// if it is found, otherwise synthetic10 with a note in the log. A set that was asked for by name
-/// is never replaced by another. Throws UsageError for an unknown name, DataError for missing or
-/// damaged data.
-[[nodiscard]] DataPair load(std::string_view name, const DataOptions& options = {});
+/// Loads a data set as `dataset_spec` reads it; with "auto": CIFAR-10 if it is found, otherwise
+/// synthetic10 with a note in the log. A set that was asked for by name is never replaced by
+/// another. Throws UsageError for an unknown name, for an option that would have no effect, and
+/// DataError for missing or damaged data.
+[[nodiscard]] DataPair load(std::string_view spec, const DataOptions& options = {});
+[[nodiscard]] DataPair load(const Spec& spec, const DataOptions& options);
 
 /// Where the files of CIFAR-10 or CIFAR-100 lie; empty if they are not found.
 [[nodiscard]] std::filesystem::path find_cifar10(const DataOptions& options);

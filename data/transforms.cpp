@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/core/suggest.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -62,12 +63,16 @@ std::vector<Transform> augmentation(std::string_view name,
                                     std::int64_t height,
                                     std::int64_t width) {
   const std::int64_t side = std::min(height, width);
+  require_known("augmentation", name, augmentation_names());
   if (name == "none") return {};
   std::vector<Transform> list{Pad{side / 8}, RandomCrop{}, FlipLr{}};
-  if (name == "basic") return list;
-  list.emplace_back(Cutout{.length = std::max<std::int64_t>(1, side / 4)});
-  if (name == "full") return list;
-  fail<UsageError>("unknown augmentation '{}'; known: none, basic, full", name);
+  if (name == "full") list.emplace_back(Cutout{.length = std::max<std::int64_t>(1, side / 4)});
+  return list;
+}
+
+const std::vector<std::string>& augmentation_names() {
+  static const std::vector<std::string> names{"none", "basic", "full"};
+  return names;
 }
 
 Normalization measure(const Dataset& dataset) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -64,6 +65,8 @@ using Transform = std::variant<FlipLr, Pad, RandomCrop, CenterCrop, Cutout, Pixe
 [[nodiscard]] std::vector<Transform> augmentation(std::string_view name,
                                                   std::int64_t height,
                                                   std::int64_t width);
+/// The names of these lists.
+[[nodiscard]] const std::vector<std::string>& augmentation_names();
 
 /// (value / 255 - mean) / std per channel.
 struct Normalization {

@@ -1,6 +1,7 @@
 #include "models/darknet.h"
 
 #include "framework/nn/layers.h"
+#include "models/registry.h"
 
 #include <fmt/core.h>
 
@@ -62,6 +63,19 @@ Darknet::Darknet(const nn::Scope& scope, const DarknetOptions& options)
 
 std::string Darknet::describe() const {
   return fmt::format("Darknet([{}], width {})", join(options_.blocks), options_.width);
+}
+
+void register_darknet(ModelRegistry& registry) {
+  registry.add(
+      "darknet",
+      "fastai's notebook Darknet, groups of 1,2,2,2,2 blocks",
+      DarknetOptions{},
+      [](OptionTable& t, DarknetOptions& o) {
+        t.number("width", o.width, kCount, "N", "channels of the stem");
+      },
+      [](const DarknetOptions& o, const Task& task) {
+        return make_convolutional<Darknet>("darknet", task, {"layers.9", "layers.15"}, o);
+      });
 }
 
 }  // namespace learn::models

@@ -1,6 +1,7 @@
 #include "models/mlp.h"
 
 #include "framework/nn/layers.h"
+#include "models/registry.h"
 
 #include <fmt/core.h>
 
@@ -37,6 +38,30 @@ Var Mlp::forward(const Var& x) {
 std::string Mlp::describe() const {
   if (options_.hidden_layers == 0) return "Linear model";
   return fmt::format("Mlp({} hidden layers of {})", options_.hidden_layers, options_.width);
+}
+
+void register_mlp(ModelRegistry& registry) {
+  const auto make = [](const char* name) {
+    return [name](MlpOptions o, const Task& task) {
+      o.classes = task.classes;
+      return nn::make_model<Mlp>(name, task.input, task.classes, task.input, o);
+    };
+  };
+  registry.add(
+      "mlp",
+      "two hidden layers with relu",
+      MlpOptions{},
+      [](OptionTable& t, MlpOptions& o) {
+        t.number("width", o.width, kCount, "N", "units of a hidden layer");
+        t.number("dropout", o.dropout, kShare, "P", "after each hidden layer");
+      },
+      make("mlp"));
+  registry.add(
+      "linear",
+      "logistic regression on the pixels: the baseline every model must beat",
+      MlpOptions{.hidden_layers = 0},
+      [](OptionTable&, MlpOptions&) {},
+      make("linear"));
 }
 
 }  // namespace learn::models

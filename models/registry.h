@@ -2,27 +2,47 @@
 #include "framework/core/registry.h"
 #include "framework/nn/model.h"
 #include "framework/tensor/batch.h"
-#include "models/options.h"
 
-#include <functional>
 #include <string_view>
+#include <utility>
 
 namespace learn::models {
 
-using ModelFactory = std::function<nn::Model(const ModelOptions&)>;
+/// What a model is made for.
+struct Task {
+  int classes = 10;
+  Shape input{32, 32, 3};  ///< one picture, (H,W,C)
+};
 
-/// Every model by name, with a line of help. To add one, add a line to registry.cpp.
-[[nodiscard]] Registry<ModelFactory> model_registry();
+using ModelRegistry = Registry<nn::Model(const Task&)>;
 
-/// The model `name`; its parameters have no memory yet. Throws UsageError for an unknown name
-/// (listing the known ones), for an option the model has no use for, and for pictures it cannot
+/// Every model by name. To add one, put NAME.h and NAME.cpp into this folder, with a function
+/// `register_NAME(ModelRegistry&)` that adds it: the build finds it.
+[[nodiscard]] ModelRegistry model_registry();
+
+/// The model that a spec describes, "small" or "wrn_22:width=4,dropout=0.3"; its parameters have no
+/// memory yet. Throws UsageError for an unknown name or option, and for pictures the model cannot
 /// take.
-[[nodiscard]] nn::Model make_model(std::string_view name, const ModelOptions& options = {});
+[[nodiscard]] nn::Model make_model(std::string_view spec, const Task& task = {});
+[[nodiscard]] nn::Model make_model(const Spec& spec, const Task& task);
 
-/// The same for the samples and classes of a data source, whatever `options` say of those. Throws
-/// UsageError for one that does not know them.
-[[nodiscard]] nn::Model make_model(std::string_view name,
-                                   const BatchSources& data,
-                                   ModelOptions options = {});
+/// The same for the samples and classes of a data source. Throws UsageError for one that does not
+/// know them.
+[[nodiscard]] nn::Model make_model(std::string_view spec, const BatchSources& data);
+
+/// For registrations: `M`, constructed from `options`, as the model `name` that can be split where
+/// `split` says. It begins with a convolution, and so takes padded channels.
+template <class M, class Options>
+[[nodiscard]] nn::Model make_convolutional(std::string name,
+                                           const Task& task,
+                                           std::vector<std::string> split,
+                                           Options options) {
+  options.channels = task.input[2];
+  options.classes = task.classes;
+  nn::Model model = nn::make_model<M>(std::move(name), task.input, task.classes, options);
+  model.split = std::move(split);
+  model.takes_padding = true;
+  return model;
+}
 
 }  // namespace learn::models

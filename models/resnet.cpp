@@ -1,6 +1,7 @@
 #include "models/resnet.h"
 
 #include "framework/autograd/ops/elementwise.h"
+#include "models/registry.h"
 
 #include <fmt/core.h>
 
@@ -152,6 +153,26 @@ std::string ResNet::describe() const {
                      options_.block == ResNetBlock::basic ? "basic" : "bottleneck",
                      join(options_.blocks),
                      options_.width);
+}
+
+void register_resnet(ModelRegistry& registry) {
+  const auto add = [&](const char* name, const char* help, const ResNetOptions& defaults) {
+    registry.add(
+        name,
+        help,
+        defaults,
+        [](OptionTable& t, ResNetOptions& o) {
+          t.number("width", o.width, kCount, "N", "channels of the first stage");
+        },
+        [name](const ResNetOptions& o, const Task& task) {
+          return make_convolutional<ResNet>(name, task, {"layer3", "fc"}, o);
+        });
+  };
+  add("resnet18", "ResNet-18 for small pictures", {.blocks = {2, 2, 2, 2}});
+  add("resnet34", "ResNet-34 for small pictures", {.blocks = {3, 4, 6, 3}});
+  add("resnet50",
+      "ResNet-50 (bottleneck) for small pictures",
+      {.block = ResNetBlock::bottleneck, .blocks = {3, 4, 6, 3}});
 }
 
 }  // namespace learn::models

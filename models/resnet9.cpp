@@ -1,6 +1,7 @@
 #include "models/resnet9.h"
 
 #include "framework/autograd/ops/elementwise.h"
+#include "models/registry.h"
 
 #include <fmt/core.h>
 
@@ -54,5 +55,31 @@ Var ResNet9::forward(const Var& x) {
 }
 
 std::string ResNet9::describe() const { return fmt::format("ResNet9(width {})", options_.width); }
+
+void register_resnet9(ModelRegistry& registry) {
+  const auto add = [&](const char* name, const char* help, std::int64_t width) {
+    registry.add(
+        name,
+        help,
+        ResNet9Options{.width = width},
+        [](OptionTable& t, ResNet9Options& o) {
+          t.number("width", o.width, kCount, "N", "channels of the first layer");
+        },
+        [name](const ResNet9Options& o, const Task& task) {
+          constexpr std::int64_t kSmallest = 8;  // three max pools halve the picture
+          const std::int64_t height = task.input[0];
+          const std::int64_t width_of_picture = task.input[1];
+          if (height < kSmallest || width_of_picture < kSmallest)
+            fail<UsageError>("model '{0}' needs pictures of at least {1}x{1}, these are {2}x{3}",
+                             name,
+                             kSmallest,
+                             height,
+                             width_of_picture);
+          return make_convolutional<ResNet9>(name, task, {"layer2", "linear"}, o);
+        });
+  };
+  add("resnet9", "ResNet-9 of the DAWNBench entries", 64);
+  add("small", "ResNet-9 of width 16, for two CPU cores", 16);
+}
 
 }  // namespace learn::models

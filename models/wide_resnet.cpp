@@ -2,6 +2,7 @@
 
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/nn/layers.h"
+#include "models/registry.h"
 
 #include <fmt/core.h>
 
@@ -93,6 +94,20 @@ std::string WideResNet::describe() const {
                      options_.groups,
                      options_.blocks,
                      options_.widen);
+}
+
+void register_wide_resnet(ModelRegistry& registry) {
+  registry.add(
+      "wrn_22",
+      "fastai's wide ResNet of 22 layers",
+      WideResNetOptions{},
+      [](OptionTable& t, WideResNetOptions& o) {
+        t.number("width", o.widen, kCount, "N", "widening factor");
+        t.number("dropout", o.dropout, kShare, "P", "between the convolutions of a block");
+      },
+      [](const WideResNetOptions& o, const Task& task) {
+        return make_convolutional<WideResNet>("wrn_22", task, {"features.4", "features.14"}, o);
+      });
 }
 
 }  // namespace learn::models

@@ -1,10 +1,9 @@
 // Time to accuracy: trains a net on CIFAR-10 once per seed, and says how long the training took
 // until it reached the target and what it reached in the end. The recipe is that of cifar10-fast's
 // dawn.py (ResNet-9, batch 512, 24 epochs) as far as `learn train` has it; every part of it is an
-// option.
+// option, the same as of `learn train`.
 #include "apps/bench/program.h"
-#include "apps/learn/experiment.h"
-#include "framework/core/error.h"
+#include "apps/experiment/experiment.h"
 #include "framework/core/log.h"
 
 #include <fmt/core.h>
@@ -23,7 +22,7 @@ using namespace learn;
 namespace {
 
 struct Options {
-  cli::TrainOptions train;
+  ExperimentOptions experiment;
   double target = 0.94;
   std::int64_t runs = 3;
   std::string json;
@@ -62,27 +61,27 @@ class RaceClock final : public Callback {
 /// cifar10-fast sums the loss of 512 pictures at a rate of 0.4 / 512 and adds 5e-4 * 512 times the
 /// weights to the gradient: 0.4 and 5e-4 for the mean. Momentum 0.9 makes ten of each such decay
 /// where ours, decoupled, is applied once: hence 5e-3.
-cli::TrainOptions dawn_recipe() {
-  cli::TrainOptions o;
-  o.data = "cifar10";
-  o.model = "resnet9";
-  o.epochs = 24;
-  o.batch_size = 512;
-  o.optimizer = "sgd";
-  o.lr = {0.4F};
-  o.momentum = 0.9;
-  o.warmup = 5.0 / 24;
-  o.weight_decay = 5e-3;
-  o.augment = "full";
-  o.cuda.tune = true;
-  o.seed = 1;
+ExperimentOptions dawn_recipe() {
+  ExperimentOptions o;
+  o.data.data = "cifar10";
+  o.model.model = "resnet9";
+  o.training = {.epochs = 24,
+                .batch_size = 512,
+                .lr = {0.4},
+                .warmup = 5.0 / 24,
+                .optimizer = "sgd",
+                .momentum = 0.9,
+                .weight_decay = 5e-3,
+                .augment = "full"};
+  o.device.cuda.tune = true;
+  o.device.seed = 1;
   return o;
 }
 
-void print_head(cli::Experiment& experiment, const Options& options) {
+void print_head(Experiment& experiment, const Options& options) {
   fmt::print("{}, {} epochs, target {:.1f} %; seconds of training passes, without validation\n\n",
              experiment.headline(),
-             options.train.epochs,
+             options.experiment.training.epochs,
              100 * options.target);
   fmt::print(
       "| seed | accuracy | best epoch | training | to the target | images/s |\n"
@@ -91,19 +90,20 @@ void print_head(cli::Experiment& experiment, const Options& options) {
 
 /// One run. Prints its line, the first one those above the table too.
 nlohmann::ordered_json race(const Options& options, std::int64_t seed) {
-  cli::TrainOptions train = options.train;
-  train.seed = seed;
-  cli::Experiment experiment(train);
-  if (seed == options.train.seed) print_head(experiment, options);
+  ExperimentOptions chosen = options.experiment;
+  chosen.device.seed = seed;
+  const std::int64_t epochs = chosen.training.epochs;
+  Experiment experiment(std::move(chosen));
+  if (seed == options.experiment.device.seed) print_head(experiment, options);
   Learner& learn = experiment.learner();
   const auto& clock = learn.add<RaceClock>(options.target);
   experiment.fit();
-  if (clock.accuracy.size() < static_cast<std::size_t>(train.epochs))
+  if (clock.accuracy.size() < static_cast<std::size_t>(epochs))
     fail<Error>("seed {}: the training ended after {} of {} epochs: its loss is not finite",
                 seed,
                 clock.accuracy.size(),
-                train.epochs);
-  const auto images = static_cast<double>(experiment.data().train.size() * train.epochs);
+                epochs);
+  const auto images = static_cast<double>(experiment.data().train.size() * epochs);
   nlohmann::ordered_json run{{"seed", seed},
                              {"accuracy", clock.accuracy.back()},
                              {"best", std::ranges::max(clock.accuracy)},
@@ -166,9 +166,9 @@ void print_spread(const char* title,
 }
 
 int run(const Options& options) {
-  const cli::TrainOptions& train = options.train;
+  const ExperimentOptions& o = options.experiment;
   std::vector<nlohmann::ordered_json> runs;
-  for (std::int64_t i = 0; i < options.runs; ++i) runs.push_back(race(options, train.seed + i));
+  for (std::int64_t i = 0; i < options.runs; ++i) runs.push_back(race(options, o.device.seed + i));
   fmt::print("\n");
   print_spread("accuracy", "%", 100, runs, "accuracy");
   print_spread("training", "s", 1, runs, "train_seconds");
@@ -178,15 +178,15 @@ int run(const Options& options) {
   print_spread("to the target", "s", 1, runs, "seconds_to_target");
   if (options.json.empty()) return 0;
   std::ofstream file(options.json);
-  file << nlohmann::ordered_json{{"model", train.model},
-                                 {"width", train.width},
-                                 {"data", train.data},
-                                 {"device", train.device},
-                                 {"precision", train.precision},
-                                 {"graph", train.cuda_graph},
-                                 {"batch", train.batch_size},
-                                 {"epochs", train.epochs},
-                                 {"lr", train.lr},
+  file << nlohmann::ordered_json{{"model", o.model.model},
+                                 {"width", o.model.width},
+                                 {"data", o.data.data},
+                                 {"device", o.device.device},
+                                 {"precision", o.device.precision},
+                                 {"graph", o.device.cuda_graph},
+                                 {"batch", o.training.batch_size},
+                                 {"epochs", o.training.epochs},
+                                 {"lr", o.training.lr},
                                  {"target", options.target},
                                  {"runs", runs}}
               .dump(1)
@@ -195,34 +195,15 @@ int run(const Options& options) {
   return 0;
 }
 
-cli::OptionTable option_table(Options& o) {
-  cli::TrainOptions& t = o.train;
-  constexpr cli::Range kCount{.low = 1};
-  cli::OptionTable table;
-  table.group("Options");
-  table.text(
-      "data", t.data, "NAME|PATH", "cifar10, synthetic10, or a folder or archive of pictures");
-  table.text("data-dir", t.data_dir, "DIR", "where cifar-10-batches-bin lies");
-  table.text("train-limit", t.train_limit, "N|SHARE", "so many training pictures");
-  table.integer("valid-limit", t.valid_limit, cli::kNotNegative, "N", "test pictures; 0: all");
-  table.text("model", t.model, "NAME", "model of the registry");
-  table.integer("width", t.width, cli::kNotNegative, "N", "its width; 0: its own");
-  table.text("device", t.device, "DEVICE", "auto, cpu, cuda or cuda:N");
-  table.choice("precision", t.precision, {"fp32", "tf32", "fp16", "bf16"}, "of the model");
-  table.flag("graph", t.cuda_graph, "each step as one CUDA graph");
-  table.flag("tune", t.cuda.tune, "CUDA: time cuDNN's candidates at their first use");
-  table.text("plan-cache", t.cuda.plan_cache, "DIR", "keeps cuDNN's chosen plans");
-  table.integer("threads", t.threads, cli::kNotNegative, "N", "CPU; 0: one per physical core");
-  table.integer("epochs", t.epochs, kCount, "N", "passes");
-  table.integer("batch", t.batch_size, {1, 65536}, "N", "pictures per step");
-  table.numbers("lr", t.lr, cli::kPositive, "X", "highest learning rate");
-  table.text("optimizer", t.optimizer, "NAME", "update rule");
-  table.real("weight-decay", t.weight_decay, cli::kNotNegative, "X", "decoupled");
-  table.choice("augment", t.augment, {"none", "basic", "full"}, "as in 'learn train'");
-  table.real("label-smoothing", t.label_smoothing, cli::kShare, "X", "share of targets spread");
-  table.real("target", o.target, {0, 1}, "X", "accuracy that stops the clock, 0.94 for 94 %");
-  table.integer("runs", o.runs, kCount, "N", "one per seed");
-  table.integer("seed", t.seed, {}, "N", "of the first run; each next one adds 1");
+OptionTable option_table(Options& o) {
+  OptionTable table = o.experiment.table();
+  table.group("Race");
+  table.number("target",
+               o.target,
+               {.low = 0, .high = 1},
+               "X",
+               "accuracy that stops the clock, 0.94 for 94 %");
+  table.number("runs", o.runs, kCount, "N", "one per seed, each adds 1 to it");
   table.text("json", o.json, "FILE", "for all of it");
   return table;
 }
@@ -230,7 +211,7 @@ cli::OptionTable option_table(Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options{.train = dawn_recipe()};
+  Options options{.experiment = dawn_recipe()};
   return bench::run_program(
       argc, argv, "bench_cifar", "Time to accuracy on CIFAR-10", option_table(options), [&] {
         return run(options);

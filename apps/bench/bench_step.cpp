@@ -2,14 +2,13 @@
 // stdout; apps/bench/compare.py runs it for several models, beside PyTorch, and prints a table.
 #include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
-#include "apps/learn/option_table.h"
+#include "framework/core/option_table.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -57,13 +56,12 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
   return out;
 }
 
-cli::OptionTable option_table(bench::StepOptions& o) {
-  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-  cli::OptionTable table;
+OptionTable option_table(bench::StepOptions& o) {
+  OptionTable table;
   table.group("Options");
   table.text("model", o.model, "NAME", "model of the registry");
-  table.integer("width", o.width, cli::kNotNegative, "N", "its width; 0: its own");
-  table.integer("batch", o.batch, {1, 65536}, "N", "images per step");
+  table.number("width", o.width, kNotNegative, "N", "its width; 0: its own");
+  table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
   table.choice("precision",
                o.precision,
                {"fp32", "tf32", "fp16", "bf16"},
@@ -71,10 +69,12 @@ cli::OptionTable option_table(bench::StepOptions& o) {
   table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
   table.flag("graph", o.graph, "the step as one CUDA graph");
   table.flag("tune", o.tune, "CUDA: time cuDNN's candidates at their first use");
-  table.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
-  table.integer("warm-up", o.warm_up, {1, kUnlimited}, "N", "steps before the measurement");
-  table.integer("windows", o.windows, {1, 1000}, "N", "stretches, of which the median counts");
-  table.real("seconds", o.seconds, cli::kPositive, "S", "how long all of them take");
+  table.number(
+      "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
+  table.number("warm-up", o.warm_up, kCount, "N", "steps before the measurement");
+  table.number(
+      "windows", o.windows, {.low = 1, .high = 1000}, "N", "stretches, of which the median counts");
+  table.number("seconds", o.seconds, kPositive, "S", "how long all of them take");
   return table;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "apps/experiment/options.h"
 #include "apps/learn/command_line.h"
 #include "framework/core/error.h"
 #include "framework/core/function_ref.h"
@@ -17,7 +18,7 @@ inline int run_program(int argc,
                        char** argv,
                        const std::string& name,
                        const std::string& help,
-                       const cli::OptionTable& options,
+                       const OptionTable& options,
                        FunctionRef<int()> body) {
   try {
     const cli::Parsed parsed = cli::parse_program({argv + 1, argv + argc}, name, help, options);
@@ -25,7 +26,7 @@ inline int run_program(int argc,
       fmt::print("{}", parsed.print);
       return 0;
     }
-    cli::set_options(options, parsed.values);
+    set_options(options, parsed.values);
     return body();
   } catch (const Error& e) {
     fmt::print(stderr, "error: {}\n", e.what());

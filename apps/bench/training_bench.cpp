@@ -1,6 +1,6 @@
 #include "apps/bench/training_bench.h"
 
-#include "apps/learn/experiment.h"
+#include "apps/experiment/experiment.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/mixed_precision.h"
 #include "framework/core/build.h"
@@ -10,7 +10,6 @@
 #include "framework/runtime/device_choice.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
-#include "models/registry.h"
 
 #include <algorithm>
 #include <chrono>
@@ -171,8 +170,8 @@ StepFigures measure_steps(const StepOptions& options) {
   StepFigures figures;
   Context ctx(context_options(options));
   const std::size_t before = ctx.device_bytes_used();
-  const DType dtype = cli::working_dtype(options.precision);
-  Model model = models::make_model(options.model, {.classes = 10, .width = options.width});
+  const DType dtype = DeviceSection{.precision = options.precision}.dtype();
+  Model model = ModelSection{.model = options.model, .width = options.width}.make({.classes = 10});
   const bool padded = model.takes_padding && ctx.device().is_cuda() && is_half(dtype);
   OneBatch source(ctx, options.batch, dtype, padded);
   Learner learn(ctx, std::move(model), source, {.report = Report::off});

@@ -1,9 +1,6 @@
 // The only file that includes CLI11.
 #include "apps/learn/command_line.h"
 
-#include "apps/learn/suggest.h"
-#include "framework/core/error.h"
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -32,7 +29,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
            [&parsed, name = option.name](std::int64_t count) {
              parsed.values.emplace_back(name, count > 0 ? "true" : "false");
            },
-           option.help)
+           option.help_with_default())
         ->group(option.group);
     return;
   }
@@ -41,7 +38,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
          [&parsed, name = option.name](const std::string& text) {
            parsed.values.emplace_back(name, text);
          },
-         option.help)
+         option.help_with_default())
       ->type_name(option.value)
       ->group(option.group)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -164,19 +161,6 @@ Parsed parse_program(const std::vector<std::string>& argv,
   const std::vector<std::string> rest = app.remaining();
   if (!rest.empty()) reject_option(rest.front(), name, options);
   return parsed;
-}
-
-void set_options(const OptionTable& table,
-                 const std::vector<std::pair<std::string, std::string>>& values) {
-  for (const auto& [name, text] : values) {
-    const Option* option = table.find(name);
-    if (option == nullptr) fail<UsageError>("there is no option '{}'", name);
-    try {
-      option->set(text);
-    } catch (const UsageError& e) {
-      fail<UsageError>("--{}: {}", name, e.what());
-    }
-  }
 }
 
 }  // namespace learn::cli

@@ -1,8 +1,7 @@
 #pragma once
-#include "apps/learn/option_table.h"
+#include "framework/core/option_table.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace learn::cli {
@@ -22,7 +21,7 @@ struct Command {
 struct Parsed {
   std::string command;
   std::string argument;
-  std::vector<std::pair<std::string, std::string>> values;  ///< option and text, in order
+  OptionValues values;  ///< option and text, in order
   bool quiet = false;
   bool verbose = false;
   std::string print;  ///< help or version was asked for: print this and leave
@@ -39,9 +38,5 @@ struct Parsed {
                                    const std::string& name,
                                    const std::string& help,
                                    const OptionTable& options);
-
-/// Sets the options of a table; errors name the option: "--lr: ...".
-void set_options(const OptionTable& table,
-                 const std::vector<std::pair<std::string, std::string>>& values);
 
 }  // namespace learn::cli

@@ -1,6 +1,7 @@
 #include "apps/learn/eval.h"
 
-#include "apps/learn/experiment.h"
+#include "apps/experiment/experiment.h"
+#include "apps/experiment/saved_run.h"
 #include "framework/io/checkpoint.h"
 #include "framework/report/text_table.h"
 #include "framework/runtime/device_choice.h"
@@ -32,15 +33,6 @@ fs::path checkpoint_in(const EvalOptions& options) {
   return file;
 }
 
-std::string require(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end())
-    fail<CheckpointError>("'{}' does not say its '{}': it was not written by 'learn train'",
-                          file.path().string(),
-                          key);
-  return found->second;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -49,34 +41,32 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 /// The options the checkpoint was trained with.
-TrainOptions trained_with(const SafetensorsFile& file) {
-  TrainOptions options;
-  const OptionTable table = train_table(options);
-  try {
-    set_options(table, parse_config(require(file, "learn.config"), "learn.config", "train", table));
-  } catch (const UsageError& e) {
-    fail<CheckpointError>("'{}': {}", file.path().string(), e.what());
-  }
+ExperimentOptions trained_with(const SafetensorsFile& file) {
+  ExperimentOptions options;
+  set_saved_options(options.table(), file);
   return options;
 }
 
+/// The validation images of what it was trained on, or of other data.
 data::Dataset load_data(const EvalOptions& options,
-                        const TrainOptions& trained,
+                        const DataSection& trained,
+                        std::int64_t seed,
                         const std::vector<std::string>& classes) {
-  const bool other = !options.data.empty();
-  data::DataOptions d{
-      .directory = options.data_dir.empty() ? trained.data_dir : options.data_dir,
-      .classes = other ? classes : trained.classes,
-      .valid_limit = options.valid_limit > 0 ? options.valid_limit : trained.valid_limit,
-      .seed = static_cast<std::uint64_t>(trained.seed),
-      .image_size = trained.image_size,
-      .threads = static_cast<int>(options.threads)};
+  DataSection wanted = trained;
+  wanted.train_limit = "1.0";
+  if (options.valid_limit > 0) wanted.valid_limit = options.valid_limit;
+  if (!options.data_dir.empty()) wanted.data_dir = options.data_dir;
+  if (!options.data.empty()) {
+    wanted.data = options.data;
+    wanted.data_dir = options.data_dir;
+    wanted.classes = classes;
+    wanted.val_split = 0;
+    // Other pictures must have the size that it was trained on; those of other sets have theirs.
+    if (data::dataset_spec(options.data).name != "folder") wanted.image_size = 0;
+  }
   // The training images matter only when the validation images were split off from them.
-  if (trained.val_split > 0 && !other)
-    d.valid_fraction = trained.val_split;
-  else
-    d.train_limit = 1;
-  data::Dataset data = data::load(other ? options.data : trained.data, d).valid;
+  if (wanted.val_split == 0) wanted.train_limit = "1";
+  data::Dataset data = wanted.load(seed, options.threads).valid;
   if (data.classes != classes)
     fail<DataError>("'{}' has other classes than the model was trained on", data.name);
   return data;
@@ -136,25 +126,24 @@ std::string class_table(const std::vector<ClassResult>& results,
 int eval(const EvalOptions& options) {
   const fs::path path = checkpoint_in(options);
   const SafetensorsFile file(path);
-  const TrainOptions trained = trained_with(file);
-  const std::vector<std::string> classes = lines_of(require(file, "learn.classes"));
+  const ExperimentOptions trained = trained_with(file);
+  const std::vector<std::string> classes = lines_of(saved_value(file, "learn.classes"));
   const data::Normalization normalization =
-      normalization_from(require(file, "learn.normalization"));
+      normalization_from(saved_value(file, "learn.normalization"));
 
-  Context ctx({.device = choose_device(options.device),
-               .threads = static_cast<int>(options.threads),
-               .cuda = cuda_options(options.cuda, options.precision)});
-  const data::Dataset data = load_data(options, trained, classes);
+  const DeviceSection device{.precision = options.precision,
+                             .device = options.device,
+                             .cuda = options.cuda,
+                             .threads = options.threads};
+  Context ctx(device.context_options());
+  const data::Dataset data = load_data(options, trained.data, trained.device.seed, classes);
   data::Loader loader(ctx,
                       data,
                       {.batch_size = options.batch_size,
                        .workers = static_cast<int>(options.workers),
                        .normalization = normalization});
-  nn::Model model = models::make_model(trained.model,
-                                       {.classes = static_cast<int>(classes.size()),
-                                        .input = {data.height, data.width, data.channels},
-                                        .width = trained.width,
-                                        .dropout = trained.dropout});
+  nn::Model model = trained.model.make({.classes = static_cast<int>(classes.size()),
+                                        .input = {data.height, data.width, data.channels}});
   Learner learn(ctx, std::move(model), loader, {.report = Report::off});
   load_weights(path, learn.params());
 
@@ -165,7 +154,7 @@ int eval(const EvalOptions& options) {
   fmt::print("{}{}{} on {} {} images{}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n",
              path.string(),
              separator(),
-             trained.model,
+             trained.model.model,
              data.size(),
              data.name,
              data.synthetic ? " (synthetic)" : "",

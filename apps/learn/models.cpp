@@ -1,6 +1,6 @@
 #include "apps/learn/models.h"
 
-#include "apps/learn/suggest.h"
+#include "apps/experiment/model_section.h"
 #include "framework/nn/summary.h"
 #include "framework/report/text_table.h"
 #include "models/registry.h"
@@ -10,18 +10,18 @@
 namespace learn::cli {
 namespace {
 
-models::ModelOptions options_of(const ModelsOptions& o) {
-  return {.classes = static_cast<int>(o.classes),
-          .input = {o.image_size, o.image_size, 3},
-          .width = o.width};
+models::Task task_of(const ModelsOptions& o) {
+  return {.classes = static_cast<int>(o.classes), .input = {o.image_size, o.image_size, 3}};
 }
 
 int list(const ModelsOptions& options) {
+  if (options.width != 0) fail<UsageError>("--width {} needs the NAME of the model", options.width);
   TextTable table({{"model"}, {"params", TextTable::Align::right}, {"what it is"}});
   const auto registry = models::model_registry();
-  for (const auto& [name, entry] : registry.entries())
-    table.row(
-        {name, grouped(entry.value(options_of(options)).params->parameter_count()), entry.help});
+  for (const std::string& name : registry.names()) {
+    const nn::Model model = models::make_model(name, task_of(options));
+    table.row({name, grouped(model.params->parameter_count()), registry.help(name)});
+  }
   fmt::print("{}", table.to_string());
   return 0;
 }
@@ -30,9 +30,9 @@ int list(const ModelsOptions& options) {
 
 int models(const ModelsOptions& options) {
   if (options.name.empty()) return list(options);
-  require_known("model", options.name, models::model_registry().names());
+  const ModelSection section{.model = options.name, .width = options.width};
+  nn::Model model = section.make(task_of(options));
   Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
-  nn::Model model = models::make_model(options.name, options_of(options));
   model.params->materialize(ctx);
   fmt::print("{}", nn::summary(*model.module, *model.params, model.input, ctx));
   return 0;

@@ -4,8 +4,8 @@
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/models.h"
+#include "apps/learn/options.h"
 #include "apps/learn/train.h"
-#include "framework/core/error.h"
 #include "framework/core/log.h"
 
 #include <fmt/core.h>
@@ -22,25 +22,27 @@ OptionTable eval_table(EvalOptions& o) {
   t.text("weights", o.weights, "best|last|...", "which checkpoint of a run");
   t.text("data", o.data, "NAME|DIR", "other data than it was trained on");
   t.text("data-dir", o.data_dir, "DIR", "where data sets lie");
-  t.integer("valid-limit", o.valid_limit, kNotNegative, "N", "so many images; 0: as in training");
-  t.integer("batch-size", o.batch_size, {1, 1 << 20}, "N", "images per batch").short_name = "b";
-  t.integer("workers", o.workers, {0, 64}, "N", "threads that prepare batches");
+  t.number("valid-limit", o.valid_limit, kNotNegative, "N", "so many images; 0: as in training");
+  t.number("batch-size", o.batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
+      .short_name = "b";
+  t.number("workers", o.workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
   t.choice("precision",
            o.precision,
            {"fp32", "tf32"},
            "tf32: a GPU may round the factors of products to 10 bits");
   t.text("device", o.device, "auto|cpu|cuda[:N]", "where to compute");
-  add_cuda_options(t, o.cuda);
-  t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
+  declare_cuda_options(t, o.cuda);
+  t.number(
+      "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
   return t;
 }
 
 OptionTable models_table(ModelsOptions& o) {
   OptionTable t;
   t.group("Options");
-  t.integer("classes", o.classes, kPositive, "N", "outputs");
-  t.integer("image-size", o.image_size, kPositive, "N", "pictures of N x N");
-  t.integer("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
+  t.number("classes", o.classes, kPositive, "N", "outputs");
+  t.number("image-size", o.image_size, kPositive, "N", "pictures of N x N");
+  t.number("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
   return t;
 }
 
@@ -48,8 +50,13 @@ OptionTable doctor_table(DoctorOptions& o) {
   OptionTable t;
   t.group("Options");
   t.text("data-dir", o.data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data");
-  t.integer("threads", o.threads, {0, 1024}, "N", "CPU threads; 0: one per physical core");
-  t.real("seconds", o.seconds, {0, 60}, "S", "time for the matrix product; 0: leave it out");
+  t.number(
+      "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
+  t.number("seconds",
+           o.seconds,
+           {.low = 0, .high = 60},
+           "S",
+           "time for the matrix product; 0: leave it out");
   return t;
 }
 
@@ -58,12 +65,13 @@ int dispatch(const std::vector<std::string>& argv) {
   EvalOptions eval_options;
   ModelsOptions models_options;
   DoctorOptions doctor_options;
+  const OptionTable no_options;
   const OptionTable train_options_table = train_table(train_options);
   const OptionTable eval_options_table = eval_table(eval_options);
   const OptionTable models_options_table = models_table(models_options);
   const OptionTable doctor_options_table = doctor_table(doctor_options);
   const std::vector<Command> commands{
-      {"train", "train a model on images", "", "", false, &train_options_table, train_notes()},
+      {"train", "train a model on images", "", "", false, &train_options_table},
       {"eval",
        "measure a trained model",
        "RUN|CKPT",
@@ -76,6 +84,12 @@ int dispatch(const std::vector<std::string>& argv) {
        "of a model",
        false,
        &models_options_table},
+      {"options",
+       "list what is chosen by name, with its options: callbacks, data sets, models, ...",
+       "NAME",
+       "of a kind (callback, data, model, optimizer, schedule), or of one of it",
+       false,
+       &no_options},
       {"doctor",
        "report this machine: processor, memory, CUDA, data sets, speed",
        "",
@@ -99,6 +113,7 @@ int dispatch(const std::vector<std::string>& argv) {
     eval_options.path = parsed.argument;
     return eval(eval_options);
   }
+  if (parsed.command == "options") return options(parsed.argument);
   if (parsed.command == "doctor") {
     set_options(doctor_options_table, parsed.values);
     return doctor(doctor_options);

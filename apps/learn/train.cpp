@@ -1,10 +1,12 @@
 #include "apps/learn/train.h"
 
-#include "apps/learn/experiment.h"
-#include "apps/learn/reporting.h"
-#include "apps/learn/resume.h"
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/experiment.h"
+#include "apps/experiment/reporting.h"
+#include "apps/experiment/saved_run.h"
 #include "apps/learn/signals.h"
 #include "callbacks/checkpointer.h"
+#include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
@@ -18,6 +20,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 namespace learn::cli {
 namespace {
@@ -32,24 +35,24 @@ void print_and_log(const std::string& line) {
 }
 
 RunRecord new_record(Experiment& experiment, const std::vector<std::string>& argv) {
-  const TrainOptions& options = experiment.options();
+  const ExperimentOptions& options = experiment.options();
   const data::DataPair& data = experiment.data();
   RunRecord record;
   record.argv = argv;
   record.versions = {{"learn", LEARN_VERSION}, {"compiler", __VERSION__}};
-  record.seed = static_cast<std::uint64_t>(options.seed);
+  record.seed = static_cast<std::uint64_t>(options.device.seed);
   record.device = to_string(experiment.context().device());
   record.threads = experiment.context().threads().threads();
-  record.model = options.model;
+  record.model = options.model.model;
   record.parameters = experiment.learner().params().parameter_count();
-  record.precision = options.precision;
+  record.precision = options.device.precision;
   record.dataset = data.train.name;
   record.synthetic = data.train.synthetic;
   record.fingerprint = data.train.fingerprint();
   record.train_samples = data.train.size();
   record.valid_samples = data.valid.size();
   record.started = utc_now();
-  record.epochs = options.epochs;
+  record.epochs = options.training.epochs;
   return record;
 }
 
@@ -148,12 +151,13 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
 }
 
 int train_for_real(Experiment& experiment,
+                   const TrainOptions& options,
                    const OptionTable& table,
                    const std::vector<std::string>& argv) {
-  const TrainOptions& options = experiment.options();
+  const RunSection& settings = options.experiment.run;
   const bool resuming = !options.resume.empty();
   const RunDir dir = resuming ? RunDir::open(options.resume)
-                              : RunDir::create(options.out, options.name, options.exist_ok);
+                              : RunDir::create(settings.out, settings.name, options.exist_ok);
   log::set_file((dir.path() / "run.log").string());
   const std::string config = write_config(table, "train");
   write_file_atomically(dir.path() / "config.toml", config);
@@ -162,6 +166,7 @@ int train_for_real(Experiment& experiment,
 
   RunRecord record = new_record(experiment, argv);
   add_reporting(experiment, dir.path(), config);
+  experiment.learner().add<callbacks::Interrupt>(caught_signal());
   if (resuming) go_on(experiment, dir, record);
   catch_signals();
   const int code = run(experiment, dir, record);
@@ -172,7 +177,7 @@ int train_for_real(Experiment& experiment,
                        : ""));
   else if (record.status == "diverged")
     print_and_log(fmt::format("diverged: {}", record.error));
-  print_closing(record, dir, options.plots);
+  print_closing(record, dir, settings.plots);
   log::set_file("");
   return code;
 }
@@ -182,9 +187,8 @@ std::string mebibytes(std::size_t bytes) {
 }
 
 /// A few batches, then what a whole training would take. Writes nothing.
-int dry_run(TrainOptions options) {
-  const std::int64_t epochs = options.epochs;
-  options.epochs = 1;
+int dry_run(ExperimentOptions options) {
+  const std::int64_t epochs = std::exchange(options.training.epochs, 1);
   Experiment experiment(options, kDryRunBatches);
   print_and_log(experiment.headline());
   Learner& learn = experiment.learner();
@@ -207,11 +211,12 @@ int dry_run(TrainOptions options) {
   return 0;
 }
 
-int fast_dev_run(TrainOptions options) {
-  options.epochs = 1;
+int fast_dev_run(ExperimentOptions options) {
+  options.training.epochs = 1;
   Experiment experiment(options, kDevRunBatches);
   print_and_log(experiment.headline());
-  add_progress(experiment.learner(), options);
+  add_progress(experiment.learner(), options.run);
+  experiment.learner().add<callbacks::Interrupt>(caught_signal());
   catch_signals();
   experiment.fit();
   if (const int number = caught_signal().load(); number != 0) return 128 + number;
@@ -227,13 +232,15 @@ int train(const TrainOptions& options,
     fmt::print("{}", write_config(table, "train"));
     return 0;
   }
-  if (options.dry_run) return dry_run(options);
-  if (options.fast_dev_run) return fast_dev_run(options);
-  TrainOptions start = options;
-  if (!options.resume.empty()) start.pretrained.clear();  // the checkpoint has what came of them
-  Experiment experiment(start);
-  if (!options.explain) return train_for_real(experiment, table, argv);
-  add_reporting(experiment, std::filesystem::path(options.out) / options.name, "");
+  if (options.dry_run) return dry_run(options.experiment);
+  if (options.fast_dev_run) return fast_dev_run(options.experiment);
+  ExperimentOptions start = options.experiment;
+  // The checkpoint has what came of them.
+  if (!options.resume.empty()) start.model.pretrained.clear();
+  Experiment experiment(std::move(start));
+  if (!options.explain) return train_for_real(experiment, options, table, argv);
+  const RunSection& run = options.experiment.run;
+  add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
   fmt::print("{}", experiment.learner().explain());
   return 0;
 }

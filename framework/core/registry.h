@@ -1,7 +1,12 @@
 #pragma once
-#include "framework/core/error.h"
+#include "framework/core/option_table.h"
+#include "framework/core/spec.h"
+#include "framework/core/suggest.h"
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,46 +14,93 @@
 
 namespace learn {
 
-/// Names to values (usually factories), each with a line of help. An object, not a global: it is
+template <class Signature>
+class Registry;
+
+/// Things of one kind that are made by name: each with a line of help, and with options of its own,
+/// which are declared where it is registered and nowhere else. An object, not a global: it is
 /// filled by one function that lists everything, so nothing depends on static initialisation.
-template <class Value>
-class Registry {
+template <class Product, class... Args>
+class Registry<Product(Args...)> {
  public:
-  struct Entry {
-    std::string help;
-    Value value;
+  using Make = std::function<Product(Args...)>;
+
+  /// One of the things, to be set and made.
+  struct Configured {
+    OptionTable options;  ///< not to be used longer than `make`
+    Make make;            ///< makes it with what the options say then
   };
 
   /// `kind` names what is registered, for error texts: "model".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Throws UsageError if the name is taken.
-  void add(std::string name, std::string help, Value value) {
-    const auto [at, fresh] =
-        entries_.try_emplace(std::move(name), Entry{std::move(help), std::move(value)});
-    if (!fresh) fail<UsageError>("{} '{}' is registered twice", kind_, at->first);
+  /// One that has no options. Throws std::logic_error if the name is taken, as all of them.
+  void add(std::string name, std::string help, Make make) {
+    insert(std::move(name), std::move(help), [make = std::move(make)] {
+      return Configured{{}, make};
+    });
   }
+  /// `declare(OptionTable&, Options&)` binds its options to the fields of `defaults`' type;
+  /// `make(const Options&, Args...)` makes the product.
+  template <class Options, class Declare, class MakeFrom>
+  void add(
+      std::string name, std::string help, Options defaults, Declare declare, MakeFrom make_from) {
+    insert(std::move(name), std::move(help), [=] {
+      const auto options = std::make_shared<Options>(defaults);
+      Configured out;
+      declare(out.options, *options);
+      out.make = [options, make_from](Args... args) -> Product {
+        return make_from(*options, std::forward<Args>(args)...);
+      };
+      return out;
+    });
+  }
+  /// A name that users will try and that text cannot make: `reason` says why, and what to do.
+  void refuse(std::string name, std::string reason) {
+    refused_.emplace(std::move(name), std::move(reason));
+  }
+
+  [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
   [[nodiscard]] bool contains(std::string_view name) const { return entries_.contains(name); }
-  /// Throws UsageError that lists the known names.
-  [[nodiscard]] const Entry& at(std::string_view name) const {
-    const auto found = entries_.find(name);
-    if (found != entries_.end()) return found->second;
-    fail<UsageError>("unknown {} '{}'; known: {}", kind_, name, join(names()));
-  }
-  [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const& {
-    return entries_;
-  }
-  /// Not of a temporary: a loop over it would outlive the registry.
-  void entries() const&& = delete;
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& [name, entry] : entries_) names.push_back(name);
     return names;
   }
+  /// Throw UsageError for an unknown name, with a suggestion and the known ones.
+  [[nodiscard]] const std::string& help(std::string_view name) const { return at(name).help; }
+  [[nodiscard]] Configured configure(std::string_view name) const { return at(name).configure(); }
+
+  /// What makes the thing that a spec describes. Throws UsageError also for its options, see Spec.
+  [[nodiscard]] Make make(const Spec& spec) const {
+    Configured configured = configure(spec.name);
+    spec.set(configured.options);
+    return std::move(configured.make);
+  }
+  [[nodiscard]] Make make(std::string_view spec) const { return make(Spec::parse(spec)); }
 
  private:
+  struct Entry {
+    std::string help;
+    std::function<Configured()> configure;
+  };
+
+  void insert(std::string name, std::string help, std::function<Configured()> configure) {
+    const auto [at, fresh] =
+        entries_.try_emplace(std::move(name), Entry{std::move(help), std::move(configure)});
+    if (!fresh)
+      throw std::logic_error(fmt::format("{} '{}' is registered twice", kind_, at->first));
+  }
+  [[nodiscard]] const Entry& at(std::string_view name) const {
+    if (const auto found = refused_.find(name); found != refused_.end())
+      fail<UsageError>("{} '{}' cannot be made from text: {}", kind_, name, found->second);
+    require_known(kind_, name, names());
+    return entries_.find(name)->second;
+  }
+
   std::string kind_;
   std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, std::string, std::less<>> refused_;
 };
 
 }  // namespace learn

@@ -35,15 +35,11 @@ void Learner::fit(std::int64_t epochs, const LearningRates& lrs) {
 void Learner::fit_one_cycle(std::int64_t epochs,
                             const LearningRates& lr_max,
                             const OneCycleOptions& options) {
-  ScheduledHyper lr{Hyper::lr, {}};
-  ScheduledHyper momentum{Hyper::momentum, {}};
-  for (const float top : lr_max.spread(params().layer_groups())) {
-    const schedules::OneCycle cycle = schedules::one_cycle(static_cast<double>(top), options);
-    lr.schedules.push_back(cycle.lr);
-    momentum.schedules.push_back(cycle.momentum);
-  }
+  const auto one_cycle = [&](double lr) { return schedules::one_cycle(lr, options); };
   const Temporary schedule(
-      *this, add<ParamScheduler>(std::vector{lr, momentum}, Clock::batch, "one_cycle"));
+      *this,
+      add<ParamScheduler>(
+          scheduled(lr_max, params().layer_groups(), one_cycle), Clock::batch, "one_cycle"));
   fit(epochs, lr_max);
 }
 
@@ -51,10 +47,13 @@ void Learner::fit_flat_cos(std::int64_t epochs,
                            const LearningRates& lrs,
                            double div_final,
                            double pct_start) {
-  ScheduledHyper lr{Hyper::lr, {}};
-  for (const float flat : lrs.spread(params().layer_groups()))
-    lr.schedules.push_back(schedules::flat_cosine(static_cast<double>(flat), pct_start, div_final));
-  const Temporary schedule(*this, add<ParamScheduler>(std::vector{lr}, Clock::batch, "flat_cos"));
+  const auto flat_cos = [&](double lr) {
+    return optim::Course{.lr = schedules::flat_cosine(lr, pct_start, div_final), .momentum = {}};
+  };
+  const Temporary schedule(
+      *this,
+      add<ParamScheduler>(
+          scheduled(lrs, params().layer_groups(), flat_cos), Clock::batch, "flat_cos"));
   fit(epochs, lrs);
 }
 

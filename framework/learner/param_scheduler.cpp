@@ -60,13 +60,26 @@ void set_scheduled(optim::Optimizer& optimizer, const ScheduledHyper& scheduled,
 
 std::string_view name_of(Hyper hyper) noexcept { return info_of(hyper).name; }
 
-Hyper hyper_from(std::string_view name) {
-  std::string known;
-  for (const HyperInfo& info : kHypers) {
-    if (info.name == name) return info.hyper;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", info.name);
+std::vector<std::pair<std::string, Hyper>> hypers_by_name() {
+  std::vector<std::pair<std::string, Hyper>> all;
+  all.reserve(kHypers.size());
+  for (const HyperInfo& info : kHypers) all.emplace_back(info.name, info.hyper);
+  return all;
+}
+
+std::vector<ScheduledHyper> scheduled(const optim::LearningRates& lrs,
+                                      int layer_groups,
+                                      FunctionRef<optim::Course(double lr)> course) {
+  ScheduledHyper lr{Hyper::lr, {}};
+  ScheduledHyper momentum{Hyper::momentum, {}};
+  for (const float rate : lrs.spread(layer_groups)) {
+    optim::Course one = course(static_cast<double>(rate));
+    lr.schedules.push_back(std::move(one.lr));
+    if (one.momentum) momentum.schedules.push_back(std::move(one.momentum));
   }
-  fail<UsageError>("unknown hyper-parameter '{}'; known: {}", name, known);
+  std::vector all{std::move(lr)};
+  if (!momentum.schedules.empty()) all.push_back(std::move(momentum));
+  return all;
 }
 
 ParamScheduler::ParamScheduler(std::vector<ScheduledHyper> scheduled, Clock clock, std::string name)

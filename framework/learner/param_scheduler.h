@@ -1,11 +1,14 @@
 #pragma once
+#include "framework/core/function_ref.h"
 #include "framework/learner/callback.h"
+#include "framework/optim/learning_rates.h"
 #include "framework/optim/optimizer.h"
 #include "framework/optim/schedule.h"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace learn {
@@ -13,8 +16,8 @@ namespace learn {
 /// What a schedule can drive.
 enum class Hyper : std::uint8_t { lr, momentum, weight_decay, dampening, beta2, eps };
 [[nodiscard]] std::string_view name_of(Hyper hyper) noexcept;
-/// Throws UsageError that lists the known names.
-[[nodiscard]] Hyper hyper_from(std::string_view name);
+/// All of them, as options name them.
+[[nodiscard]] std::vector<std::pair<std::string, Hyper>> hypers_by_name();
 
 /// Which clock a schedule runs on: training batches seen, or updates applied.
 enum class Clock : std::uint8_t { batch, step };
@@ -25,6 +28,12 @@ struct ScheduledHyper {
   Hyper hyper = Hyper::lr;
   std::vector<optim::Schedule> schedules;
 };
+
+/// What `course` makes of the learning rate of each layer group, and of the momentum if it moves
+/// that too. Throws as `LearningRates::spread`.
+[[nodiscard]] std::vector<ScheduledHyper> scheduled(const optim::LearningRates& lrs,
+                                                    int layer_groups,
+                                                    FunctionRef<optim::Course(double lr)> course);
 
 /// Sets hyper-parameters at each training batch from schedules of the fit's progress, t = batches
 /// (or updates) so far / those planned, in [0,1). When the fit ends, by an error too, they are what

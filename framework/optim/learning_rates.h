@@ -14,8 +14,7 @@ class LearningRates {
   LearningRates(double rate) : kind_(Kind::one), rates_{rate} {}  // not explicit: a number is one
   /// One for each group.
   LearningRates(std::initializer_list<double> rates) : kind_(Kind::list), rates_(rates) {}
-  explicit LearningRates(const std::vector<float>& rates)
-      : kind_(Kind::list), rates_(rates.begin(), rates.end()) {}
+  explicit LearningRates(std::vector<double> rates) : kind_(Kind::list), rates_(std::move(rates)) {}
 
   /// The rates of `groups` layer groups. Throws UsageError for a rate that is negative or not
   /// finite, a range that does not lie above 0, or a list of another length.

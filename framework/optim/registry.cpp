@@ -7,81 +7,70 @@
 namespace learn::optim {
 namespace {
 
-template <class T>
-void take(T& option, const std::optional<T>& setting) {
-  if (setting) option = *setting;
+template <class Options>
+void declare_common(OptionTable& t, Options& o) {
+  t.number("weight_decay", o.weight_decay, kNotNegative, "X", "of all but BatchNorm and biases");
+  t.flag("decay_bn_bias", o.decay_bn_bias, "of those too");
+  t.flag("flat", o.flat, "update all weights in one pass, or one by one; the same bits");
 }
 
 template <class Options>
-void take_common(Options& options, const OptimizerSettings& settings) {
-  take(options.lr, settings.lr);
-  take(options.weight_decay, settings.weight_decay);
-  take(options.decay_bn_bias, settings.decay_bn_bias);
-  take(options.flat, settings.flat);
+void declare_decay(OptionTable& t, Options& o) {
+  t.choice("decay",
+           o.decay,
+           {{"decoupled", WeightDecay::decoupled}, {"coupled", WeightDecay::coupled}},
+           "from the weights, or as L2 through the gradients");
 }
 
-template <class T>
-void refuse(const char* optimizer, const char* name, const std::optional<T>& setting) {
-  if (setting) fail<UsageError>("{} has no option '{}'", optimizer, name);
+void declare_sgd(OptionTable& t, SgdOptions& o) {
+  t.number("momentum", o.momentum, kShare, "M", "share of the last update");
+  t.number("dampening", o.dampening, kShare, "X", "of the gradient in the momentum");
+  t.flag("nesterov", o.nesterov, "Nesterov's momentum");
+  declare_decay(t, o);
+  declare_common(t, o);
 }
 
-OptimizerFactory make_sgd(const OptimizerSettings& s) {
-  refuse("sgd", "beta2", s.beta2);
-  refuse("sgd", "eps", s.eps);
-  refuse("sgd", "centered", s.centered);
-  SgdOptions options;
-  take_common(options, s);
-  take(options.momentum, s.momentum);
-  take(options.dampening, s.dampening);
-  take(options.nesterov, s.nesterov);
-  take(options.decay, s.decay);
-  return sgd(options);
+void declare_adam(OptionTable& t, AdamOptions& o) {
+  t.number("momentum", o.beta1, kShare, "M", "beta1");
+  t.number("beta2", o.beta2, kShare, "X", "of the squared gradients");
+  t.number("eps", o.eps, kPositive, "X", "added to the root");
+  declare_common(t, o);
 }
 
-AdamOptions adam_options(const char* name, const OptimizerSettings& s) {
-  refuse(name, "dampening", s.dampening);
-  refuse(name, "nesterov", s.nesterov);
-  refuse(name, "centered", s.centered);
-  refuse(name, "decay", s.decay);
-  AdamOptions options;
-  take_common(options, s);
-  take(options.beta1, s.momentum);
-  take(options.beta2, s.beta2);
-  take(options.eps, s.eps);
-  return options;
-}
-
-OptimizerFactory make_rmsprop(const OptimizerSettings& s) {
-  refuse("rmsprop", "dampening", s.dampening);
-  refuse("rmsprop", "nesterov", s.nesterov);
-  RmsPropOptions options;
-  take_common(options, s);
-  take(options.momentum, s.momentum);
-  take(options.alpha, s.beta2);
-  take(options.eps, s.eps);
-  take(options.centered, s.centered);
-  take(options.decay, s.decay);
-  return rmsprop(options);
+void declare_rmsprop(OptionTable& t, RmsPropOptions& o) {
+  t.number("momentum", o.momentum, kShare, "M", "share of the last update");
+  t.number("beta2", o.alpha, kShare, "X", "alpha, of the squared gradients");
+  t.number("eps", o.eps, kPositive, "X", "added to the root");
+  t.flag("centered", o.centered, "divide by the estimated deviation");
+  declare_decay(t, o);
+  declare_common(t, o);
 }
 
 }  // namespace
 
-Registry<OptimizerMaker> optimizers() {
-  Registry<OptimizerMaker> registry("optimizer");
+Registry<NamedOptimizer()> optimizer_registry() {
+  Registry<NamedOptimizer()> registry("optimizer");
   registry.add("sgd",
-               "stochastic gradient descent: momentum, dampening, nesterov; decay decoupled unless "
-               "told otherwise",
-               make_sgd);
+               "stochastic gradient descent",
+               SgdOptions{.momentum = 0.9F},
+               declare_sgd,
+               [](const auto& o) {
+                 return NamedOptimizer{sgd(o), 0.1};
+               });
   registry.add("adam",
-               "Adam with coupled (L2) weight decay: momentum (beta1) 0.9, beta2 0.99, eps 1e-5",
-               [](const OptimizerSettings& s) { return adam(adam_options("adam", s)); });
-  registry.add("adamw",
-               "Adam with decoupled weight decay: momentum (beta1) 0.9, beta2 0.99, eps 1e-5",
-               [](const OptimizerSettings& s) { return adamw(adam_options("adamw", s)); });
-  registry.add("rmsprop",
-               "RMSProp: beta2 (alpha) 0.99, eps 1e-5, momentum, centered; decay decoupled unless "
-               "told otherwise",
-               make_rmsprop);
+               "Adam with coupled (L2) weight decay",
+               AdamOptions{},
+               declare_adam,
+               [](const auto& o) {
+                 return NamedOptimizer{adam(o), 0.01};
+               });
+  registry.add(
+      "adamw", "Adam with decoupled weight decay", AdamOptions{}, declare_adam, [](const auto& o) {
+        return NamedOptimizer{adamw(o), 0.01};
+      });
+  registry.add("rmsprop", "RMSProp", RmsPropOptions{}, declare_rmsprop, [](const auto& o) {
+    return NamedOptimizer{rmsprop(o), 0.001};
+  });
   return registry;
 }
 

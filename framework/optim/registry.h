@@ -1,23 +1,22 @@
 #pragma once
 #include "framework/core/registry.h"
 #include "framework/optim/optimizer.h"
-
-#include <functional>
-#include <optional>
+#include "framework/optim/schedule.h"
 
 namespace learn::optim {
 
-/// Options by name, as a command line or a configuration file gives them. What is not set keeps the
-/// optimizer's own default; what an optimizer does not know is a UsageError.
-struct OptimizerSettings {
-  std::optional<float> lr, momentum, dampening, beta2, eps, weight_decay;
-  std::optional<WeightDecay> decay;  ///< "adam" and "adamw" differ in it and do not take it
-  std::optional<bool> nesterov, centered, decay_bn_bias, flat;
+/// An optimizer that was chosen by name and options.
+struct NamedOptimizer {
+  OptimizerFactory make;
+  double usual_lr = 0;  ///< trains small image nets well under a one-cycle schedule
 };
 
-using OptimizerMaker = std::function<OptimizerFactory(const OptimizerSettings&)>;
+/// sgd, adam, adamw, rmsprop. The learning rate is no option: it is the training's.
+[[nodiscard]] Registry<NamedOptimizer()> optimizer_registry();
 
-/// sgd, adam, adamw, rmsprop.
-[[nodiscard]] Registry<OptimizerMaker> optimizers();
+/// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: what each makes
+/// of the value that it is given. All but one-cycle, which has its own rise, can begin with a
+/// `warmup`.
+[[nodiscard]] Registry<Course(double value)> schedule_registry();
 
 }  // namespace learn::optim

@@ -8,6 +8,12 @@ namespace learn::optim {
 
 using Schedule = std::function<double(double t)>;
 
+/// What a training moves along with its progress.
+struct Course {
+  Schedule lr;
+  Schedule momentum;  ///< empty: it stays as it is
+};
+
 namespace schedules {
 
 [[nodiscard]] Schedule constant(double value);
@@ -50,12 +56,8 @@ inline constexpr OneCycleShape kOneCycleV1{0.3, 25, 25e4, 0.95, 0.85, false};
 /// fastai 2: cosine rise over a quarter, end at lr_max / 1e5.
 inline constexpr OneCycleShape kOneCycleV2{};
 
-struct OneCycle {
-  Schedule lr;
-  Schedule momentum;
-};
 /// Throws UsageError for a share outside of [0, 1] or a divisor that is not positive.
-[[nodiscard]] OneCycle one_cycle(double lr_max, const OneCycleShape& shape = kOneCycleV2);
+[[nodiscard]] Course one_cycle(double lr_max, const OneCycleShape& shape = kOneCycleV2);
 
 /// `value`, then from `pct_start` on a cosine to value / div_final (fastai 2's fit_flat_cos).
 [[nodiscard]] Schedule flat_cosine(double value, double pct_start = 0.75, double div_final = 1e5);

@@ -35,7 +35,7 @@ OneCycleShape OneCycleShape::snapped(std::int64_t steps) const {
   return snapped;
 }
 
-OneCycle one_cycle(double lr_max, const OneCycleShape& shape) {
+Course one_cycle(double lr_max, const OneCycleShape& shape) {
   check_divisor("one-cycle: div", shape.div);
   check_divisor("one-cycle: div_final", shape.div_final);
   return {up_and_down(shape, lr_max / shape.div, lr_max, lr_max / shape.div_final),

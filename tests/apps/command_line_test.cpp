@@ -1,6 +1,6 @@
 #include "apps/learn/command_line.h"
 
-#include "framework/core/error.h"
+#include "apps/experiment/options.h"
 
 #include <doctest/doctest.h>
 
@@ -18,8 +18,8 @@ struct Program {
   std::vector<Command> commands;
   Program() {
     train.group("Options");
-    train.integer("epochs", epochs, kPositive, "N", "passes").short_name = "e";
-    train.real("lr", lr, kPositive, "X", "rate");
+    train.number("epochs", epochs, kPositive, "N", "passes").short_name = "e";
+    train.number("lr", lr, kPositive, "X", "rate");
     train.flag("plots", plots, "plots");
     commands = {{"train", "train a model", "", "", false, &train},
                 {"eval", "measure", "RUN", "a run", true, &eval}};
@@ -38,7 +38,7 @@ struct Program {
   }
 };
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
+using Pairs = OptionValues;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ TEST_CASE("what is wrong comes with the nearest right name") {
   CHECK(p.error({"train", "--bogus"}).find("unknown option '--bogus' of 'learn train'") == 0);
   CHECK(p.error({"train", "stray"}).find("unknown argument 'stray'") == 0);
   CHECK(p.error({"train", "--lr", "nan"}) == "--lr: 'nan' is not a finite number");
-  CHECK(p.error({"train", "--lr", "-1"}) == "--lr: -1 must be greater than 0");
+  CHECK(p.error({"train", "--lr", "-1"}) == "--lr: -1 is not above 0");
   CHECK(p.error({"train", "--lr"}) != "accepted");
   CHECK(p.error({"eval"}).find("RUN") != std::string::npos);
 }

@@ -1,11 +1,8 @@
-#include "apps/learn/config_file.h"
-
-#include "framework/core/error.h"
+#include "apps/experiment/config_file.h"
 
 #include <doctest/doctest.h>
 
 using namespace learn;
-using namespace learn::cli;
 
 namespace {
 
@@ -19,8 +16,8 @@ struct Fields {
   OptionTable table;
   Fields() {
     table.group("Schedule");
-    table.integer("batch-size", batch_size, kPositive, "N", "");
-    table.real("lr", lr, kPositive, "X", "");
+    table.number("batch-size", batch_size, kPositive, "N", "");
+    table.number("lr", lr, kPositive, "X", "");
     table.group("Run");
     table.flag("plots", plots, "");
     table.text("name", name, "NAME", "");

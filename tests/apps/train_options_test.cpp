@@ -1,6 +1,6 @@
 #include "apps/learn/train_options.h"
 
-#include "framework/core/error.h"
+#include "apps/experiment/config_file.h"
 #include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -14,7 +14,7 @@ namespace {
 struct Resolved {
   TrainOptions options;
   OptionTable table = train_table(options);
-  explicit Resolved(const Values& values) { resolve(options, table, values); }
+  explicit Resolved(const OptionValues& values) { resolve(options, table, values); }
 };
 
 }  // namespace
@@ -24,16 +24,16 @@ TEST_CASE("flag beats configuration beats preset beats default") {
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nepochs = 2\nbatch-size = 16\n");
   const Resolved r({{"preset", "quick"}, {"config", config}, {"batch-size", "8"}});
-  CHECK(r.options.batch_size == 8);
-  CHECK(r.options.epochs == 2);
-  CHECK(r.options.data == "synthetic10");
-  CHECK(r.options.schedule == "one-cycle");
+  CHECK(r.options.experiment.training.batch_size == 8);
+  CHECK(r.options.experiment.training.epochs == 2);
+  CHECK(r.options.experiment.data.data == "synthetic10");
+  CHECK(r.options.experiment.training.schedule == "one-cycle");
 }
 
 TEST_CASE("every preset is made of options that exist and fit") {
   for (const Preset& preset : presets()) {
     CAPTURE(preset.name);
-    CHECK_NOTHROW(Resolved(Values{{"preset", preset.name}}));
+    CHECK_NOTHROW(Resolved(OptionValues{{"preset", preset.name}}));
   }
 }
 
@@ -42,49 +42,58 @@ TEST_CASE("the written configuration gives the same options again") {
   const std::string config = folder / "config.toml";
   const Resolved first({{"preset", "notebook"},
                         {"lr", "0.01:0.1"},
+                        {"optimizer", "sgd:nesterov=true,weight_decay=5e-4"},
+                        {"schedule", "step:at=0.3:0.6"},
                         {"split", "layers.9,layers.15"},
                         {"classes", "airplane,dog"},
                         {"callbacks", "gradient_clip:limit=1,by=value;terminate_on_nan"},
                         {"warmup", "0.3"},
+                        {"model", "wrn_22:width=2,dropout=0.1"},
                         {"precision", "fp16"},
                         {"flat-master", "false"},
                         {"cuda-graph", "true"},
                         {"loss-scale", "512"}});
   write_file_atomically(config, write_config(first.table, "train"));
-  const Resolved second(Values{{"config", config}});
+  const Resolved second(OptionValues{{"config", config}});
   CHECK(write_config(second.table, "train") == write_config(first.table, "train"));
-  CHECK(second.options.callbacks.size() == 2);
-  CHECK(second.options.cuda_graph);
-  CHECK_FALSE(second.options.flat_master);
-  CHECK(second.options.lr.size() == 2);
+  CHECK(second.options.experiment.run.callbacks.size() == 2);
+  CHECK(second.options.experiment.device.cuda_graph);
+  CHECK_FALSE(second.options.experiment.device.flat_master);
+  CHECK(second.options.experiment.training.lr.size() == 2);
 }
 
 TEST_CASE("options that would be ignored are refused") {
-  for (const Values& values : std::vector<Values>{
-           {{"loss-scale", "512"}},
-           {{"loss-scale", "512"}, {"precision", "bf16"}},
-           {{"schedule", "one-cycle"}, {"warmup", "0"}},
-           {{"schedule", "one-cylce"}},
-           {{"model", "resnt9"}},
-           {{"optimizer", "smd"}},
-           {{"data", "synthetc10"}},
-           {{"precision", "fp8"}},
-           {{"freeze", "-1"}},
-           {{"train-limit", "0"}},
-           {{"train-limit", "1.5"}},
-           {{"preset", "quik"}},
-       }) {
+  const auto refused = [](const OptionValues& values, const char* why) {
     CAPTURE(values.back().first);
     CAPTURE(values.back().second);
-    CHECK_THROWS_AS(Resolved{values}, UsageError);
-  }
-}
-
-TEST_CASE("each optimizer has a learning rate of its own") {
-  CHECK(learning_rates(Resolved(Values{{"optimizer", "sgd"}}).options).spread(1) ==
-        std::vector<float>{0.1F});
-  CHECK(learning_rates(Resolved(Values{{"optimizer", "adamw"}}).options).spread(1) ==
-        std::vector<float>{0.01F});
-  CHECK(learning_rates(Resolved(Values{{"lr", "0.3"}}).options).spread(1) ==
-        std::vector<float>{0.3F});
+    CHECK_THROWS_WITH_AS(Resolved{values}, doctest::Contains(why), UsageError);
+  };
+  refused({{"loss-scale", "512"}}, "--loss-scale needs --precision fp16");
+  refused({{"loss-scale", "512"}, {"precision", "bf16"}}, "not bf16");
+  refused({{"schedule", "one-cycle"}, {"warmup", "0"}}, "one-cycle: warmup=0: 0 is not in (0, 1)");
+  refused({{"schedule", "one-cycle:warmup=0.1"}, {"warmup", "0.2"}},
+          "schedule 'one-cycle' has its own 'warmup' already");
+  refused({{"schedule", "one-cylce"}}, "did you mean 'one-cycle'?");
+  refused({{"schedule", "cosine:ned=1"}}, "did you mean 'end'?");
+  refused({{"model", "resnt9"}}, "did you mean 'resnet9'?");
+  refused({{"model", "linear:width=3"}}, "linear has no option 'width'");
+  refused({{"model", "linear"}, {"width", "3"}}, "--width 3 has no effect: model 'linear'");
+  refused({{"schedule", "step:at=0.9:0.1"}}, "must ascend");
+  refused({{"optimizer", "smd"}}, "did you mean 'sgd'?");
+  refused({{"optimizer", "adam:nesterov=true"}}, "adam has no option 'nesterov'");
+  refused({{"optimizer", "sgd:momentum=0.5"}, {"momentum", "0.9"}},
+          "optimizer 'sgd' has its own 'momentum' already");
+  refused({{"optimizer", "sgd:weight_decay=0"}, {"weight-decay", "0"}}, "has its own");
+  refused({{"data", "synthetc10"}}, "did you mean 'synthetic10'?");
+  refused({{"data", "synthetic10:size=64"}}, "synthetic10 has no option 'size'");
+  refused({{"precision", "fp8"}}, "unknown precision 'fp8'");
+  refused({{"freeze", "-1"}}, "-1 is not above 0");
+  refused({{"train-limit", "0"}}, "0 is not above 0");
+  refused({{"train-limit", "1.5"}}, "1.5 is not in (0, 1]");
+  refused({{"preset", "quik"}}, "did you mean 'quick'?");
+  refused({{"callbacks", "ema:decay=2"}}, "ema: decay=2: 2 is not in [0, 1)");
+  refused({{"workers", "0"}, {"prefetch", "4"}}, "--prefetch 4 has no effect with --workers 0");
+  refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "give every=2 there");
+  refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain exclude each other");
+  refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
 }

@@ -153,7 +153,7 @@ TEST_CASE("resume equals straight run with every callback that keeps state") {
               "gradient_clip:limit=0.5",
               "ema:decay=0.9",
               "early_stopping:patience=2",
-              "param_scheduler:hyper=weight_decay,start=0.1,end=0.01,clock=step"},
+              "param_scheduler:hyper=weight_decay,schedule=(linear:start=0.1,end=0.01),clock=step"},
              kEvents);
 }
 

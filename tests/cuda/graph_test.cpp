@@ -40,9 +40,7 @@ constexpr std::int64_t kBatches = 4;  // of four pictures, the last one of two
 using Prepare = std::function<void(Learner&)>;
 
 struct Recipe {
-  std::string model = "small";
-  std::int64_t width = 4;
-  double dropout = 0;
+  std::string model = "small:width=4";
   std::int64_t epochs = 4;
   bool resident = true;  ///< pictures on the device, or uploaded batch by batch
   DType pictures = DType::f32;
@@ -82,7 +80,7 @@ class Training {
                 .normalization = stats_,
                 .pad_channels = recipe.padded}),
         learn_(ctx_,
-               models::make_model(recipe.model, {.width = recipe.width, .dropout = recipe.dropout}),
+               models::make_model(recipe.model),
                {batches_, valid_},
                {.loss = recipe.loss,
                 .optimizer = optim::adamw({.weight_decay = 0.01F}),
@@ -210,7 +208,6 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   }};
   if (!test::interpreted()) {
     recipe.model = "resnet9";
-    recipe.width = 0;
     recipe.epochs = 13;  // 52 steps
   }
   const Trained graph = check_graph_equals_eager(recipe);
@@ -248,7 +245,7 @@ TEST_CASE("the memory of a graph is that of the step it replays") {
 }
 
 TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {
-  const Recipe recipe{.model = "mlp", .dropout = 0.5};
+  const Recipe recipe{.model = "mlp:dropout=0.5,width=4"};
   check_two_graphs(check_graph_equals_eager(recipe).counts, recipe.epochs);
 }
 

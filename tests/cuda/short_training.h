@@ -19,7 +19,6 @@ struct ShortTraining {
   std::string model;
   std::int64_t batch = 64;
   std::int64_t steps = 20;
-  std::int64_t width = 0;  ///< 0: the model's own
   float lr = 0.01F;
 };
 
@@ -28,7 +27,7 @@ struct ShortTraining {
   if (interpreted()) {
     training.batch = 4;
     training.steps = 3;
-    training.width = 4;
+    training.model += ":width=4";
   }
   return training;
 }
@@ -57,7 +56,7 @@ struct ShortRun {
               pictures.valid,
               {.batch_size = training.batch, .normalization = data::kCifarStats}),
         learn(ctx,
-              models::make_model(training.model, {.width = training.width}),
+              models::make_model(training.model),
               {batches, valid},
               {.metrics = {metrics::accuracy()}, .report = Report::record}) {
     prepare(learn);

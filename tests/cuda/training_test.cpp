@@ -41,7 +41,7 @@ Trained train(const ContextOptions& device, const Prepare& prepare) {
                         .transforms = data::augmentation("full", 32, 32)});
   data::Loader valid(ctx, pictures.valid, {.batch_size = 9, .normalization = stats});
   Learner learn(ctx,
-                models::make_model("small", {.width = 4}),
+                models::make_model("small:width=4"),
                 {batches, valid},
                 {.optimizer = optim::adamw({.weight_decay = 0.01F}),
                  .metrics = {metrics::accuracy()},

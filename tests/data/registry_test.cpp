@@ -78,9 +78,14 @@ TEST_CASE("registry: auto takes CIFAR-10 where it is, and classes and limits app
   CHECK(split.valid.size() == 5'000);
   CHECK(split.valid.split == Split::train);  // the test part was not touched
 
-  DataOptions verified = options;
-  verified.verify = true;
-  CHECK(text_of<DataError>([&] { static_cast<void>(load("cifar10", verified)); }).find("MD5") !=
+  CHECK(text_of<DataError>([&] {
+          static_cast<void>(load("cifar10:verify=true", options));
+        }).find("MD5") != std::string::npos);
+  const std::string path = (folder.path() / "cifar-10-batches-bin").string();
+  CHECK(load(path, {.train_limit = 50}).train.name == "cifar10");
+  CHECK(text_of<DataError>([&] { static_cast<void>(load(path + ":verify=true")); }).find("MD5") !=
+        std::string::npos);
+  CHECK(text_of<UsageError>([&] { static_cast<void>(load(path + ":size=8")); }).find("no effect") !=
         std::string::npos);
 }
 
@@ -96,4 +101,25 @@ TEST_CASE("registry: a path is an image folder, other names are unknown") {
   const std::string text = text_of<UsageError>([] { static_cast<void>(load("cifar1000")); });
   CHECK(text.find("unknown data set 'cifar1000'") != std::string::npos);
   CHECK(text.find("synthetic10-hard") != std::string::npos);
+}
+
+TEST_CASE("registry: options that a data set has no use for are refused") {
+  const test::TemporaryFolder folder;
+  for (const char* part : {"train", "valid"})
+    test::write_bytes(folder.path() / "a:b" / part / "a" / "1.png",
+                      test::png(test::plain(4, 4, 1, 2, 3), 4, 4));
+  const std::string path = (folder.path() / "a:b").string();  // a path may hold a colon
+  CHECK(load(path).train.size() == 1);
+  CHECK(load(Spec{"folder", {{"path", path}, {"size", "2"}}}, {}).train.height == 2);
+  const auto refused = [](const std::string& spec, const DataOptions& options, const char* why) {
+    const std::string text = text_of<UsageError>([&] { static_cast<void>(load(spec, options)); });
+    CAPTURE(text);
+    CHECK(text.find(why) != std::string::npos);
+  };
+  refused("synthetic10:size=8", {}, "synthetic10 has no option 'size'");
+  refused("synthetic10", {.directory = "somewhere"}, "'somewhere' has no effect");
+  refused(path, {.directory = "somewhere"}, "'somewhere' has no effect");
+  refused("folder", {}, "give its path");
+  refused("folder:path=" + path + ",verify=true", {}, "no binary files of CIFAR to verify");
+  refused("cifar10:verfy=true", {}, "did you mean 'verify'?");
 }

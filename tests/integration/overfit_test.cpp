@@ -15,7 +15,7 @@ double overfitted_loss(Prepare&& prepare) {
   data::Loader train(
       ctx, pictures.train, {.shuffle = true, .normalization = data::measure(pictures.train)});
   Learner learn(ctx,
-                models::make_model("small", {.width = 8}),
+                models::make_model("small:width=8"),
                 train,
                 {.optimizer = optim::adamw({.weight_decay = 0}), .report = Report::off});
   prepare(learn);

@@ -39,7 +39,8 @@ class Trial {
   Trial(const char* model, const GoldenNet& golden, DType dtype)
       : golden_(golden),
         dtype_(dtype),
-        model_(models::make_model(model, {.classes = golden.classes, .width = golden.width})),
+        model_(models::make_model(fmt::format("{}:width={}", model, golden.width),
+                                  {.classes = golden.classes})),
         tape_(ctx_) {
     model_.params->materialize(ctx_, dtype);
     for (std::int64_t i = 0; i < store().size(); ++i) set_initial(i);

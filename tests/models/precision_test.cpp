@@ -13,12 +13,18 @@ using namespace learn;
 
 namespace {
 
-/// Narrow forms, so that every family runs in a moment.
-models::ModelOptions narrow(const std::string& name) {
-  if (name == "linear") return {.classes = 7};
-  if (name == "wrn_22") return {.classes = 7, .width = 1, .dropout = 0.1};
-  if (name == "mlp") return {.classes = 7, .width = 16, .dropout = 0.1};
-  return {.classes = 7, .width = 4};
+/// A narrow form of a model, with dropout where it has some, so that every family runs in a moment.
+Spec narrow(const std::string& name) {
+  Spec spec{name, {}};
+  const OptionTable options = models::model_registry().configure(name).options;
+  if (const Option* width = options.find("width"); width != nullptr) {
+    const std::int64_t usual = parse_integer(width->usual, kAnyNumber);
+    // Channels, or a factor of them.
+    const std::int64_t few = usual < 16 ? 1 : std::max<std::int64_t>(4, usual / 16);
+    spec.options.emplace_back("width", std::to_string(few));
+  }
+  if (options.find("dropout") != nullptr) spec.options.emplace_back("dropout", "0.1");
+  return spec;
 }
 
 struct Run {
@@ -55,12 +61,10 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
 }  // namespace
 
 TEST_CASE("every model runs forward and backward in f32, f16 and bf16") {
-  const auto all = models::model_registry();
-  for (const auto& one : all.entries()) {
-    const std::string& name = one.first;
+  for (const std::string& name : models::model_registry().names()) {
     CAPTURE(name);
     Context ctx({.threads = 2, .seed = 3});
-    nn::Model model = one.second.value(narrow(name));
+    nn::Model model = models::make_model(narrow(name), {.classes = 7});
     model.params->materialize(ctx);
     const Run full = run(model, ctx, DType::f32);
     CHECK(std::isfinite(full.loss));
@@ -80,7 +84,8 @@ TEST_CASE("every model runs forward and backward in f32, f16 and bf16") {
 TEST_CASE("models take odd picture sizes, or say why not") {
   Context ctx({.threads = 2});
   const auto shape_for = [&](const char* name, const Shape& input) {
-    nn::Model model = models::make_model(name, {.classes = 7, .input = input, .width = 4});
+    nn::Model model =
+        models::make_model(std::string(name) + ":width=4", {.classes = 7, .input = input});
     model.params->materialize(ctx);
     Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
     return (*model.module)(tape.input(zeros(ctx.step(), {2, input[0], input[1], input[2]})))
@@ -92,13 +97,13 @@ TEST_CASE("models take odd picture sizes, or say why not") {
     CHECK(shape_for(name, {64, 48, 4}) == Shape{2, 7});
   }
   // A model that was made for one size and is given another.
-  nn::Model model = models::make_model("mlp", {});
+  nn::Model model = models::make_model("mlp");
   model.params->materialize(ctx);
   Tape tape(ctx);
   CHECK_THROWS_WITH_AS((void)(*model.module)(tape.input(zeros(ctx.step(), {2, 28, 28, 3}))),
                        doctest::Contains("made for samples of shape (32,32,3)"),
                        ShapeError);
-  nn::Model resnet = models::make_model("resnet9", {.width = 4});
+  nn::Model resnet = models::make_model("resnet9:width=4");
   resnet.params->materialize(ctx);
   CHECK_THROWS_WITH_AS((void)(*resnet.module)(tape.input(zeros(ctx.step(), {2, 4, 4, 3}))),
                        doctest::Contains("too small for this model"),

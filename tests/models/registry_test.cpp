@@ -6,12 +6,12 @@
 
 using namespace learn;
 using models::make_model;
-using models::ModelOptions;
+using models::Task;
 
 namespace {
 
-std::int64_t parameters(const char* name, const ModelOptions& options = {}) {
-  return make_model(name, options).params->parameter_count();
+std::int64_t parameters(const char* spec, const Task& task = {}) {
+  return make_model(spec, task).params->parameter_count();
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ TEST_CASE("parameter counts of all models") {
   CHECK(parameters("mlp") == 3072 * 512 + 512 + 512 * 512 + 512 + 5120 + 10);
   CHECK(parameters("linear", {.classes = 7, .input = {5, 4, 1}}) == 20 * 7 + 7);
   // The widths of ResNet-9: convolutions grow with the square.
-  CHECK(parameters("small") == parameters("resnet9", {.width = 16}));
+  CHECK(parameters("small") == parameters("resnet9:width=16"));
 }
 
 TEST_CASE("the notebook's layer groups of Darknet, with a head that has no BatchNorm") {
@@ -52,12 +52,11 @@ TEST_CASE("the notebook's layer groups of Darknet, with a head that has no Batch
 }
 
 TEST_CASE("every model can be split where it says") {
-  const auto all = models::model_registry();
-  for (const auto& [name, entry] : all.entries()) {
-    const std::string& model_name = name;  // clang captures no binding
-    CAPTURE(model_name);
-    CHECK(!entry.help.empty());
-    const nn::Model model = entry.value({});
+  const auto registry = models::model_registry();
+  for (const std::string& name : registry.names()) {
+    CAPTURE(name);
+    CHECK(!registry.help(name).empty());
+    const nn::Model model = make_model(name);
     CHECK(model.name == name);
     CHECK(!model.module->describe().empty());
     model.params->set_layer_groups(model.split);
@@ -104,25 +103,26 @@ TEST_CASE("a model is made for the samples and classes of its data") {
     int classes_;
   };
   Source pictures({24, 40, 3}, 7);
-  const nn::Model model = make_model("small", pictures, {.width = 8});
+  const nn::Model model = make_model("small:width=8", pictures);
   CHECK(model.input == Shape{24, 40, 3});
   CHECK(model.classes == 7);
-  CHECK(model.params->parameter_count() == parameters("small", {.classes = 7, .width = 8}));
+  CHECK(model.params->parameter_count() == parameters("small:width=8", {.classes = 7}));
   Source unknown({}, 0);
   CHECK_THROWS_WITH_AS(
       (void)make_model("small", unknown), doctest::Contains("do not say the shape"), UsageError);
 }
 
 TEST_CASE("options that a model has no use for are refused") {
-  const auto refused = [](const char* name, const ModelOptions& options, const char* text) {
-    CHECK_THROWS_WITH_AS((void)make_model(name, options), doctest::Contains(text), UsageError);
+  const auto refused = [](const char* spec, const Task& task, const char* text) {
+    CAPTURE(spec);
+    CHECK_THROWS_WITH_AS((void)make_model(spec, task), doctest::Contains(text), UsageError);
   };
-  refused("resnet10", {}, "known: darknet, linear");
-  refused("linear", {.width = 3}, "no width");
-  refused("resnet18", {.dropout = 0.5}, "no dropout");
+  refused("resnet10", {}, "unknown model 'resnet10'; did you mean 'resnet18'? (known: darknet, l");
+  refused("linear:width=3", {}, "linear has no option 'width'; it has: none");
+  refused("resnet18:dropout=0.5", {}, "resnet18 has no option 'dropout'; it has: width");
   refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, these are 7x32");
   refused("mlp", {.input = {32, 32}}, "(H,W,C)");
-  refused("mlp", {.dropout = 1}, "[0, 1)");
+  refused("mlp:dropout=1", {}, "[0, 1)");
   refused("darknet", {.classes = 0}, "0 classes");
-  refused("darknet", {.width = -4}, "width -4");
+  refused("darknet:width=-4", {}, "-4 is not at least 1");
 }

@@ -100,7 +100,7 @@ TEST_CASE("learning rates spread over layer groups") {
   const auto list_of_two = LearningRates{1e-4, 1e-2};  // not a range, whatever its length
   CHECK_THROWS_WITH_AS(
       (void)list_of_two.spread(3), doctest::Contains("3 layer groups"), UsageError);
-  CHECK_THROWS_AS((void)LearningRates(Rates{}).spread(2), UsageError);
+  CHECK_THROWS_AS((void)LearningRates(std::vector<double>{}).spread(2), UsageError);
   CHECK_THROWS_AS((void)range(0, 1).spread(3), UsageError);
   CHECK_THROWS_AS((void)LearningRates(-1).spread(3), UsageError);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The README's program must be an example that is compiled and run, character by character, of at most 14 lines; an
+"""The README's program must be an example that is compiled and run, character by character, of at most 14 lines, and so must
+be each program of the other pages; an
 example has at most 40 lines of code beside its includes; and no page links to what is not there."""
 import pathlib
 import re
@@ -38,6 +39,9 @@ def main():
             sys.exit(f"README.md shows a program of {len(block.splitlines())} lines; {MOST_README_LINES} are enough to begin with")
     pages = [ROOT / "README.md", ROOT / "framework/README.md", *(ROOT / "framework/docs").glob("*.md")]
     for page in pages:
+        for block in blocks(page.read_text()):
+            if "int main" in block and block not in examples.values():
+                sys.exit(f"{page.relative_to(ROOT)} shows a program that is none of {', '.join(sorted(examples))}:\n{block}")
         prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
             if "://" not in link and not (page.parent / link).exists():

@@ -21,17 +21,16 @@ class ConvLog final : public ForwardObserver {
 
 std::vector<ModelConvs> conv_census() {
   std::vector<ModelConvs> census;
-  const auto all = models::model_registry();
-  for (const auto& [name, entry] : all.entries()) {
+  for (const std::string& name : models::model_registry().names()) {
     Context ctx({.device = Device::cpu(), .threads = 1});
-    const nn::Model model = entry.value({});
+    const nn::Model model = models::make_model(name);
     model.params->materialize(ctx);
     Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
     ConvLog log;
     tape.observe(&log);
     const Shape one{1, model.input[0], model.input[1], model.input[2]};
     (void)(*model.module)(tape.input(zeros(ctx.step(), one, DType::f32)));
-    census.push_back({std::string(name), std::move(log.convs)});
+    census.push_back({name, std::move(log.convs)});
   }
   return census;
 }

@@ -1,10 +1,12 @@
 #pragma once
-#include "apps/learn/train_options.h"
+#include "framework/core/option_table.h"
+#include "framework/io/safetensors.h"
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
-namespace learn::cli {
+namespace learn {
 
 class Experiment;
 
@@ -14,8 +16,12 @@ class Experiment;
 /// The state that a run resumes from.
 [[nodiscard]] std::filesystem::path last_state(const std::filesystem::path& run);
 
-/// Sets the options that a run was begun with, out of its checkpoint. Throws CheckpointError for
-/// one that `learn train` did not write.
+/// What a checkpoint says of the experiment that it belongs to, see `Experiment::metadata`. Throw
+/// CheckpointError for one that was not written for an experiment.
+[[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
+/// Sets the options that the experiment was begun with.
+void set_saved_options(const OptionTable& table, const SafetensorsFile& file);
+/// The same out of the state that a run resumes from.
 void set_saved_options(const OptionTable& table, const std::filesystem::path& run);
 
 /// A configuration, and what became of it: throws UsageError that names each option whose value is
@@ -33,4 +39,4 @@ class ResumeGuard {
 /// from there. Throws CheckpointError, also if the data are not those it was trained on.
 void load_run(Experiment& experiment, const std::filesystem::path& run);
 
-}  // namespace learn::cli
+}  // namespace learn

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-namespace learn::cli {
+namespace learn {
 
 /// Edits (insert, delete, replace, swap of neighbours) that turn one text into the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -22,4 +22,4 @@ void require_known(std::string_view kind,
                    std::string_view given,
                    const std::vector<std::string>& known);
 
-}  // namespace learn::cli
+}  // namespace learn

@@ -1,10 +1,10 @@
-#include "apps/learn/suggest.h"
+#include "framework/core/suggest.h"
 
 #include "framework/core/error.h"
 
 #include <algorithm>
 
-namespace learn::cli {
+namespace learn {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
@@ -51,4 +51,4 @@ void require_known(std::string_view kind,
       "unknown {} '{}'{} (known: {})", kind, given, did_you_mean(given, known), join(known));
 }
 
-}  // namespace learn::cli
+}  // namespace learn

@@ -1,8 +1,6 @@
 // The only file that includes toml++.
-#include "apps/learn/config_file.h"
+#include "apps/experiment/config_file.h"
 
-#include "apps/learn/suggest.h"
-#include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 
 #include <toml++/toml.h>
@@ -10,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace learn::cli {
+namespace learn {
 namespace {
 
 std::string line_of(const std::string& source, unsigned line) {
@@ -48,7 +46,7 @@ std::string line_of(const std::string& source, unsigned line) {
 
 std::string number_text(const toml::node& node) {
   if (const auto* integer = node.as_integer()) return std::to_string(integer->get());
-  if (const auto* real = node.as_floating_point()) return toml_number(real->get());
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   return {};
 }
 
@@ -188,4 +186,4 @@ std::string write_config(const OptionTable& table, const std::string& section) {
   return text;
 }
 
-}  // namespace learn::cli
+}  // namespace learn

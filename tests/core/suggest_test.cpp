@@ -1,11 +1,10 @@
-#include "apps/learn/suggest.h"
+#include "framework/core/suggest.h"
 
 #include "framework/core/error.h"
 
 #include <doctest/doctest.h>
 
 using namespace learn;
-using namespace learn::cli;
 
 TEST_CASE("edits are counted, a swap of neighbours as one") {
   CHECK(edit_distance("", "") == 0);

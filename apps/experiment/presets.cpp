@@ -1,6 +1,6 @@
-#include "apps/learn/train_options.h"
+#include "apps/experiment/options.h"
 
-namespace learn::cli {
+namespace learn {
 
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> all{
@@ -26,4 +26,4 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
-}  // namespace learn::cli
+}  // namespace learn

@@ -1,33 +1,13 @@
-#include "apps/learn/resume.h"
+#include "apps/experiment/saved_run.h"
 
-#include "apps/learn/experiment.h"
-#include "framework/core/error.h"
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/experiment.h"
 #include "framework/io/checkpoint.h"
 
-#include <algorithm>
-#include <array>
-
-namespace learn::cli {
+namespace learn {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Options that may change when a run is resumed: its numbers do not depend on them, or, of another
-/// device, in their last bits only.
-constexpr std::array kFree{"data-dir",
-                           "workers",
-                           "prefetch",
-                           "device",
-                           "tune",
-                           "plan-cache",
-                           "threads",
-                           "out",
-                           "plots",
-                           "progress"};
-
-bool is_free(const Option& option) {
-  return std::find(kFree.begin(), kFree.end(), option.name) != kFree.end();
-}
 
 std::string shown(const std::string& toml) { return toml.empty() ? "nothing" : toml; }
 
@@ -43,15 +23,6 @@ SafetensorsFile open_state(const fs::path& run) {
                           e.what(),
                           previous.string());
   }
-}
-
-const std::string& require(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end())
-    fail<CheckpointError>("'{}' does not say its '{}': it was not written by 'learn train'",
-                          file.path().string(),
-                          key);
-  return found->second;
 }
 
 }  // namespace
@@ -73,13 +44,27 @@ fs::path find_run(const std::string& resume, const std::string& out) {
   return fs::is_symlink(run) ? run.parent_path() / fs::read_symlink(run) : run;
 }
 
-void set_saved_options(const OptionTable& table, const fs::path& run) {
-  const SafetensorsFile file = open_state(run);
+const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    fail<CheckpointError>(
+        "'{}' does not say its '{}': it was not written for an experiment of 'learn'",
+        file.path().string(),
+        key);
+  return found->second;
+}
+
+void set_saved_options(const OptionTable& table, const SafetensorsFile& file) {
   try {
-    set_options(table, parse_config(require(file, "learn.config"), "learn.config", "train", table));
+    set_options(table,
+                parse_config(saved_value(file, "learn.config"), "learn.config", "train", table));
   } catch (const UsageError& e) {
     fail<CheckpointError>("'{}': {}", file.path().string(), e.what());
   }
+}
+
+void set_saved_options(const OptionTable& table, const fs::path& run) {
+  set_saved_options(table, open_state(run));
 }
 
 ResumeGuard::ResumeGuard(const OptionTable& table) {
@@ -91,7 +76,7 @@ void ResumeGuard::check(const OptionTable& table) const {
   auto saved = saved_.begin();
   for (const Option& option : table.all()) {
     const std::string before = *saved++;
-    if (!option.in_config || is_free(option) || option.toml() == before) continue;
+    if (!option.in_config || option.may_change || option.toml() == before) continue;
     differences +=
         fmt::format("\n  --{}: {} then, {} now", option.name, shown(before), shown(option.toml()));
   }
@@ -104,11 +89,11 @@ void load_run(Experiment& experiment, const fs::path& run) {
   const SafetensorsFile file = open_state(run);
   const Metadata now = experiment.metadata("");
   for (const char* const key : {"learn.dataset", "learn.fingerprint"})
-    if (require(file, key) != now.at(key))
+    if (saved_value(file, key) != now.at(key))
       fail<CheckpointError>("'{}' was trained on '{}', {}; the data here are '{}', {}",
                             run.string(),
-                            require(file, "learn.dataset"),
-                            require(file, "learn.fingerprint").substr(0, 12),
+                            saved_value(file, "learn.dataset"),
+                            saved_value(file, "learn.fingerprint").substr(0, 12),
                             now.at("learn.dataset"),
                             now.at("learn.fingerprint").substr(0, 12));
   Learner& learn = experiment.learner();
@@ -116,4 +101,4 @@ void load_run(Experiment& experiment, const fs::path& run) {
   learn.resume();
 }
 
-}  // namespace learn::cli
+}  // namespace learn

@@ -1,17 +1,14 @@
-#include "callbacks/monitor.h"
+#include "framework/learner/monitor.h"
 
 #include "framework/learner/learner.h"
 
 #include <cmath>
 #include <limits>
 
-namespace learn::callbacks {
+namespace learn {
 
-Better better_from(std::string_view name) {
-  if (name == "auto") return Better::automatic;
-  if (name == "min") return Better::lower;
-  if (name == "max") return Better::higher;
-  fail<UsageError>("unknown mode '{}'; known: auto, max, min", name);
+std::vector<std::pair<std::string, Better>> better_by_name() {
+  return {{"auto", Better::automatic}, {"min", Better::lower}, {"max", Better::higher}};
 }
 
 Monitor::Monitor(std::string name, Better better, double min_delta)
@@ -55,4 +52,4 @@ bool Monitor::improves(double value) {
   return better;
 }
 
-}  // namespace learn::callbacks
+}  // namespace learn

@@ -1,10 +1,10 @@
 #pragma once
-#include "apps/learn/option_table.h"
+#include "framework/core/option_table.h"
 
 #include <filesystem>
 #include <string>
 
-namespace learn::cli {
+namespace learn {
 
 /// A configuration file, parsed: the keys of its one section as texts, with their places.
 struct ConfigEntry {
@@ -36,4 +36,4 @@ void set_options(const OptionTable& table, const ConfigFile& config);
 /// Every option that is part of the configuration and set, as a file that `read_config` takes back.
 [[nodiscard]] std::string write_config(const OptionTable& table, const std::string& section);
 
-}  // namespace learn::cli
+}  // namespace learn

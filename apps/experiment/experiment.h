@@ -1,29 +1,34 @@
 #pragma once
-#include "apps/learn/train_options.h"
+#include "apps/experiment/options.h"
 #include "data/loaders.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/learner.h"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
-namespace learn::cli {
+namespace learn {
 
 /// The objects behind a set of options, made through the registries: context, data, loaders, model,
-/// learner with the callbacks that change the training. Callbacks that report are the caller's.
+/// learner with the callbacks that change the training. Callbacks that report are the caller's, see
+/// reporting.h.
+///
+///   ExperimentOptions options;
+///   options.model.model = "resnet9:width=32";
+///   Experiment experiment(options);
+///   experiment.fit();
 class Experiment {
  public:
   /// `max_batches` limits each pass, for trial runs; 0: no limit. Throws UsageError for names and
   /// values that do not exist or do not fit, DataError, DeviceError, CheckpointError.
-  explicit Experiment(const TrainOptions& options, std::int64_t max_batches = 0);
+  explicit Experiment(ExperimentOptions options, std::int64_t max_batches = 0);
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }
   [[nodiscard]] const data::DataPair& data() const { return data_->set(); }
   [[nodiscard]] data::Loader& train_loader() { return data_->train(); }
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
-  [[nodiscard]] const TrainOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
   /// Trains as the options say: epochs, rates, schedule.
   void fit();
@@ -33,21 +38,11 @@ class Experiment {
   [[nodiscard]] std::string headline();
 
  private:
-  [[nodiscard]] data::DataPair load_data() const;
-  void make_learner(data::DataPair set);
-  void make_groups();
-  void add_callbacks();
-  void fit_scheduled();
-
-  TrainOptions options_;
-  std::int64_t max_batches_;
+  ExperimentOptions options_;
   Context ctx_;
   std::optional<data::Loaders> data_;
-  std::unique_ptr<Learner> learner_;
+  std::optional<Learner> learner_;
 };
-
-/// What a model computes with under `--precision`, and what its input is: f16, bf16 or f32.
-[[nodiscard]] DType working_dtype(const std::string& precision);
 
 /// Mean and standard deviation as six numbers, and back. Throws CheckpointError.
 [[nodiscard]] std::string to_text(const data::Normalization& normalization);
@@ -56,4 +51,4 @@ class Experiment {
 /// " · ", or " - " where the terminal shows ASCII only.
 [[nodiscard]] std::string separator();
 
-}  // namespace learn::cli
+}  // namespace learn

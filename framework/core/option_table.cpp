@@ -1,46 +1,32 @@
-#include "apps/learn/option_table.h"
-
-#include "apps/learn/suggest.h"
-#include "framework/core/error.h"
+#include "framework/core/option_table.h"
 
 #include <charconv>
 #include <cmath>
+#include <stdexcept>
 
-namespace learn::cli {
+namespace learn {
 namespace {
-
-std::vector<std::string> split(const std::string& text, const std::string& separators) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 void check_range(double value, const std::string& text, const Range& range) {
   const bool fits = (range.open_low ? value > range.low : value >= range.low) &&
                     (range.open_high ? value < range.high : value <= range.high);
-  if (fits) return;
-  if (range.high == std::numeric_limits<double>::infinity())
-    fail<UsageError>(
-        "{} must be {} {}", text, range.open_low ? "greater than" : "at least", range.low);
-  fail<UsageError>("{} is not in {}{}, {}{}",
-                   text,
-                   range.open_low ? '(' : '[',
-                   range.low,
-                   range.high,
-                   range.open_high ? ')' : ']');
-}
-
-/// The default, as the help shows it.
-std::string shown(const std::string& toml) {
-  return toml.empty() || toml == "\"\"" || toml == "[]" ? "" : " [" + toml + "]";
+  if (!fits) fail<UsageError>("{} is not {}", text, to_string(range));
 }
 
 }  // namespace
+
+std::string to_string(const Range& range) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (range.high == kInfinity)
+    return range.low == -kInfinity
+               ? ""
+               : fmt::format("{} {}", range.open_low ? "above" : "at least", range.low);
+  return fmt::format("in {}{}, {}{}",
+                     range.open_low ? '(' : '[',
+                     range.low,
+                     range.high,
+                     range.open_high ? ')' : ']');
+}
 
 std::int64_t parse_integer(const std::string& text, const Range& range) {
   std::int64_t value = 0;
@@ -77,11 +63,26 @@ std::string toml_text(const std::string& text) {
   return out + '"';
 }
 
-std::string toml_number(double value) { return fmt::format("{}", value); }
+namespace detail {
+
+std::string as_toml(double value) { return fmt::format("{}", value); }
+std::string as_toml(float value) { return fmt::format("{}", value); }
+std::string as_toml(std::int64_t value) { return fmt::format("{}", value); }
+std::string as_toml(const std::string& text) { return toml_text(text); }
+std::string as_toml(const std::filesystem::path& path) { return toml_text(path.string()); }
+
+}  // namespace detail
+
+std::string Option::help_with_default() const {
+  const bool none = usual.empty() || usual == "\"\"" || usual == "[]";
+  return none ? help : fmt::format("{} [{}]", help, usual);
+}
 
 Option& OptionTable::add(Option option) {
+  if (find(option.name) != nullptr)
+    throw std::logic_error(fmt::format("the option '{}' is declared twice", option.name));
   option.group = group_;
-  option.help += shown(option.toml());
+  option.usual = option.toml();
   options_.push_back(std::move(option));
   return options_.back();
 }
@@ -96,57 +97,12 @@ Option& OptionTable::flag(const std::string& name, bool& field, std::string help
   return add(std::move(option));
 }
 
-Option& OptionTable::integer(const std::string& name,
-                             std::int64_t& field,
-                             Range range,
-                             std::string value,
-                             std::string help) {
-  Option option{.name = name,
-                .value = std::move(value),
-                .help = std::move(help),
-                .kind = OptionKind::integer};
-  option.set = [&field, range](const std::string& text) { field = parse_integer(text, range); };
-  option.toml = [&field] { return std::to_string(field); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::real(
-    const std::string& name, double& field, Range range, std::string value, std::string help) {
-  Option option{
-      .name = name, .value = std::move(value), .help = std::move(help), .kind = OptionKind::real};
-  option.set = [&field, range](const std::string& text) { field = parse_real(text, range); };
-  option.toml = [&field] { return toml_number(field); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::real(const std::string& name,
-                          std::optional<double>& field,
-                          Range range,
-                          std::string value,
-                          std::string help) {
-  Option option{
-      .name = name, .value = std::move(value), .help = std::move(help), .kind = OptionKind::real};
-  option.set = [&field, range](const std::string& text) { field = parse_real(text, range); };
-  option.toml = [&field] { return field ? toml_number(*field) : std::string(); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::text(const std::string& name,
-                          std::string& field,
-                          std::string value,
-                          std::string help) {
-  Option option{.name = name, .value = std::move(value), .help = std::move(help)};
-  option.set = [&field](const std::string& text) { field = text; };
-  option.toml = [&field] { return toml_text(field); };
-  return add(std::move(option));
-}
-
 Option& OptionTable::choice(const std::string& name,
                             std::string& field,
-                            std::vector<std::string> known,
+                            const std::vector<std::string>& known,
                             std::string help) {
   Option& option = text(name, field, join(known, "|"), std::move(help));
-  option.set = [&field, name, known = std::move(known)](const std::string& text) {
+  option.set = [&field, name, known](const std::string& text) {
     require_known(name, text, known);
     field = text;
   };
@@ -164,7 +120,7 @@ Option& OptionTable::list(const std::string& name,
                 .kind = OptionKind::list,
                 .separator = separator};
   option.set = [&field, separator](const std::string& text) {
-    field = split(text, std::string(1, separator));
+    field = split(text, std::string_view(&separator, 1));
     if (field.empty()) fail<UsageError>("the list is empty");
   };
   option.toml = [&field] {
@@ -176,22 +132,21 @@ Option& OptionTable::list(const std::string& name,
 }
 
 Option& OptionTable::numbers(const std::string& name,
-                             std::vector<float>& field,
+                             std::vector<double>& field,
                              Range range,
                              std::string value,
                              std::string help) {
   Option option{
       .name = name, .value = std::move(value), .help = std::move(help), .kind = OptionKind::list};
   option.set = [&field, range](const std::string& text) {
-    std::vector<float> values;
-    for (const std::string& one : split(text, ":,"))
-      values.push_back(static_cast<float>(parse_real(one, range)));
+    std::vector<double> values;
+    for (const std::string& one : split(text, ":,")) values.push_back(parse_real(one, range));
     if (values.empty()) fail<UsageError>("'{}' holds no number", text);
-    field = values;
+    field = std::move(values);
   };
   option.toml = [&field] {
     std::string out;
-    for (const float one : field) out += fmt::format("{}{}", out.empty() ? "" : ", ", one);
+    for (const double one : field) out += fmt::format("{}{}", out.empty() ? "" : ", ", one);
     return field.empty() ? out : "[" + out + "]";
   };
   return add(std::move(option));
@@ -214,4 +169,15 @@ std::vector<std::string> OptionTable::names() const {
   return names;
 }
 
-}  // namespace learn::cli
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace learn

@@ -2,19 +2,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace learn {
-class Learner;
-}
 
-namespace learn::callbacks {
+class Learner;
 
 /// Which way a monitored value gets better; `automatic`: down if its name has "loss" or "error" in
 /// it, else up.
 enum class Better : std::uint8_t { automatic, lower, higher };
-/// "auto", "min" or "max", as options name them. Throws UsageError.
-[[nodiscard]] Better better_from(std::string_view name);
+/// "auto", "min" and "max", as options name them.
+[[nodiscard]] std::vector<std::pair<std::string, Better>> better_by_name();
 
 /// A value that is known at the end of an epoch, and the best it has been.
 class Monitor {
@@ -45,4 +44,4 @@ class Monitor {
   std::optional<double> best_;
 };
 
-}  // namespace learn::callbacks
+}  // namespace learn

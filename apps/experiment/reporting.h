@@ -1,14 +1,13 @@
 #pragma once
-#include "apps/learn/experiment.h"
+#include "apps/experiment/experiment.h"
 
 #include <filesystem>
 #include <string>
 
-namespace learn::cli {
+namespace learn {
 
-/// The table of epochs, the bar, and the end after a signal: what a training shows that writes no
-/// file.
-void add_progress(Learner& learn, const TrainOptions& options);
+/// The table of epochs and the bar: what a training shows that writes no file.
+void add_progress(Learner& learn, const RunSection& options);
 
 /// All callbacks that report, for a run in `folder`: those named with --callbacks, and learn's own
 /// wherever there is none of their kind. Touches no file before the training begins. Throws
@@ -17,4 +16,4 @@ void add_reporting(Experiment& experiment,
                    const std::filesystem::path& folder,
                    const std::string& config);
 
-}  // namespace learn::cli
+}  // namespace learn

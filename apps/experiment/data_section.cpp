@@ -1,0 +1,87 @@
+#include "apps/experiment/data_section.h"
+
+#include "apps/experiment/spec_flag.h"
+#include "data/registry.h"
+
+namespace learn {
+namespace {
+
+constexpr std::int64_t kUsualPrefetch = 2;
+
+bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
+
+}  // namespace
+
+void DataSection::declare(OptionTable& t) {
+  t.group("Data");
+  const std::vector<std::string> sets = data::dataset_registry().names();
+  Option& set =
+      t.text("data", data, "NAME|PATH", join(sets) + ", or a folder or archive of images");
+  set.set = [this](const std::string& text) {
+    (void)data::dataset_spec(text);
+    data = text;
+  };
+  t.text("data-dir", data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data")
+      .may_change = true;
+  t.list("classes", classes, ',', "A,B,...", "train on these classes only, labelled in this order");
+  t.number("val-split",
+           val_split,
+           kShare,
+           "SHARE",
+           "validate on this share of the training images instead of the test set");
+  Option& limit = t.text("train-limit",
+                         train_limit,
+                         "N|SHARE",
+                         "so many training images, or a share with a point: 0.1");
+  limit.set = [this](const std::string& text) {
+    if (is_share(text))
+      (void)parse_real(text, kPositiveShare);
+    else
+      (void)parse_integer(text, kPositive);
+    train_limit = text;
+  };
+  t.number("valid-limit", valid_limit, kNotNegative, "N", "so many validation images; 0: all");
+  t.number("image-size",
+           image_size,
+           kNotNegative,
+           "N",
+           "scale pictures of a folder to N x N; 0: as they are");
+  t.number("workers",
+           workers,
+           {.low = 0, .high = 64},
+           "N",
+           "threads that prepare batches; 0: the training thread does it")
+      .may_change = true;
+  t.number("prefetch", prefetch, {.low = 1, .high = 64}, "N", "batches prepared ahead").may_change =
+      true;
+}
+
+void DataSection::check() const {
+  if (workers == 0 && prefetch != kUsualPrefetch)
+    fail<UsageError>("--prefetch {} has no effect with --workers 0", prefetch);
+}
+
+data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const {
+  Spec spec = data::dataset_spec(data);
+  if (image_size > 0)
+    add_flag(spec, data::dataset_registry(), "image-size", "size", std::to_string(image_size));
+  data::DataOptions options{
+      .directory = data_dir,
+      .classes = classes,
+      .train_limit = is_share(train_limit) ? 0 : parse_integer(train_limit, kPositive),
+      .valid_limit = valid_limit,
+      .seed = static_cast<std::uint64_t>(seed),
+      .threads = static_cast<int>(threads)};
+  if (val_split > 0) options.valid_fraction = val_split;
+  data::DataPair pair = data::load(spec, options);
+  if (is_share(train_limit)) {
+    const double share = parse_real(train_limit, kPositiveShare);
+    const auto count = static_cast<std::int64_t>(share * static_cast<double>(pair.train.size()));
+    if (count < 1)
+      fail<UsageError>("--train-limit {} leaves no image of {}", share, pair.train.size());
+    pair.train = data::limited(std::move(pair.train), count);
+  }
+  return pair;
+}
+
+}  // namespace learn

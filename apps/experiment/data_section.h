@@ -1,0 +1,30 @@
+#pragma once
+#include "data/dataset.h"
+#include "framework/core/option_table.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// What an experiment trains on.
+struct DataSection {
+  std::string data = "auto";  ///< as `data::dataset_spec` reads it
+  std::string data_dir;
+  std::vector<std::string> classes;
+  double val_split = 0;
+  std::string train_limit = "1.0";  ///< a count, or a share of the training images
+  std::int64_t valid_limit = 0;
+  std::int64_t image_size = 0;
+  std::int64_t workers = 2;
+  std::int64_t prefetch = 2;
+
+  void declare(OptionTable& table);
+  /// Throws UsageError for options that contradict each other.
+  void check() const;
+  /// Loads the data. Throws as `data::load`.
+  [[nodiscard]] data::DataPair load(std::int64_t seed, std::int64_t threads) const;
+};
+
+}  // namespace learn

@@ -1,0 +1,95 @@
+#include "apps/experiment/device_section.h"
+
+#include "callbacks/cuda_graph.h"
+#include "callbacks/mixed_precision.h"
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+#include "framework/runtime/device_choice.h"
+
+namespace learn {
+namespace {
+
+/// Warns of what only a GPU does.
+void warn_on_cpu(const DeviceSection& o) {
+  if (o.precision == "tf32") log::warn("[train] --precision tf32 is fp32 on the CPU");
+  const CudaOptions usual;
+  for (const auto& [name, differs] :
+       {std::pair{"tune", o.cuda.tune != usual.tune},
+        {"deterministic", o.cuda.deterministic != usual.deterministic},
+        {"plan-cache", o.cuda.plan_cache != usual.plan_cache}})
+    if (differs) log::warn("[train] --{} has no effect on the CPU", name);
+}
+
+}  // namespace
+
+void declare_cuda_options(OptionTable& t, CudaOptions& o) {
+  t.flag("deterministic", o.deterministic, "CUDA: only algorithms with the same bits in every run");
+  t.flag("tune", o.tune, "CUDA: time each convolution's best algorithms when it first runs")
+      .may_change = true;
+  t.text("plan-cache",
+         o.plan_cache,
+         "DIR",
+         "CUDA: keep the algorithms chosen for convolutions here, from run to run")
+      .may_change = true;
+}
+
+void DeviceSection::declare(OptionTable& t) {
+  t.group("Precision and device");
+  t.choice("precision",
+           precision,
+           {"fp32", "tf32", "fp16", "bf16"},
+           "of weights, activations and their gradients; masters are fp32; tf32: fp32, but a GPU "
+           "may round the factors of products to 10 bits");
+  t.flag(
+      "flat-master", flat_master, "update all weights in one pass, or one by one; the same bits");
+  Option& scale = t.text("loss-scale", loss_scale, "X|dynamic", "loss scale of fp16");
+  scale.set = [this](const std::string& text) {
+    if (text != "dynamic") (void)parse_real(text, kPositive);
+    loss_scale = text;
+  };
+  t.text("device",
+         device,
+         "auto|cpu|cuda[:N]",
+         "where to train; auto: a GPU if there is one, see 'learn doctor'")
+      .may_change = true;
+  t.flag("cuda-graph", cuda_graph, "run each training step as one launch on a CUDA device");
+  declare_cuda_options(t, cuda);
+  t.number(
+       "threads", threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core")
+      .may_change = true;
+  t.number("seed", seed, kNotNegative, "N", "of initial weights, order, augmentation and dropout");
+}
+
+void DeviceSection::check() const {
+  if (loss_scale != "dynamic" && precision != "fp16")
+    fail<UsageError>("--loss-scale needs --precision fp16, not {}", precision);
+}
+
+ContextOptions DeviceSection::context_options() const {
+  ContextOptions options{.device = choose_device(device),
+                         .threads = static_cast<int>(threads),
+                         .seed = static_cast<std::uint64_t>(seed),
+                         .cuda = cuda};
+  options.cuda.tf32 = precision == "tf32";
+  if (options.device->is_cpu()) warn_on_cpu(*this);
+  return options;
+}
+
+DType DeviceSection::dtype() const {
+  if (precision == "fp16") return DType::f16;
+  return precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
+void DeviceSection::add_callbacks(Learner& learn) const {
+  if (is_half(dtype())) {
+    callbacks::MixedPrecisionOptions half{.dtype = dtype(), .flat_master = flat_master};
+    if (loss_scale != "dynamic") {
+      half.loss_scale = static_cast<float>(parse_real(loss_scale, kPositive));
+      half.scaling.dynamic = false;
+    }
+    learn.add<callbacks::MixedPrecision>(half);
+  }
+  if (cuda_graph) learn.add<callbacks::CudaGraph>();
+}
+
+}  // namespace learn

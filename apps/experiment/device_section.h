@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/core/dtype.h"
+#include "framework/core/option_table.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/cuda_options.h"
+
+#include <cstdint>
+#include <string>
+
+namespace learn {
+
+class Learner;
+
+/// What an experiment computes with and where.
+struct DeviceSection {
+  std::string precision = "fp32";
+  bool flat_master = true;
+  std::string loss_scale = "dynamic";
+  std::string device = "auto";
+  bool cuda_graph = false;
+  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
+  std::int64_t threads = 0;
+  std::int64_t seed = 42;
+
+  void declare(OptionTable& table);
+  /// Throws UsageError for options that contradict each other.
+  void check() const;
+  /// Of the context to train with. Throws DeviceError; warns of what has no effect on that device.
+  [[nodiscard]] ContextOptions context_options() const;
+  /// What the model computes with, and what its input is: f16, bf16 or f32.
+  [[nodiscard]] DType dtype() const;
+  /// Mixed precision, CUDA graph.
+  void add_callbacks(Learner& learn) const;
+};
+
+/// Declares the options of CUDA's libraries.
+void declare_cuda_options(OptionTable& table, CudaOptions& options);
+
+}  // namespace learn

@@ -1,0 +1,93 @@
+#include "apps/experiment/experiment.h"
+
+#include "framework/report/progress_bar.h"
+
+#include <locale>
+#include <sstream>
+
+namespace learn {
+
+std::string to_text(const data::Normalization& n) {
+  return fmt::format(
+      "{} {} {} {} {} {}", n.mean[0], n.mean[1], n.mean[2], n.std[0], n.std[1], n.std[2]);
+}
+
+data::Normalization normalization_from(const std::string& text) {
+  data::Normalization n;
+  std::istringstream in(text);
+  in.imbue(std::locale::classic());
+  if (!(in >> n.mean[0] >> n.mean[1] >> n.mean[2] >> n.std[0] >> n.std[1] >> n.std[2]))
+    fail<CheckpointError>("'{}' is no normalization: six numbers are wanted", text);
+  return n;
+}
+
+std::string separator() { return locale_is_utf8() ? " \u00B7 " : " - "; }
+
+Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
+    : options_(std::move(options)), ctx_(options_.device.context_options()) {
+  options_.check();
+  const auto& [data, model, training, device, run] = options_;
+  data::DataPair set = data.load(device.seed, device.threads);
+  const data::Dataset& train = set.train;
+  const std::size_t classes = train.classes.size();
+  nn::Model net = model.make(
+      {.classes = static_cast<int>(classes), .input = {train.height, train.width, train.channels}});
+  data_.emplace(ctx_,
+                std::move(set),
+                data::LoadersOptions{.augment = training.augment,
+                                     .loader = {.batch_size = training.batch_size,
+                                                .max_batches = max_batches,
+                                                .workers = static_cast<int>(data.workers),
+                                                .prefetch = static_cast<int>(data.prefetch),
+                                                .seed = static_cast<std::uint64_t>(device.seed),
+                                                .dtype = device.dtype(),
+                                                .pad_channels = net.takes_padding}});
+  learner_.emplace(
+      ctx_, std::move(net), *data_, training.learner_options(device.flat_master, classes));
+  model.prepare(*learner_, training.lr.size() > 1);
+  device.add_callbacks(*learner_);
+  training.add_callbacks(*learner_);
+  run.add_callbacks(*learner_);
+}
+
+void Experiment::fit() { learner_->fit(options_.training.epochs); }
+
+Metadata Experiment::metadata(const std::string& config) const {
+  const data::Dataset& train = data().train;
+  return {{"learn.version", LEARN_VERSION},
+          {"learn.config", config},
+          {"learn.model", options_.model.model},
+          {"learn.classes", join(train.classes, "\n")},
+          {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
+          {"learn.normalization", to_text(data_->normalization())},
+          {"learn.dataset", train.name},
+          {"learn.fingerprint", train.fingerprint()},
+          {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
+}
+
+std::string Experiment::headline() {
+  const data::Dataset& train = data().train;
+  const std::string d = separator();
+  std::string device = to_string(ctx_.device());
+  if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
+  return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}/{}{}{}{}{}{}{}batch {}{}seed {}",
+                     LEARN_VERSION,
+                     d,
+                     options_.model.model,
+                     static_cast<double>(learner_->params().parameter_count()) / 1e6,
+                     d,
+                     train.name,
+                     train.size(),
+                     data().valid.size(),
+                     train.synthetic ? " (synthetic)" : "",
+                     d,
+                     device,
+                     d,
+                     options_.device.precision,
+                     d,
+                     options_.training.batch_size,
+                     d,
+                     options_.device.seed);
+}
+
+}  // namespace learn

@@ -1,0 +1,88 @@
+#include "apps/experiment/model_section.h"
+
+#include "apps/experiment/spec_flag.h"
+#include "framework/core/log.h"
+#include "framework/io/checkpoint.h"
+#include "framework/learner/learner.h"
+
+namespace learn {
+namespace {
+
+Spec spec_of(const ModelSection& o) {
+  Spec spec = Spec::parse(o.model);
+  const models::ModelRegistry registry = models::model_registry();
+  if (o.width > 0) add_flag(spec, registry, "width", "width", std::to_string(o.width));
+  if (o.dropout > 0) add_flag(spec, registry, "dropout", "dropout", fmt::format("{}", o.dropout));
+  return spec;
+}
+
+void load_pretrained(Learner& learn, const std::string& path) {
+  const WeightsReport report = load_weights(path, learn.params(), WeightsMatch::partial);
+  log::info("[model] {} tensors from '{}'", report.loaded, path);
+  if (!report.clean())
+    log::warn("[model] not everything fits, the rest starts anew:{}", report.describe());
+}
+
+void freeze_groups(Learner& learn, const std::string& freeze) {
+  if (freeze == "none") return;
+  if (freeze == "body") return learn.freeze();
+  const int groups = learn.params().layer_groups();
+  const std::int64_t frozen = parse_integer(freeze, kPositive);
+  if (frozen >= groups)
+    fail<UsageError>("--freeze {} would freeze all of the {} layer groups", frozen, groups);
+  learn.freeze_to(static_cast<int>(frozen));
+}
+
+}  // namespace
+
+void ModelSection::declare(OptionTable& t) {
+  t.group("Model");
+  Option& name = t.text("model", model, "NAME", "'learn models' lists them");
+  name.short_name = "m";
+  name.set = [this](const std::string& text) {
+    (void)models::model_registry().make(text);
+    model = text;
+  };
+  t.number("width", width, kNotNegative, "N", "width of the model; 0: its own");
+  t.number("dropout", dropout, kShare, "P", "dropout, where the model has it");
+  t.text("pretrained",
+         pretrained,
+         "FILE",
+         "start from these weights; layers that do not fit keep their own");
+  t.list("split",
+         split,
+         ',',
+         "A,B|auto",
+         "modules that begin new layer groups; auto: the model's own cuts");
+  Option& frozen = t.text("freeze",
+                          freeze,
+                          "N|body|none",
+                          "do not train the first N layer groups, or all but the last");
+  frozen.set = [this](const std::string& text) {
+    if (text != "none" && text != "body") (void)parse_integer(text, kPositive);
+    freeze = text;
+  };
+}
+
+void ModelSection::check() const { (void)models::model_registry().make(spec_of(*this)); }
+
+nn::Model ModelSection::make(const models::Task& task) const {
+  return models::make_model(spec_of(*this), task);
+}
+
+void ModelSection::prepare(Learner& learn, bool grouped) const {
+  if (!pretrained.empty()) load_pretrained(learn, pretrained);
+  const bool automatic = split == std::vector<std::string>{"auto"};
+  const bool needed = grouped || freeze != "none";
+  const std::vector<std::string>& own = learn.model_info().split;
+  if (automatic || (needed && split.empty())) {
+    if (own.empty())
+      fail<UsageError>("model '{}' has no cuts of its own: name the modules with --split", model);
+    learn.split(own);
+  } else if (!split.empty()) {
+    learn.split(split);
+  }
+  freeze_groups(learn, freeze);
+}
+
+}  // namespace learn

@@ -1,0 +1,31 @@
+#pragma once
+#include "framework/core/option_table.h"
+#include "models/registry.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+class Learner;
+
+/// What an experiment trains, and which part of it.
+struct ModelSection {
+  std::string model = "small";  ///< a spec of the registry
+  std::int64_t width = 0;
+  double dropout = 0;
+  std::string pretrained;
+  std::vector<std::string> split;
+  std::string freeze = "none";
+
+  void declare(OptionTable& table);
+  /// Throws UsageError for an option that the model does not have.
+  void check() const;
+  [[nodiscard]] nn::Model make(const models::Task& task) const;
+  /// Loads the pretrained weights, makes the layer groups and freezes what is not trained.
+  /// `grouped`: groups are needed even if nothing is frozen. Throws UsageError, CheckpointError.
+  void prepare(Learner& learn, bool grouped) const;
+};
+
+}  // namespace learn

@@ -1,0 +1,36 @@
+#include "apps/experiment/options.h"
+
+namespace learn {
+
+OptionTable ExperimentOptions::table() {
+  OptionTable table;
+  data.declare(table);
+  model.declare(table);
+  training.declare(table);
+  device.declare(table);
+  run.declare(table);
+  return table;
+}
+
+void ExperimentOptions::check() const {
+  data.check();
+  model.check();
+  training.check();
+  device.check();
+  run.check();
+}
+
+void set_options(const OptionTable& table, const OptionValues& values) {
+  for (const auto& [name, text] : values) {
+    const Option* option = table.find(name);
+    if (option == nullptr)
+      fail<UsageError>("there is no option '{}'{}", name, did_you_mean(name, table.names()));
+    try {
+      option->set(text);
+    } catch (const UsageError& e) {
+      fail<UsageError>("--{}: {}", name, e.what());
+    }
+  }
+}
+
+}  // namespace learn

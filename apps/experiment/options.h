@@ -1,0 +1,40 @@
+#pragma once
+#include "apps/experiment/data_section.h"
+#include "apps/experiment/device_section.h"
+#include "apps/experiment/model_section.h"
+#include "apps/experiment/run_section.h"
+#include "apps/experiment/training_section.h"
+
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// All that an experiment can be told, with the defaults. Each section declares its options once;
+/// command lines, configuration files and programs set them by the same names.
+struct ExperimentOptions {
+  DataSection data;
+  ModelSection model;
+  TrainingSection training;
+  DeviceSection device;
+  RunSection run;
+
+  /// The options by name, bound to this object, which must outlive the table and stay where it is.
+  [[nodiscard]] OptionTable table();
+  /// Options that make no sense together are refused, so that none is ignored: UsageError.
+  void check() const;
+};
+
+/// A named set of options. `help` says what it is for.
+struct Preset {
+  std::string name;
+  std::string help;
+  OptionValues values;
+};
+[[nodiscard]] const std::vector<Preset>& presets();
+
+/// Sets options by name: `set_options(options.table(), {{"model", "resnet9"}, {"epochs", "5"}})`.
+/// Throws UsageError that names the option, "--lr: ...".
+void set_options(const OptionTable& table, const OptionValues& values);
+
+}  // namespace learn

@@ -1,0 +1,64 @@
+#include "apps/experiment/run_section.h"
+
+#include "callbacks/early_stopping.h"
+#include "callbacks/registry.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/learner/learner.h"
+
+namespace learn {
+
+void RunSection::declare(OptionTable& t) {
+  t.group("Run");
+  t.text("out", out, "DIR", "folder of the runs").may_change = true;
+  t.text("name", name, "NAME", "of this run; numbered if it exists");
+  t.number("save-every",
+           save_every,
+           kNotNegative,
+           "N",
+           "keep a checkpoint each N epochs; 0: last and best only");
+  t.text("monitor",
+         monitor,
+         "VALUE",
+         "what makes an epoch the best: accuracy, valid_loss, train_loss, ...");
+  t.number("patience",
+           patience,
+           kNotNegative,
+           "N",
+           "stop after N epochs without a better value; 0: never");
+  Option& specs = t.list("callbacks",
+                         callbacks,
+                         ';',
+                         "SPEC;...",
+                         "more callbacks, or others than learn's own of that name: "
+                         "'gradient_clip:limit=1,by=value;checkpointer:every=2'; 'learn options "
+                         "callback' lists them");
+  specs.set = [this, set_list = specs.set](const std::string& text) {
+    set_list(text);
+    for (const std::string& spec : callbacks) (void)learn::callbacks::make_from_text(spec);
+  };
+  t.flag("plots", plots, "draw results.png and lr_schedule.png").may_change = true;
+  t.flag("progress", progress, "show a bar, or a line now and then, while an epoch runs")
+      .may_change = true;
+}
+
+void RunSection::check() const {
+  for (const std::string& spec : callbacks)
+    if (save_every > 0 && Spec::parse(spec).name == "checkpointer")
+      fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
+                       save_every,
+                       spec,
+                       save_every);
+}
+
+void RunSection::add_callbacks(Learner& learn) const {
+  Monitor(monitor).check_known(learn);
+  if (patience > 0)
+    learn.add<learn::callbacks::EarlyStopping>(
+        learn::callbacks::EarlyStoppingOptions{.monitor = monitor, .patience = patience});
+  learn::callbacks::add_from_texts(
+      learn, callbacks, learn::callbacks::Role::trains, {.monitor = monitor});
+  if (learn.find<learn::callbacks::TerminateOnNan>() == nullptr)
+    learn.add<learn::callbacks::TerminateOnNan>();
+}
+
+}  // namespace learn

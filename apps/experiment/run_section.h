@@ -1,0 +1,31 @@
+#pragma once
+#include "framework/core/option_table.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+class Learner;
+
+/// What an experiment keeps and shows, and when it stops.
+struct RunSection {
+  std::string out = "runs";
+  std::string name = "train";
+  std::int64_t save_every = 0;
+  std::string monitor = "accuracy";
+  std::int64_t patience = 0;
+  std::vector<std::string> callbacks;  ///< specs of the registry
+  bool plots = true;
+  bool progress = true;
+
+  void declare(OptionTable& table);
+  /// Throws UsageError for options that contradict each other.
+  void check() const;
+  /// Early stopping, what was named with --callbacks and takes part in the training, and the end at
+  /// a loss that is not finite. Throws UsageError for a value to monitor that there is not.
+  void add_callbacks(Learner& learn) const;
+};
+
+}  // namespace learn

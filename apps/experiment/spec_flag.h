@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/core/registry.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace learn {
+
+[[nodiscard]] inline bool has_option(const Spec& spec, std::string_view option) {
+  return std::ranges::any_of(spec.options, [&](const auto& one) { return one.first == option; });
+}
+
+/// `--flag value` is short for an option of what `spec` names: adds it there. Throws UsageError if
+/// that has no such option, or if the spec sets it already.
+template <class Signature>
+void add_flag(Spec& spec,
+              const Registry<Signature>& registry,
+              std::string_view flag,
+              const std::string& option,
+              const std::string& value) {
+  if (registry.configure(spec.name).options.find(option) == nullptr)
+    fail<UsageError>("--{} {} has no effect: {} '{}' has no option '{}'",
+                     flag,
+                     value,
+                     registry.kind(),
+                     spec.name,
+                     option);
+  if (has_option(spec, option))
+    fail<UsageError>("--{} {}: {} '{}' has its own '{}' already",
+                     flag,
+                     value,
+                     registry.kind(),
+                     spec.name,
+                     option);
+  spec.options.emplace_back(option, value);
+}
+
+}  // namespace learn

@@ -1,0 +1,152 @@
+#include "apps/experiment/training_section.h"
+
+#include "apps/experiment/spec_flag.h"
+#include "callbacks/ema.h"
+#include "callbacks/gradient_accumulation.h"
+#include "callbacks/gradient_clip.h"
+#include "data/transforms.h"
+#include "framework/learner/param_scheduler.h"
+#include "framework/optim/registry.h"
+
+namespace learn {
+namespace {
+
+constexpr double kUsualWeightDecay = 0.01;
+
+Spec optimizer_spec(const TrainingSection& o, bool flat) {
+  Spec spec = Spec::parse(o.optimizer);
+  const auto registry = optim::optimizer_registry();
+  if (o.momentum) add_flag(spec, registry, "momentum", "momentum", fmt::format("{}", *o.momentum));
+  if (o.weight_decay)
+    add_flag(spec, registry, "weight-decay", "weight_decay", fmt::format("{}", *o.weight_decay));
+  else if (!has_option(spec, "weight_decay"))
+    spec.options.emplace_back("weight_decay", fmt::format("{}", kUsualWeightDecay));
+  if (!flat) add_flag(spec, registry, "flat-master", "flat", "false");
+  return spec;
+}
+
+Spec schedule_spec(const TrainingSection& o) {
+  Spec spec = Spec::parse(o.schedule);
+  if (o.warmup)
+    add_flag(spec, optim::schedule_registry(), "warmup", "warmup", fmt::format("{}", *o.warmup));
+  return spec;
+}
+
+/// An option whose text names something of a registry.
+template <class Signature>
+void declare_spec(OptionTable& t,
+                  const std::string& name,
+                  std::string& field,
+                  Registry<Signature> registry,
+                  const std::string& help) {
+  Option& option = t.text(name, field, join(registry.names(), "|"), help);
+  option.set = [&field, registry = std::move(registry)](const std::string& text) {
+    (void)registry.make(text);
+    field = text;
+  };
+}
+
+/// "0.01 for adam, ..."
+std::string usual_rates() {
+  const auto registry = optim::optimizer_registry();
+  std::string text;
+  for (const std::string& name : registry.names())
+    text +=
+        fmt::format("{}{} for {}", text.empty() ? "" : ", ", registry.make(name)().usual_lr, name);
+  return text;
+}
+
+void declare_regularisation(OptionTable& t, TrainingSection& o) {
+  t.group("Regularisation");
+  t.choice("augment",
+           o.augment,
+           data::augmentation_names(),
+           "basic: shift and mirror; full: and cut a square out");
+  t.number("label-smoothing",
+           o.label_smoothing,
+           kShare,
+           "X",
+           "share of each target spread over all classes");
+  t.number("ema",
+           o.ema,
+           kShare,
+           "DECAY",
+           "validate and keep a moving average of the weights, 0.999 say; 0: none");
+}
+
+}  // namespace
+
+void TrainingSection::declare(OptionTable& t) {
+  t.group("Schedule");
+  t.number("epochs", epochs, {.low = 1, .high = 100000}, "N", "passes over the training images")
+      .short_name = "e";
+  t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
+      .short_name = "b";
+  t.number("accumulate", accumulate, {.low = 1, .high = 1 << 20}, "N", "batches per update");
+  t.numbers("lr",
+            lr,
+            kPositive,
+            "X[:Y]",
+            "(highest) learning rate; X:Y spreads over layer groups; else " + usual_rates());
+  declare_spec(t, "schedule", schedule, optim::schedule_registry(), "course of the learning rate");
+  t.number("warmup",
+           warmup,
+           kShare,
+           "SHARE",
+           "share of the training in which the rate rises; else 0.25 with one-cycle, 0");
+  declare_spec(t, "optimizer", optimizer, optim::optimizer_registry(), "update rule");
+  t.number("momentum",
+           momentum,
+           kShare,
+           "M",
+           "momentum or beta1; else the optimizer's, and cycled with one-cycle");
+  t.number("weight-decay",
+           weight_decay,
+           kNotNegative,
+           "X",
+           "decoupled (adam: L2), none on BatchNorm and biases; else 0.01");
+  t.number("clip-norm", clip_norm, kNotNegative, "X", "largest norm of the gradients; 0: no limit");
+  declare_regularisation(t, *this);
+}
+
+void TrainingSection::check() const {
+  (void)optim::schedule_registry().make(schedule_spec(*this))(1);
+  (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
+}
+
+optim::LearningRates TrainingSection::learning_rates() const {
+  if (lr.size() > 2) return optim::LearningRates(lr);
+  if (lr.size() == 2) return optim::range(lr[0], lr[1]);
+  if (lr.size() == 1) return lr[0];
+  return optim::optimizer_registry().make(optimizer)().usual_lr;
+}
+
+LearnerOptions TrainingSection::learner_options(bool flat, std::size_t classes) const {
+  LearnerOptions options;
+  options.loss = nn::cross_entropy(static_cast<float>(label_smoothing));
+  options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
+  options.metrics = {metrics::accuracy()};
+  constexpr int kTop = 5;
+  if (classes > std::size_t{2} * kTop) options.metrics.push_back(metrics::top_k(kTop));
+  options.lr = learning_rates();
+  options.report = Report::off;
+  return options;
+}
+
+void TrainingSection::add_callbacks(Learner& learn) const {
+  const Spec spec = schedule_spec(*this);
+  const auto make = optim::schedule_registry().make(spec);
+  const auto course = [&](double rate) {
+    optim::Course out = make(rate);
+    if (momentum) out.momentum = {};
+    return out;
+  };
+  learn.add<ParamScheduler>(
+      scheduled(learning_rates(), learn.params().layer_groups(), course), Clock::batch, spec.name);
+  if (accumulate > 1)
+    learn.add<callbacks::GradientAccumulation>(callbacks::AccumulateEvery{.batches = accumulate});
+  if (clip_norm > 0) learn.add<callbacks::GradientClip>(static_cast<float>(clip_norm));
+  if (ema > 0) learn.add<callbacks::Ema>(EmaOptions{.decay = ema});
+}
+
+}  // namespace learn

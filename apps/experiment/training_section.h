@@ -1,0 +1,39 @@
+#pragma once
+#include "framework/core/option_table.h"
+#include "framework/learner/learner.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// How an experiment trains: schedule, optimizer, regularisation.
+struct TrainingSection {
+  std::int64_t epochs = 10;
+  std::int64_t batch_size = 128;
+  std::int64_t accumulate = 1;
+  std::vector<double> lr;              ///< empty: the optimizer's usual one
+  std::string schedule = "one-cycle";  ///< a spec of the registry
+  std::optional<double> warmup;        ///< of the schedule
+  std::string optimizer = "adamw";     ///< a spec of the registry
+  std::optional<double> momentum;      ///< of the optimizer; the schedule leaves it alone then
+  std::optional<double> weight_decay;  ///< of the optimizer
+  double clip_norm = 0;
+  std::string augment = "basic";
+  double label_smoothing = 0;
+  double ema = 0;  ///< decay; 0: no average
+
+  void declare(OptionTable& table);
+  /// Throws UsageError for options that the optimizer or the schedule does not have.
+  void check() const;
+  /// The rates to train with: what was given, or the optimizer's usual one.
+  [[nodiscard]] optim::LearningRates learning_rates() const;
+  /// Loss, optimizer and metrics. `flat`: update all weights in one pass.
+  [[nodiscard]] LearnerOptions learner_options(bool flat, std::size_t classes) const;
+  /// Schedule, accumulation, clipping, average.
+  void add_callbacks(Learner& learn) const;
+};
+
+}  // namespace learn

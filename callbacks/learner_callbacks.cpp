@@ -1,0 +1,75 @@
+// The callbacks that are part of the framework, offered by name beside those of this folder.
+#include "callbacks/registry.h"
+#include "framework/learner/param_scheduler.h"
+#include "framework/learner/progress.h"
+#include "framework/learner/recorder.h"
+#include "framework/optim/registry.h"
+
+namespace learn::callbacks {
+namespace {
+
+struct SchedulerOptions {
+  Hyper hyper = Hyper::lr;
+  double value = 1;
+  std::string schedule = "linear";
+  Clock clock = Clock::batch;
+};
+
+void declare_param_scheduler(OptionTable& t, SchedulerOptions& o) {
+  t.choice("hyper", o.hyper, hypers_by_name(), "hyper-parameter");
+  t.number("value", o.value, kAnyNumber, "X", "what the schedule's factors are taken of");
+  Option& schedule = t.text("schedule",
+                            o.schedule,
+                            "NAME|(NAME:OPTION=...)",
+                            "one of " + join(optim::schedule_registry().names()));
+  schedule.set = [&o](const std::string& text) {
+    (void)optim::schedule_registry().make(text);
+    o.schedule = text;
+  };
+  t.choice("clock",
+           o.clock,
+           {{"batch", Clock::batch}, {"step", Clock::step}},
+           "what moves it: batches seen, or updates made");
+}
+
+CallbackWithEvents param_scheduler(const SchedulerOptions& o, const RunSettings&) {
+  const optim::Course course = optim::schedule_registry().make(o.schedule)(o.value);
+  return make_callback<ParamScheduler>(
+      Role::trains, std::vector{ScheduledHyper{o.hyper, {course.lr}}}, o.clock);
+}
+
+void declare_progress(OptionTable& t, ProgressOptions& o) {
+  t.choice(
+      "live",
+      o.live,
+      {{"auto", Live::automatic}, {"bar", Live::bar}, {"lines", Live::lines}, {"off", Live::off}},
+      "what is shown between the rows");
+  t.number("heartbeat", o.heartbeat_seconds, kPositive, "SECONDS", "between lines");
+}
+
+}  // namespace
+
+void register_learner_callbacks(CallbackRegistry& registry) {
+  registry.add("param_scheduler",
+               "moves a hyper-parameter along a schedule",
+               SchedulerOptions{},
+               declare_param_scheduler,
+               param_scheduler);
+  registry.add(
+      "recorder",
+      "keeps losses, rates and times for the others",
+      Recorder::kBeta,
+      [](OptionTable& t, double& beta) {
+        t.number("beta", beta, kShare, "X", "what the smoothed loss keeps of itself");
+      },
+      [](double beta, const RunSettings&) { return make_callback<Recorder>(Role::reports, beta); });
+  registry.add("progress",
+               "a table of epochs, a bar or lines between",
+               ProgressOptions{},
+               declare_progress,
+               [](const ProgressOptions& o, const RunSettings&) {
+                 return make_callback<Progress>(Role::reports, o);
+               });
+}
+
+}  // namespace learn::callbacks

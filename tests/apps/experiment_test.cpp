@@ -1,0 +1,141 @@
+// What `learn train` builds, built by a program.
+#include "apps/experiment/experiment.h"
+
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/reporting.h"
+#include "apps/experiment/saved_run.h"
+#include "callbacks/ema.h"
+#include "callbacks/gradient_clip.h"
+#include "callbacks/mixed_precision.h"
+#include "framework/learner/recorder.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace learn;
+
+namespace {
+
+/// A training of a moment on the CPU, with the given options.
+ExperimentOptions tiny(const OptionValues& values = {}) {
+  ExperimentOptions options;
+  set_options(options.table(),
+              {{"data", "synthetic10"},
+               {"train-limit", "40"},
+               {"valid-limit", "20"},
+               {"batch-size", "20"},
+               {"epochs", "1"},
+               {"model", "small:width=4"},
+               {"device", "cpu"},
+               {"threads", "1"},
+               {"workers", "0"}});
+  set_options(options.table(), values);
+  return options;
+}
+
+std::vector<double> hypers_of(Experiment& experiment) {
+  const GroupHypers h = experiment.learner().optimizer().hypers(0);
+  return {h.momentum, h.weight_decay, h.beta2, h.eps};
+}
+
+}  // namespace
+
+TEST_CASE("an experiment is built and trained by a program, with options by name or by field") {
+  const TemporaryFolder folder;
+  ExperimentOptions options = tiny({{"precision", "bf16"}, {"ema", "0.9"}, {"clip-norm", "1"}});
+  options.run.callbacks = {"csv_logger:path=mine.csv"};
+  Experiment experiment(options);
+  add_reporting(experiment, folder.path(), write_config(options.table(), "train"));
+  experiment.fit();
+  Learner& learn = experiment.learner();
+  CHECK(learn.progress().step_clock == 2);
+  CHECK(learn.find<callbacks::MixedPrecision>()->options().dtype == DType::bf16);
+  CHECK(learn.find<callbacks::Ema>() != nullptr);
+  CHECK(learn.find<callbacks::GradientClip>() != nullptr);
+  CHECK(learn.find<Recorder>()->epochs().size() == 1);
+  CHECK(std::filesystem::exists(folder.path() / "mine.csv"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "results.csv"));
+
+  ExperimentOptions again;
+  const SafetensorsFile file(folder.path() / "weights" / "last.safetensors");
+  set_saved_options(again.table(), file);
+  CHECK(write_config(again.table(), "train") == write_config(options.table(), "train"));
+  CHECK(saved_value(file, "learn.model") == "small:width=4");
+}
+
+TEST_CASE("options of the optimizer arrive, from its own text or from the general ones") {
+  const auto hypers = [](const OptionValues& values) {
+    Experiment experiment(tiny(values));
+    return hypers_of(experiment);
+  };
+  const auto f = [](float value) { return static_cast<double>(value); };
+  CHECK(hypers({{"optimizer", "sgd"}})[0] == f(0.9F));
+  CHECK(hypers({{"optimizer", "sgd"}})[1] == f(0.01F));
+  CHECK(hypers({{"optimizer", "sgd"}, {"momentum", "0.5"}})[0] == 0.5);
+  CHECK(hypers({{"optimizer", "sgd:momentum=0.5"}})[0] == 0.5);
+  CHECK(hypers({{"optimizer", "sgd:weight_decay=0.25"}})[1] == 0.25);
+  CHECK(hypers({{"weight-decay", "0.25"}})[1] == 0.25);
+  CHECK(hypers({{"optimizer", "adamw:eps=0.5,beta2=0.75"}})[2] == 0.75);
+  CHECK(hypers({{"optimizer", "adamw:eps=0.5,beta2=0.75"}})[3] == 0.5);
+}
+
+TEST_CASE("each optimizer has a usual learning rate") {
+  const auto rates = [](const OptionValues& values) {
+    return tiny(values).training.learning_rates().spread(1);
+  };
+  CHECK(rates({{"optimizer", "sgd"}}) == std::vector<float>{0.1F});
+  CHECK(rates({{"optimizer", "adamw:eps=1e-8"}}) == std::vector<float>{0.01F});
+  CHECK(rates({{"lr", "0.3"}}) == std::vector<float>{0.3F});
+}
+
+TEST_CASE("the schedule moves the rates, and the momentum unless it was given") {
+  const auto rates = [](const OptionValues& values, std::vector<float>* momenta = nullptr) {
+    ExperimentOptions options = tiny(values);
+    options.training.optimizer = "sgd";
+    options.training.lr = {1};
+    options.training.epochs = 5;
+    Experiment experiment(options);
+    auto& recorder = experiment.learner().add<Recorder>();
+    experiment.fit();
+    std::vector<float> lrs;
+    for (const BatchRecord& batch : recorder.batches(experiment.learner())) {
+      lrs.push_back(batch.lr);
+      if (momenta != nullptr) momenta->push_back(batch.momentum);
+    }
+    return lrs;
+  };
+  std::vector<float> momenta;
+  const std::vector<float> cycle = rates({}, &momenta);
+  CHECK(cycle[0] == doctest::Approx(0.04));
+  CHECK(*std::ranges::max_element(cycle) > 0.95F);
+  CHECK(momenta[0] == doctest::Approx(0.95));
+  CHECK(*std::ranges::min_element(momenta) < 0.86F);
+  momenta.clear();
+  (void)rates({{"momentum", "0.75"}}, &momenta);
+  CHECK(momenta == std::vector<float>(10, 0.75F));
+  CHECK(rates({{"schedule", "const"}}) == std::vector<float>(10, 1.0F));
+  const std::vector<float> warm = rates({{"schedule", "const"}, {"warmup", "0.5"}});
+  CHECK(warm[1] == doctest::Approx(0.2));
+  CHECK(warm[5] == 1);
+  CHECK(rates({{"schedule", "step:at=0.5,factor=0.5"}})[9] == 0.5F);
+}
+
+TEST_CASE("what the model or the data cannot do is refused when the experiment is built") {
+  const auto refused = [](const OptionValues& values, const char* why) {
+    CAPTURE(values.back().first);
+    CHECK_THROWS_WITH_AS(Experiment{tiny(values)}, doctest::Contains(why), UsageError);
+  };
+  refused({{"model", "linear"}, {"width", "8"}},
+          "--width 8 has no effect: model 'linear' has no option 'width'");
+  refused({{"width", "8"}}, "model 'small' has its own 'width' already");
+  refused({{"dropout", "0.5"}}, "--dropout 0.5 has no effect: model 'small'");
+  refused({{"image-size", "64"}},
+          "--image-size 64 has no effect: data set 'synthetic10' has no option 'size'");
+  refused({{"data-dir", "somewhere"}}, "'somewhere' has no effect");
+  refused({{"freeze", "9"}}, "would freeze all of the 3 layer groups");
+  refused({{"model", "mlp"}, {"freeze", "1"}}, "has no cuts of its own");
+  refused({{"monitor", "accurcy"}}, "there is no value 'accurcy' to monitor");
+  refused({{"clip-norm", "1"}, {"callbacks", "gradient_clip"}}, "both");
+}
