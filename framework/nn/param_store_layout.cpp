@@ -1,3 +1,4 @@
+#include "framework/core/fnv1a.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/nn/param_store.h"
@@ -14,16 +15,6 @@ namespace {
 
 std::int64_t aligned(std::int64_t elements) {
   return (elements + ParamStore::kAlign - 1) / ParamStore::kAlign * ParamStore::kAlign;
-}
-
-/// FNV-1a, folded to the 48 bits that `random4` takes.
-std::uint64_t name_hash(std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : name) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001B3U;
-  }
-  return (hash ^ (hash >> 48U)) & 0xFFFFFFFFFFFFU;
 }
 
 Tensor zero_filled(Context& ctx, std::int64_t elements, DType dtype) {
@@ -83,7 +74,7 @@ void ParamStore::initialise_values() {
   Arena host("init", cpu_pages());
   for (std::int64_t i = 0; i < size(); ++i) {
     Tensor values = full(host, info(i).shape, DType::f32, 0);
-    inits_[static_cast<std::size_t>(i)](values, ctx_->seed(), name_hash(info(i).name));
+    inits_[static_cast<std::size_t>(i)](values, ctx_->seed(), fnv1a_48(info(i).name));
     Tensor destination = master(i);
     kernels::cast(*ctx_, to_device(*ctx_, ctx_->step(), values), destination);
   }

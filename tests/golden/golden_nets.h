@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/fnv1a.h"
 #include "framework/core/random.h"
 
 #include <cstdint>
@@ -31,13 +32,6 @@ struct GoldenNet {
 inline constexpr double kGoldenLr = 0.004;
 inline constexpr double kGoldenMomentum = 0.9;
 inline constexpr double kGoldenWeightDecay = 5e-4;
-
-/// FNV-1a, folded to 48 bits.
-inline std::uint64_t golden_stream(std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return (hash ^ (hash >> 48U)) & 0xFFFFFFFFFFFFU;
-}
 
 /// Element `i` of the values in [0, 1) that belong to a name.
 inline double golden_uniform(std::uint64_t stream, std::int64_t i) {

@@ -12,7 +12,6 @@
 
 // The networks against PyTorch in double precision, from the same weights and pictures.
 using namespace learn;
-using test::golden_stream;
 using test::golden_uniform;
 using test::GoldenDigest;
 using test::GoldenNet;
@@ -80,7 +79,7 @@ class Trial {
   void set_initial(std::int64_t p) {
     const nn::ParamInfo& info = store().info(p);
     Tensor values = store().master(p);
-    const std::uint64_t stream = golden_stream(info.name);
+    const std::uint64_t stream = fnv1a_48(info.name);
     const std::int64_t n = values.elements();
     const double bound =
         std::sqrt(6.0 * static_cast<double>(info.shape[0]) / static_cast<double>(n));
@@ -95,7 +94,7 @@ class Trial {
 
   Tensor pictures(int number) {
     Tensor x(ctx_.step(), {golden_.batch, 32, 32, 3}, dtype_);
-    const std::uint64_t stream = golden_stream("x" + std::to_string(number));
+    const std::uint64_t stream = fnv1a_48("x" + std::to_string(number));
     for (std::int64_t i = 0; i < x.elements(); ++i)
       set(x, i, static_cast<double>(static_cast<float>(4 * golden_uniform(stream, i) - 2)));
     return x;
@@ -103,7 +102,7 @@ class Trial {
 
   Tensor classes(int number) {
     Tensor y(ctx_.step(), {golden_.batch}, DType::i64);
-    const std::uint64_t stream = golden_stream("y" + std::to_string(number));
+    const std::uint64_t stream = fnv1a_48("y" + std::to_string(number));
     for (std::int64_t i = 0; i < y.elements(); ++i)
       set(y, i, std::floor(golden_uniform(stream, i) * golden_.classes));
     return y;
@@ -119,8 +118,8 @@ class Trial {
 
 void check_digest(const GoldenDigest& golden, const Tensor& tensor, double tolerance) {
   INFO(golden.name);
-  const std::uint64_t a = golden_stream(golden.name + "/a");
-  const std::uint64_t b = golden_stream(golden.name + "/b");
+  const std::uint64_t a = fnv1a_48(golden.name + "/a");
+  const std::uint64_t b = fnv1a_48(golden.name + "/b");
   double squares = 0;
   double largest = 0;
   double dots[2] = {};

@@ -1,5 +1,6 @@
 #include "framework/kernels/conv/cuda/conv_plans.h"
 
+#include "framework/core/fnv1a.h"
 #include "framework/core/log.h"
 
 #include <fmt/core.h>
@@ -17,9 +18,8 @@ namespace {
 constexpr std::size_t kTimedPlans = 8;
 
 std::filesystem::path file_of(const std::string& folder, const std::string& key) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a; the key itself is in the file
-  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return std::filesystem::path(folder) / fmt::format("conv-{:016x}.plan", hash);
+  // A hash is enough: the key itself is in the file.
+  return std::filesystem::path(folder) / fmt::format("conv-{:016x}.plan", fnv1a(key));
 }
 
 }  // namespace

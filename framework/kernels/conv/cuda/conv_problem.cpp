@@ -1,5 +1,7 @@
 #include "framework/kernels/conv/cuda/conv_problem.h"
 
+#include "framework/core/fnv1a.h"
+
 #include <fmt/core.h>
 
 #include <array>
@@ -57,10 +59,7 @@ std::size_t ConvProblemHash::operator()(const ConvProblem& problem) const noexce
                           o.pad_top,
                           o.pad_left,
                           o.groups};
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a, by words
-  for (const std::int64_t value : values)
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211U;
-  return hash;
+  return fnv1a_words(values);
 }
 
 ConvGeometry padded_geometry(const ConvGeometry& geometry, DType dtype) {

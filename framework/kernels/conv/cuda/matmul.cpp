@@ -1,5 +1,6 @@
 #include "framework/kernels/conv/cuda/matmul.h"
 
+#include "framework/core/fnv1a.h"
 #include "framework/runtime/cuda/api_error.h"
 
 #include <array>
@@ -78,10 +79,7 @@ std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept
                           static_cast<std::int64_t>(p.dtype),
                           static_cast<std::int64_t>(p.epilogue),
                           static_cast<std::int64_t>(p.accumulate)};
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a, by words
-  for (const std::int64_t value : values)
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211U;
-  return hash;
+  return fnv1a_words(values);
 }
 
 struct Matmuls::Plan {

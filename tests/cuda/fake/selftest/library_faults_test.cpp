@@ -1,6 +1,7 @@
 // Faults in the use of cuDNN and cuBLASLt that their fakes must find. The program is started with
 // the fake runtime preloaded; each fault is committed in a child process, which must not survive
 // it.
+#include "framework/core/fnv1a.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
 #include "framework/kernels/conv/cuda/matmul.h"
 #include "framework/runtime/cuda/runtime.h"
@@ -96,9 +97,7 @@ struct Convolution {
     std::vector<std::uint16_t> halves(std::size_t{16} * 9 * 8);
     if (cudaMemcpy(halves.data(), w, halves.size() * 2, cudaMemcpyDeviceToHost) != cudaSuccess)
       return;
-    std::uint64_t hash = 14695981039346656037U;
-    for (const std::uint16_t half : halves) hash = (hash ^ half) * 1099511628211U;
-    std::fprintf(stderr, "bits %llx\n", static_cast<unsigned long long>(hash));
+    std::fprintf(stderr, "bits %llx\n", static_cast<unsigned long long>(fnv1a_words(halves)));
   }
 };
 
