@@ -33,12 +33,9 @@ template <class T>
 /// A copy of the values in host memory of its own. Throws as `borrowed`.
 template <class T>
 [[nodiscard]] Tensor host_tensor(const Shape& shape, std::span<const T> values) {
-  check(static_cast<std::int64_t>(values.size()) == shape.elements(),
-        "{} values for shape {}",
-        values.size(),
-        shape);
-  Tensor out = host_tensor(shape, kDType<T>);
-  std::copy(values.begin(), values.end(), out.template data<T>());
+  const Tensor source = borrowed(shape, values);
+  Tensor out = host_tensor(shape, source.dtype());
+  std::copy_n(source.template data<T>(), source.elements(), out.template data<T>());
   return out;
 }
 

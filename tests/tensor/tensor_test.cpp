@@ -2,6 +2,7 @@
 
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "framework/tensor/host_tensor.h"
 #include "framework/tensor/print.h"
 
 #include <doctest/doctest.h>
@@ -21,6 +22,20 @@ TEST_CASE("views share memory and check their arguments") {
   CHECK_THROWS_AS((void)t.view({5}), ShapeError);
   CHECK_THROWS_AS((void)t.rows(1, 2), ShapeError);
   CHECK_THROWS_AS((void)t.data<double>(), DTypeError);
+}
+
+TEST_CASE("a host tensor of values is a copy, and has as many as its shape") {
+  std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const Tensor lent = borrowed<float>({2, 3}, values);
+  const Tensor copied = host_tensor<float>({2, 3}, values);
+  values[0] = 7;
+  CHECK(to_string(lent) == "f32(2,3) cpu [7, 2, 3, 4, 5, 6]");
+  CHECK(to_string(copied) == "f32(2,3) cpu [1, 2, 3, 4, 5, 6]");
+  CHECK(host_tensor<float>({0, 3}, {}).elements() == 0);
+  CHECK_THROWS_WITH_AS((void)host_tensor<float>({2, 2}, values),
+                       doctest::Contains("6 values for shape (2,2)"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)borrowed<float>({7}, values), ShapeError);
 }
 
 TEST_CASE("all_close names the worst element and does not let NaN or infinity pass") {
