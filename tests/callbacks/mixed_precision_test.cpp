@@ -237,15 +237,12 @@ TEST_CASE("a run that continues from saved state gives the same bits, scale incl
   NetTraining first;
   first.learn.add<MixedPrecision>(options);
   first.learn.fit(1, 0.05);
-  test::MemoryState state;
-  test::Save save(first.ctx, state);
-  first.learn.visit_state(save);
+  const test::MemoryState state = test::save(first.ctx, first.learn);
   first.learn.fit(1, 0.05);
 
   NetTraining second;
   second.learn.add<MixedPrecision>(options);
-  test::Load load(second.ctx, state);
-  second.learn.visit_state(load);
+  test::load(second.ctx, state, second.learn);
   CHECK(second.learn.progress().batch_clock == 3);
   CHECK(second.learn.progress().step_clock == 3);
   CHECK(second.learn.progress().epoch_clock == 1);

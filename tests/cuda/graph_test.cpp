@@ -94,9 +94,7 @@ class Training {
 
   Trained result() {
     Trained out;
-    test::Save save(ctx_, out.state);
-    learn_.params().visit_state(save);
-    learn_.optimizer().visit_state(save);
+    out.state = test::save(ctx_, learn_.params(), learn_.optimizer());
     for (const BatchRecord& batch : recorder_.batches(learn_)) out.losses.push_back(batch.loss);
     out.valid_loss = learn_.results().valid_loss;
     out.control = learn_.optimizer().read_control();

@@ -126,11 +126,7 @@ TEST_CASE("a resident pass that was saved in the middle continues where it was")
   Batch batch;
   REQUIRE(saved.next(batch));
   REQUIRE(host.next(batch));
-  test::MemoryState state;
-  test::Save save(cuda, state);
-  saved.visit_state(save);
-  test::Load load(cuda, state);
-  resumed.visit_state(load);
+  test::load(cuda, test::save(cuda, saved), resumed);
   resumed.begin(5);
   for (Batch expected; host.next(expected);) {
     Batch got;

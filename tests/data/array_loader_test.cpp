@@ -96,16 +96,14 @@ TEST_CASE("a pass over arrays that was saved in the middle continues there") {
   first.begin(1);
   Batch batch;
   for (int i = 0; i < 2; ++i) REQUIRE(first.next(batch));
-  test::MemoryState saved;
-  test::Save save(ctx, saved);
-  first.visit_state(save);
+  const test::MemoryState saved = test::save(ctx, first);
   ArrayLoader second(ctx, numbered(9), options);
-  test::Load load(ctx, saved);
-  second.visit_state(load);
+  test::load(ctx, saved, second);
   CHECK(pass(second, 1) == decltype(expected)(expected.begin() + 2, expected.end()));
   CHECK(pass(second, 1) == expected);  // that was once
   ArrayLoader other(ctx, numbered(11), options);
-  CHECK_THROWS_WITH_AS(other.visit_state(load), doctest::Contains("batch 2 of 5"), CheckpointError);
+  CHECK_THROWS_WITH_AS(
+      test::load(ctx, saved, other), doctest::Contains("batch 2 of 5"), CheckpointError);
 }
 
 TEST_CASE("arrays that do not fit together are refused with both numbers") {

@@ -3,6 +3,7 @@
 #include "framework/core/error.h"
 #include "framework/tensor/compare.h"
 #include "tests/data/pictures.h"
+#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +14,6 @@
 #include <map>
 #include <numeric>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <variant>
 
@@ -59,29 +59,6 @@ std::vector<std::int64_t> order_of(const std::vector<Copy>& batches) {
   for (const Copy& batch : batches) all.insert(all.end(), batch.index.begin(), batch.index.end());
   return all;
 }
-
-/// Keeps integers, like a checkpoint.
-class Memory final : public StateVisitor {
- public:
-  explicit Memory(bool loading, std::map<std::string, std::int64_t> contents = {})
-      : values(std::move(contents)), loading_(loading) {}
-  [[nodiscard]] bool loading() const override { return loading_; }
-  std::map<std::string, std::int64_t> values;
-
- protected:
-  void on_integer(const std::string& name, std::int64_t& value) override {
-    if (loading_)
-      value = values.at(name);
-    else
-      values[name] = value;
-  }
-  void on_tensor(const std::string&, Tensor&) override { FAIL("no tensors"); }
-  void on_real(const std::string&, double&) override { FAIL("no reals"); }
-  void on_text(const std::string&, std::string&) override { FAIL("no texts"); }
-
- private:
-  bool loading_;
-};
 
 }  // namespace
 
@@ -213,12 +190,8 @@ TEST_CASE("loader: a pass that is resumed gives the same remaining batches") {
       before.begin(3);
       Batch batch;
       for (std::size_t b = 0; b < stop; ++b) REQUIRE(before.next(batch));
-      Memory saved(false);
-      before.visit_state(saved);
-
       Loader after(ctx, set, augmented(workers));
-      Memory loaded(true, saved.values);
-      after.visit_state(loaded);
+      test::load(ctx, test::save(ctx, before), after);
       const std::vector<Copy> left = pass(after, 3);
       if (stop == whole.size()) {
         CHECK(left == whole);  // a pass that had ended begins anew
@@ -234,19 +207,20 @@ TEST_CASE("loader: a resumed position counts for its own epoch and its own data 
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(45, 8, 8);
   Loader straight(ctx, set, augmented(0));
-  Memory state(true, {{"epoch", 3}, {"batch", 2}, {"batches", 6}});
+  const test::MemoryState state{.integers = {{"epoch", 3}, {"batch", 2}, {"batches", 6}}};
   Loader other_epoch(ctx, set, augmented(1));
-  other_epoch.visit_state(state);
+  test::load(ctx, state, other_epoch);
   CHECK(pass(other_epoch, 4) == pass(straight, 4));
   CHECK(pass(other_epoch, 3) == pass(straight, 3));
 
   Loader without_begin(ctx, set, augmented(1));
-  without_begin.visit_state(state);
+  test::load(ctx, state, without_begin);
   CHECK(rest(without_begin).size() == 4);
 
   for (const auto& [batch, batches] : {std::pair{2, 5}, {7, 6}, {-1, 6}}) {
-    Memory wrong(true, {{"epoch", 3}, {"batch", batch}, {"batches", batches}});
-    CHECK_THROWS_AS(straight.visit_state(wrong), CheckpointError);
+    const test::MemoryState wrong{
+        .integers = {{"epoch", 3}, {"batch", batch}, {"batches", batches}}};
+    CHECK_THROWS_AS(test::load(ctx, wrong, straight), CheckpointError);
   }
 }
 

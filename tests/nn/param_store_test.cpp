@@ -326,9 +326,7 @@ TEST_CASE("state saved in one layout and precision loads into another") {
   for (std::int64_t i = 0; i < saved.size(); ++i)
     set(saved.state("momentum"), saved.offset(i), static_cast<double>(i));
   set(saved.buffer(0).value, 1, 0.125);
-  test::MemoryState memory;
-  test::Save save(ctx, memory);
-  saved.visit_state(save);
+  const test::MemoryState memory = test::save(ctx, saved);
   CHECK(memory.tensors.size() == 7 + 2 + 7);
   CHECK(memory.tensors.at("params.conv.weight").shape() == Shape({3, 3, 3, 1}));
 
@@ -338,8 +336,7 @@ TEST_CASE("state saved in one layout and precision loads into another") {
   loaded.materialize(other);
   loaded.set_working_dtype(DType::f16);
   static_cast<void>(loaded.state("momentum"));
-  test::Load load(other, memory);
-  loaded.visit_state(load);
+  test::load(other, memory, loaded);
   CHECK(values_by_name(loaded, loaded.flat_master()) == values_by_name(saved, saved.flat_master()));
   CHECK(values_by_name(loaded, loaded.state("momentum")) ==
         values_by_name(saved, saved.state("momentum")));

@@ -219,13 +219,10 @@ TEST_CASE("a saved optimizer continues with the same bits") {
     first.optimizer->set_lrs({0.01, 0.02, 0.03});
     straight.optimizer->set_lrs({0.01, 0.02, 0.03});
     for (int step = 0; step < 3; ++step) first.step(step);
-    test::MemoryState memory;
-    test::Save save(first.ctx, memory);
-    first.store.visit_state(save);
-    first.optimizer->visit_state(save);
-    test::Load load(resumed.ctx, memory);
-    resumed.store.visit_state(load);
-    resumed.optimizer->visit_state(load);
+    test::load(resumed.ctx,
+               test::save(first.ctx, first.store, *first.optimizer),
+               resumed.store,
+               *resumed.optimizer);
     CHECK(resumed.optimizer->lr(1) == 0.02F);
     CHECK(resumed.optimizer->read_control().step == 3);
     for (int step = 0; step < 5; ++step) straight.step(step);
@@ -239,12 +236,10 @@ TEST_CASE("a checkpoint of other layer groups is refused") {
   Trained other(optim::sgd({}), 1, DType::f32, false);
   other.store.set_layer_groups({});
   other.optimizer->groups_changed();
-  test::MemoryState memory;
-  test::Save save(saved.ctx, memory);
-  saved.optimizer->visit_state(save);
-  test::Load load(other.ctx, memory);
-  CHECK_THROWS_WITH_AS(
-      other.optimizer->visit_state(load), doctest::Contains("3 layer groups"), CheckpointError);
+  const test::MemoryState memory = test::save(saved.ctx, *saved.optimizer);
+  CHECK_THROWS_WITH_AS(test::load(other.ctx, memory, *other.optimizer),
+                       doctest::Contains("3 layer groups"),
+                       CheckpointError);
 }
 
 TEST_CASE("options that make no sense are refused") {

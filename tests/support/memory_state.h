@@ -1,7 +1,6 @@
 #pragma once
-#include "framework/runtime/transfer.h"
+#include "framework/learner/host_staging_visitor.h"
 #include "framework/tensor/host_tensor.h"
-#include "framework/tensor/state_visitor.h"
 
 #include <cstdint>
 #include <cstring>
@@ -10,27 +9,22 @@
 
 namespace learn::test {
 
-/// A checkpoint in memory: `Save` fills it, `Load` reads it back. Loading a name that was never
-/// saved throws std::out_of_range.
+/// A checkpoint in memory: `save` makes one, `load` reads it back.
 struct MemoryState {
-  std::map<std::string, Tensor> tensors;
+  std::map<std::string, Tensor> tensors;  ///< on the host
   std::map<std::string, std::int64_t> integers;
   std::map<std::string, double> reals;
   std::map<std::string, std::string> texts;
 };
 
-class Save final : public StateVisitor {
+class MemorySaver final : public StateVisitor {
  public:
-  Save(Context& ctx, MemoryState& state) : ctx_(ctx), state_(state) {}
+  explicit MemorySaver(MemoryState& state) : state_(state) {}
   [[nodiscard]] bool loading() const override { return false; }
 
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
     Tensor& kept = state_.tensors[name];
-    if (!tensor.device().is_cpu()) {
-      kept = to_host(ctx_, tensor);
-      return;
-    }
     kept = host_tensor(tensor.shape(), tensor.dtype());
     std::memcpy(kept.raw(), tensor.raw(), tensor.bytes());
   }
@@ -41,22 +35,17 @@ class Save final : public StateVisitor {
   void on_text(const std::string& name, std::string& value) override { state_.texts[name] = value; }
 
  private:
-  Context& ctx_;
   MemoryState& state_;
 };
 
-class Load final : public StateVisitor {
+class MemoryLoader final : public StateVisitor {
  public:
-  Load(Context& ctx, const MemoryState& state) : ctx_(ctx), state_(state) {}
+  explicit MemoryLoader(const MemoryState& state) : state_(state) {}
   [[nodiscard]] bool loading() const override { return true; }
 
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
-    const Tensor& saved = state_.tensors.at(name);
-    if (tensor.device().is_cpu())
-      std::memcpy(tensor.raw(), saved.raw(), tensor.bytes());
-    else
-      copy(ctx_, to_device(ctx_, ctx_.step(), saved), tensor);
+    std::memcpy(tensor.raw(), state_.tensors.at(name).raw(), tensor.bytes());
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     value = state_.integers.at(name);
@@ -67,8 +56,25 @@ class Load final : public StateVisitor {
   }
 
  private:
-  Context& ctx_;
   const MemoryState& state_;
 };
+
+/// The state of some things on a context's device, one after the other.
+template <class... Things>
+[[nodiscard]] MemoryState save(Context& ctx, Things&... things) {
+  MemoryState state;
+  MemorySaver saver(state);
+  HostStagingVisitor visitor(ctx, saver);
+  (things.visit_state(visitor), ...);
+  return state;
+}
+
+/// Gives it to them. Throws std::out_of_range for a name that was never saved.
+template <class... Things>
+void load(Context& ctx, const MemoryState& state, Things&... things) {
+  MemoryLoader loader(state);
+  HostStagingVisitor visitor(ctx, loader);
+  (things.visit_state(visitor), ...);
+}
 
 }  // namespace learn::test
