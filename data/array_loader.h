@@ -1,8 +1,8 @@
 #pragma once
 #include "data/pass_position.h"
+#include "framework/interfaces/batch.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/uploads.h"
-#include "framework/tensor/batch.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,8 +1,8 @@
 #pragma once
 #include "data/dataset.h"
 #include "data/transforms.h"
+#include "framework/interfaces/batch.h"
 #include "framework/runtime/context.h"
-#include "framework/tensor/batch.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/error.h"
-#include "framework/tensor/state_visitor.h"
+#include "framework/interfaces/state_visitor.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/core/registry.h"
+#include "framework/interfaces/batch.h"
 #include "framework/nn/model.h"
-#include "framework/tensor/batch.h"
 
 #include <string_view>
 #include <utility>

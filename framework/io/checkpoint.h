@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/core/function_ref.h"
+#include "framework/interfaces/state_visitor.h"
 #include "framework/io/safetensors.h"
-#include "framework/tensor/state_visitor.h"
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/autograd/var.h"
-#include "framework/tensor/batch.h"
+#include "framework/interfaces/batch.h"
 
 #include <cstdint>
 

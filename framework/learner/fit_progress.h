@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/tensor/state_visitor.h"
+#include "framework/interfaces/state_visitor.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
+#include "framework/interfaces/state_visitor.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/state_visitor.h"
 
 #include <string>
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/autograd/tape.h"
+#include "framework/interfaces/batch.h"
 #include "framework/learner/batch_run.h"
 #include "framework/learner/callback_list.h"
 #include "framework/learner/fit_progress.h"
@@ -14,7 +15,6 @@
 #include "framework/nn/param_store.h"
 #include "framework/optim/optimizer.h"
 #include "framework/optim/schedule.h"
-#include "framework/tensor/batch.h"
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/autograd/param_slot.h"
+#include "framework/interfaces/state_visitor.h"
 #include "framework/runtime/context.h"
-#include "framework/tensor/state_visitor.h"
 
 #include <cstdint>
 #include <deque>

@@ -7,22 +7,23 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "runtime", "kernels", "autograd", "nn", "optim", "io", "report", "learner"]
+FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "io", "report", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
+    "framework/interfaces": {"framework/core", "framework/tensor", "framework/interfaces"},
     "framework/runtime": {"framework/core", "framework/tensor", "framework/runtime"},
     "framework/kernels": {"framework/core", "framework/tensor", "framework/runtime", "framework/kernels"},
 }
 BELOW["framework/autograd"] = BELOW["framework/kernels"] | {"framework/autograd"}
-BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/nn"}
+BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/interfaces", "framework/nn"}
 BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
-BELOW["data"] = BELOW["framework/kernels"] | {"data"}
+BELOW["data"] = BELOW["framework/kernels"] | {"framework/interfaces", "data"}
 BELOW["apps"] = BELOW["callbacks"] | {"models", "data", "apps"}
 BELOW["tests"] = BELOW["apps"] | {"tests"}
 
@@ -65,6 +66,7 @@ def breaches(path, text):
 def self_test():
     assert list(breaches("framework/core/a.h", '#include "framework/tensor/tensor.h"'))
     assert list(breaches("models/a.cpp", '#include "framework/learner/learner.h"'))
+    assert list(breaches("framework/runtime/a.h", '#include "framework/interfaces/batch.h"'))
     assert list(breaches("framework/nn/a.h", '#include "apps/learn/main.h"'))
     assert list(breaches("framework/kernels/pool/a_cuda.cu", '#include "framework/runtime/context.h"'))
     assert list(breaches("framework/kernels/pool/a_cpu.cpp", '#include "framework/kernels/norm/a.h"'))
