@@ -34,7 +34,7 @@ void CsvLogger::write(const EpochRecord& epoch, const Learner& learn) {
     row.push_back(cell);
   }
   row.emplace_back(static_cast<double>(epoch.lr));
-  row.emplace_back(epoch.images_per_second);
+  row.emplace_back(epoch.samples_per_second);
   csv_->row(row);
 }
 

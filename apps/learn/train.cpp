@@ -69,7 +69,7 @@ void update(RunRecord& record, Learner& learn) {
   record.results = {{"train_loss", last.train_loss},
                     {"valid_loss", last.valid_loss},
                     {"seconds", last.seconds},
-                    {"images_per_second", last.images_per_second}};
+                    {"images_per_second", last.samples_per_second}};
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
 }
 
@@ -194,7 +194,7 @@ int dry_run(ExperimentOptions options) {
   Learner& learn = experiment.learner();
   auto& recorder = learn.add<Recorder>();
   experiment.fit();
-  const double speed = recorder.epochs().back().images_per_second;
+  const double speed = recorder.epochs().back().samples_per_second;
   const auto images = static_cast<double>(experiment.data().train.size() * epochs);
   TextTable plan({{"dry run"}, {""}});
   plan.row({"memory",

@@ -36,7 +36,7 @@ void Progress::train_begin(Learner& learn) {
   first_batch_ = learn.progress().batch_clock;
   titles_ = {"epoch", "train_loss", "valid_loss"};
   for (const Metric& metric : learn.options().metrics) titles_.push_back(metric.name);
-  titles_.insert(titles_.end(), {"lr", "img/s", "time"});
+  titles_.insert(titles_.end(), {"lr", "samples/s", "time"});
   print_row(titles_);
 }
 
@@ -57,7 +57,7 @@ void Progress::epoch_end(Learner& learn) {
   for (const auto& [metric, value] : epoch->metrics) cells.push_back(fmt::format("{:.6f}", value));
   cells.resize(titles_.size() - 3);
   cells.push_back(fmt::format("{:.2e}", epoch->lr));
-  cells.push_back(grouped(static_cast<std::int64_t>(epoch->images_per_second)));
+  cells.push_back(grouped(static_cast<std::int64_t>(epoch->samples_per_second)));
   cells.push_back(clock_text(epoch->seconds));
   print_row(cells);
 }
@@ -92,7 +92,7 @@ BarState Progress::state_of(Learner& learn) const {
                .batches = fit.batches,
                .training = fit.training,
                .loss = batches.empty() ? 0 : batches.back().smooth_loss,
-               .images_per_second = fit.training ? recorder.images_per_second() : 0};
+               .samples_per_second = fit.training ? recorder.samples_per_second() : 0};
   if (watched > 0)
     bar.eta_seconds =
         seconds_since(begin_) * static_cast<double>(left) / static_cast<double>(watched);
@@ -109,10 +109,10 @@ void Progress::show(Learner& learn) {
                                    state.batch,
                                    state.batches);
     if (state.training)
-      line += fmt::format("  loss {:.4f}  lr {:.2e}  {:.0f} img/s",
+      line += fmt::format("  loss {:.4f}  lr {:.2e}  {:.0f} samples/s",
                           state.loss,
                           learn.optimizer().lr(learn.params().layer_groups() - 1),
-                          state.images_per_second);
+                          state.samples_per_second);
     log::info("{}  eta {}", line, clock_text(state.eta_seconds));
     return;
   }

@@ -26,7 +26,7 @@ struct ProgressOptions {
 };
 
 /// Shows the training: a table with a row per epoch (train_loss is the true mean over the epoch),
-/// and a bar with the smoothed loss, images per second and the time left. Where there is no
+/// and a bar with the smoothed loss, samples per second and the time left. Where there is no
 /// terminal the output has no control characters: the rows, and a line in the log now and then.
 /// Needs a Recorder.
 class Progress final : public Callback {

@@ -31,7 +31,7 @@ void Recorder::epoch_begin(Learner& learn) {
   const FitProgress& fit = learn.progress();
   const bool goes_on = fit.batch_clock > fit.epoch_first_batch;
   if (!goes_on) cut_seconds_ = 0;
-  if (!goes_on) images_ = 0;
+  if (!goes_on) samples_ = 0;
   epoch_begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(cut_seconds_));
   in_training_ = true;
@@ -42,7 +42,7 @@ void Recorder::epoch_begin(Learner& learn) {
 void Recorder::batch_end(Learner& learn) {
   const FitProgress& fit = learn.progress();
   if (!fit.training || fit.activity != Activity::fit) return;
-  images_ += learn.batch().size();
+  samples_ += learn.batch().size();
   if (!learn.batch().loss.defined()) return;  // cancelled before there was one
   if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
   Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
@@ -105,7 +105,7 @@ void Recorder::epoch_end(Learner& learn) {
        .metrics = validated_ ? results.metrics : decltype(EpochRecord::metrics){},
        .lr = batches_.empty() ? 0 : batches_.back().lr,
        .seconds = seconds_between(epoch_begin_, now),
-       .images_per_second = training > 0 ? static_cast<double>(images_) / training : 0});
+       .samples_per_second = training > 0 ? static_cast<double>(samples_) / training : 0});
 }
 
 void Recorder::train_end(Learner& learn) { read_losses(learn); }
@@ -115,9 +115,9 @@ const std::vector<BatchRecord>& Recorder::batches(Learner& learn) {
   return batches_;
 }
 
-double Recorder::images_per_second() const {
+double Recorder::samples_per_second() const {
   const double seconds = seconds_between(epoch_begin_, in_training_ ? Clock::now() : training_end_);
-  return seconds > 0 ? static_cast<double>(images_) / seconds : 0;
+  return seconds > 0 ? static_cast<double>(samples_) / seconds : 0;
 }
 
 Recorder& recorder_of(const Learner& learn, std::string_view user) {

@@ -28,9 +28,9 @@ struct EpochRecord {
   double train_loss = 0;   ///< true mean over the samples, not the smoothed value
   double valid_loss = 0;   ///< NaN without validation data
   std::vector<std::pair<std::string, double>> metrics;
-  float lr = 0;                  ///< of the last layer group, at the last batch
-  double seconds = 0;            ///< training and validation
-  double images_per_second = 0;  ///< of the training pass
+  float lr = 0;                   ///< of the last layer group, at the last batch
+  double seconds = 0;             ///< training and validation
+  double samples_per_second = 0;  ///< of the training pass
 };
 
 /// Keeps what happened, for tables, files and plots; those read it and never measure themselves. An
@@ -65,8 +65,8 @@ class Recorder final : public Callback {
   [[nodiscard]] const EpochRecord* finished_epoch() const noexcept {
     return finished_ ? &epochs_.back() : nullptr;
   }
-  /// Training images per second of the running epoch so far.
-  [[nodiscard]] double images_per_second() const;
+  /// Training samples per second of the running epoch so far.
+  [[nodiscard]] double samples_per_second() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -81,7 +81,7 @@ class Recorder final : public Callback {
   std::vector<EpochRecord> epochs_;
   Clock::time_point epoch_begin_, training_end_;
   double cut_seconds_ = 0;  // that an epoch had run when it was cut short; a resumed one adds to it
-  std::int64_t images_ = 0;
+  std::int64_t samples_ = 0;
   bool in_training_ = false;
   bool validated_ = false;
   bool finished_ = false;

@@ -72,7 +72,7 @@ Numbers numbers_of(const std::vector<EpochRecord>& epochs) {
                 e.valid_loss,
                 static_cast<double>(e.lr),
                 e.seconds,
-                e.images_per_second});
+                e.samples_per_second});
     for (const auto& [name, value] : e.metrics) out.push_back(value);
   }
   return out;
@@ -86,7 +86,7 @@ std::vector<EpochRecord> epochs_of(const Numbers& numbers, const std::vector<std
                    .valid_loss = row[2],
                    .lr = static_cast<float>(row[3]),
                    .seconds = row[4],
-                   .images_per_second = row[5]});
+                   .samples_per_second = row[5]});
     row += kEpochColumns;
     for (const std::string& name : names) out.back().metrics.emplace_back(name, *row++);
   }
@@ -106,7 +106,7 @@ void Recorder::visit_state(StateVisitor& visitor) {
   visitor.visit("weighted_sum", weighted_sum_);
   visitor.visit("weight", weight_);
   visitor.visit("cut_seconds", cut_seconds_);
-  visitor.visit("images", images_);
+  visitor.visit("images", samples_);  // as the checkpoints that there are have it
 
   Numbers batches = numbers_of(std::span(batches_).first(read_));
   visit_table(visitor, "batches", kBatchColumns, batches);

@@ -13,7 +13,7 @@
 namespace learn {
 namespace {
 
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kBarWidth = 20;
 
 std::string bar(double share, bool unicode) {
   const auto done = static_cast<std::size_t>(share * kBarWidth);
@@ -40,9 +40,9 @@ std::string render_bar(const BarState& state, std::size_t width, bool unicode) {
       bar(share, unicode),
       fmt::format("{}/{}", state.batch, state.batches)};
   if (state.training) parts.push_back(fmt::format("loss {:.4f}", state.loss));
-  if (state.images_per_second > 0)
+  if (state.samples_per_second > 0)
     parts.push_back(
-        fmt::format("{} img/s", grouped(static_cast<std::int64_t>(state.images_per_second))));
+        fmt::format("{} samples/s", grouped(static_cast<std::int64_t>(state.samples_per_second))));
   if (state.eta_seconds >= 0) parts.push_back(fmt::format("eta {}", clock_text(state.eta_seconds)));
 
   std::string line;

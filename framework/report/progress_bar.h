@@ -13,7 +13,7 @@ struct BarState {
   std::int64_t batches = 1;
   bool training = true;
   double loss = 0;  ///< smoothed; only while training
-  double images_per_second = 0;
+  double samples_per_second = 0;
   double eta_seconds = -1;  ///< of the whole training; negative: not known yet
 };
 

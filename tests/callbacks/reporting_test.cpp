@@ -229,14 +229,15 @@ TEST_CASE("the bar fits its terminal") {
                        .batch = 60,
                        .batches = 98,
                        .loss = 0.59213,
-                       .images_per_second = 41902,
+                       .samples_per_second = 41902,
                        .eta_seconds = 74};
   CHECK(render_bar(state, 200, false) ==
-        "epoch 3/10   61%  ##############----------  60/98  loss 0.5921  41 902 img/s  eta 1:14");
-  CHECK(render_bar(state, 60, false) == "epoch 3/10   61%  ##############----------  60/98");
+        "epoch 3/10   61%  ############--------  60/98  loss 0.5921  41 902 samples/s  eta 1:14");
+  CHECK(render_bar(state, 79, false).ends_with("  41 902 samples/s"));
+  CHECK(render_bar(state, 57, false) == "epoch 3/10   61%  ############--------  60/98");
   CHECK(render_bar(state, 3, false).empty());
-  CHECK(render_bar({.batches = 0, .training = false}, 41, false) ==
-        "valid 1/1    0%  ------------------------");
+  CHECK(render_bar({.batches = 0, .training = false}, 37, false) ==
+        "valid 1/1    0%  --------------------");
 }
 
 TEST_CASE("plots are drawn when training ends, with a loss scale only if it moved") {
