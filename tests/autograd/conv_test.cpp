@@ -63,12 +63,16 @@ TEST_CASE("conv2d: strides, with pixels that no window reads") {
   test::test_op(conv_case({{2, 8, 8, 4}, {6, 3, 3, 4}, square(2, 1)}));
   test::test_op(conv_case({{2, 7, 9, 4}, {5, 3, 3, 4}, square(3, 0)}));
   test::test_op(conv_case({{2, 6, 6, 3}, {5, 1, 1, 3}, square(2, 0), true}));
-  test::test_op(conv_case({{1, 9, 7, 2}, {3, 3, 2, 2}, {2, 3, 1, 0, 0, 1, 1}}));
+  test::test_op(conv_case(
+      {{1, 9, 7, 2}, {3, 3, 2, 2}, {.stride_h = 2, .stride_w = 3, .pad_top = 1, .pad_right = 1}}));
 }
 
 TEST_CASE("conv2d: padding that differs on all sides, or exceeds the window") {
-  test::test_op(conv_case({{2, 5, 4, 3}, {4, 3, 3, 3}, {1, 1, 0, 2, 1, 0, 1}, true}));
-  test::test_op(conv_case({{1, 3, 3, 2}, {3, 2, 2, 2}, {1, 2, 3, 1, 2, 4, 1}}));
+  test::test_op(conv_case({{2, 5, 4, 3}, {4, 3, 3, 3}, {.pad_bottom = 2, .pad_left = 1}, true}));
+  test::test_op(
+      conv_case({{1, 3, 3, 2},
+                 {3, 2, 2, 2},
+                 {.stride_w = 2, .pad_top = 3, .pad_bottom = 1, .pad_left = 2, .pad_right = 4}}));
 }
 
 TEST_CASE("conv2d: maps of one and two pixels") {

@@ -56,7 +56,9 @@ const std::vector<Geometry>& geometries() {
       {{1, 5, 5, 70}, Pool2dOptions::square(3, 1, 1)},  // more than one block of channels
       {{2, 6, 6, 2}, Pool2dOptions::square(2, 3)},      // elements in no window
       {{1, 4, 4, 3}, Pool2dOptions::square(2, 2, 1)},   // 2x2 that hangs over the border
-      {{1, 6, 9, 3}, {2, 5, 1, 3, 1, 2, true}},         // nothing square
+      // Nothing square.
+      {{1, 6, 9, 3},
+       {.window_h = 2, .window_w = 5, .stride_h = 1, .stride_w = 3, .pad_h = 1, .pad_w = 2}},
       {{3, 1, 1, 8}, Pool2dOptions::square(1, 1)},
   };
   return all;

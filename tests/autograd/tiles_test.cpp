@@ -128,7 +128,9 @@ TEST_CASE("bf16 in tiles agrees with the reference, whatever the geometry") {
     check_case(conv2d_geometry({1, 20, 32, 32}, {16, 3, 3, 32}, square(1, 1)));
     check_case(conv2d_geometry({3, 5, 21, 64}, {20, 3, 3, 64}, square(1, 1)));
     check_case(conv2d_geometry({2, 40, 32, 32}, {16, 1, 1, 32}, square(1, 0)));
-    check_case(conv2d_geometry({1, 5, 40, 64}, {32, 3, 5, 32}, {1, 1, 3, 0, 5, 1, 2}));
+    check_case(conv2d_geometry({1, 5, 40, 64},
+                               {32, 3, 5, 32},
+                               {.pad_top = 3, .pad_left = 5, .pad_right = 1, .groups = 2}));
     check_case(conv2d_geometry({1, 34, 35, 32}, {40, 3, 3, 32}, square(2, 1)));
     check_case(conv2d_geometry({1, 3, 18, 48}, {24, 3, 2, 48}, square(1, 0)));
   }
@@ -142,11 +144,15 @@ TEST_CASE("bf16 in tiles agrees with the reference, whatever the geometry") {
     check_case(conv2d_geometry({2, 8, 8, 16}, {24, 3, 3, 16}, square(2, 1)));
     check_case(conv2d_geometry({2, 7, 9, 8}, {16, 3, 3, 8}, square(3, 0)));
     check_case(conv2d_geometry({2, 6, 6, 20}, {16, 1, 1, 20}, square(2, 0)));
-    check_case(conv2d_geometry({1, 9, 7, 8}, {9, 3, 2, 8}, {2, 3, 1, 0, 0, 1, 1}));
+    check_case(conv2d_geometry(
+        {1, 9, 7, 8}, {9, 3, 2, 8}, {.stride_h = 2, .stride_w = 3, .pad_top = 1, .pad_right = 1}));
   }
   SUBCASE("padding that differs on all sides, or exceeds the window") {
-    check_case(conv2d_geometry({2, 5, 4, 8}, {16, 3, 3, 8}, {1, 1, 0, 2, 1, 0, 1}));
-    check_case(conv2d_geometry({1, 3, 3, 8}, {16, 2, 2, 8}, {1, 2, 3, 1, 2, 4, 1}));
+    check_case(conv2d_geometry({2, 5, 4, 8}, {16, 3, 3, 8}, {.pad_bottom = 2, .pad_left = 1}));
+    check_case(conv2d_geometry(
+        {1, 3, 3, 8},
+        {16, 2, 2, 8},
+        {.stride_w = 2, .pad_top = 3, .pad_bottom = 1, .pad_left = 2, .pad_right = 4}));
   }
   SUBCASE("maps smaller than the window") {
     check_case(conv2d_geometry({5, 1, 1, 16}, {16, 3, 3, 16}, square(1, 1)));

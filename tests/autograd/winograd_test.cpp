@@ -71,13 +71,9 @@ Errors errors_of(const Path& path,
   return {worst_error(y, yd), worst_error(dx, dxd), worst_error(dw, dwd)};
 }
 
-ConvGeometry geometry(std::int64_t n,
-                      std::int64_t h,
-                      std::int64_t w,
-                      std::int64_t c,
-                      std::int64_t k,
-                      const Conv2dOptions& options) {
-  return conv2d_geometry({n, h, w, c}, {k, 3, 3, c}, options);
+/// With windows of 3 x 3 and `k` channels of results.
+ConvGeometry geometry(const Shape& x, std::int64_t k, const Conv2dOptions& options) {
+  return conv2d_geometry(x, {k, 3, 3, x[3]}, options);
 }
 
 // Operands are uniform in [-1, 1) and errors are relative to the results' rms. Rows of B^T and A^T
@@ -93,17 +89,17 @@ constexpr double kAllowed = 1.5e-4;
 TEST_CASE("Winograd agrees with the reference for every instruction set") {
   const Conv2dOptions same = Conv2dOptions::symmetric(1, 1);
   const Conv2dOptions none = Conv2dOptions::symmetric(1, 0);
-  const Conv2dOptions uneven{1, 1, 2, 0, 0, 2, 1};
-  const Conv2dOptions wide{1, 1, 3, 4, 5, 3, 1};
-  for (const ConvGeometry& g : {geometry(3, 8, 8, 16, 32, same),
-                                geometry(2, 4, 4, 48, 16, same),
-                                geometry(1, 13, 7, 16, 16, same),
-                                geometry(2, 6, 9, 32, 48, none),
-                                geometry(2, 5, 5, 16, 32, uneven),
-                                geometry(2, 3, 3, 16, 16, wide),
-                                geometry(9, 8, 4, 16, 80, same),
-                                geometry(1, 1, 1, 32, 16, same),
-                                geometry(2, 8, 8, 272, 144, same)}) {
+  const Conv2dOptions uneven{.pad_top = 2, .pad_right = 2};
+  const Conv2dOptions wide{.pad_top = 3, .pad_bottom = 4, .pad_left = 5, .pad_right = 3};
+  for (const ConvGeometry& g : {geometry({3, 8, 8, 16}, 32, same),
+                                geometry({2, 4, 4, 48}, 16, same),
+                                geometry({1, 13, 7, 16}, 16, same),
+                                geometry({2, 6, 9, 32}, 48, none),
+                                geometry({2, 5, 5, 16}, 32, uneven),
+                                geometry({2, 3, 3, 16}, 16, wide),
+                                geometry({9, 8, 4, 16}, 80, same),
+                                geometry({1, 1, 1, 32}, 16, same),
+                                geometry({2, 8, 8, 272}, 144, same)}) {
     for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
       if (kernels == nullptr) continue;
       for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
@@ -119,8 +115,8 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
 
 TEST_CASE("the direct path agrees with the reference for every instruction set") {
   // Sums of up to 2448 terms in f32: eps * sqrt(2448) is 3e-6.
-  for (const ConvGeometry& g : {geometry(2, 8, 8, 272, 144, Conv2dOptions::symmetric(2, 1)),
-                                geometry(2, 5, 7, 3, 33, Conv2dOptions::symmetric(1, 1))})
+  for (const ConvGeometry& g : {geometry({2, 8, 8, 272}, 144, Conv2dOptions::symmetric(2, 1)),
+                                geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))})
     for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
       if (kernels == nullptr) continue;
       INFO(kernels->name);

@@ -78,7 +78,7 @@ TEST_CASE("cuDNN describes the device, and the description is enough to make pla
   const cudnn::DeviceDescription again{std::string_view(json)};
   CHECK(again.json() == json);
   const cudnn::ConvProblem problem{cudnn::ConvPass::forward,
-                                   {2, 5, 4, 8, 16, 3, 3, 5, 4, Conv2dOptions::symmetric(1, 1)},
+                                   kernels::conv2d_geometry({2, 5, 4, 8}, {16, 3, 3, 8}, kSame),
                                    DType::f16};
   CHECK(cudnn::find_plans(again, problem, {}).size() == 1);
 }

@@ -1,4 +1,5 @@
 // The choice of plans, on descriptions of devices: no GPU and no fake.
+#include "framework/kernels/conv/conv.h"
 #include "framework/kernels/conv/cuda/conv_plans.h"
 #include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
@@ -15,6 +16,7 @@
 
 using namespace learn;
 using namespace learn::cuda::cudnn;
+using kernels::conv2d_geometry;
 
 namespace {
 
@@ -71,25 +73,15 @@ TEST_CASE("determinism, TF32 and scratch memory decide which plans there are") {
 }
 
 TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by none") {
-  const auto layer =
-      [](std::int64_t n, std::int64_t side, std::int64_t c, std::int64_t k, std::int64_t stride) {
-        return ConvGeometry{.n = n,
-                            .h = side,
-                            .w = side,
-                            .c = c,
-                            .k = k,
-                            .r = 1,
-                            .s = 1,
-                            .p = side / stride,
-                            .q = side / stride,
-                            .options = Conv2dOptions::symmetric(stride, 0)};
-      };
+  const auto pointwise = [](const Shape& x, std::int64_t k, std::int64_t stride) {
+    return conv2d_geometry(x, {k, 1, 1, x[3]}, Conv2dOptions::symmetric(stride, 0));
+  };
   // cuDNN's first suggestions for these were engines 1 and 0, without tensor cores (9.19, H200).
   const std::pair<ConvPass, ConvGeometry> cases[] = {
-      {ConvPass::forward, layer(512, 32, 64, 128, 2)},
-      {ConvPass::forward, layer(128, 16, 128, 256, 2)},
-      {ConvPass::backward_data, layer(64, 4, 128, 256, 1)},
-      {ConvPass::backward_weight, layer(64, 8, 64, 128, 1)}};
+      {ConvPass::forward, pointwise({512, 32, 32, 64}, 128, 2)},
+      {ConvPass::forward, pointwise({128, 16, 16, 128}, 256, 2)},
+      {ConvPass::backward_data, pointwise({64, 4, 4, 128}, 256, 1)},
+      {ConvPass::backward_weight, pointwise({64, 8, 8, 64}, 128, 1)}};
   for (const char* name : {"h200", "a100", "rtx4090", "b200"})
     for (const auto& [pass, geometry] : cases)
       for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -152,22 +144,36 @@ TEST_CASE("kept plans are those of a kind of device, wherever it is plugged in a
 }
 
 TEST_CASE("odd convolutions have plans on every device, with a bias and for added gradients") {
+  const auto same = [](std::int64_t stride, std::int64_t groups) {
+    return Conv2dOptions::symmetric(stride, 1, groups);
+  };
   const ConvGeometry odd[] = {
-      {2, 5, 6, 3, 4, 3, 3, 5, 6, Conv2dOptions::symmetric(1, 1)},
-      {1, 9, 7, 2, 3, 3, 2, 4, 3, {2, 3, 1, 0, 0, 1, 1}},  // pixels that no window reads
-      {1, 3, 3, 2, 3, 2, 2, 6, 4, {1, 2, 3, 1, 2, 4, 1}},  // padding beyond the window
-      {5, 1, 1, 8, 9, 3, 3, 1, 1, Conv2dOptions::symmetric(1, 1)},
-      {2, 5, 5, 6, 4, 3, 3, 5, 5, Conv2dOptions::symmetric(1, 1, 2)},
-      {2, 6, 6, 5, 5, 3, 3, 3, 3, Conv2dOptions::symmetric(2, 1, 5)}};  // one channel each
+      conv2d_geometry({2, 5, 6, 3}, {4, 3, 3, 3}, same(1, 1)),
+      // Pixels that no window reads.
+      conv2d_geometry(
+          {1, 9, 7, 2}, {3, 3, 2, 2}, {.stride_h = 2, .stride_w = 3, .pad_top = 1, .pad_right = 1}),
+      // Padding beyond the window.
+      conv2d_geometry(
+          {1, 3, 3, 2},
+          {3, 2, 2, 2},
+          {.stride_w = 2, .pad_top = 3, .pad_bottom = 1, .pad_left = 2, .pad_right = 4}),
+      conv2d_geometry({5, 1, 1, 8}, {9, 3, 3, 8}, same(1, 1)),
+      conv2d_geometry({2, 5, 5, 6}, {4, 3, 3, 3}, same(1, 2)),
+      // One channel each.
+      conv2d_geometry({2, 6, 6, 5}, {5, 3, 3, 1}, same(2, 5))};
   for (const char* name : {"h200", "a100", "a10", "rtx4090", "b200"}) {
     const DeviceDescription one = device(name);
     for (const ConvGeometry& g : odd)
       for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
         const ConvGeometry padded = padded_geometry(g, dtype);
-        for (const ConvProblem& problem :
-             {ConvProblem{ConvPass::forward, padded, dtype, true},
-              ConvProblem{ConvPass::backward_data, padded, dtype, false, true},
-              ConvProblem{ConvPass::backward_weight, padded, dtype, false, true}}) {
+        for (const ConvPass pass :
+             {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight}) {
+          const bool forward = pass == ConvPass::forward;
+          const ConvProblem problem{.pass = pass,
+                                    .geometry = padded,
+                                    .dtype = dtype,
+                                    .bias = forward,
+                                    .accumulate = !forward};
           CAPTURE(name);
           CAPTURE(problem.text());
           CHECK(find_plans(one, problem, {}).size() == 1);
