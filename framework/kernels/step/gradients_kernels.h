@@ -40,24 +40,20 @@ void clip_by_value(
 
 }  // namespace cpu
 
+/// The same on the device.
 namespace cuda {
 
-/// y (+)= x * control.inverse_scale; sets `found_inf` if a result is not finite.
 template <class From>
 void unscale(
     const Exec& exec, const From* x, float* y, StepControl* control, GradMode mode, std::int64_t n);
-/// x *= control.inverse_scale, with the same look-out.
 void unscale_in_place(const Exec& exec, float* x, StepControl* control, std::int64_t n);
 template <class T>
 void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n);
-/// *norm = the L2 norm of all ranges. Unless `control` is null, its gradient multiplier is lowered
-/// so that the gradients have at most `max_norm`.
 void clip_by_norm(const Exec& exec,
                   std::span<const kernels::FloatRange> ranges,
                   float* norm,
                   float max_norm,
                   StepControl* control);
-/// What the optimizer sees, x * control.grad_multiplier, into [-limit, limit]; NaN stays NaN.
 void clip_by_value(
     const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n);
 
