@@ -150,7 +150,7 @@ void augment(const Exec& exec,
                       : channels == 4 ? augment_kernel<4, T>
                                       : augment_kernel<8, T>;
   Fault* const fault = exec.fault(FaultKind::sample_index);
-  launch("augment", kernel, batch.batch, kThreads, exec, plan, batch, x, y, fault);
+  launch("augment", kernel, Grid{batch.batch, kThreads}, exec, plan, batch, x, y, fault);
 }
 
 #define LEARN_INSTANTIATE(T) \

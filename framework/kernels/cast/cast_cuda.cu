@@ -40,16 +40,9 @@ void cast(Stream stream, const From* x, To* y, GradMode mode, std::int64_t n) {
 template <class Bits>
 void fill(Stream stream, Bits* x, Bits value, std::int64_t n) {
   constexpr int kCount = device::kPack<Bits>;
-  const std::int64_t packs = device::aligned_for<kCount>(x) ? n / kCount : 0;
-  launch("fill",
-         fill_kernel<Bits>,
-         ceil_div(packs + (n - packs * kCount), device::kElementwiseThreads),
-         device::kElementwiseThreads,
-         stream,
-         n,
-         packs,
-         value,
-         x);
+  const std::int64_t packs = device::packs_in<kCount>(n, x);
+  const Grid grid = elementwise_grid<kCount>(n, packs);
+  launch("fill", fill_kernel<Bits>, grid, stream, n, packs, value, x);
 }
 
 #define LEARN_INSTANTIATE(From)                                            \

@@ -11,7 +11,6 @@ namespace {
 
 using device::Columns;
 using device::ColumnThread;
-using device::kColumnThreads;
 
 template <int count, bool accumulate, class T>
 __global__ void copy_columns_kernel(
@@ -45,16 +44,7 @@ void copy_columns(Stream stream,
         const Columns c = tiling_for_writing(rows, columns, count);
         const auto kernel = mode == GradMode::accumulate ? copy_columns_kernel<count, true, T>
                                                          : copy_columns_kernel<count, false, T>;
-        launch("copy_columns",
-               kernel,
-               c.blocks(),
-               kColumnThreads,
-               stream,
-               c,
-               from,
-               from_width,
-               to,
-               to_width);
+        launch("copy_columns", kernel, grid_of(c), stream, c, from, from_width, to, to_width);
       },
       from,
       to);

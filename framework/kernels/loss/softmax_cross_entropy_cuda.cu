@@ -123,8 +123,7 @@ void softmax_cross_entropy(const Exec& exec,
   const FloatWorkspace sample_losses(exec, target.samples);
   launch("softmax_cross_entropy",
          cross_entropy_kernel<T>,
-         ceil_div(target.samples * 32, kRowThreads),
-         kRowThreads,
+         warp_each(target.samples, kRowThreads),
          exec,
          logits,
          target,
@@ -154,15 +153,8 @@ void softmax(Stream stream,
              std::int64_t samples,
              std::int64_t classes,
              float* probabilities) {
-  launch("softmax",
-         softmax_kernel<T>,
-         ceil_div(samples * 32, kRowThreads),
-         kRowThreads,
-         stream,
-         logits,
-         samples,
-         classes,
-         probabilities);
+  const Grid grid = warp_each(samples, kRowThreads);
+  launch("softmax", softmax_kernel<T>, grid, stream, logits, samples, classes, probabilities);
 }
 
 #define LEARN_INSTANTIATE(T)                                             \

@@ -15,7 +15,6 @@ namespace {
 
 using device::Columns;
 using device::ColumnThread;
-using device::kColumnThreads;
 
 template <int count, bool with_residual, class T, class Act>
 __global__ void apply_kernel(Columns c, BatchNormApplyArgs<T> args, Act act) {
@@ -55,7 +54,7 @@ void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
           const Columns c = tiling_for_writing(args.rows, args.channels, count);
           const auto kernel = args.residual != nullptr ? apply_kernel<count, true, T, Act>
                                                        : apply_kernel<count, false, T, Act>;
-          launch("batch_norm_apply", kernel, c.blocks(), kColumnThreads, exec, c, args, act);
+          launch("batch_norm_apply", kernel, grid_of(c), exec, c, args, act);
         },
         args.x,
         args.residual,

@@ -164,36 +164,18 @@ void run(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* workspac
   float* const partial = workspace + 2 * channels;
   if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
     const Columns c = tiling_for_sums(args.rows, channels, count);
-    launch("batch_norm_gradient_sums",
-           gradient_sums_kernel<count, residual_first, T, Act>,
-           c.blocks(),
-           kColumnThreads,
-           exec,
-           c,
-           args,
-           act,
-           partial);
-    launch("batch_norm_finish_gradient",
-           finish_gradient_kernel<T>,
-           ceil_div(channels * 32, kJoinThreads),
-           kJoinThreads,
-           exec,
-           c.row_blocks,
-           args,
-           partial,
-           coefficients);
+    const auto sums = gradient_sums_kernel<count, residual_first, T, Act>;
+    launch("batch_norm_gradient_sums", sums, grid_of(c), exec, c, args, act, partial);
+    const auto join = finish_gradient_kernel<T>;
+    const Grid grid = warp_each(channels, kJoinThreads);
+    launch(
+        "batch_norm_finish_gradient", join, grid, exec, c.row_blocks, args, partial, coefficients);
   }
-  if (args.dx == nullptr && args.dresidual == nullptr) return;
+  if (args.rows == 0 || (args.dx == nullptr && args.dresidual == nullptr)) return;
   const Columns c = tiling_for_writing(args.rows, channels, count);
-  launch("batch_norm_write_gradients",
-         write_gradients_kernel<count, residual_first, T, Act>,
-         args.rows == 0 ? 0 : c.blocks(),
-         kColumnThreads,
-         exec,
-         c,
-         args,
-         act,
-         args.batch_statistics ? coefficients : nullptr);
+  const auto write = write_gradients_kernel<count, residual_first, T, Act>;
+  const float* const terms = args.batch_statistics ? coefficients : nullptr;
+  launch("batch_norm_write_gradients", write, grid_of(c), exec, c, args, act, terms);
 }
 
 }  // namespace

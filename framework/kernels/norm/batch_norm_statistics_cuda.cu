@@ -198,18 +198,11 @@ void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& a
       {args.channels},
       [&]<int count>() {
         const Columns c = tiling_for_sums(args.rows, args.channels, count);
-        launch("batch_norm_moments",
-               moments_kernel<count, T>,
-               c.blocks(),
-               kColumnThreads,
-               exec,
-               c,
-               args.x,
-               workspace.data());
+        const auto moments = moments_kernel<count, T>;
+        launch("batch_norm_moments", moments, grid_of(c), exec, c, args.x, workspace.data());
         launch("batch_norm_finish_statistics",
                finish_statistics_kernel<T>,
-               ceil_div(args.channels * 32, kJoinThreads),
-               kJoinThreads,
+               warp_each(args.channels, kJoinThreads),
                exec,
                c,
                args.channels,
@@ -235,8 +228,7 @@ void batch_norm_running_statistics(const Exec& exec,
                                    std::int64_t channels) {
   launch("batch_norm_running_statistics",
          running_statistics_kernel,
-         ceil_div(channels, kJoinThreads),
-         kJoinThreads,
+         thread_each(channels, kJoinThreads),
          exec,
          running_mean,
          running_var,

@@ -173,14 +173,8 @@ void run(const char* name, Stream stream, const OptimArgs<T>& args, const States
     aligned = aligned && device::aligned_for<kCount>(states.array[s]);
   const std::int64_t packs = aligned ? args.n / kCount : 0;
   const std::int64_t threads = std::max(packs, args.n - packs * kCount);
-  launch(name,
-         update_kernel<T, Rule>,
-         std::min(ceil_div(threads, kThreads), kMaxBlocks),
-         kThreads,
-         stream,
-         packs,
-         args,
-         states);
+  const Grid grid{std::min(ceil_div(threads, kThreads), kMaxBlocks), kThreads};
+  launch(name, update_kernel<T, Rule>, grid, stream, packs, args, states);
 }
 
 constexpr int kHypersPerLaunch = 32;  // 768 bytes of the 4 KiB a launch may carry
@@ -230,13 +224,8 @@ void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHyper
         values.subspan(begin, std::min<std::size_t>(kHypersPerLaunch, values.size() - begin));
     ManyHypers many;
     std::copy(part.begin(), part.end(), many.value);
-    launch("write_hypers",
-           write_hypers_kernel,
-           1,
-           static_cast<int>(part.size()),
-           stream,
-           many,
-           blocks + begin);
+    const Grid one = single_block(static_cast<int>(part.size()));
+    launch("write_hypers", write_hypers_kernel, one, stream, many, blocks + begin);
   }
 }
 

@@ -164,8 +164,7 @@ __global__ void avg_backward_kernel(PoolPlan plan, const T* dy, T* dx, GradMode 
 
 struct Launch {
   PoolPlan plan;
-  std::int64_t blocks;
-  int threads;
+  Grid grid;
 };
 
 /// One block per row of the side that is written, or several for long rows.
@@ -195,8 +194,7 @@ Launch plan_for(const PoolSizes& s, int count, std::int64_t rows, std::int64_t c
                    .packs = static_cast<int>(packs),
                    .blocks_per_row = static_cast<int>(blocks_per_row),
                    .count_padding = o.count_padding},
-          .blocks = s.n * rows * blocks_per_row,
-          .threads = static_cast<int>(threads)};
+          .grid = {s.n * rows * blocks_per_row, static_cast<int>(threads)}};
 }
 
 }  // namespace
@@ -208,15 +206,8 @@ void max_pool2d_forward(
       {sizes.c},
       [&]<int count>() {
         const Launch l = plan_for(sizes, count, sizes.p, sizes.q);
-        launch("max_pool_forward",
-               max_forward_kernel<count, T, Winner>,
-               l.blocks,
-               l.threads,
-               exec,
-               l.plan,
-               x,
-               y,
-               winner);
+        const auto kernel = max_forward_kernel<count, T, Winner>;
+        launch("max_pool_forward", kernel, l.grid, exec, l.plan, x, y, winner);
       },
       x,
       y,
@@ -241,8 +232,7 @@ void max_pool2d_backward(const Exec& exec,
             kernel = max_backward_2x2_kernel<count, T, Winner>;
             l = plan_for(sizes, count, sizes.p, sizes.q);
           }
-        launch(
-            "max_pool_backward", kernel, l.blocks, l.threads, exec, l.plan, winner, dy, dx, mode);
+        launch("max_pool_backward", kernel, l.grid, exec, l.plan, winner, dy, dx, mode);
       },
       winner,
       dy,
@@ -255,14 +245,7 @@ void avg_pool2d_forward(const Exec& exec, const PoolSizes& sizes, const T* x, T*
       {sizes.c},
       [&]<int count>() {
         const Launch l = plan_for(sizes, count, sizes.p, sizes.q);
-        launch("avg_pool_forward",
-               avg_forward_kernel<count, T>,
-               l.blocks,
-               l.threads,
-               exec,
-               l.plan,
-               x,
-               y);
+        launch("avg_pool_forward", avg_forward_kernel<count, T>, l.grid, exec, l.plan, x, y);
       },
       x,
       y);
@@ -275,15 +258,8 @@ void avg_pool2d_backward(
       {sizes.c},
       [&]<int count>() {
         const Launch l = plan_for(sizes, count, sizes.h, sizes.w);
-        launch("avg_pool_backward",
-               avg_backward_kernel<count, T>,
-               l.blocks,
-               l.threads,
-               exec,
-               l.plan,
-               dy,
-               dx,
-               mode);
+        const auto kernel = avg_backward_kernel<count, T>;
+        launch("avg_pool_backward", kernel, l.grid, exec, l.plan, dy, dx, mode);
       },
       dy,
       dx);

@@ -124,7 +124,7 @@ __global__ void count_hits_kernel(const T* x,
   if (device::lane_index() == 0 && hit != misses) atomicAdd(count, 1ULL);
 }
 
-std::int64_t row_blocks(std::int64_t rows) { return ceil_div(rows * 32, kRowThreads); }
+Grid row_grid(std::int64_t rows) { return warp_each(rows, kRowThreads); }
 
 }  // namespace
 
@@ -144,8 +144,7 @@ void sum_backward(
 template <class T>
 void argmax(
     Stream stream, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns) {
-  launch(
-      "argmax", argmax_kernel<T>, row_blocks(rows), kRowThreads, stream, x, index, rows, columns);
+  launch("argmax", argmax_kernel<T>, row_grid(rows), stream, x, index, rows, columns);
 }
 
 template <class T>
@@ -156,17 +155,7 @@ void top_k(Stream stream,
            std::int64_t rows,
            std::int64_t columns,
            std::int64_t k) {
-  launch("top_k",
-         top_k_kernel<T>,
-         row_blocks(rows),
-         kRowThreads,
-         stream,
-         x,
-         values,
-         index,
-         rows,
-         columns,
-         k);
+  launch("top_k", top_k_kernel<T>, row_grid(rows), stream, x, values, index, rows, columns, k);
 }
 
 template <class T>
@@ -178,8 +167,7 @@ void count_hits(const Exec& exec,
                 std::int64_t* count) {
   launch("count_hits",
          count_hits_kernel<T>,
-         row_blocks(target.rows),
-         kRowThreads,
+         row_grid(target.rows),
          exec,
          x,
          target,

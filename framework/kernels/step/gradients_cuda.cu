@@ -136,16 +136,9 @@ void unscale_in_place(const Exec& exec, float* x, StepControl* control, std::int
 template <class T>
 void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n) {
   constexpr int kCount = device::kPack<T>;
-  const std::int64_t packs = device::aligned_for<kCount>(x) ? n / kCount : 0;
-  launch("find_non_finite",
-         find_non_finite_kernel<T>,
-         ceil_div(packs + (n - packs * kCount), device::kElementwiseThreads),
-         device::kElementwiseThreads,
-         exec,
-         n,
-         packs,
-         x,
-         control);
+  const std::int64_t packs = device::packs_in<kCount>(n, x);
+  const Grid grid = elementwise_grid<kCount>(n, packs);
+  launch("find_non_finite", find_non_finite_kernel<T>, grid, exec, n, packs, x, control);
 }
 
 void clip_by_value(
@@ -163,31 +156,16 @@ void clip_by_norm(const Exec& exec,
   std::int64_t pairs = 0;
   for (const kernels::FloatRange& range : ranges) pairs += partials_of(range.size);
   const FloatWorkspace workspace(exec, 2 * pairs);
-  float* at = workspace.data();
+  float* const sums = workspace.data();
+  float* at = sums;
   for (const kernels::FloatRange& range : ranges) {
-    const std::int64_t packs = device::aligned_for<kCount>(range.data) ? range.size / kCount : 0;
-    const std::int64_t blocks = partials_of(range.size);
-    launch("add_squares",
-           squares_kernel,
-           blocks,
-           kSumThreads,
-           exec,
-           range.size,
-           packs,
-           range.data,
-           at);
-    at += 2 * blocks;
+    const std::int64_t packs = device::packs_in<kCount>(range.size, range.data);
+    const Grid grid = sum_grid(range.size);
+    launch("add_squares", squares_kernel, grid, exec, range.size, packs, range.data, at);
+    at += 2 * grid.blocks;
   }
-  launch("join_norm",
-         join_norm_kernel,
-         1,
-         kSumThreads,
-         exec,
-         pairs,
-         workspace.data(),
-         norm,
-         max_norm,
-         control);
+  const Grid one = single_block(kSumThreads);
+  launch("join_norm", join_norm_kernel, one, exec, pairs, sums, norm, max_norm, control);
 }
 
 template void unscale(const Exec&, const Half*, float*, StepControl*, GradMode, std::int64_t);

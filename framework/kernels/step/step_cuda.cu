@@ -33,7 +33,7 @@ __global__ void end_step_kernel(
 
 template <class Rule>
 void change(Stream stream, const Rule& rule, StepControl* control) {
-  launch(Rule::kName, change_kernel<Rule>, 1, 1, stream, rule, control);
+  launch(Rule::kName, change_kernel<Rule>, single_block(1), stream, rule, control);
 }
 
 template void change(Stream, const step_rules::Write&, StepControl*);
@@ -46,16 +46,8 @@ void end_step(Stream stream,
               std::int64_t n,
               const LossScaleOptions& scaling,
               StepControl* control) {
-  launch("end_step",
-         end_step_kernel,
-         ceil_div(std::max<std::int64_t>(n, 1), device::kElementwiseThreads),
-         device::kElementwiseThreads,
-         stream,
-         live,
-         committed,
-         n,
-         scaling,
-         control);
+  const Grid grid = thread_each(std::max<std::int64_t>(n, 1), device::kElementwiseThreads);
+  launch("end_step", end_step_kernel, grid, stream, live, committed, n, scaling, control);
 }
 
 }  // namespace learn::cuda

@@ -76,15 +76,7 @@ void add_bias(
       {channels},
       [&]<int count>() {
         const Columns c = tiling_for_writing(rows, channels, count);
-        launch("add_bias",
-               add_bias_kernel<count, T>,
-               c.blocks(),
-               kColumnThreads,
-               stream,
-               c,
-               x,
-               bias,
-               y);
+        launch("add_bias", add_bias_kernel<count, T>, grid_of(c), stream, c, x, bias, y);
       },
       x,
       bias,
@@ -102,27 +94,14 @@ void bias_backward(
       [&]<int count>() {
         const Columns c = tiling_for_sums(rows, channels, count);
         parts = c.row_blocks;
-        launch("column_sums",
-               column_sums_kernel<count, T>,
-               c.blocks(),
-               kColumnThreads,
-               exec.stream,
-               c,
-               dy,
-               workspace.data());
+        const auto kernel = column_sums_kernel<count, T>;
+        launch("column_sums", kernel, grid_of(c), exec, c, dy, workspace.data());
       },
       dy);
   const auto join = mode == GradMode::accumulate ? reduce_partials_kernel<true, T>
                                                  : reduce_partials_kernel<false, T>;
-  launch("reduce_partials",
-         join,
-         ceil_div(channels * 32, kJoinThreads),
-         kJoinThreads,
-         exec.stream,
-         channels,
-         parts,
-         workspace.data(),
-         db);
+  const Grid grid = warp_each(channels, kJoinThreads);
+  launch("reduce_partials", join, grid, exec, channels, parts, workspace.data(), db);
 }
 
 #define LEARN_INSTANTIATE(T)                                                          \

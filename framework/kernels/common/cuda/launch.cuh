@@ -10,21 +10,34 @@
 
 namespace learn::cuda {
 
+/// How many blocks a launch has, and the threads of each.
+struct Grid {
+  std::int64_t blocks;
+  int threads;
+};
+
+/// One block.
+[[nodiscard]] inline Grid single_block(int threads) { return {1, threads}; }
+/// A thread for each of n, in blocks of `threads`.
+[[nodiscard]] inline Grid thread_each(std::int64_t n, int threads) {
+  return {ceil_div(n, threads), threads};
+}
+/// A warp for each of n, in blocks of `threads`.
+[[nodiscard]] inline Grid warp_each(std::int64_t n, int threads) {
+  return thread_each(n * 32, threads);
+}
+
 /// Launches `kernel` and reports a bad launch at once, by the kernel's name. An empty grid is no
 /// launch.
 template <class... Params, class... Args>
-void launch(const char* name,
-            void (*kernel)(Params...),
-            std::int64_t blocks,
-            int threads,
-            Stream stream,
-            Args&&... args) {
+void launch(
+    const char* name, void (*kernel)(Params...), const Grid& grid, Stream stream, Args&&... args) {
   static_assert(sizeof...(Params) == sizeof...(Args),
                 "a kernel takes as many arguments as it declares");
   constexpr std::int64_t kMaxBlocks = 0x7FFFFFFF;
-  if (blocks == 0) return;
-  if (blocks > kMaxBlocks) too_large(name, blocks, "blocks of threads");
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(
+  if (grid.blocks == 0) return;
+  if (grid.blocks > kMaxBlocks) too_large(name, grid.blocks, "blocks of threads");
+  kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads), 0, stream>>>(
       static_cast<std::remove_reference_t<Params>>(args)...);
   const cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) launch_failed(name, code);

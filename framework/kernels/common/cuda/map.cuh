@@ -36,23 +36,20 @@ __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, cons
   y[i] = device::store<Out>(value);
 }
 
+/// A thread for each of the `packs` among n elements, and for each element behind them.
+template <int count>
+[[nodiscard]] Grid elementwise_grid(std::int64_t n, std::int64_t packs) {
+  return thread_each(packs + (n - packs * count), device::kElementwiseThreads);
+}
+
 /// y = f, or y += f, over n elements; `y` may be one of the inputs. `F` is called on the device as
 /// f(index, values...) in f32.
 template <bool accumulate, class F, class Out, class... In>
 void map_as(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
   constexpr int kCount = device::kPack<Out, In...>;
-  const std::int64_t packs = device::aligned_for<kCount>(y, in...) ? n / kCount : 0;
-  const std::int64_t threads = packs + (n - packs * kCount);
-  launch(name,
-         map_kernel<accumulate, F, Out, In...>,
-         ceil_div(threads, device::kElementwiseThreads),
-         device::kElementwiseThreads,
-         stream,
-         n,
-         packs,
-         f,
-         y,
-         in...);
+  const std::int64_t packs = device::packs_in<kCount>(n, y, in...);
+  const auto kernel = map_kernel<accumulate, F, Out, In...>;
+  launch(name, kernel, elementwise_grid<kCount>(n, packs), stream, n, packs, f, y, in...);
 }
 
 /// y = f over n elements: what never adds has no kernel that would.

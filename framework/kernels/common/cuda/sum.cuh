@@ -19,6 +19,9 @@ inline constexpr std::int64_t kMaxPartials = 1024;
   return std::clamp<std::int64_t>(ceil_div(n, kElementsPerBlock), 1, kMaxPartials);
 }
 
+/// The launch that makes them.
+[[nodiscard]] inline Grid sum_grid(std::int64_t n) { return {partials_of(n), kSumThreads}; }
+
 /// partial[block] = the sum of f(in[i]...) over this block's share of [0, n). Threads take packs,
 /// a grid apart, then the tail element by element.
 template <class F, class... In>
@@ -46,17 +49,9 @@ template <class F, class... In>
 void partial_sums(
     const char* name, Stream stream, std::int64_t n, F f, float* partial, const In*... in) {
   constexpr int kCount = device::kPack<In...>;
-  const std::int64_t packs = device::aligned_for<kCount>(in...) ? n / kCount : 0;
-  launch(name,
-         partial_sums_kernel<F, In...>,
-         partials_of(n),
-         kSumThreads,
-         stream,
-         n,
-         packs,
-         f,
-         partial,
-         in...);
+  const std::int64_t packs = device::packs_in<kCount>(n, in...);
+  const auto kernel = partial_sums_kernel<F, In...>;
+  launch(name, kernel, sum_grid(n), stream, n, packs, f, partial, in...);
 }
 
 /// *out = finish(the sum of n values), by one block.
@@ -72,7 +67,8 @@ __global__ void join_kernel(std::int64_t n, const float* values, Finish finish, 
 template <class Finish>
 void reduce_partials(
     Stream stream, std::int64_t n, const float* values, Finish finish, float* out) {
-  launch("reduce_partials", join_kernel<Finish>, 1, kSumThreads, stream, n, values, finish, out);
+  const Grid one = single_block(kSumThreads);
+  launch("reduce_partials", join_kernel<Finish>, one, stream, n, values, finish, out);
 }
 
 /// A `Finish` of `reduce_partials`: times a factor.

@@ -33,6 +33,11 @@ namespace learn::cuda {
           .longer_blocks = rows % row_blocks};
 }
 
+/// The launch that works on them.
+[[nodiscard]] inline Grid grid_of(const device::Columns& columns) {
+  return {columns.blocks(), device::kColumnThreads};
+}
+
 /// For elementwise work: sixteen rows per thread where that still fills a large device, so that
 /// what a thread knows of its channels is loaded seldom.
 [[nodiscard]] inline device::Columns tiling_for_writing(std::int64_t rows,

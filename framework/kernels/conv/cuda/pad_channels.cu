@@ -58,8 +58,7 @@ void pad_channels(Stream stream,
   const std::int64_t packs = rows * row_packs;
   launch("pad_channels",
          pad_kernel<T>,
-         ceil_div(packs, kElementwiseThreads),
-         kElementwiseThreads,
+         thread_each(packs, kElementwiseThreads),
          stream,
          x,
          columns,
@@ -77,16 +76,9 @@ void unpad_channels(Stream stream,
                     std::int64_t columns,
                     GradMode mode) {
   const std::int64_t n = rows * columns;
-  launch("unpad_channels",
-         mode == GradMode::accumulate ? unpad_kernel<T, true> : unpad_kernel<T, false>,
-         ceil_div(n, kElementwiseThreads),
-         kElementwiseThreads,
-         stream,
-         padded,
-         width,
-         x,
-         columns,
-         n);
+  const auto kernel = mode == GradMode::accumulate ? unpad_kernel<T, true> : unpad_kernel<T, false>;
+  const Grid grid = thread_each(n, kElementwiseThreads);
+  launch("unpad_channels", kernel, grid, stream, padded, width, x, columns, n);
 }
 
 template void pad_channels(Stream, const Half*, std::int64_t, std::int64_t, Half*, std::int64_t);

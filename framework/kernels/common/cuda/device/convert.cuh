@@ -69,4 +69,10 @@ template <int count, class... T>
   return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Pack<T, count>) == 0) && ...);
 }
 
+/// Packs of `count` among the n elements of each array: none unless all may begin with one.
+template <int count, class... T>
+[[nodiscard]] std::int64_t packs_in(std::int64_t n, const T*... arrays) {
+  return aligned_for<count>(arrays...) ? n / count : 0;
+}
+
 }  // namespace learn::cuda::device
