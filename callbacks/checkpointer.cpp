@@ -93,17 +93,28 @@ void register_checkpointer(CallbackRegistry& registry) {
   };
   registry.add(
       "checkpointer",
-      "saves the state at the end of epochs",
+      "saves checkpoints at the end of epochs",
       Options{},
       [](OptionTable& t, Options& o) {
         CheckpointerOptions& c = o.checkpoints;
-        t.text("folder", c.folder, "DIR", "in the folder of the run");
-        t.flag("last", c.last, "everything a resumed run needs, at each epoch");
-        t.flag("best", c.best, "the weights of the best epoch");
-        t.number("every", c.every, kNotNegative, "N", "everything, each N epochs; 0: never");
-        t.text("monitor", o.monitor, "VALUE", "what makes an epoch the best; else the run's");
-        t.choice("mode", c.better, better_by_name(), "which way it gets better");
-        t.number("min_delta", c.min_delta, kNotNegative, "X", "less is no progress");
+        t.text("folder", c.folder, "DIR", "relative to the folder of the run");
+        t.flag("last", c.last, "last.safetensors: the full state, every epoch");
+        t.flag("best", c.best, "best.safetensors: the weights of the best epoch");
+        t.number("every",
+                 c.every,
+                 kNotNegative,
+                 "N",
+                 "also keep the full state every N epochs; 0: never");
+        t.text("monitor",
+               o.monitor,
+               "VALUE",
+               "value that makes an epoch the best; default: that of the run");
+        t.choice("mode", c.better, better_by_name(), "whether lower or higher is better");
+        t.number("min_delta",
+                 c.min_delta,
+                 kNotNegative,
+                 "X",
+                 "smallest change that counts as an improvement");
       },
       [](const Options& o, const RunSettings& run) {
         CheckpointerOptions out = o.checkpoints;

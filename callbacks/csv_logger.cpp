@@ -41,10 +41,10 @@ void CsvLogger::write(const EpochRecord& epoch, const Learner& learn) {
 void register_csv_logger(CallbackRegistry& registry) {
   registry.add(
       "csv_logger",
-      "the table of epochs as a file",
+      "writes a CSV row per epoch",
       std::filesystem::path("results.csv"),
       [](OptionTable& t, std::filesystem::path& path) {
-        t.text("path", path, "FILE", "in the folder of the run");
+        t.text("path", path, "FILE", "relative to the folder of the run");
       },
       [](const std::filesystem::path& path, const RunSettings& run) {
         return make_callback<CsvLogger>(Role::reports, run.folder / path);

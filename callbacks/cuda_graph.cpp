@@ -71,10 +71,10 @@ void CudaGraph::error(Learner& learn, const std::exception&) {
 void register_cuda_graph(CallbackRegistry& registry) {
   registry.add(
       "cuda_graph",
-      "the whole training step as one launch on a CUDA device",
+      "runs the training step as one CUDA graph",
       std::int64_t{GraphStep::kWarmUp},
       [](OptionTable& t, std::int64_t& warm_up) {
-        t.number("warm_up", warm_up, kCount, "N", "batches of a kind before it is captured");
+        t.number("warm_up", warm_up, kCount, "N", "eager batches of each shape before capture");
       },
       [](std::int64_t warm_up, const RunSettings&) {
         return make_callback<CudaGraph>(Role::trains, warm_up);

@@ -51,13 +51,21 @@ void register_early_stopping(CallbackRegistry& registry) {
   };
   registry.add(
       "early_stopping",
-      "ends training without progress",
+      "stops training when a value no longer improves",
       Options{},
       [](OptionTable& t, Options& o) {
-        t.text("monitor", o.monitor, "VALUE", "what must get better; else the run's");
-        t.number("patience", o.stopping.patience, kCount, "N", "epochs without progress");
-        t.number("min_delta", o.stopping.min_delta, kNotNegative, "X", "less is no progress");
-        t.choice("mode", o.stopping.better, better_by_name(), "which way it gets better");
+        t.text("monitor", o.monitor, "VALUE", "value to watch; default: that of the run");
+        t.number("patience",
+                 o.stopping.patience,
+                 kCount,
+                 "N",
+                 "epochs without improvement before it stops");
+        t.number("min_delta",
+                 o.stopping.min_delta,
+                 kNotNegative,
+                 "X",
+                 "smallest change that counts as an improvement");
+        t.choice("mode", o.stopping.better, better_by_name(), "whether lower or higher is better");
       },
       [](const Options& o, const RunSettings& run) {
         EarlyStoppingOptions stopping = o.stopping;

@@ -72,12 +72,12 @@ void register_ema(CallbackRegistry& registry) {
   };
   registry.add(
       "ema",
-      "keeps a moving average of the weights",
+      "exponential moving average of the weights",
       Options{},
       [](OptionTable& t, Options& o) {
-        t.number("decay", o.average.decay, kShare, "X", "what is kept of it at each update");
-        t.flag("warmup", o.average.warmup, "less at first");
-        t.flag("evaluate", o.evaluate, "validation and best.safetensors take the average");
+        t.number("decay", o.average.decay, kShare, "X", "weight of the old average at each update");
+        t.flag("warmup", o.average.warmup, "use a lower decay at first");
+        t.flag("evaluate", o.evaluate, "validate and save the averaged weights");
       },
       [](const Options& o, const RunSettings&) {
         return make_callback<Ema>(Role::trains, o.average, o.evaluate);

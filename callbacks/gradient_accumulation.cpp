@@ -76,11 +76,16 @@ void GradientAccumulation::backward_end(Learner& learn) {
 void register_gradient_accumulation(CallbackRegistry& registry) {
   registry.add(
       "gradient_accumulation",
-      "one update for several batches",
+      "accumulates gradients over several batches per update",
       AccumulateEvery{},
       [](OptionTable& t, AccumulateEvery& every) {
-        t.number("batches", every.batches, kNotNegative, "N", "so many batches, or");
-        t.number("samples", every.samples, kNotNegative, "N", "at least so many samples");
+        t.number("batches",
+                 every.batches,
+                 kNotNegative,
+                 "N",
+                 "batches per update; give this or samples");
+        t.number(
+            "samples", every.samples, kNotNegative, "N", "minimum number of samples per update");
       },
       [](const AccumulateEvery& every, const RunSettings&) {
         return make_callback<GradientAccumulation>(Role::trains, every);

@@ -41,14 +41,14 @@ void register_gradient_clip(CallbackRegistry& registry) {
   };
   registry.add(
       "gradient_clip",
-      "limits unscaled gradients",
+      "clips the unscaled gradients",
       Options{},
       [](OptionTable& t, Options& o) {
-        t.number("limit", o.limit, kPositive, "X", "largest norm or value");
+        t.number("limit", o.limit, kPositive, "X", "maximum norm or absolute value");
         t.choice("by",
                  o.by,
                  {{"norm", ClipBy::norm}, {"value", ClipBy::value}},
-                 "of all gradients together, or each alone");
+                 "clip the total norm, or each value");
       },
       [](const Options& o, const RunSettings&) {
         return make_callback<GradientClip>(Role::trains, o.limit, o.by);

@@ -16,8 +16,8 @@ struct SchedulerOptions {
 };
 
 void declare_param_scheduler(OptionTable& t, SchedulerOptions& o) {
-  t.choice("hyper", o.hyper, hypers_by_name(), "hyper-parameter");
-  t.number("value", o.value, kAnyNumber, "X", "what the schedule's factors are taken of");
+  t.choice("hyper", o.hyper, hypers_by_name(), "hyper-parameter to schedule");
+  t.number("value", o.value, kAnyNumber, "X", "base value that the schedule's factors multiply");
   Option& schedule = t.text("schedule",
                             o.schedule,
                             "NAME|(NAME:OPTION=...)",
@@ -29,7 +29,7 @@ void declare_param_scheduler(OptionTable& t, SchedulerOptions& o) {
   t.choice("clock",
            o.clock,
            {{"batch", Clock::batch}, {"step", Clock::step}},
-           "what moves it: batches seen, or updates made");
+           "advance by batches seen, or by updates made");
 }
 
 CallbackWithEvents param_scheduler(const SchedulerOptions& o, const RunSettings&) {
@@ -43,28 +43,28 @@ void declare_progress(OptionTable& t, ProgressOptions& o) {
       "live",
       o.live,
       {{"auto", Live::automatic}, {"bar", Live::bar}, {"lines", Live::lines}, {"off", Live::off}},
-      "what is shown between the rows");
-  t.number("heartbeat", o.heartbeat_seconds, kPositive, "SECONDS", "between lines");
+      "display between the rows");
+  t.number("heartbeat", o.heartbeat_seconds, kPositive, "SECONDS", "interval of lines");
 }
 
 }  // namespace
 
 void register_learner_callbacks(CallbackRegistry& registry) {
   registry.add("param_scheduler",
-               "moves a hyper-parameter along a schedule",
+               "schedules a hyper-parameter",
                SchedulerOptions{},
                declare_param_scheduler,
                param_scheduler);
   registry.add(
       "recorder",
-      "keeps losses, rates and times for the others",
+      "records losses, rates and times for other callbacks",
       Recorder::kBeta,
       [](OptionTable& t, double& beta) {
-        t.number("beta", beta, kShare, "X", "what the smoothed loss keeps of itself");
+        t.number("beta", beta, kShare, "X", "smoothing of the displayed loss");
       },
       [](double beta, const RunSettings&) { return make_callback<Recorder>(Role::reports, beta); });
   registry.add("progress",
-               "a table of epochs, a bar or lines between",
+               "prints a table of epochs, with a bar or lines in between",
                ProgressOptions{},
                declare_progress,
                [](const ProgressOptions& o, const RunSettings&) {

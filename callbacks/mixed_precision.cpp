@@ -155,7 +155,7 @@ void to_fp32(Learner& learn) {
 void register_mixed_precision(CallbackRegistry& registry) {
   registry.add(
       "mixed_precision",
-      "half precision with f32 masters",
+      "half precision with f32 master weights",
       MixedPrecisionOptions{},
       [](OptionTable& t, MixedPrecisionOptions& o) {
         t.choice("dtype",
@@ -166,14 +166,15 @@ void register_mixed_precision(CallbackRegistry& registry) {
                  o.loss_scale,
                  kPositive,
                  "X",
-                 "first loss scale of f16; else 65536, static 512");
-        t.flag("dynamic", o.scaling.dynamic, "it halves at an overflow and grows again");
+                 "initial loss scale of f16; default: 65536, or 512 if static");
+        t.flag("dynamic", o.scaling.dynamic, "adjust the loss scale to overflows");
         t.number("growth_interval",
                  o.scaling.growth_interval,
                  kCount,
                  "N",
-                 "steps without overflow after which it grows");
-        t.flag("flat_master", o.flat_master, "update all masters in one pass, or one by one");
+                 "steps without overflow before the scale doubles");
+        t.flag(
+            "flat_master", o.flat_master, "update all master weights in one pass, not one by one");
       },
       [](const MixedPrecisionOptions& o, const RunSettings&) {
         return make_callback<MixedPrecision>(Role::trains, o);

@@ -108,11 +108,11 @@ void register_plot_results(CallbackRegistry& registry) {
   };
   registry.add(
       "plot_results",
-      "draws losses, metrics and schedule when training ends",
+      "plots losses, metrics and schedule when training ends",
       Options{},
       [](OptionTable& t, Options& o) {
-        t.text("folder", o.folder, "DIR", "in the folder of the run");
-        t.text("title", o.title, "TEXT", "above each picture; else the run's");
+        t.text("folder", o.folder, "DIR", "relative to the folder of the run");
+        t.text("title", o.title, "TEXT", "title of the plots; default: that of the run");
       },
       [](const Options& o, const RunSettings& run) {
         return make_callback<PlotResults>(

@@ -73,7 +73,7 @@ void TerminateOnNan::look(Learner& learn) {
 
 void register_terminate_on_nan(CallbackRegistry& registry) {
   registry.add("terminate_on_nan",
-               "ends training when the loss is infinite or NaN",
+               "stops training when the loss is infinite or NaN",
                [](const RunSettings&) { return make_callback<TerminateOnNan>(Role::trains); });
 }
 

@@ -89,7 +89,7 @@ DataPair load_cifar(const FileTree& tree,
 }
 
 void declare_cifar(OptionTable& t, CifarOptions& o) {
-  t.flag("verify", o.verify, "compare MD5 with the published ones");
+  t.flag("verify", o.verify, "compare the files' MD5 with the published ones");
 }
 
 DataPair load_cifar10(const CifarOptions& cifar, const DataOptions& options) {
@@ -137,10 +137,10 @@ struct PathOptions {
 };
 
 void declare_folder(OptionTable& t, PathOptions& o) {
-  t.text("path", o.path, "PATH", "of the folder or archive");
-  t.number("size", o.size, kNotNegative, "N", "scale pictures to N x N; 0: as they are");
-  t.number("max_bad", o.max_bad, kShare, "SHARE", "of the files may be damaged; they are skipped");
-  t.flag("verify", o.verify, "of CIFAR's binary files: compare MD5 with the published ones");
+  t.text("path", o.path, "PATH", "folder or archive");
+  t.number("size", o.size, kNotNegative, "N", "resize images to N x N; 0: keep their size");
+  t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
+  t.flag("verify", o.verify, "for CIFAR's binary files: compare their MD5 with the published ones");
 }
 
 /// The files of CIFAR are known by their names.

@@ -21,18 +21,19 @@ void DataSection::declare(OptionTable& t) {
     (void)data::dataset_spec(text);
     data = text;
   };
-  t.text("data-dir", data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data")
+  t.text("data-dir", data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data")
       .may_change = true;
-  t.list("classes", classes, ',', "A,B,...", "train on these classes only, labelled in this order");
-  t.number("val-split",
-           val_split,
-           kShare,
-           "SHARE",
-           "validate on this share of the training images instead of the test set");
+  t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
+  t.number(
+      "val-split",
+      val_split,
+      kShare,
+      "SHARE",
+      "hold out this share of the training images for validation instead of using the test set");
   Option& limit = t.text("train-limit",
                          train_limit,
                          "N|SHARE",
-                         "so many training images, or a share with a point: 0.1");
+                         "number of training images, or a share written with a decimal point: 0.1");
   limit.set = [this](const std::string& text) {
     if (is_share(text))
       (void)parse_real(text, kPositiveShare);
@@ -40,20 +41,20 @@ void DataSection::declare(OptionTable& t) {
       (void)parse_integer(text, kPositive);
     train_limit = text;
   };
-  t.number("valid-limit", valid_limit, kNotNegative, "N", "so many validation images; 0: all");
+  t.number("valid-limit", valid_limit, kNotNegative, "N", "number of validation images; 0: all");
   t.number("image-size",
            image_size,
            kNotNegative,
            "N",
-           "scale pictures of a folder to N x N; 0: as they are");
+           "resize the images of a folder to N x N; 0: keep their size");
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
            "N",
-           "threads that prepare batches; 0: the training thread does it")
+           "threads that prepare batches; 0: the training thread prepares them")
       .may_change = true;
-  t.number("prefetch", prefetch, {.low = 1, .high = 64}, "N", "batches prepared ahead").may_change =
-      true;
+  t.number("prefetch", prefetch, {.low = 1, .high = 64}, "N", "batches prepared in advance")
+      .may_change = true;
 }
 
 void DataSection::check() const {

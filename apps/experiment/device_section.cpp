@@ -23,13 +23,15 @@ void warn_on_cpu(const DeviceSection& o) {
 }  // namespace
 
 void declare_cuda_options(OptionTable& t, CudaOptions& o) {
-  t.flag("deterministic", o.deterministic, "CUDA: only algorithms with the same bits in every run");
+  t.flag("deterministic",
+         o.deterministic,
+         "CUDA: use only algorithms that give the same bits in every run");
   t.flag("tune", o.tune, "CUDA: time each convolution's best algorithms when it first runs")
       .may_change = true;
   t.text("plan-cache",
          o.plan_cache,
          "DIR",
-         "CUDA: keep the algorithms chosen for convolutions here, from run to run")
+         "CUDA: keep the chosen convolution algorithms here from run to run")
       .may_change = true;
 }
 
@@ -38,10 +40,11 @@ void DeviceSection::declare(OptionTable& t) {
   t.choice("precision",
            precision,
            {"fp32", "tf32", "fp16", "bf16"},
-           "of weights, activations and their gradients; masters are fp32; tf32: fp32, but a GPU "
-           "may round the factors of products to 10 bits");
-  t.flag(
-      "flat-master", flat_master, "update all weights in one pass, or one by one; the same bits");
+           "precision of weights, activations and their gradients; master weights are fp32; tf32: "
+           "fp32, but a GPU may round the factors of products to 10 bits");
+  t.flag("flat-master",
+         flat_master,
+         "update all weights in one pass, not one by one; the bits are the same");
   Option& scale = t.text("loss-scale", loss_scale, "X|dynamic", "loss scale of fp16");
   scale.set = [this](const std::string& text) {
     if (text != "dynamic") (void)parse_real(text, kPositive);
@@ -50,14 +53,15 @@ void DeviceSection::declare(OptionTable& t) {
   t.text("device",
          device,
          "auto|cpu|cuda[:N]",
-         "where to train; auto: a GPU if there is one, see 'learn doctor'")
+         "device; auto: a GPU if there is one, see 'learn doctor'")
       .may_change = true;
-  t.flag("cuda-graph", cuda_graph, "run each training step as one launch on a CUDA device");
+  t.flag("cuda-graph", cuda_graph, "CUDA: run each training step as one graph launch");
   declare_cuda_options(t, cuda);
   t.number(
        "threads", threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core")
       .may_change = true;
-  t.number("seed", seed, kNotNegative, "N", "of initial weights, order, augmentation and dropout");
+  t.number(
+      "seed", seed, kNotNegative, "N", "seed of initial weights, order, augmentation and dropout");
 }
 
 void DeviceSection::check() const {

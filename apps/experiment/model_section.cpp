@@ -37,27 +37,25 @@ void freeze_groups(Learner& learn, const std::string& freeze) {
 
 void ModelSection::declare(OptionTable& t) {
   t.group("Model");
-  Option& name = t.text("model", model, "NAME", "'learn models' lists them");
+  Option& name = t.text("model", model, "NAME", "model; 'learn models' lists them");
   name.short_name = "m";
   name.set = [this](const std::string& text) {
     (void)models::model_registry().make(text);
     model = text;
   };
-  t.number("width", width, kNotNegative, "N", "width of the model; 0: its own");
-  t.number("dropout", dropout, kShare, "P", "dropout, where the model has it");
+  t.number("width", width, kNotNegative, "N", "width of the model; 0: its default");
+  t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
   t.text("pretrained",
          pretrained,
          "FILE",
-         "start from these weights; layers that do not fit keep their own");
+         "start from these weights; layers that do not match are initialised as usual");
   t.list("split",
          split,
          ',',
          "A,B|auto",
-         "modules that begin new layer groups; auto: the model's own cuts");
-  Option& frozen = t.text("freeze",
-                          freeze,
-                          "N|body|none",
-                          "do not train the first N layer groups, or all but the last");
+         "modules that start new layer groups; auto: the model's own");
+  Option& frozen = t.text(
+      "freeze", freeze, "N|body|none", "freeze the first N layer groups, or all but the last");
   frozen.set = [this](const std::string& text) {
     if (text != "none" && text != "body") (void)parse_integer(text, kPositive);
     freeze = text;

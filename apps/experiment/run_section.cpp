@@ -9,17 +9,17 @@ namespace learn {
 
 void RunSection::declare(OptionTable& t) {
   t.group("Run");
-  t.text("out", out, "DIR", "folder of the runs").may_change = true;
-  t.text("name", name, "NAME", "of this run; numbered if it exists");
+  t.text("out", out, "DIR", "folder of all runs").may_change = true;
+  t.text("name", name, "NAME", "name of this run; numbered if it exists");
   t.number("save-every",
            save_every,
            kNotNegative,
            "N",
-           "keep a checkpoint each N epochs; 0: last and best only");
+           "keep a checkpoint every N epochs; 0: last and best only");
   t.text("monitor",
          monitor,
          "VALUE",
-         "what makes an epoch the best: accuracy, valid_loss, train_loss, ...");
+         "value that makes an epoch the best: accuracy, valid_loss, train_loss, ...");
   t.number("patience",
            patience,
            kNotNegative,
@@ -29,7 +29,7 @@ void RunSection::declare(OptionTable& t) {
                          callbacks,
                          ';',
                          "SPEC;...",
-                         "more callbacks, or others than learn's own of that name: "
+                         "more callbacks, or replacements of learn's own of that name: "
                          "'gradient_clip:limit=1,by=value;checkpointer:every=2'; 'learn options "
                          "callback' lists them");
   specs.set = [this, set_list = specs.set](const std::string& text) {

@@ -61,17 +61,13 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
   t.choice("augment",
            o.augment,
            data::augmentation_names(),
-           "basic: shift and mirror; full: and cut a square out");
-  t.number("label-smoothing",
-           o.label_smoothing,
-           kShare,
-           "X",
-           "share of each target spread over all classes");
+           "basic: random shift and flip; full: also cutout");
+  t.number("label-smoothing", o.label_smoothing, kShare, "X", "label smoothing");
   t.number("ema",
            o.ema,
            kShare,
            "DECAY",
-           "validate and keep a moving average of the weights, 0.999 say; 0: none");
+           "keep and validate a moving average of the weights, e.g. 0.999; 0: none");
 }
 
 }  // namespace
@@ -87,25 +83,25 @@ void TrainingSection::declare(OptionTable& t) {
             lr,
             kPositive,
             "X[:Y]",
-            "(highest) learning rate; X:Y spreads over layer groups; else " + usual_rates());
-  declare_spec(t, "schedule", schedule, optim::schedule_registry(), "course of the learning rate");
+            "(peak) learning rate; X:Y is spread over the layer groups; default: " + usual_rates());
+  declare_spec(t, "schedule", schedule, optim::schedule_registry(), "learning rate schedule");
   t.number("warmup",
            warmup,
            kShare,
            "SHARE",
-           "share of the training in which the rate rises; else 0.25 with one-cycle, 0");
-  declare_spec(t, "optimizer", optimizer, optim::optimizer_registry(), "update rule");
+           "share of the training in which the rate rises; default: 0.25 with one-cycle, else 0");
+  declare_spec(t, "optimizer", optimizer, optim::optimizer_registry(), "optimizer");
   t.number("momentum",
            momentum,
            kShare,
            "M",
-           "momentum or beta1; else the optimizer's, and cycled with one-cycle");
+           "momentum or beta1; default: the optimizer's, cycled with one-cycle");
   t.number("weight-decay",
            weight_decay,
            kNotNegative,
            "X",
-           "decoupled (adam: L2), none on BatchNorm and biases; else 0.01");
-  t.number("clip-norm", clip_norm, kNotNegative, "X", "largest norm of the gradients; 0: no limit");
+           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt; default: 0.01");
+  t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_regularisation(t, *this);
 }
 

@@ -21,8 +21,8 @@ OptionTable eval_table(EvalOptions& o) {
   t.group("Options");
   t.text("weights", o.weights, "best|last|...", "which checkpoint of a run");
   t.text("data", o.data, "NAME|DIR", "other data than it was trained on");
-  t.text("data-dir", o.data_dir, "DIR", "where data sets lie");
-  t.number("valid-limit", o.valid_limit, kNotNegative, "N", "so many images; 0: as in training");
+  t.text("data-dir", o.data_dir, "DIR", "folder of the data sets");
+  t.number("valid-limit", o.valid_limit, kNotNegative, "N", "number of images; 0: as in training");
   t.number("batch-size", o.batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", o.workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
@@ -42,14 +42,14 @@ OptionTable models_table(ModelsOptions& o) {
   t.group("Options");
   t.number("classes", o.classes, kPositive, "N", "outputs");
   t.number("image-size", o.image_size, kPositive, "N", "pictures of N x N");
-  t.number("width", o.width, kNotNegative, "N", "width of the model; 0: its own");
+  t.number("width", o.width, kNotNegative, "N", "width of the model; 0: its default");
   return t;
 }
 
 OptionTable doctor_table(DoctorOptions& o) {
   OptionTable t;
   t.group("Options");
-  t.text("data-dir", o.data_dir, "DIR", "where data sets lie; else $LEARN_DATA, then ./data");
+  t.text("data-dir", o.data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data");
   t.number(
       "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
   t.number("seconds",

@@ -204,7 +204,7 @@ int dry_run(ExperimentOptions options) {
   plan.row({"loss",
             fmt::format(
                 "{:.4f} after {} batches", recorder.epochs().back().train_loss, kDryRunBatches)});
-  plan.row({"speed", fmt::format("{:.0f} img/s at first, training", speed)});
+  plan.row({"speed", fmt::format("{:.0f} samples/s at first, training", speed)});
   plan.row({"time",
             fmt::format("about {} for {} epochs of training", clock_text(images / speed), epochs)});
   fmt::print("{}", plan.to_string());

@@ -9,9 +9,13 @@ namespace {
 
 template <class Options>
 void declare_common(OptionTable& t, Options& o) {
-  t.number("weight_decay", o.weight_decay, kNotNegative, "X", "of all but BatchNorm and biases");
-  t.flag("decay_bn_bias", o.decay_bn_bias, "of those too");
-  t.flag("flat", o.flat, "update all weights in one pass, or one by one; the same bits");
+  t.number("weight_decay",
+           o.weight_decay,
+           kNotNegative,
+           "X",
+           "weight decay; BatchNorm and biases are exempt");
+  t.flag("decay_bn_bias", o.decay_bn_bias, "apply weight decay to BatchNorm and biases too");
+  t.flag("flat", o.flat, "update all weights in one pass, not one by one; the bits are the same");
 }
 
 template <class Options>
@@ -19,29 +23,29 @@ void declare_decay(OptionTable& t, Options& o) {
   t.choice("decay",
            o.decay,
            {{"decoupled", WeightDecay::decoupled}, {"coupled", WeightDecay::coupled}},
-           "from the weights, or as L2 through the gradients");
+           "subtract from the weights, or add to the gradients (L2)");
 }
 
 void declare_sgd(OptionTable& t, SgdOptions& o) {
-  t.number("momentum", o.momentum, kShare, "M", "share of the last update");
-  t.number("dampening", o.dampening, kShare, "X", "of the gradient in the momentum");
-  t.flag("nesterov", o.nesterov, "Nesterov's momentum");
+  t.number("momentum", o.momentum, kShare, "M", "momentum");
+  t.number("dampening", o.dampening, kShare, "X", "dampening of the momentum");
+  t.flag("nesterov", o.nesterov, "use Nesterov momentum");
   declare_decay(t, o);
   declare_common(t, o);
 }
 
 void declare_adam(OptionTable& t, AdamOptions& o) {
-  t.number("momentum", o.beta1, kShare, "M", "beta1");
-  t.number("beta2", o.beta2, kShare, "X", "of the squared gradients");
-  t.number("eps", o.eps, kPositive, "X", "added to the root");
+  t.number("momentum", o.beta1, kShare, "M", "beta1, decay rate of the gradient average");
+  t.number("beta2", o.beta2, kShare, "X", "decay rate of the squared-gradient average");
+  t.number("eps", o.eps, kPositive, "X", "added to the denominator");
   declare_common(t, o);
 }
 
 void declare_rmsprop(OptionTable& t, RmsPropOptions& o) {
-  t.number("momentum", o.momentum, kShare, "M", "share of the last update");
-  t.number("beta2", o.alpha, kShare, "X", "alpha, of the squared gradients");
-  t.number("eps", o.eps, kPositive, "X", "added to the root");
-  t.flag("centered", o.centered, "divide by the estimated deviation");
+  t.number("momentum", o.momentum, kShare, "M", "momentum");
+  t.number("beta2", o.alpha, kShare, "X", "alpha, decay rate of the squared-gradient average");
+  t.number("eps", o.eps, kPositive, "X", "added to the denominator");
+  t.flag("centered", o.centered, "normalize by the centered second moment");
   declare_decay(t, o);
   declare_common(t, o);
 }

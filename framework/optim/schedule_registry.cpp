@@ -18,18 +18,18 @@ struct PlainOptions {
 };
 
 void declare_warmup(OptionTable& t, double& warmup) {
-  t.number("warmup", warmup, kShare, "SHARE", "of the training in which a line leads up to it");
+  t.number("warmup", warmup, kShare, "SHARE", "share of the training with a linear warm-up");
 }
 
 void declare_plain(OptionTable& t, PlainOptions& o) {
-  t.number("start", o.start, kAnyNumber, "X", "first factor");
-  t.number("end", o.end, kAnyNumber, "X", "last factor");
+  t.number("start", o.start, kAnyNumber, "X", "initial factor");
+  t.number("end", o.end, kAnyNumber, "X", "final factor");
   declare_warmup(t, o.warmup);
 }
 
 void declare_power(OptionTable& t, PlainOptions& o) {
   declare_plain(t, o);
-  t.number("power", o.power, kPositive, "X", "of 1 - progress");
+  t.number("power", o.power, kPositive, "X", "exponent of 1 - progress");
 }
 
 Course warmed_up(double warmup, Schedule schedule) {
@@ -57,8 +57,8 @@ struct StepOptions {
 };
 
 void declare_step(OptionTable& t, StepOptions& o) {
-  t.numbers("at", o.at, kPositiveShare, "SHARE:...", "where in the training it falls");
-  t.number("factor", o.factor, kPositive, "X", "what it is multiplied by there");
+  t.numbers("at", o.at, kPositiveShare, "SHARE:...", "milestones, as shares of the training");
+  t.number("factor", o.factor, kPositive, "X", "multiplies the value at each milestone");
   declare_warmup(t, o.warmup);
 }
 
@@ -76,19 +76,21 @@ struct FlatCosineOptions {
 };
 
 void declare_flat_cosine(OptionTable& t, FlatCosineOptions& o) {
-  t.number("pct_start", o.pct_start, kShare, "SHARE", "of the training where the cosine begins");
-  t.number("div_final", o.div_final, kPositive, "X", "the value is divided by it at the end");
+  t.number(
+      "pct_start", o.pct_start, kShare, "SHARE", "share of the training before the cosine begins");
+  t.number("div_final", o.div_final, kPositive, "X", "final value = value / div_final");
   declare_warmup(t, o.warmup);
 }
 
 void declare_one_cycle(OptionTable& t, OneCycleShape& o) {
   constexpr Range kInside{.low = 0, .high = 1, .open_low = true, .open_high = true};
-  t.number("warmup", o.pct_start, kInside, "SHARE", "of the training in which the value rises");
-  t.number("div", o.div, kPositive, "X", "the value is divided by it at the beginning");
-  t.number("div_final", o.div_final, kPositive, "X", "the same at the end");
-  t.number("mom_max", o.mom_max, kShare, "M", "momentum at the beginning and the end");
-  t.number("mom_min", o.mom_min, kShare, "M", "momentum at the top");
-  t.choice("rise", o.linear_rise, {{"cosine", false}, {"line", true}}, "form of the rise");
+  t.number(
+      "warmup", o.pct_start, kInside, "SHARE", "share of the training in which the value rises");
+  t.number("div", o.div, kPositive, "X", "initial value = value / div");
+  t.number("div_final", o.div_final, kPositive, "X", "final value = value / div_final");
+  t.number("mom_max", o.mom_max, kShare, "M", "momentum at the start and the end");
+  t.number("mom_min", o.mom_min, kShare, "M", "momentum at the peak");
+  t.choice("rise", o.linear_rise, {{"cosine", false}, {"line", true}}, "shape of the rise");
 }
 
 struct SgdrOptions {
@@ -98,9 +100,13 @@ struct SgdrOptions {
 };
 
 void declare_sgdr(OptionTable& t, SgdrOptions& o) {
-  t.number("cycles", o.shape.cycles, {1, 1000}, "N", "cosines, one after the other");
-  t.number("cycle_mult", o.shape.cycle_mult, {1, 16}, "N", "each so many times as long as before");
-  t.number("end", o.end, kAnyNumber, "X", "factor at the end of each");
+  t.number("cycles", o.shape.cycles, {1, 1000}, "N", "number of cycles");
+  t.number("cycle_mult",
+           o.shape.cycle_mult,
+           {1, 16},
+           "N",
+           "each cycle is this many times as long as the one before");
+  t.number("end", o.end, kAnyNumber, "X", "final factor of each cycle");
   declare_warmup(t, o.warmup);
 }
 
@@ -110,41 +116,40 @@ Registry<Course(double)> schedule_registry() {
   Registry<Course(double)> registry("schedule");
   registry.add(
       "const",
-      "stays the same",
+      "constant",
       PlainOptions{},
       [](OptionTable& t, PlainOptions& o) { declare_warmup(t, o.warmup); },
       [](const PlainOptions& o, double value) { return warmed_up(o.warmup, constant(value)); });
-  add_plain(registry, "linear", "a line", {}, declare_plain, [](double start, double end, double) {
-    return linear(start, end);
-  });
-  add_plain(registry,
-            "cosine",
-            "half a wave of a cosine",
-            {},
-            declare_plain,
-            [](double start, double end, double) { return cosine(start, end); });
+  add_plain(
+      registry, "linear", "linear decay", {}, declare_plain, [](double start, double end, double) {
+        return linear(start, end);
+      });
+  add_plain(
+      registry, "cosine", "cosine decay", {}, declare_plain, [](double start, double end, double) {
+        return cosine(start, end);
+      });
   add_plain(registry,
             "exponential",
-            "equal ratios",
+            "exponential decay",
             {.end = 0.01},
             declare_plain,
             [](double start, double end, double) { return exponential(start, end); });
-  add_plain(registry, "polynomial", "a power of the rest", {}, declare_power, polynomial);
-  registry.add("step", "falls at some points", StepOptions{}, declare_step, step);
+  add_plain(registry, "polynomial", "polynomial decay", {}, declare_power, polynomial);
+  registry.add("step", "stepwise decay", StepOptions{}, declare_step, step);
   registry.add("flat-cos",
-               "flat, then a cosine (fastai's fit_flat_cos)",
+               "constant, then cosine decay (fastai's fit_flat_cos)",
                FlatCosineOptions{},
                declare_flat_cosine,
                [](const FlatCosineOptions& o, double value) {
                  return warmed_up(o.warmup, flat_cosine(value, o.pct_start, o.div_final));
                });
   registry.add("one-cycle",
-               "up and down along cosines, momentum the other way (fastai's fit_one_cycle)",
+               "one-cycle policy: up, then down; momentum the other way (fastai's fit_one_cycle)",
                OneCycleShape{},
                declare_one_cycle,
                [](const OneCycleShape& o, double value) { return one_cycle(value, o); });
   registry.add("sgdr",
-               "cosines with warm restarts (fastai's fit_sgdr)",
+               "cosine decay with warm restarts (fastai's fit_sgdr)",
                SgdrOptions{},
                declare_sgdr,
                [](const SgdrOptions& o, double value) {
