@@ -21,11 +21,10 @@ bool begins_with(Bytes file, const std::array<std::uint8_t, n>& magic) {
   return file.size() >= n && std::equal(magic.begin(), magic.end(), file.begin());
 }
 
-/// Sizes the picture, or throws before any memory is reserved for it.
+/// Sizes the image, or throws before any memory is reserved for it.
 Image sized(std::int64_t width, std::int64_t height, std::int64_t max_pixels) {
   if (width <= 0 || height <= 0 || width > max_pixels / height)
-    fail<DataError>(
-        "picture of {}x{} pixels; at most {} pixels are read", width, height, max_pixels);
+    fail<DataError>("image of {}x{} pixels; at most {} pixels are read", width, height, max_pixels);
   Image image;
   image.height = height;
   image.width = width;

@@ -198,7 +198,7 @@ Dataset read_classes(const FileTree& tree,
                      Split split,
                      const FolderOptions& options) {
   if (options.size < 0)
-    fail<UsageError>("image size {}: 0 keeps the pictures as they are", options.size);
+    fail<UsageError>("image size {}: 0 keeps the images as they are", options.size);
   if (!(options.max_bad >= 0 && options.max_bad < 1))
     fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
   return FolderReader(tree, folder, split, options).read();

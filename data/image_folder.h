@@ -20,7 +20,7 @@ struct FolderOptions {
   /// folders are then left alone; without one, 0.2 is taken if nothing is said.
   std::optional<double> valid_fraction;
   std::uint64_t seed = 42;  ///< of that split
-  /// Scale pictures to cover size x size and cut the middle out; 0: all must have one size.
+  /// Scale images to cover size x size and cut the middle out; 0: all must have one size.
   std::int64_t size = 0;
   /// Largest share of files that may be impossible to decode; they are skipped with a warning.
   double max_bad = 0;

@@ -10,10 +10,10 @@ namespace learn::data {
 
 /// How the batches of a data set are made.
 struct LoadersOptions {
-  /// Of the training pictures, as `augmentation` knows it. `loader.transforms`, if there are any,
+  /// Of the training images, as `augmentation` knows it. `loader.transforms`, if there are any,
   /// take its place.
   std::string augment = "basic";
-  /// Default: CIFAR-10's published one for that set, else measured on the training pictures.
+  /// Default: CIFAR-10's published one for that set, else measured on the training images.
   std::optional<Normalization> normalization;
   /// For both, but that training shuffles and augments, and validation does neither.
   LoaderOptions loader;

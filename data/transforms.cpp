@@ -111,6 +111,11 @@ Pipeline::Pipeline(std::vector<Transform> transforms,
       width_(width),
       out_height_(height),
       out_width_(width) {
+  check_transforms();
+  make_tables(normalization);
+}
+
+void Pipeline::check_transforms() {
   constexpr std::size_t kMaxSteps = 4096;  // bits that Draw has for them
   constexpr std::int64_t kMaxHoles = 4096;
   if (transforms_.size() > kMaxSteps)
@@ -150,6 +155,9 @@ Pipeline::Pipeline(std::vector<Transform> transforms,
                           changes_pixels_ = true;
                         }},
                transform);
+}
+
+void Pipeline::make_tables(const Normalization& normalization) {
   for (std::size_t c = 0; c < 3; ++c) {
     const float scale = normalization.std[c];
     if (!(scale > 0) || !std::isfinite(scale) || !std::isfinite(normalization.mean[c]))

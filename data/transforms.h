@@ -115,6 +115,10 @@ class Pipeline {
   };
   struct Draw;
 
+  /// Throws UsageError for a step that cannot be done; follows the size through all of them.
+  void check_transforms();
+  /// What each of the 256 values becomes, for each channel and type.
+  void make_tables(const Normalization& normalization);
   void build_maps(const Draw& draw, Scratch& scratch) const;
   template <class T>
   void cut_out(const Draw& draw, T* out) const;

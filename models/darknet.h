@@ -9,14 +9,14 @@ namespace learn::models {
 struct DarknetOptions {
   std::vector<std::int64_t> blocks{1, 2, 2, 2, 2};  ///< residual blocks of each group
   std::int64_t width = 16;                          ///< channels of the stem; doubles in each group
-  std::int64_t channels = 3;                        ///< of the pictures
+  std::int64_t channels = 3;                        ///< of the images
   int classes = 10;
 };
 
 /// The Darknet of fastai's development notebooks (nb_002b): a stem, then for each group a
 /// convolution that doubles the channels and `blocks[i]` residual blocks; all convolutions 3x3 (the
 /// blocks' first 1x1) with BatchNorm and leaky relu 0.1; global average, linear. Every group halves
-/// the picture except group 1: that is how the notebook has it, unlike fastai's later releases.
+/// the image except group 1: that is how the notebook has it, unlike fastai's later releases.
 /// Names are PyTorch's of that notebook: "layers.0.0.weight", "layers.2.conv1.0.weight", ...
 class Darknet final : public nn::Module {
  public:

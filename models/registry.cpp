@@ -14,7 +14,7 @@ nn::Model make_model(const Spec& spec, const Task& task) {
   const Shape& input = task.input;
   const ModelRegistry::Make make = model_registry().make(spec);
   if (input.rank() != 3 || input.elements() < 1)
-    fail<UsageError>("model '{}' takes pictures (H,W,C), not {}", spec.name, input);
+    fail<UsageError>("model '{}' takes images (H,W,C), not {}", spec.name, input);
   if (task.classes < 1)
     fail<UsageError>("model '{}' cannot have {} classes", spec.name, task.classes);
   return make(task);

@@ -11,7 +11,7 @@ namespace learn::models {
 /// What a model is made for.
 struct Task {
   int classes = 10;
-  Shape input{32, 32, 3};  ///< one picture, (H,W,C)
+  Shape input{32, 32, 3};  ///< one image, (H,W,C)
 };
 
 using ModelRegistry = Registry<nn::Model(const Task&)>;
@@ -21,7 +21,7 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 [[nodiscard]] ModelRegistry model_registry();
 
 /// The model that a spec describes, "small" or "wrn_22:width=4,dropout=0.3"; its parameters have no
-/// memory yet. Throws UsageError for an unknown name or option, and for pictures the model cannot
+/// memory yet. Throws UsageError for an unknown name or option, and for images the model cannot
 /// take.
 [[nodiscard]] nn::Model make_model(std::string_view spec, const Task& task = {});
 [[nodiscard]] nn::Model make_model(const Spec& spec, const Task& task);

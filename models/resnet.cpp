@@ -168,10 +168,10 @@ void register_resnet(ModelRegistry& registry) {
           return make_convolutional<ResNet>(name, task, {"layer3", "fc"}, o);
         });
   };
-  add("resnet18", "ResNet-18 for small pictures", {.blocks = {2, 2, 2, 2}});
-  add("resnet34", "ResNet-34 for small pictures", {.blocks = {3, 4, 6, 3}});
+  add("resnet18", "ResNet-18 for small images", {.blocks = {2, 2, 2, 2}});
+  add("resnet34", "ResNet-34 for small images", {.blocks = {3, 4, 6, 3}});
   add("resnet50",
-      "ResNet-50 (bottleneck) for small pictures",
+      "ResNet-50 (bottleneck) for small images",
       {.block = ResNetBlock::bottleneck, .blocks = {3, 4, 6, 3}});
 }
 

@@ -19,11 +19,11 @@ struct ResNetOptions {
   ResNetBlock block = ResNetBlock::basic;
   std::array<std::int64_t, 4> blocks{2, 2, 2, 2};  ///< of each stage
   std::int64_t width = 64;                         ///< of the first stage; doubles in each
-  std::int64_t channels = 3;                       ///< of the pictures
+  std::int64_t channels = 3;                       ///< of the images
   int classes = 10;
 };
 
-/// He et al., "Deep residual learning for image recognition", CVPR 2016, for small pictures: the
+/// He et al., "Deep residual learning for image recognition", CVPR 2016, for small images: the
 /// stem is one 3x3 convolution and there is no max pool, so 32x32 becomes 4x4 before the global
 /// average. Names and initial values (kaiming_normal, fan out) are torchvision's:
 /// "layer1.0.conv1.weight", "layer2.0.downsample.0.weight", "fc.bias".

@@ -66,15 +66,15 @@ void register_resnet9(ModelRegistry& registry) {
           t.number("width", o.width, kCount, "N", "channels of the first layer");
         },
         [name](const ResNet9Options& o, const Task& task) {
-          constexpr std::int64_t kSmallest = 8;  // three max pools halve the picture
+          constexpr std::int64_t kSmallest = 8;  // three max pools halve the image
           const std::int64_t height = task.input[0];
-          const std::int64_t width_of_picture = task.input[1];
-          if (height < kSmallest || width_of_picture < kSmallest)
-            fail<UsageError>("model '{0}' needs pictures of at least {1}x{1}, these are {2}x{3}",
+          const std::int64_t width_of_image = task.input[1];
+          if (height < kSmallest || width_of_image < kSmallest)
+            fail<UsageError>("model '{0}' needs images of at least {1}x{1}, these are {2}x{3}",
                              name,
                              kSmallest,
                              height,
-                             width_of_picture);
+                             width_of_image);
           return make_convolutional<ResNet9>(name, task, {"layer2", "linear"}, o);
         });
   };

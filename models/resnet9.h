@@ -10,7 +10,7 @@ namespace learn::models {
 
 struct ResNet9Options {
   std::int64_t width = 64;    ///< channels of the first layer; the last have 8 times as many
-  std::int64_t channels = 3;  ///< of the pictures
+  std::int64_t channels = 3;  ///< of the images
   int classes = 10;
 };
 
@@ -18,7 +18,7 @@ struct ResNet9Options {
 /// layer3, each a convolution, a max pool and a residual of two convolutions; layer2 without the
 /// residual; global max pool, linear without bias, times 0.125. All convolutions are 3x3 with
 /// BatchNorm and relu. Names are Page's: "prep.conv.weight", "layer1.residual.res1.bn.bias",
-/// "linear.weight". Pictures must be at least 8x8.
+/// "linear.weight". Images must be at least 8x8.
 class ResNet9 final : public nn::Module {
  public:
   /// Throws UsageError for a number below 1.
@@ -42,7 +42,7 @@ class ResNet9 final : public nn::Module {
     nn::ConvBnAct res1_, res2_;
   };
 
-  /// Doubles the channels and halves the picture.
+  /// Doubles the channels and halves the image.
   class Layer final : public nn::Module {
    public:
     Layer(const nn::Scope& scope, std::int64_t in, bool residual);

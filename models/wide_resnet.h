@@ -6,12 +6,12 @@
 namespace learn::models {
 
 struct WideResNetOptions {
-  std::int64_t groups = 3;    ///< groups of blocks; all but the first halve the picture
+  std::int64_t groups = 3;    ///< groups of blocks; all but the first halve the image
   std::int64_t blocks = 3;    ///< of each group
   std::int64_t widen = 6;     ///< group i has start * widen * 2^i channels
   std::int64_t start = 16;    ///< channels of the stem
   double dropout = 0;         ///< between the convolutions of a block
-  std::int64_t channels = 3;  ///< of the pictures
+  std::int64_t channels = 3;  ///< of the images
   int classes = 10;
 };
 

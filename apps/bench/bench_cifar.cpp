@@ -58,7 +58,7 @@ class RaceClock final : public Callback {
   Clock::time_point mark_;
 };
 
-/// cifar10-fast sums the loss of 512 pictures at a rate of 0.4 / 512 and adds 5e-4 * 512 times the
+/// cifar10-fast sums the loss of 512 images at a rate of 0.4 / 512 and adds 5e-4 * 512 times the
 /// weights to the gradient: 0.4 and 5e-4 for the mean. Momentum 0.9 makes ten of each such decay
 /// where ours, decoupled, is applied once: hence 5e-3.
 ExperimentOptions dawn_recipe() {

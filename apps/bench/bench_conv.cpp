@@ -1,6 +1,6 @@
 // Times every distinct convolution of the three nets: milliseconds and GFLOP/s (of the plain
 // definition, so Winograd may pass the machine's peak) of the forward pass and both gradients.
-//   bench_conv [threads] [batch] [net|all] [f32|f16|bf16]
+#include "apps/bench/program.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/tensor/factory.h"
 
@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -63,20 +62,82 @@ double milliseconds(F&& run) {
   return times[times.size() / 2];
 }
 
-}  // namespace
+struct Options {
+  std::int64_t threads = 0;
+  std::int64_t batch = 64;
+  std::string net = "all";
+  DType dtype = DType::f32;
+};
 
-int main(int argc, char** argv) {
-  Context ctx({.device = Device::cpu(), .threads = argc > 1 ? std::atoi(argv[1]) : 0});
-  const std::int64_t batch = argc > 2 ? std::atoll(argv[2]) : 64;
-  const std::string only = argc > 3 ? argv[3] : "all";
-  const std::string wanted = argc > 4 ? argv[4] : "f32";
-  const DType dtype = wanted == "bf16" ? DType::bf16 : wanted == "f16" ? DType::f16 : DType::f32;
-  std::map<std::string, double> totals;
+OptionTable option_table(Options& o) {
+  OptionTable table;
+  table.group("Options");
+  declare_threads(table, o.threads);
+  table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
+  table.choice("net", o.net, {"all", "darknet", "resnet9", "resnet18"}, "net to time");
+  table.choice("dtype",
+               o.dtype,
+               {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}},
+               "of activations and weights");
+  return table;
+}
+
+struct Times {
+  double forward = 0, data = 0, weight = 0;  ///< milliseconds; 0: not needed
+};
+
+Times time_layer(Context& ctx, const Layer& l, const Options& o) {
+  const Conv2dOptions options = Conv2dOptions::symmetric(l.stride, l.window / 2);
+  const Tensor x = uniform(ctx.persistent(), {o.batch, l.map, l.map, l.c}, o.dtype, -1, 1, 1);
+  const Tensor w = uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, o.dtype, -1, 1, 2);
+  const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options);
+  Tensor y(ctx.persistent(), {o.batch, g.p, g.q, g.k}, o.dtype);
+  Tensor dx(ctx.persistent(), x.shape(), o.dtype);
+  Tensor dw(ctx.persistent(), w.shape(), o.dtype);
+  Times times;
+  times.forward = milliseconds([&] { kernels::conv2d_forward(ctx, x, w, {}, y, options); });
+  if (l.c != 3)
+    times.data = milliseconds(
+        [&] { kernels::conv2d_backward_data(ctx, y, w, dx, options, GradMode::overwrite); });
+  times.weight = milliseconds(
+      [&] { kernels::conv2d_backward_weight(ctx, x, y, dw, options, GradMode::overwrite); });
+  return times;
+}
+
+/// Of the plain definition.
+double flops_of(const Layer& l, std::int64_t batch) {
+  const std::int64_t out = l.map / l.stride;
+  return 2.0 * static_cast<double>(batch * out * out * l.k * l.window * l.window * l.c);
+}
+
+void print_row(const Layer& l, const Times& t, double flops) {
+  const auto rate = [&](double ms) { return ms == 0 ? 0 : flops / ms / 1e6; };
+  fmt::print(
+      "{:<9} {:<7} {:>4} {:>3} {:>4} {} {} x{:<2} {:>10.3f} {:>6.0f} {:>10.3f} {:>6.0f} "
+      "{:>10.3f} {:>6.0f}\n",
+      l.net,
+      l.name,
+      l.c,
+      l.map,
+      l.k,
+      l.window,
+      l.stride,
+      l.count,
+      t.forward,
+      rate(t.forward),
+      t.data,
+      rate(t.data),
+      t.weight,
+      rate(t.weight));
+}
+
+int run(const Options& o) {
+  Context ctx({.device = Device::cpu(), .threads = static_cast<int>(o.threads)});
   fmt::print(
       "{} threads, batch {}, {}\n{:<9} {:<7} {:>4} {:>3} {:>4} k s   n {:>17} {:>17} {:>17}\n",
       ctx.threads().threads(),
-      batch,
-      name_of(dtype),
+      o.batch,
+      name_of(o.dtype),
       "net",
       "layer",
       "C",
@@ -85,46 +146,29 @@ int main(int argc, char** argv) {
       "forward ms GF/s",
       "data ms GF/s",
       "weight ms GF/s");
+  std::map<std::string, double> totals;
   for (const Layer& l : kLayers) {
-    if (only != "all" && only != l.net) continue;
-    const Conv2dOptions options = Conv2dOptions::symmetric(l.stride, l.window / 2);
-    const Tensor x = uniform(ctx.persistent(), {batch, l.map, l.map, l.c}, dtype, -1, 1, 1);
-    const Tensor w = uniform(ctx.persistent(), {l.k, l.window, l.window, l.c}, dtype, -1, 1, 2);
-    const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options);
-    Tensor y(ctx.persistent(), {batch, g.p, g.q, g.k}, dtype);
-    Tensor dx(ctx.persistent(), x.shape(), dtype);
-    Tensor dw(ctx.persistent(), w.shape(), dtype);
-    const double flops = 2.0 * static_cast<double>(g.y_elements() * g.r * g.s * g.c);
-    const double forward =
-        milliseconds([&] { kernels::conv2d_forward(ctx, x, w, {}, y, options); });
-    const double data = l.c == 3 ? 0 : milliseconds([&] {
-      kernels::conv2d_backward_data(ctx, y, w, dx, options, GradMode::overwrite);
-    });
-    const double weight = milliseconds(
-        [&] { kernels::conv2d_backward_weight(ctx, x, y, dw, options, GradMode::overwrite); });
-    const auto rate = [&](double ms) { return ms == 0 ? 0 : flops / ms / 1e6; };
-    fmt::print(
-        "{:<9} {:<7} {:>4} {:>3} {:>4} {} {} x{:<2} {:>10.3f} {:>6.0f} {:>10.3f} {:>6.0f} "
-        "{:>10.3f} {:>6.0f}\n",
-        l.net,
-        l.name,
-        l.c,
-        l.map,
-        l.k,
-        l.window,
-        l.stride,
-        l.count,
-        forward,
-        rate(forward),
-        data,
-        rate(data),
-        weight,
-        rate(weight));
-    totals[l.net] += l.count * (forward + data + weight);
+    if (o.net != "all" && o.net != l.net) continue;
+    const Times times = time_layer(ctx, l, o);
+    print_row(l, times, flops_of(l, o.batch));
+    totals[l.net] += l.count * (times.forward + times.data + times.weight);
   }
   for (const auto& [net, ms] : totals)
     fmt::print("{}: {:.1f} ms of convolution per step, {:.0f} images/s\n",
                net,
                ms,
-               static_cast<double>(batch) / ms * 1e3);
+               static_cast<double>(o.batch) / ms * 1e3);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  return bench::run_program(argc,
+                            argv,
+                            "bench_conv",
+                            "Times every distinct convolution of the three nets",
+                            option_table(options),
+                            [&] { return run(options); });
 }

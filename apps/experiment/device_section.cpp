@@ -22,6 +22,12 @@ void warn_on_cpu(const DeviceSection& o) {
 
 }  // namespace
 
+void declare_threads(OptionTable& t, std::int64_t& threads) {
+  t.number(
+       "threads", threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core")
+      .may_change = true;
+}
+
 void declare_cuda_options(OptionTable& t, CudaOptions& o) {
   t.flag("deterministic",
          o.deterministic,
@@ -57,9 +63,7 @@ void DeviceSection::declare(OptionTable& t) {
       .may_change = true;
   t.flag("cuda-graph", cuda_graph, "CUDA: run each training step as one graph launch");
   declare_cuda_options(t, cuda);
-  t.number(
-       "threads", threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core")
-      .may_change = true;
+  declare_threads(t, threads);
   t.number(
       "seed", seed, kNotNegative, "N", "seed of initial weights, order, augmentation and dropout");
 }

@@ -33,6 +33,8 @@ struct DeviceSection {
   void add_callbacks(Learner& learn) const;
 };
 
+/// `--threads`, for all that computes.
+void declare_threads(OptionTable& table, std::int64_t& threads);
 /// Declares the options of CUDA's libraries.
 void declare_cuda_options(OptionTable& table, CudaOptions& options);
 

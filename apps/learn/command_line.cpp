@@ -54,7 +54,7 @@ std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
       if (command == nullptr && one.name == word) command = &one;
     const std::string key = word.substr(0, word.find('='));
     const bool pair = key.size() < word.size() && !word.starts_with("-") && command != nullptr;
-    const Option* option = pair ? command->options->find(key) : nullptr;
+    const Option* option = pair ? command->options.find(key) : nullptr;
     // A bare true or false is how such pairs switch a flag.
     if (option != nullptr && option->kind == OptionKind::flag && word == key + "=false")
       out.push_back("--no-" + key);
@@ -108,12 +108,11 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.help);
     sub->allow_extras()->fallthrough();
-    sub->footer(command.notes);
     if (!command.argument.empty()) {
       auto* argument = sub->add_option(command.argument, parsed.argument, command.argument_help);
       argument->type_name("")->required(command.argument_required);
     }
-    for (const Option& option : command.options->all()) add_option(*sub, option, parsed);
+    for (const Option& option : command.options.all()) add_option(*sub, option, parsed);
     subcommands.push_back(sub);
   }
   std::vector<std::string> words = with_dashes(argv, commands);
@@ -135,9 +134,9 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   const std::vector<std::string> rest = app.remaining(true);
   // The first word that could not be placed decides what the user is told.
   if (!rest.empty() && chosen == nullptr) reject_command(rest.front(), commands);
-  if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, *chosen->options);
+  if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, chosen->options);
   if (chosen == nullptr) return Parsed{.print = app.help()};
-  parsed.command = chosen->name;
+  parsed.command = chosen;
   return parsed;
 }
 

@@ -1,25 +1,28 @@
 #pragma once
 #include "framework/core/option_table.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace learn::cli {
 
-/// A subcommand as the parser needs to know it.
+struct Parsed;
+
+/// A subcommand.
 struct Command {
   std::string name;
   std::string help;
+  OptionTable options;
+  std::function<int(const Parsed&)> run;  ///< returns the exit code
   std::string argument;  ///< "RUN": name of the one positional argument; empty: there is none
   std::string argument_help;
   bool argument_required = false;
-  const OptionTable* options = nullptr;
-  std::string notes;  ///< printed below the options in the help
 };
 
 /// What was on the command line, nothing applied yet.
 struct Parsed {
-  std::string command;
+  const Command* command = nullptr;  ///< one of those that were given; null for a program of none
   std::string argument;
   OptionValues values;  ///< option and text, in order
   bool quiet = false;

@@ -61,7 +61,7 @@ data::Dataset load_data(const EvalOptions& options,
     wanted.data_dir = options.data_dir;
     wanted.classes = classes;
     wanted.val_split = 0;
-    // Other pictures must have the size that it was trained on; those of other sets have theirs.
+    // Other images must have the size that it was trained on; those of other sets have theirs.
     if (data::dataset_spec(options.data).name != "folder") wanted.image_size = 0;
   }
   // The training images matter only when the validation images were split off from them.

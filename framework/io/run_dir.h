@@ -22,7 +22,7 @@ struct RunRecord {
   std::int64_t parameters = 0;
   std::string precision;
   std::string dataset;
-  bool synthetic = false;   ///< made by a program: its accuracy says nothing about real pictures
+  bool synthetic = false;   ///< made by a program: its accuracy says nothing about real images
   std::string fingerprint;  ///< tells data sets of one name apart
   std::int64_t train_samples = 0;
   std::int64_t valid_samples = 0;

@@ -216,7 +216,9 @@ class ParamStore {
   [[nodiscard]] Tensor view(const Tensor& flat, std::int64_t i) const;
   [[nodiscard]] bool half_in_model(std::int64_t i) const;
   template <class Wanted>
-  [[nodiscard]] std::vector<Segment> runs(int group, bool per_parameter, Wanted wanted) const;
+  [[nodiscard]] std::vector<Segment> segments_of(int group,
+                                                 bool per_parameter,
+                                                 Wanted wanted) const;
   void lay_out();
   void point_slots();
   void initialise_values();

@@ -160,7 +160,7 @@ void ParamStore::refresh_working() {
 }
 
 template <class Wanted>
-std::vector<Segment> ParamStore::runs(int group, bool per_parameter, Wanted wanted) const {
+std::vector<Segment> ParamStore::segments_of(int group, bool per_parameter, Wanted wanted) const {
   check<Error>(group >= 0 && group < groups(),
                "parameter group {} does not exist: there are {}",
                group,
@@ -179,15 +179,15 @@ std::vector<Segment> ParamStore::runs(int group, bool per_parameter, Wanted want
 }
 
 std::vector<Segment> ParamStore::segments(int group, bool per_parameter) const {
-  return runs(group, per_parameter, [](std::int64_t) { return true; });
+  return segments_of(group, per_parameter, [](std::int64_t) { return true; });
 }
 
 std::vector<Segment> ParamStore::half_segments(int group, bool per_parameter) const {
-  return runs(group, per_parameter, [this](std::int64_t i) { return half_in_model(i); });
+  return segments_of(group, per_parameter, [this](std::int64_t i) { return half_in_model(i); });
 }
 
 std::vector<Segment> ParamStore::full_segments(int group, bool per_parameter) const {
-  return runs(group, per_parameter, [this](std::int64_t i) { return !half_in_model(i); });
+  return segments_of(group, per_parameter, [this](std::int64_t i) { return !half_in_model(i); });
 }
 
 Tensor& ParamStore::state(const std::string& name, float fill) {

@@ -9,10 +9,10 @@ Adam::Adam(nn::ParamStore& store, const AdamOptions& options)
       mean_(store.state("mean")),
       square_(store.state("mean_square")) {}
 
-void Adam::update(int /*group*/, const nn::Segment& segment, const kernels::OptimRun& run) {
+void Adam::update(int /*group*/, const nn::Segment& segment, const kernels::OptimTensors& tensors) {
   Tensor mean = mean_.range(segment.begin, segment.count);
   Tensor square = square_.range(segment.begin, segment.count);
-  kernels::adam_step(store().context(), run, mean, square);
+  kernels::adam_step(store().context(), tensors, mean, square);
 }
 
 OptimizerFactory adam(AdamOptions options) {

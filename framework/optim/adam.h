@@ -24,7 +24,7 @@ class Adam final : public Optimizer {
   }
 
  protected:
-  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimTensors& tensors) override;
 
  private:
   Tensor& mean_;

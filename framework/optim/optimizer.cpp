@@ -49,7 +49,7 @@ void visit_real(StateVisitor& visitor, std::string_view name, float& value) {
 }  // namespace
 
 /// A segment whose parameters have missed the same number of steps.
-struct Optimizer::Run {
+struct Optimizer::Update {
   nn::Segment segment;
   std::int64_t missed_steps;
 };
@@ -106,10 +106,10 @@ void Optimizer::note_freezing() {
   }
 }
 
-std::vector<Optimizer::Run> Optimizer::runs(int group, bool half) const {
+std::vector<Optimizer::Update> Optimizer::updates(int group, bool half) const {
   const std::vector<nn::Segment> params =
       half ? store_.half_segments(group, true) : store_.full_segments(group, true);
-  std::vector<Run> found;
+  std::vector<Update> found;
   for (const nn::Segment& next : params) {
     const std::int64_t missed = missed_steps_[static_cast<std::size_t>(next.first_param)];
     if (options_.flat && !found.empty() && found.back().missed_steps == missed &&
@@ -139,16 +139,16 @@ void Optimizer::step() {
   prepare();
   for (int group = 0; group < store_.groups(); ++group)
     for (const bool half : {false, true})
-      for (const Run& run : runs(group, half)) {
-        const auto [begin, count, param] = run.segment;
+      for (const Update& next : updates(group, half)) {
+        const auto [begin, count, param] = next.segment;
         update(group,
-               run.segment,
+               next.segment,
                {.weight = store_.flat_master().range(begin, count),
                 .grad = store_.flat_grad().range(begin, count),
                 .half = half ? store_.flat_half().range(begin, count) : Tensor(),
                 .hypers = device_hypers_.at(group),
                 .control = control_,
-                .missed_steps = run.missed_steps,
+                .missed_steps = next.missed_steps,
                 .decoupled_decay = options_.decay == WeightDecay::decoupled});
       }
   kernels::end_step(

@@ -104,12 +104,14 @@ class Optimizer {
   /// Throws DTypeError unless the store's masters are f32. `defaults.weight_decay` and `.lr` are
   /// taken from `options`.
   Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults);
-  /// Updates one run of a group's flat buffers: elements [segment.begin, +count).
-  virtual void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) = 0;
+  /// Updates one segment of a group's flat buffers: elements [segment.begin, +count).
+  virtual void update(int group,
+                      const nn::Segment& segment,
+                      const kernels::OptimTensors& tensors) = 0;
 
  private:
-  struct Run;
-  [[nodiscard]] std::vector<Run> runs(int group, bool half) const;
+  struct Update;
+  [[nodiscard]] std::vector<Update> updates(int group, bool half) const;
   void note_freezing();
   void upload_hypers();
 

@@ -24,7 +24,7 @@ class RmsProp final : public Optimizer {
   [[nodiscard]] std::string_view name() const override { return "rmsprop"; }
 
  protected:
-  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimTensors& tensors) override;
 
  private:
   Tensor& square_;

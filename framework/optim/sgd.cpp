@@ -14,10 +14,10 @@ Sgd::Sgd(nn::ParamStore& store, const SgdOptions& options)
                      options.dampening);
 }
 
-void Sgd::update(int group, const nn::Segment& segment, const kernels::OptimRun& run) {
+void Sgd::update(int group, const nn::Segment& segment, const kernels::OptimTensors& tensors) {
   const bool with_momentum = hypers(group).momentum != 0;
   Tensor buffer = with_momentum ? buffer_.range(segment.begin, segment.count) : Tensor();
-  kernels::sgd_step(store().context(), run, buffer, nesterov_ && with_momentum);
+  kernels::sgd_step(store().context(), tensors, buffer, nesterov_ && with_momentum);
 }
 
 OptimizerFactory sgd(const SgdOptions& options) {

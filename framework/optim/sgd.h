@@ -23,7 +23,7 @@ class Sgd final : public Optimizer {
   [[nodiscard]] std::string_view name() const override { return "sgd"; }
 
  protected:
-  void update(int group, const nn::Segment& segment, const kernels::OptimRun& run) override;
+  void update(int group, const nn::Segment& segment, const kernels::OptimTensors& tensors) override;
 
  private:
   bool nesterov_;

@@ -19,7 +19,7 @@ struct Point {
   double y = 0;
 };
 
-/// A picture to draw on: rectangles, smooth lines and discs, text in a 5x7 bitmap font. What falls
+/// A image to draw on: rectangles, smooth lines and discs, text in a 5x7 bitmap font. What falls
 /// outside is cut off.
 class Canvas {
  public:

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// Line plots as pictures, without any other program: axes with round ticks, lines, legend.
+/// Line plots as images, without any other program: axes with round ticks, lines, legend.
 namespace learn::plot {
 
 struct Series {

@@ -16,7 +16,7 @@ void write_png(const std::filesystem::path& path,
   check<UsageError>(
       width > 0 && height > 0 &&
           rgb.size() == 3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
-      "a picture of {} x {} needs another number of bytes than {}",
+      "an image of {} x {} needs another number of bytes than {}",
       width,
       height,
       rgb.size());

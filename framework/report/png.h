@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// Writes a picture of 8-bit RGB pixels, row by row from the top: `3 * width * height` bytes.
+/// Writes an image of 8-bit RGB pixels, row by row from the top: `3 * width * height` bytes.
 /// Atomic. Throws UsageError for a size that does not fit the pixels, IoError if it cannot be
 /// written.
 void write_png(const std::filesystem::path& path,

@@ -21,8 +21,14 @@ struct Program {
     train.number("epochs", epochs, kPositive, "N", "passes").short_name = "e";
     train.number("lr", lr, kPositive, "X", "rate");
     train.flag("plots", plots, "plots");
-    commands = {{"train", "train a model", "", "", false, &train},
-                {"eval", "measure", "RUN", "a run", true, &eval}};
+    commands = {{.name = "train", .help = "train a model", .options = train, .run = {}},
+                {.name = "eval",
+                 .help = "measure",
+                 .options = eval,
+                 .run = {},
+                 .argument = "RUN",
+                 .argument_help = "a run",
+                 .argument_required = true}};
   }
   Parsed parse(const std::vector<std::string>& argv) {
     return parse_command_line(argv, commands, "1.2.3");
@@ -53,7 +59,7 @@ TEST_CASE("options are taken as flags, as pairs and as short names") {
   CHECK((p.parse({"train", "--plots"}).values == Pairs{{"plots", "true"}}));
   CHECK((p.parse({"train", "--epochs", "3", "--epochs", "5"}).values == Pairs{{"epochs", "5"}}));
   const Parsed eval = p.parse({"eval", "runs/train", "-q"});
-  CHECK(eval.command == "eval");
+  CHECK(eval.command->name == "eval");
   CHECK(eval.argument == "runs/train");
   CHECK(eval.quiet);
 }

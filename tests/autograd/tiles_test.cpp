@@ -124,7 +124,7 @@ TEST_CASE("bf16 in tiles agrees with the reference, whatever the geometry") {
     check_case(conv2d_geometry({3, 2, 2, 70}, {600, 1, 1, 70}, square(1, 0)));
     check_case(conv2d_geometry({3, 4, 4, 290}, {40, 3, 3, 290}, square(2, 1)));
   }
-  SUBCASE("wide maps, whose taps are taken from a copy of the picture") {
+  SUBCASE("wide maps, whose taps are taken from a copy of the image") {
     check_case(conv2d_geometry({1, 20, 32, 32}, {16, 3, 3, 32}, square(1, 1)));
     check_case(conv2d_geometry({3, 5, 21, 64}, {20, 3, 3, 64}, square(1, 1)));
     check_case(conv2d_geometry({2, 40, 32, 32}, {16, 1, 1, 32}, square(1, 0)));

@@ -35,15 +35,15 @@ using namespace learn;
 
 namespace {
 
-constexpr std::int64_t kBatches = 4;  // of four pictures, the last one of two
+constexpr std::int64_t kBatches = 4;  // of four images, the last one of two
 
 using Prepare = std::function<void(Learner&)>;
 
 struct Recipe {
   std::string model = "small:width=4";
   std::int64_t epochs = 4;
-  bool resident = true;  ///< pictures on the device, or uploaded batch by batch
-  DType pictures = DType::f32;
+  bool resident = true;  ///< images on the device, or uploaded batch by batch
+  DType images = DType::f32;
   bool padded = false;  ///< LoaderOptions::pad_channels
   nn::Loss loss = nn::cross_entropy();
   Prepare prepare = [](Learner&) {};
@@ -62,21 +62,21 @@ class Training {
  public:
   explicit Training(const Recipe& recipe)
       : ctx_({.device = Device::cuda()}),
-        pictures_(data::load("synthetic10", {.train_limit = 14, .valid_limit = 5})),
-        stats_(data::measure(pictures_.train)),
+        images_(data::load("synthetic10", {.train_limit = 14, .valid_limit = 5})),
+        stats_(data::measure(images_.train)),
         batches_(ctx_,
-                 pictures_.train,
+                 images_.train,
                  {.batch_size = 4,
                   .shuffle = true,
-                  .dtype = recipe.pictures,
+                  .dtype = recipe.images,
                   .normalization = stats_,
                   .transforms = data::augmentation("basic", 32, 32),
                   .resident = recipe.resident,
                   .pad_channels = recipe.padded}),
         valid_(ctx_,
-               pictures_.valid,
+               images_.valid,
                {.batch_size = 5,
-                .dtype = recipe.pictures,
+                .dtype = recipe.images,
                 .normalization = stats_,
                 .pad_channels = recipe.padded}),
         learn_(ctx_,
@@ -104,7 +104,7 @@ class Training {
 
  private:
   Context ctx_;
-  data::DataPair pictures_;
+  data::DataPair images_;
   data::Normalization stats_;
   data::Loader batches_, valid_;
   Learner learn_;
@@ -214,10 +214,10 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   CHECK(graph.control.step > 4);
 }
 
-TEST_CASE("pictures that come as padded halves train to the same bits, in fewer operations") {
+TEST_CASE("images that come as padded halves train to the same bits, in fewer operations") {
   Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) { callbacks::to_fp16(learn); }};
   const Trained cast = train(recipe, true);
-  recipe.pictures = DType::f16;
+  recipe.images = DType::f16;
   const Trained halves = train(recipe, true);
   recipe.padded = true;
   const Trained padded = check_graph_equals_eager(recipe);

@@ -118,7 +118,7 @@ TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {
   };
   LEARN_CHECK_REFUSED("pool", forward(1, std::int64_t{1} << 32, 1));
   LEARN_CHECK_REFUSED("pool", forward(kMany, 2, 1));
-  LEARN_CHECK_REFUSED("pool", forward(1, 1 << 16, 1 << 20));  // a row of a picture
+  LEARN_CHECK_REFUSED("pool", forward(1, 1 << 16, 1 << 20));  // a row of an image
   LEARN_CHECK_REFUSED("avg_pool_forward", forward(1 << 30, 4, 8));
 }
 

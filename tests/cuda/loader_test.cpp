@@ -25,8 +25,8 @@ using namespace learn::data;
 
 namespace {
 
-Dataset pictures() {
-  Dataset data{.name = "pictures", .height = 8, .width = 6, .classes = {"a", "b", "c"}};
+Dataset images() {
+  Dataset data{.name = "images", .height = 8, .width = 6, .classes = {"a", "b", "c"}};
   constexpr std::int64_t kSamples = 11;
   for (std::int64_t i = 0; i < kSamples; ++i) data.labels.push_back(i % 3);
   for (std::int64_t i = 0; i < kSamples * data.image_bytes(); ++i)
@@ -56,7 +56,7 @@ void check_same(Context& ctx, const Batch& device, const Batch& host) {
 }  // namespace
 
 TEST_CASE("a loader on a device gives the batches of the host, resident or uploaded") {
-  const Dataset data = pictures();
+  const Dataset data = images();
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const bool resident : {true, false}) {
       CAPTURE(resident);
@@ -83,7 +83,7 @@ TEST_CASE("a loader on a device gives the batches of the host, resident or uploa
 }
 
 TEST_CASE("a resident batch of halves may have the channels that convolutions want") {
-  const Dataset data = pictures();
+  const Dataset data = images();
   Arena memory("colours", cpu_pages());
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     Context cuda(test::on_cuda());
@@ -115,7 +115,7 @@ TEST_CASE("a resident batch of halves may have the channels that convolutions wa
 }
 
 TEST_CASE("a resident pass that was saved in the middle continues where it was") {
-  const Dataset data = pictures();
+  const Dataset data = images();
   Context cuda(test::on_cuda());
   Context cpu({.threads = 1});
   Loader host(cpu, data, options_for(DType::f32));
@@ -137,7 +137,7 @@ TEST_CASE("a resident pass that was saved in the middle continues where it was")
 }
 
 TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
-  const Dataset data = pictures();
+  const Dataset data = images();
   for (const int workers : {0, 2}) {
     CAPTURE(workers);
     Context cuda(test::on_cuda());
@@ -173,7 +173,7 @@ TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
 }
 
 TEST_CASE("uploads wait for work on memory that was given back to the arena") {
-  const Dataset data = pictures();
+  const Dataset data = images();
   Context plain({.device = Device::cuda()});  // its arena uses addresses again
   Context cpu({.threads = 1});
   LoaderOptions options = options_for(DType::f32);
@@ -218,7 +218,7 @@ TEST_CASE("a batch is uploaded while the device is busy with the one before") {
   // Other fakes run what is queued when they like.
   const char* const streams = std::getenv("FAKE_CUDA_STREAMS");
   if (test::interpreted() && (streams == nullptr || std::string_view(streams) != "late")) return;
-  const Dataset data = pictures();
+  const Dataset data = images();
   Context ctx(test::on_cuda());
   LoaderOptions options = options_for(DType::f32);
   options.resident = false;

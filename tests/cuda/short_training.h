@@ -43,18 +43,17 @@ struct ShortRun {
       const Prepare& prepare = [](Learner&) {})
       : lr(training.lr),
         ctx(device),
-        pictures(data::load("synthetic10",
-                            {.train_limit = training.batch * training.steps - training.batch / 2,
-                             .valid_limit = training.batch})),
+        images(data::load("synthetic10",
+                          {.train_limit = training.batch * training.steps - training.batch / 2,
+                           .valid_limit = training.batch})),
         batches(ctx,
-                pictures.train,
+                images.train,
                 {.batch_size = training.batch,
                  .shuffle = true,
                  .normalization = data::kCifarStats,
                  .transforms = data::augmentation("full", 32, 32)}),
-        valid(ctx,
-              pictures.valid,
-              {.batch_size = training.batch, .normalization = data::kCifarStats}),
+        valid(
+            ctx, images.valid, {.batch_size = training.batch, .normalization = data::kCifarStats}),
         learn(ctx,
               models::make_model(training.model),
               {batches, valid},
@@ -78,7 +77,7 @@ struct ShortRun {
 
   float lr;
   Context ctx;
-  data::DataPair pictures;
+  data::DataPair images;
   data::Loader batches;
   data::Loader valid;
   Learner learn;

@@ -31,15 +31,15 @@ using Prepare = std::function<void(Learner&)>;
 
 Trained train(const ContextOptions& device, const Prepare& prepare) {
   Context ctx(device);
-  const data::DataPair pictures = data::load("synthetic10", {.train_limit = 26, .valid_limit = 9});
-  const data::Normalization stats = data::measure(pictures.train);
+  const data::DataPair images = data::load("synthetic10", {.train_limit = 26, .valid_limit = 9});
+  const data::Normalization stats = data::measure(images.train);
   data::Loader batches(ctx,
-                       pictures.train,
+                       images.train,
                        {.batch_size = 4,  // the last one has two
                         .shuffle = true,
                         .normalization = stats,
                         .transforms = data::augmentation("full", 32, 32)});
-  data::Loader valid(ctx, pictures.valid, {.batch_size = 9, .normalization = stats});
+  data::Loader valid(ctx, images.valid, {.batch_size = 9, .normalization = stats});
   Learner learn(ctx,
                 models::make_model("small:width=4"),
                 {batches, valid},

@@ -2,7 +2,7 @@
 #include "data/image_folder.h"
 #include "data/registry.h"
 #include "framework/core/error.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -53,19 +53,19 @@ void write_archive(const fs::path& path, const std::vector<Member>& members) {
   REQUIRE(archive_write_close(out.get()) == ARCHIVE_OK);
 }
 
-std::vector<std::uint8_t> picture(std::uint8_t tone) {
+std::vector<std::uint8_t> image(std::uint8_t tone) {
   return test::png(test::plain(4, 4, tone, 5, 6), 4, 4);
 }
 
 std::vector<Member> members(const std::string& top) {
-  return {{top + "valid/dog/9.png", picture(9)},
-          {top + "train/dog/b/2.png", picture(2)},
-          {top + "train/dog/b 1.png", picture(1)},
-          {top + "train/cat/picture.PNG", picture(3)},
+  return {{top + "valid/dog/9.png", image(9)},
+          {top + "train/dog/b/2.png", image(2)},
+          {top + "train/dog/b 1.png", image(1)},
+          {top + "train/cat/image.PNG", image(3)},
           {top + "valid/cat/", {}, Kind::folder},
-          {top + "valid/cat/7.png", picture(7)},
+          {top + "valid/cat/7.png", image(7)},
           {top + "train/cat/notes.txt", {'x'}},
-          {top + "train/.hidden/cat/1.png", picture(4)},
+          {top + "train/.hidden/cat/1.png", image(4)},
           {top + "train/cat/._1.png", {'x'}}};
 }
 
@@ -82,7 +82,7 @@ std::string error_of(const fs::path& path, const Member& member) {
 
 }  // namespace
 
-TEST_CASE("archive: pictures are those of the folder, in the same order") {
+TEST_CASE("archive: images are those of the folder, in the same order") {
   const test::TemporaryFolder folder;
   for (const Member& member : members(""))
     if (member.kind == Kind::file)
@@ -90,7 +90,7 @@ TEST_CASE("archive: pictures are those of the folder, in the same order") {
   const DataPair expected = from_folder(folder.path() / "set");
   REQUIRE(expected.train.size() == 3);
   for (const char* name : {"set.tar", "set.tar.gz", "set.tar.xz", "set.zip"})
-    for (const char* top : {"", "./", "pictures/", "pictures/./"}) {
+    for (const char* top : {"", "./", "images/", "images/./"}) {
       CAPTURE(name);
       CAPTURE(top);
       const fs::path path = folder.path() / name;
@@ -111,7 +111,7 @@ TEST_CASE("archive: names outside ASCII, a split by seed, a folder that is named
   for (int i = 0; i < 10; ++i)
     for (const char* name : {"café noir", "Ähre"})
       all.push_back({std::string(name) + "/" + std::to_string(i) + ".png",
-                     picture(static_cast<std::uint8_t>(i))});
+                     image(static_cast<std::uint8_t>(i))});
   write_archive(path, all);
   const DataPair pair = from_folder(path);
   CHECK(pair.train.name == "v1.2");
@@ -145,10 +145,10 @@ TEST_CASE("archive: CIFAR's binary files, by path and in the data folder") {
 TEST_CASE("archive: what leads out of it, and links, are refused") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.tar.gz";
-  CHECK(error_of(path, {"train/cat/1.png", picture(1)}).empty());
-  CHECK(contains(error_of(path, {"../evil.png", picture(1)}), "'../evil.png', which leads out"));
-  CHECK(contains(error_of(path, {"a/../../evil.png", picture(1)}), "leads out"));
-  CHECK(contains(error_of(path, {"/etc/evil.png", picture(1)}), "leads out"));
+  CHECK(error_of(path, {"train/cat/1.png", image(1)}).empty());
+  CHECK(contains(error_of(path, {"../evil.png", image(1)}), "'../evil.png', which leads out"));
+  CHECK(contains(error_of(path, {"a/../../evil.png", image(1)}), "leads out"));
+  CHECK(contains(error_of(path, {"/etc/evil.png", image(1)}), "leads out"));
   CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::link}), "holds a link"));
   CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::hard_link}), "holds a link"));
   CHECK(contains(error_of(path, {"train/fox/", {}, Kind::folder}), "fox' has no .jpg"));

@@ -2,7 +2,7 @@
 
 #include "data/digest.h"
 #include "framework/core/error.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <doctest/doctest.h>
 

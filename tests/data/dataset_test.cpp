@@ -1,7 +1,7 @@
 #include "data/dataset.h"
 
 #include "framework/core/error.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <doctest/doctest.h>
 

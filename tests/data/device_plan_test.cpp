@@ -23,12 +23,12 @@ constexpr std::int64_t kWidth = 12;
 constexpr std::uint64_t kSeed = 42;
 constexpr std::uint64_t kEpoch = 3;
 
-struct Pictures {
-  Arena host{"pictures", cpu_pages()};
+struct Images {
+  Arena host{"images", cpu_pages()};
   Tensor images{host, {kSamples, kHeight, kWidth, 3}, DType::u8};
   Tensor labels{host, {kSamples}, DType::i64};
 
-  Pictures() {
+  Images() {
     for (std::int64_t i = 0; i < images.elements(); ++i)
       images.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(
           random4(1, RandomPurpose::test, 0, static_cast<std::uint64_t>(i)).v[0]);
@@ -44,7 +44,7 @@ const std::vector<double> kIndex{4, 0, 0, 2};
 
 /// What the host's pipeline makes of the batch, with zeros in further channels.
 template <class T>
-Tensor expected(Pictures& p,
+Tensor expected(Images& p,
                 const std::vector<Transform>& list,
                 const Normalization& stats,
                 std::int64_t channels) {
@@ -71,7 +71,7 @@ Tensor expected(Pictures& p,
 
 template <class T>
 void check_list(const std::vector<Transform>& list, std::int64_t channels) {
-  Pictures p;
+  Images p;
   const std::optional<AugmentPlan> plan = device_plan(list, kCifarStats, kHeight, kWidth);
   REQUIRE(plan.has_value());
   const Tensor wanted = expected<T>(p, list, kCifarStats, channels);
@@ -125,7 +125,7 @@ TEST_CASE("a plan is refused for what a device cannot do") {
 }
 
 TEST_CASE("an image that the data set does not have is named") {
-  Pictures p;
+  Images p;
   Context ctx(test::fast_context(1));
   const AugmentPlan plan = *device_plan({}, kCifarStats, kHeight, kWidth);
   Tensor x = ctx.empty({2, kHeight, kWidth, 3}, DType::f32);

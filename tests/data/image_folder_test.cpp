@@ -3,7 +3,7 @@
 #include "data/image_codec.h"
 #include "data/resize.h"
 #include "framework/core/error.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ std::vector<std::uint8_t> red_jpeg() { return test::jpeg(test::plain(8, 8, 250, 
 /// `count` PNGs in a class folder, each of its own colour.
 void fill_class(const fs::path& folder, int count, std::uint8_t tone) {
   for (int i = 0; i < count; ++i)
-    test::write_bytes(folder / ("picture " + std::to_string(100 + i) + ".png"),
+    test::write_bytes(folder / ("image " + std::to_string(100 + i) + ".png"),
                       test::png(test::plain(4, 4, tone, static_cast<std::uint8_t>(i), 200), 4, 4));
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("folder: train and valid folders, classes by name, files by path") {
   CHECK(pair.valid.classes == pair.train.classes);
   CHECK(pair.train.labels == std::vector<std::int64_t>{0, 0, 0, 1, 1, 1});
   CHECK(pair.valid.size() == 2);
-  CHECK(pair.train.image(4)[1] == 1);  // the second picture of café noir
+  CHECK(pair.train.image(4)[1] == 1);  // the second image of café noir
   CHECK(contains(pair.train.files[0], "deep/one.JPG"));
   CHECK(pair.train.name == folder.path().filename().string());
   CHECK_FALSE(pair.train.synthetic);

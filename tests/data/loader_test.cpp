@@ -2,7 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/tensor/compare.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>

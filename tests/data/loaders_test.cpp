@@ -59,7 +59,7 @@ TEST_CASE("loaders: a list of transforms takes the place of the named augmentati
   CHECK(cropped.valid().sample_shape() == Shape{32, 32, 3});
 }
 
-TEST_CASE("loaders measure the training pictures unless they are told a normalization") {
+TEST_CASE("loaders measure the training images unless they are told a normalization") {
   Context ctx({.threads = 1});
   const data::Normalization measured = data::measure(small_set().train);
   Loaders data(ctx, small_set());
@@ -69,7 +69,7 @@ TEST_CASE("loaders measure the training pictures unless they are told a normaliz
   CHECK(told.train().options().normalization.mean == data::kCifarStats.mean);
 }
 
-TEST_CASE("pictures that are not square are trained and validated in one shape") {
+TEST_CASE("images that are not square are trained and validated in one shape") {
   Context ctx({.threads = 1});
   data::DataPair set = small_set();
   for (data::Dataset* part : {&set.train, &set.valid}) {

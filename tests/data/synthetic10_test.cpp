@@ -3,7 +3,7 @@
 #include "data/cifar10.h"
 #include "data/digest.h"
 #include "framework/core/error.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/tensor/convert.h"
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include <doctest/doctest.h>
 
@@ -112,7 +112,7 @@ TEST_CASE("transforms: draws depend on epoch, sample and position, and on nothin
 }
 
 TEST_CASE("transforms: two random steps of a list draw independently") {
-  int together = 0;  // samples whose two crops begin in the same row of their picture
+  int together = 0;  // samples whose two crops begin in the same row of their image
   constexpr int kSamples = 200;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample)
     together += run({RandomCrop{3}, RandomCrop{2}}, 4, 4, 0, sample)[0] / 16 != 1 ? 1 : 0;

@@ -69,7 +69,7 @@ def initial(name, shape):
 
 
 def batch(number, size, pixels, classes):
-    """Pictures in [-2, 2) and their classes."""
+    """Images in [-2, 2) and their classes."""
     x = (4 * uniform(f"x{number}", size * pixels * pixels * 3) - 2).astype(np.float32)
     y = np.floor(uniform(f"y{number}", size) * classes).astype(np.int64)
     x = torch.from_numpy(x.reshape(size, pixels, pixels, 3)).permute(0, 3, 1, 2).contiguous()

@@ -18,7 +18,7 @@ import kernel_budget
 HEAD = """# What the kernels use and move
 
 Registers and bytes of static shared memory: the most over all template instances and architectures, as in
-`tests/gpu/budgets`. Launches and bytes of global memory: one training step of Darknet (nf 16, 2 classes, 8 pictures of
+`tests/gpu/budgets`. Launches and bytes of global memory: one training step of Darknet (nf 16, 2 classes, 8 images of
 32 x 32, f16, AdamW) and a validation batch of 2, counted by the fake CUDA runtime instruction by instruction, before any
 cache. Work of cuDNN and cuBLASLt is not in it. A kernel without numbers has no part in that step. Written by
 `tests/gpu/kernel_table.py`, which says how.

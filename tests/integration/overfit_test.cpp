@@ -7,13 +7,13 @@ using namespace learn;
 
 namespace {
 
-/// Training loss after many passes over 32 pictures.
+/// Training loss after many passes over 32 images.
 template <class Prepare>
 double overfitted_loss(Prepare&& prepare) {
   Context ctx({.seed = 3});
-  const data::DataPair pictures = data::load("synthetic10", {.train_limit = 32, .valid_limit = 32});
+  const data::DataPair images = data::load("synthetic10", {.train_limit = 32, .valid_limit = 32});
   data::Loader train(
-      ctx, pictures.train, {.shuffle = true, .normalization = data::measure(pictures.train)});
+      ctx, images.train, {.shuffle = true, .normalization = data::measure(images.train)});
   Learner learn(ctx,
                 models::make_model("small:width=8"),
                 train,

@@ -9,13 +9,13 @@ namespace learn {
 
 /// Trains `model` on a pair of data sets as the quickstart does and returns the accuracy on the
 /// second.
-inline double trained_accuracy(const data::DataPair& pictures,
+inline double trained_accuracy(const data::DataPair& images,
                                std::string_view model,
                                std::int64_t epochs) {
   Context ctx({.seed = 7});
-  const data::Normalization stats = data::measure(pictures.train);
-  data::Loader train(ctx, pictures.train, {.shuffle = true, .normalization = stats});
-  data::Loader valid(ctx, pictures.valid, {.batch_size = 250, .normalization = stats});
+  const data::Normalization stats = data::measure(images.train);
+  data::Loader train(ctx, images.train, {.shuffle = true, .normalization = stats});
+  data::Loader valid(ctx, images.valid, {.batch_size = 250, .normalization = stats});
   Learner learn(ctx,
                 models::make_model(model),
                 {train, valid},

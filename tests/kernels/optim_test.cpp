@@ -15,7 +15,7 @@ namespace {
 /// One run with random contents, the same for every context, and three state buffers.
 struct Case {
   Context ctx;
-  kernels::OptimRun run;
+  kernels::OptimTensors run;
   Tensor a, b, c;
 
   Case(const ContextOptions& options, std::int64_t n, DType half, const StepControl& control = {})
@@ -142,7 +142,7 @@ TEST_CASE("a run and its parts, wherever they begin, are updated with the same b
     Case whole(test::fast_context(2), kElements, DType::bf16, {.step = 3});
     Case parts(test::fast_context(1), kElements, DType::bf16, {.step = 3});
     kernel.run(whole);
-    const kernels::OptimRun run = parts.run;
+    const kernels::OptimTensors run = parts.run;
     const Tensor a = parts.a, b = parts.b, c = parts.c;
     // Parameters begin on multiples of 16 elements; the last part ends in a tail.
     for (const auto& [begin, count] :
@@ -191,7 +191,7 @@ TEST_CASE("optimizer updates refuse what does not fit") {
   Tensor shorter = zeros(k.ctx.persistent(), {31});
   CHECK_THROWS_WITH_AS(
       kernels::sgd_step(k.ctx, k.run, shorter, false), doctest::Contains("(31)"), ShapeError);
-  kernels::OptimRun run = k.run;
+  kernels::OptimTensors run = k.run;
   run.grad = shorter;
   CHECK_THROWS_AS(kernels::sgd_step(k.ctx, run, none, false), ShapeError);
   run = k.run;

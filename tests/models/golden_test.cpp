@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-// The networks against PyTorch in double precision, from the same weights and pictures.
+// The networks against PyTorch in double precision, from the same weights and images.
 using namespace learn;
 using test::golden_uniform;
 using test::GoldenDigest;
@@ -48,7 +48,7 @@ class Trial {
   nn::ParamStore& store() { return *model_.params; }
   Var forward(int number) {
     tape_.reset();
-    return (*model_.module)(tape_.input(pictures(number)));
+    return (*model_.module)(tape_.input(images(number)));
   }
   Var loss(const Var& logits, int number) {
     return nn::cross_entropy().fn(logits, classes(number));
@@ -92,7 +92,7 @@ class Trial {
     }
   }
 
-  Tensor pictures(int number) {
+  Tensor images(int number) {
     Tensor x(ctx_.step(), {golden_.batch, 32, 32, 3}, dtype_);
     const std::uint64_t stream = fnv1a_48("x" + std::to_string(number));
     for (std::int64_t i = 0; i < x.elements(); ++i)

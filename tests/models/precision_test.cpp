@@ -38,10 +38,10 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
   store.set_working_dtype(dtype);
   store.begin_gradients();
   Tape tape(ctx);
-  Tensor pictures = uniform(ctx.step(), {8, 32, 32, 3}, DType::f32, -2, 2, 5);
+  Tensor images = uniform(ctx.step(), {8, 32, 32, 3}, DType::f32, -2, 2, 5);
   Tensor classes(ctx.step(), {8}, DType::i64);
   for (std::int64_t i = 0; i < 8; ++i) set(classes, i, static_cast<double>(i % 7));
-  const Var pred = (*model.module)(ops::cast(tape.input(pictures), dtype));
+  const Var pred = (*model.module)(ops::cast(tape.input(images), dtype));
   CHECK(pred.shape() == Shape{8, 7});
   CHECK(pred.dtype() == dtype);
   const Var loss = nn::cross_entropy().fn(ops::cast(pred, DType::f32), classes);
@@ -81,7 +81,7 @@ TEST_CASE("every model runs forward and backward in f32, f16 and bf16") {
   }
 }
 
-TEST_CASE("models take odd picture sizes, or say why not") {
+TEST_CASE("models take odd image sizes, or say why not") {
   Context ctx({.threads = 2});
   const auto shape_for = [&](const char* name, const Shape& input) {
     nn::Model model =

@@ -102,8 +102,8 @@ TEST_CASE("a model is made for the samples and classes of its data") {
     Shape sample_;
     int classes_;
   };
-  Source pictures({24, 40, 3}, 7);
-  const nn::Model model = make_model("small:width=8", pictures);
+  Source images({24, 40, 3}, 7);
+  const nn::Model model = make_model("small:width=8", images);
   CHECK(model.input == Shape{24, 40, 3});
   CHECK(model.classes == 7);
   CHECK(model.params->parameter_count() == parameters("small:width=8", {.classes = 7}));

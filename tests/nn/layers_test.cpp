@@ -97,7 +97,7 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   const auto refused = [&](nn::Module& module, const Shape& in, const char* text) {
     CHECK_THROWS_WITH_AS((void)module(b.input(in)), doctest::Contains(text), ShapeError);
   };
-  refused(conv, {1, 4, 4, 1}, "Conv2d 'stem' expects pictures (N,H,W,3), got (1,4,4,1)");
+  refused(conv, {1, 4, 4, 1}, "Conv2d 'stem' expects images (N,H,W,3), got (1,4,4,1)");
   refused(linear, {1, 13}, "Linear 'head' expects (N,12), got (1,13)");
   refused(norm, {2, 3}, "BatchNorm2d 'bn' expects (N,H,W,4), got (2,3)");
   refused(pool, {2, 3, 9, 1}, "'pool' of 4x4 does not fit into (2,3,9,1)");

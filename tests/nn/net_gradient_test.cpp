@@ -55,14 +55,14 @@ class Everything final : public nn::Module {
 struct Problem {
   explicit Problem(float smoothing) : criterion(nn::cross_entropy(smoothing)) {
     model.params->materialize(ctx, DType::f64);
-    pictures = uniform(ctx.persistent(), {4, 9, 8, 3}, DType::f64, -1, 1, ctx.seed());
+    images = uniform(ctx.persistent(), {4, 9, 8, 3}, DType::f64, -1, 1, ctx.seed());
     classes = Tensor(ctx.persistent(), {4}, DType::i64);
     for (std::int64_t i = 0; i < 4; ++i) set(classes, i, static_cast<double>((3 * i + 1) % 5));
   }
   /// The same batch number each time, and so the same dropout mask.
   Var loss() {
     tape.reset({.batch = 5});
-    x = tape.input(pictures, true);
+    x = tape.input(images, true);
     return criterion.fn((*model.module)(x), classes);
   }
   double value() { return get(loss().value(), 0); }
@@ -71,7 +71,7 @@ struct Problem {
   nn::Model model = nn::make_model<Everything>("everything", {9, 8, 3}, 5);
   nn::Loss criterion;
   Tape tape{ctx};
-  Tensor pictures, classes;
+  Tensor images, classes;
   Var x;
 };
 
@@ -107,10 +107,10 @@ TEST_CASE("all gradients of a net of every layer agree with central differences 
     store.begin_gradients();
     problem.tape.backward(problem.loss());
     Arena host("gradients", cpu_pages());
-    Tensor dx(host, problem.pictures.shape(), DType::f64);
+    Tensor dx(host, problem.images.shape(), DType::f64);
     const Tensor grad = problem.tape.grad_of(problem.x);
     for (std::int64_t i = 0; i < dx.elements(); ++i) set(dx, i, get(grad, i));
-    check_slope(problem, problem.pictures, dx, "pictures");
+    check_slope(problem, problem.images, dx, "images");
     for (std::int64_t p = 0; p < store.size(); ++p) {
       Tensor values = store.master(p);
       check_slope(problem, values, store.master_grad(p), store.info(p).name);

@@ -15,19 +15,19 @@ using namespace learn::plot;
 
 namespace {
 
-struct Picture {
+struct Image {
   unsigned width = 0, height = 0;
   std::vector<std::uint8_t> rgb;
 };
 
-Picture read(const std::filesystem::path& path) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  REQUIRE(png_image_begin_read_from_file(&image, path.c_str()) != 0);
-  image.format = PNG_FORMAT_RGB;
-  Picture picture{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  REQUIRE(png_image_finish_read(&image, nullptr, picture.rgb.data(), 0, nullptr) != 0);
-  return picture;
+Image read(const std::filesystem::path& path) {
+  png_image file{};
+  file.version = PNG_IMAGE_VERSION;
+  REQUIRE(png_image_begin_read_from_file(&file, path.c_str()) != 0);
+  file.format = PNG_FORMAT_RGB;
+  Image image{file.width, file.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(file))};
+  REQUIRE(png_image_finish_read(&file, nullptr, image.rgb.data(), 0, nullptr) != 0);
+  return image;
 }
 
 /// Pixels that are clearly of the first series' colour, as a share of all; and their extremes.
@@ -54,10 +54,10 @@ TEST_CASE("a PNG holds the pixels it was given") {
   const std::vector<std::uint8_t> rgb{
       255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 20, 30, 40, 50, 60, 70, 80, 90};
   write_png(folder / "p.png", 3, 2, rgb);
-  const Picture picture = read(folder / "p.png");
-  CHECK(picture.width == 3);
-  CHECK(picture.height == 2);
-  CHECK(picture.rgb == rgb);
+  const Image image = read(folder / "p.png");
+  CHECK(image.width == 3);
+  CHECK(image.height == 2);
+  CHECK(image.rgb == rgb);
   CHECK_THROWS_AS(write_png(folder / "q.png", 3, 3, rgb), UsageError);
   CHECK_THROWS_AS(write_png(folder / "no" / "q.png", 3, 2, rgb), IoError);
 }

@@ -1,5 +1,5 @@
-// A batch of augmented, normalised pictures from the data set in device memory, bit for bit what
-// the host makes: a block per picture draws once (Philox), then each thread takes pixels of the
+// A batch of augmented, normalised images from the data set in device memory, bit for bit what
+// the host makes: a block per image draws once (Philox), then each thread takes pixels of the
 // result back through the steps to their source. Reads and writes each pixel once.
 #include "framework/core/dtype.h"
 #include "framework/core/random.h"

@@ -72,7 +72,7 @@ void unpad_channels(const Exec&,
     std::copy_n(x + row * width, columns, narrow + row * columns);
 }
 
-// On the host a linear layer is a convolution of 1x1 pictures.
+// On the host a linear layer is a convolution of 1x1 images.
 
 template <HostExec Exec, class T>
 void linear_forward(
@@ -108,7 +108,7 @@ Tensor as_taken(Context& ctx, const ConvGeometry& g, const Tensor& x) {
   return narrow;
 }
 
-/// A linear layer is a convolution of 1x1 pictures.
+/// A linear layer is a convolution of 1x1 images.
 ConvGeometry linear_geometry(const Shape& x, const Shape& w) {
   check(x.rank() == 2, "linear: the input must be (N,C), it has shape {}", x);
   check(w.rank() == 2, "linear: the weight must be (K,C), it has shape {}", w);

@@ -7,7 +7,7 @@ namespace learn::kernels {
 
 /// The sizes of x (N,H,W,C + padding) * w (K,R,S,C/groups): the last `padding` channels of x,
 /// zeros, take no part. Throws ShapeError, with both values, where they do not fit, for options
-/// that make no sense, and for a window larger than the padded picture.
+/// that make no sense, and for a window larger than the padded image.
 [[nodiscard]] ConvGeometry conv2d_geometry(const Shape& x,
                                            const Shape& w,
                                            const Conv2dOptions& options,

@@ -7,37 +7,37 @@
 namespace learn::kernels {
 namespace {
 
-void check_run(Context& ctx, const char* op, const OptimRun& run) {
-  for (const Tensor* t : {&run.weight, &run.grad}) {
+void check_tensors(Context& ctx, const char* op, const OptimTensors& tensors) {
+  for (const Tensor* t : {&tensors.weight, &tensors.grad}) {
     check<DTypeError>(
         t->dtype() == DType::f32, "{}: masters and gradients are f32, got {}", op, t->dtype());
-    check(t->shape() == run.weight.shape(),
+    check(t->shape() == tensors.weight.shape(),
           "{}: shapes differ: weights {}, gradients {}",
           op,
-          run.weight.shape(),
+          tensors.weight.shape(),
           t->shape());
     check_device(ctx, op, *t);
   }
-  if (!run.half.defined()) return;
-  check<DTypeError>(is_half(run.half.dtype()),
+  if (!tensors.half.defined()) return;
+  check<DTypeError>(is_half(tensors.half.dtype()),
                     "{}: working copies are f16 or bf16, got {}",
                     op,
-                    run.half.dtype());
-  check(run.half.shape() == run.weight.shape(),
+                    tensors.half.dtype());
+  check(tensors.half.shape() == tensors.weight.shape(),
         "{}: shapes differ: weights {}, working copy {}",
         op,
-        run.weight.shape(),
-        run.half.shape());
-  check_device(ctx, op, run.half);
+        tensors.weight.shape(),
+        tensors.half.shape());
+  check_device(ctx, op, tensors.half);
 }
 
 /// Null for an undefined tensor.
-float* state_data(const char* op, const OptimRun& run, Tensor& state) {
+float* state_data(const char* op, const OptimTensors& tensors, Tensor& state) {
   if (!state.defined()) return nullptr;
-  check(state.shape() == run.weight.shape(),
+  check(state.shape() == tensors.weight.shape(),
         "{}: shapes differ: weights {}, state {}",
         op,
-        run.weight.shape(),
+        tensors.weight.shape(),
         state.shape());
   return state.data<float>();
 }
@@ -55,20 +55,20 @@ void with_half(Tensor half, F&& f) {
 
 /// Calls `f(executor, args)`.
 template <class F>
-void update(Context& ctx, const char* op, const OptimRun& run, F&& f) {
-  check_run(ctx, op, run);
-  check_device(ctx, op, run.hypers);
-  check_device(ctx, op, run.control);
-  Tensor weight = run.weight;
-  with_half(run.half, [&]<class T>(T* half) {
+void update(Context& ctx, const char* op, const OptimTensors& tensors, F&& f) {
+  check_tensors(ctx, op, tensors);
+  check_device(ctx, op, tensors.hypers);
+  check_device(ctx, op, tensors.control);
+  Tensor weight = tensors.weight;
+  with_half(tensors.half, [&]<class T>(T* half) {
     const OptimArgs<T> args{.weight = weight.data<float>(),
-                            .grad = run.grad.data<float>(),
+                            .grad = tensors.grad.data<float>(),
                             .half = half,
                             .n = weight.elements(),
-                            .hypers = run.hypers.data(),
-                            .control = run.control.data(),
-                            .missed_steps = run.missed_steps,
-                            .decoupled = run.decoupled_decay};
+                            .hypers = tensors.hypers.data(),
+                            .control = tensors.control.data(),
+                            .missed_steps = tensors.missed_steps,
+                            .decoupled = tensors.decoupled_decay};
     with_executor(ctx, [&](const auto& exec) { f(exec, args); });
   });
 }
@@ -88,29 +88,29 @@ void write_hypers(Context& ctx,
   with_executor(ctx, [&](const auto& exec) { write_hypers(exec, hypers, blocks.data()); });
 }
 
-void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov) {
-  float* const b = state_data("sgd_step", run, buffer);
+void sgd_step(Context& ctx, const OptimTensors& tensors, Tensor& buffer, bool nesterov) {
+  float* const b = state_data("sgd_step", tensors, buffer);
   check<Error>(b != nullptr || !nesterov, "sgd_step: Nesterov's form needs a momentum buffer");
-  update(ctx, "sgd_step", run, [&](const auto& exec, const auto& args) {
+  update(ctx, "sgd_step", tensors, [&](const auto& exec, const auto& args) {
     sgd_step(exec, args, b, nesterov);
   });
 }
 
-void adam_step(Context& ctx, const OptimRun& run, Tensor& mean, Tensor& square) {
-  float* const m = state_data("adam_step", run, mean);
-  float* const v = state_data("adam_step", run, square);
+void adam_step(Context& ctx, const OptimTensors& tensors, Tensor& mean, Tensor& square) {
+  float* const m = state_data("adam_step", tensors, mean);
+  float* const v = state_data("adam_step", tensors, square);
   check<Error>(m != nullptr && v != nullptr, "adam_step: both moments must have memory");
-  update(ctx, "adam_step", run, [&](const auto& exec, const auto& args) {
+  update(ctx, "adam_step", tensors, [&](const auto& exec, const auto& args) {
     adam_step(exec, args, m, v);
   });
 }
 
-void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state) {
-  float* const v = state_data("rmsprop_step", run, state.square);
-  float* const a = state_data("rmsprop_step", run, state.mean);
-  float* const b = state_data("rmsprop_step", run, state.buffer);
+void rmsprop_step(Context& ctx, const OptimTensors& tensors, RmsPropState& state) {
+  float* const v = state_data("rmsprop_step", tensors, state.square);
+  float* const a = state_data("rmsprop_step", tensors, state.mean);
+  float* const b = state_data("rmsprop_step", tensors, state.buffer);
   check<Error>(v != nullptr, "rmsprop_step: the mean square must have memory");
-  update(ctx, "rmsprop_step", run, [&](const auto& exec, const auto& args) {
+  update(ctx, "rmsprop_step", tensors, [&](const auto& exec, const auto& args) {
     rmsprop_step(exec, args, v, a, b);
   });
 }

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-/// Optimizer updates, each one pass over a run of the flat buffers. What changes from step to step
-/// is read from device memory. Every function throws ShapeError, DTypeError, DeviceError, and
+/// Optimizer updates, each one pass over a segment of the flat buffers. What changes from step to
+/// step is read from device memory. Every function throws ShapeError, DTypeError, DeviceError, and
 /// changes nothing at all when `control.found_inf` is set.
 namespace learn::kernels {
 
@@ -17,8 +17,8 @@ void write_hypers(Context& ctx,
                   std::span<const GroupHypers> hypers,
                   DeviceArray<GroupHypers>& blocks);
 
-/// What every update is given: views of one run, all of shape (n).
-struct OptimRun {
+/// What every update is given: views of one segment, all of shape (n).
+struct OptimTensors {
   Tensor weight;  ///< f32 masters, updated
   Tensor grad;    ///< f32 gradients, read; multiplied by `control.grad_multiplier` first
   Tensor half;    ///< f16 or bf16 working copy, written with the rounded result; may be undefined
@@ -34,12 +34,12 @@ struct OptimRun {
 
 /// PyTorch's SGD. b = g at the first step, then b = momentum * b + (1 - dampening) * g;
 /// w -= lr * (nesterov ? g + momentum * b : b). `buffer` undefined: w -= lr * g.
-void sgd_step(Context& ctx, const OptimRun& run, Tensor& buffer, bool nesterov);
+void sgd_step(Context& ctx, const OptimTensors& tensors, Tensor& buffer, bool nesterov);
 
 /// Adam (Kingma & Ba 2015) in PyTorch's form; with decoupled decay AdamW (Loshchilov & Hutter
 /// 2019). m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= lr / (1 - beta1^t) * m /
 /// (sqrt(v) / sqrt(1 - beta2^t) + eps), beta1 = hypers.momentum.
-void adam_step(Context& ctx, const OptimRun& run, Tensor& mean, Tensor& square);
+void adam_step(Context& ctx, const OptimTensors& tensors, Tensor& mean, Tensor& square);
 
 /// State of RMSProp: `mean` defined means centered, `buffer` defined means with momentum.
 struct RmsPropState {
@@ -49,6 +49,6 @@ struct RmsPropState {
 /// PyTorch's RMSProp, alpha = hypers.beta2. v = alpha v + (1 - alpha) g^2;
 /// d = sqrt(v) + eps, centered d = sqrt(v - a^2) + eps with a = alpha a + (1 - alpha) g;
 /// b = momentum b + g / d; w -= lr * b (without momentum w -= lr * g / d).
-void rmsprop_step(Context& ctx, const OptimRun& run, RmsPropState& state);
+void rmsprop_step(Context& ctx, const OptimTensors& tensors, RmsPropState& state);
 
 }  // namespace learn::kernels

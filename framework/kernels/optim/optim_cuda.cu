@@ -1,5 +1,5 @@
-// One pass over a run of the flat buffers: reads w, g and the states, writes w, the states and the
-// half copy.
+// One pass over a segment of the flat buffers: reads w, g and the states, writes w, the states and
+// the half copy.
 //
 //   g' = g * grad_multiplier [+ wd * w, coupled],  w' = w [* (1 - lr * wd), decoupled]
 //   SGD:  b = momentum * b + (1 - dampening) * g',  w = w' - lr * b

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-/// One pass over a run of the flat buffers, arithmetic in f32. Learning rates, the step's number
-/// and the decision to skip are read where the executor's memory is, so nothing here varies from
-/// step to step. Null state pointers mean what undefined tensors mean in optim.h.
+/// One pass over a segment of the flat buffers, arithmetic in f32. Learning rates, the step's
+/// number and the decision to skip are read where the executor's memory is, so nothing here varies
+/// from step to step. Null state pointers mean what undefined tensors mean in optim.h.
 namespace learn {
 namespace kernels {
 

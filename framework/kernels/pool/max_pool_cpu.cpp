@@ -24,7 +24,7 @@ inline void offer(float value, std::int32_t offset, float& best, std::int32_t& p
   best = value <= best ? best : next;
 }
 
-/// One window's elements from `x` (its first element on the picture's row and column).
+/// One window's elements from `x` (its first element on the image's row and column).
 template <class T, class Winner>
 void window_maximum(
     const PoolGeometry& g, const T* x, IndexRange rows, IndexRange columns, T* y, Winner* winner) {

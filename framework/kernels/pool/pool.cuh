@@ -7,7 +7,7 @@ namespace learn::cuda::device {
 struct PoolAxis {
   int extent, outputs, window, stride, pad;
 
-  /// Elements [first, last) that window `out` holds of the picture.
+  /// Elements [first, last) that window `out` holds of the image.
   [[nodiscard]] __device__ int first_in(int out) const {
     const int first = out * stride - pad;
     return first < 0 ? 0 : first;

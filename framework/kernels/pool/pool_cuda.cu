@@ -2,7 +2,7 @@
 //
 // Forward: a thread per pack of y looks at its window. Backward gathers: a thread per pack of dx
 // asks all windows that hold it, so that nothing is added atomically and the order is fixed. Where
-// 2x2 windows tile the picture, a thread per window writes its four elements and reads dy and
+// 2x2 windows tile the image, a thread per window writes its four elements and reads dy and
 // winner once. Traffic: x, y and the winners once, but where windows overlap, which the cache
 // serves.
 #include "framework/core/dtype.h"
@@ -143,7 +143,7 @@ __global__ void max_backward_2x2_kernel(
   }
 }
 
-/// Windows of 2 x 2 side by side, over all of the picture.
+/// Windows of 2 x 2 side by side, over all of the image.
 bool is_2x2_tiling(const PoolSizes& s) {
   const Pool2dOptions& o = s.options;
   return o.window_h == 2 && o.window_w == 2 && o.stride_h == 2 && o.stride_w == 2 && o.pad_h == 0 &&

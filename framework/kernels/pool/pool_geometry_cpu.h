@@ -14,7 +14,7 @@ struct IndexRange {
 
 /// Which elements of x belong to which of y, and the reverse.
 struct PoolGeometry : kernels::PoolSizes {
-  /// The offsets into window `out` that lie on the picture, along an axis of `extent` elements.
+  /// The offsets into window `out` that lie on the image, along an axis of `extent` elements.
   [[nodiscard]] static IndexRange inside(std::int64_t out,
                                          std::int64_t extent,
                                          std::int64_t window,

@@ -35,7 +35,7 @@ class BatchNorm : public Module {
   Buffer running_mean_, running_var_;
 };
 
-/// Of pictures (N,H,W,C), per channel.
+/// Of images (N,H,W,C), per channel.
 class BatchNorm2d final : public BatchNorm {
  public:
   explicit BatchNorm2d(const Scope& scope,

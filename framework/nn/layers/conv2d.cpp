@@ -73,7 +73,7 @@ Conv2d::Conv2d(const Scope& scope,
 
 Var Conv2d::forward(const Var& x) {
   check(x.shape().rank() == 4 && x.shape()[3] - x.padding() == in_,
-        "Conv2d '{}' expects pictures (N,H,W,{}), got {}{}",
+        "Conv2d '{}' expects images (N,H,W,{}), got {}{}",
         path(),
         in_,
         x.shape(),

@@ -34,7 +34,7 @@ class Conv2d final : public Module {
          const Init& init = init::default_weight());
 
   [[nodiscard]] std::string describe() const override;
-  /// The convolution this layer does on pictures of shape `x`, (N,H,W,C).
+  /// The convolution this layer does on images of shape `x`, (N,H,W,C).
   [[nodiscard]] ConvGeometry geometry(const Shape& x) const;
 
  protected:

@@ -16,13 +16,12 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Line
 }
 
 Var Linear::forward(const Var& x) {
-  check(
-      x.shape().rank() == 2 && x.shape()[1] == in_,
-      "Linear '{}' expects (N,{}), got {}: flatten pictures first, and make the model for the size "
-      "of the pictures it is given",
-      path(),
-      in_,
-      x.shape());
+  check(x.shape().rank() == 2 && x.shape()[1] == in_,
+        "Linear '{}' expects (N,{}), got {}: flatten images first, and make the model for the size "
+        "of the images it is given",
+        path(),
+        in_,
+        x.shape());
   Tape& tape = x.tape();
   return ops::linear(x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var());
 }

@@ -25,7 +25,7 @@ void check_fits(const std::string& path,
                 const Var& x) {
   const Shape& s = x.shape();
   check(s.rank() == 4 && s[1] + 2 * o.pad_h >= o.window_h && s[2] + 2 * o.pad_w >= o.window_w,
-        "{} '{}' of {}x{} does not fit into {}: the pictures are too small for this model",
+        "{} '{}' of {}x{} does not fit into {}: the images are too small for this model",
         name,
         path,
         o.window_h,

@@ -36,7 +36,7 @@ class AvgPool2d final : public Module {
   Pool2dOptions options_;
 };
 
-/// Mean over the whole picture, (N,H,W,C) to (N,1,1,C): PyTorch's AdaptiveAvgPool2d(1).
+/// Mean over the whole image, (N,H,W,C) to (N,1,1,C): PyTorch's AdaptiveAvgPool2d(1).
 class GlobalAvgPool final : public Module {
  public:
   explicit GlobalAvgPool(const Scope& scope) : Module(scope) {}
@@ -46,7 +46,7 @@ class GlobalAvgPool final : public Module {
   Var forward(const Var& x) override;
 };
 
-/// Maximum over the whole picture, (N,H,W,C) to (N,1,1,C).
+/// Maximum over the whole image, (N,H,W,C) to (N,1,1,C).
 class GlobalMaxPool final : public Module {
  public:
   explicit GlobalMaxPool(const Scope& scope) : Module(scope) {}

@@ -8,7 +8,7 @@ namespace fakecuda {
 namespace {
 
 /// Calls `body(x row, weight row, y element)`, offsets into the arrays, for each output element and
-/// each window position inside the picture: a row is the channels of one group at one position.
+/// each window position inside the image: a row is the channels of one group at one position.
 template <class Body>
 void for_each_row(const ConvSizes& z, Body&& body) {
   const std::int64_t inputs = z.c / z.groups;

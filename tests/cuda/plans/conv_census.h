@@ -6,7 +6,7 @@
 
 namespace learn::test {
 
-/// The convolutions a model does with one picture, in order, seen by running its forward pass.
+/// The convolutions a model does with one image, in order, seen by running its forward pass.
 struct ModelConvs {
   std::string model;
   std::vector<ConvGeometry> convs;

@@ -50,9 +50,8 @@ void store_sums(const TileConv& conv,
     const std::int64_t row = s.image * conv.to_h + grid.rows.first + s.row * grid.rows.step;
     const std::int64_t pixel = row * conv.to_w + grid.columns.first + s.column * grid.columns.step;
     BFloat16* to = conv.to + (pixel * conv.groups + t.group) * conv.to_c + first;
-    const auto& picture = t.part->picture;
-    const float* from =
-        sums + (picture ? s.at / grid.columns.count * picture->width : s.at) * stride;
+    const auto& strip = t.part->strip;
+    const float* from = sums + (strip ? s.at / grid.columns.count * strip->width : s.at) * stride;
     simd::run([=, length = s.length] {
       for (std::int64_t i = 0; i < length; ++i) {
         BFloat16* out = to + i * step;
@@ -127,27 +126,27 @@ struct TaskProduct {
     }
   }
 
-  void from_picture(const simd::TileKernels& kernels, Bf16Bits* copy) {
+  void from_strip(const simd::TileKernels& kernels, Bf16Bits* copy) {
     const TilePart& part = *task.part;
     const std::int64_t row = task.begin / part.columns.count;
     const std::int64_t begin = row % part.rows.count;
-    copy_picture(kernels,
-                 *part.picture,
-                 grid,
-                 source(),
-                 row / part.rows.count,
-                 begin,
-                 begin + (task.end - task.begin) / part.columns.count,
-                 task.group * conv.from_c,
-                 conv.from_c,
-                 copy);
+    copy_strip(kernels,
+               *part.strip,
+               grid,
+               source(),
+               row / part.rows.count,
+               begin,
+               begin + (task.end - task.begin) / part.columns.count,
+               task.group * conv.from_c,
+               conv.from_c,
+               copy);
     product.a = copy;
     product.a_stride = conv.from_c;
     std::vector<simd::TileRun> runs;
     std::int64_t k = 0;
     for (const TileAxis::Tap& r : part.rows.taps)
       for (const TileAxis::Tap& s : part.columns.taps) {
-        runs.push_back({part.picture->offset(r, s) * conv.from_c, k, conv.from_c});
+        runs.push_back({part.strip->offset(r, s) * conv.from_c, k, conv.from_c});
         k += conv.from_c;
       }
     multiply(kernels, runs);
@@ -162,8 +161,8 @@ void run_task(const ConvResources& on,
               float* sums) {
   TaskProduct product(conv, t, panels, sums);
   if (conv.bias != nullptr || t.part->depth == 0) product.begin_with_bias();
-  if (t.part->picture)
-    product.from_picture(*on.tiles, source);
+  if (t.part->strip)
+    product.from_strip(*on.tiles, source);
   else
     product.from_gathered(*on.tiles, source);
   store_sums(conv, t, product.grid, sums, product.product.c_stride);

@@ -14,14 +14,14 @@ using simd::kTilePanel;
 // weights stream past them.
 constexpr std::int64_t kGatheredRows = 256;
 constexpr std::int64_t kGatheredColumns = 512;
-constexpr std::int64_t kPictureColumns = 256;
+constexpr std::int64_t kStripColumns = 256;
 constexpr std::int64_t kWantedTasks = 16;
 
 }  // namespace
 
 std::int64_t TileTask::sum_rows() const {
   const std::int64_t results = end - begin;
-  return round_up(part->picture ? results / part->columns.count * part->picture->width : results,
+  return round_up(part->strip ? results / part->columns.count * part->strip->width : results,
                   kTile);
 }
 
@@ -31,8 +31,8 @@ std::int64_t TileTask::sum_columns(const TileConv& conv) const {
 }
 
 std::int64_t TileTask::source_elements(const TileConv& conv) const {
-  if (!part->picture) return sum_rows() * (std::min(part->depth, kGatheredDepth) + kTileRowGap);
-  return part->picture->pixels((end - begin) / part->columns.count, kTile) * conv.from_c;
+  if (!part->strip) return sum_rows() * (std::min(part->depth, kGatheredDepth) + kTileRowGap);
+  return part->strip->pixels((end - begin) / part->columns.count, kTile) * conv.from_c;
 }
 
 std::vector<TilePart> make_parts(const TileConv& conv) {
@@ -41,8 +41,8 @@ std::vector<TilePart> make_parts(const TileConv& conv) {
   for (const TileAxis& rows : conv.rows)
     for (const TileAxis& columns : conv.columns) {
       TilePart part{rows, columns, 0, at, {}};
-      if (conv.from_c % kTileDepth == 0 && TilePicture::pays(rows, columns))
-        part.picture.emplace(rows, columns);
+      if (conv.from_c % kTileDepth == 0 && TileStrip::pays(rows, columns))
+        part.strip.emplace(rows, columns);
       part.depth = round_up(part.taps() * conv.tap_depth(), kTileDepth);
       at += conv.groups * conv.panels_per_group() * part.depth * kTilePanel;
       parts.push_back(part);
@@ -54,9 +54,9 @@ std::vector<TileTask> cut_into_tasks(const TileConv& conv, const std::vector<Til
   std::vector<TileTask> tasks;
   for (const TilePart& part : parts) {
     const TileGrid grid{conv.n, part.rows, part.columns};
-    const std::vector<ResultRange> ranges = cut_grid(grid, part.picture, kGatheredRows);
+    const std::vector<ResultRange> ranges = cut_grid(grid, part.strip, kGatheredRows);
     const std::int64_t panels = conv.panels_per_group();
-    const std::int64_t most = part.picture ? kPictureColumns : kGatheredColumns;
+    const std::int64_t most = part.strip ? kStripColumns : kGatheredColumns;
     const std::int64_t wanted =
         kWantedTasks /
         std::max<std::int64_t>(1, static_cast<std::int64_t>(ranges.size()) * conv.groups);

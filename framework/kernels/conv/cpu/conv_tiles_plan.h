@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/core/round_up.h"
-#include "framework/kernels/conv/cpu/tile_picture.h"
+#include "framework/kernels/conv/cpu/tile_strip.h"
 
 #include <optional>
 
@@ -20,9 +20,9 @@ inline constexpr std::int64_t kTileSumGap = 16;
 struct TilePart {
   const TileAxis& rows;
   const TileAxis& columns;
-  std::int64_t depth;                  ///< taps x channels in whole tiles
-  std::int64_t panels_at;              ///< where its packed weights begin, in elements
-  std::optional<TilePicture> picture;  ///< else rows are gathered tap by tap
+  std::int64_t depth;              ///< taps x channels in whole tiles
+  std::int64_t panels_at;          ///< where its packed weights begin, in elements
+  std::optional<TileStrip> strip;  ///< else rows are gathered tap by tap
 
   [[nodiscard]] std::int64_t taps() const {
     return static_cast<std::int64_t>(rows.taps.size() * columns.taps.size());

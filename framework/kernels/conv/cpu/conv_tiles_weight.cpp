@@ -21,11 +21,11 @@ constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results than
 
 /// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c), with dy
 /// transposed. x is either gathered in panels of columns, or taken for every tap from a copy of the
-/// picture.
+/// strip.
 struct WeightGradient {
   const ConvGeometry& g;
   TileAxis rows, columns;
-  std::optional<TilePicture> picture;
+  std::optional<TileStrip> strip;
   const Bf16Bits* x;
   const Bf16Bits* dy;
   std::vector<ResultRange> blocks;  // of pixels that are summed at once
@@ -36,17 +36,16 @@ struct WeightGradient {
         columns(forward_axis(g.q, g.w, g.s, g.options.stride_w, g.options.pad_left).front()),
         x(reinterpret_cast<const Bf16Bits*>(from)),
         dy(reinterpret_cast<const Bf16Bits*>(gradient)) {
-    if (g.group_c() % kTile == 0 && TilePicture::pays(rows, columns))
-      picture.emplace(rows, columns);
-    blocks = cut_grid(grid(), picture, kPixels);
+    if (g.group_c() % kTile == 0 && TileStrip::pays(rows, columns)) strip.emplace(rows, columns);
+    blocks = cut_grid(grid(), strip, kPixels);
   }
 
   [[nodiscard]] TileGrid grid() const { return {g.n, rows, columns}; }
   [[nodiscard]] TileSource source() const { return {x, g.c}; }
   [[nodiscard]] std::int64_t width() const { return g.r * g.s * g.group_c(); }
 
-  /// Columns that one product yields: a tap of a picture, else a panel.
-  [[nodiscard]] std::int64_t part_width() const { return picture ? g.group_c() : kTilePanel; }
+  /// Columns that one product yields: a tap of a strip, else a panel.
+  [[nodiscard]] std::int64_t part_width() const { return strip ? g.group_c() : kTilePanel; }
   [[nodiscard]] std::int64_t parts() const { return ceil_div(width(), part_width()); }
   /// The sums of a group lie as (part, k, column of the part): rows of the whole width would each
   /// be on a page of their own.
@@ -54,12 +53,12 @@ struct WeightGradient {
   [[nodiscard]] std::int64_t part_sums() const { return sum_rows() * part_width(); }
   [[nodiscard]] std::int64_t sums() const { return parts() * part_sums(); }
 
-  [[nodiscard]] std::int64_t picture_rows(const ResultRange& b) const {
+  [[nodiscard]] std::int64_t strip_rows(const ResultRange& b) const {
     return (b.end - b.begin) / g.q;
   }
   /// Of the summed dimension, in whole tiles.
   [[nodiscard]] std::int64_t depth(const ResultRange& b) const {
-    const std::int64_t pixels = picture ? picture_rows(b) * picture->width : b.end - b.begin;
+    const std::int64_t pixels = strip ? strip_rows(b) * strip->width : b.end - b.begin;
     return round_up(pixels, kTileDepth);
   }
   [[nodiscard]] std::int64_t max_depth() const {
@@ -95,10 +94,10 @@ struct TransposedGradient {
             const ResultRange& b,
             std::int64_t group,
             Bf16Bits* to) const {
-    // With a picture there are results of no use between its rows: their gradient is zero.
-    const std::int64_t length = wg.picture ? wg.g.q : b.end - b.begin;
-    const std::int64_t pitch = wg.picture ? wg.picture->width : length;
-    if (wg.picture) std::fill_n(to, block, Bf16Bits{0});
+    // With a strip there are results of no use between its rows: their gradient is zero.
+    const std::int64_t length = wg.strip ? wg.g.q : b.end - b.begin;
+    const std::int64_t pitch = wg.strip ? wg.strip->width : length;
+    if (wg.strip) std::fill_n(to, block, Bf16Bits{0});
     for (std::int64_t pixel = b.begin; pixel < b.end; pixel += length, to += pitch)
       on.tiles->transpose(wg.dy + pixel * wg.g.k + group * wg.g.group_k(),
                           wg.g.k,
@@ -134,10 +133,10 @@ struct Task {
 
 /// Elements that a task needs for what it makes of x.
 std::int64_t scratch_elements(const WeightGradient& wg) {
-  if (!wg.picture) return 2 * kPixels * kTilePanel;
+  if (!wg.strip) return 2 * kPixels * kTilePanel;
   std::int64_t pixels = 0;
   for (const ResultRange& b : wg.blocks)
-    pixels = std::max(pixels, wg.picture->pixels(wg.picture_rows(b), kTileDepth));
+    pixels = std::max(pixels, wg.strip->pixels(wg.strip_rows(b), kTileDepth));
   return 3 * (pixels + 1) * wg.g.group_c();
 }
 
@@ -185,27 +184,27 @@ void add_gathered(const ConvResources& on,
 
 /// Pixels are summed in pairs, and a tap moves them by an even or odd number: so the copy is paired
 /// twice, from its first pixel on and from its second.
-void add_picture(const ConvResources& on,
-                 const WeightGradient& wg,
-                 const Task& t,
-                 const ResultRange& b,
-                 simd::TileProduct product,
-                 Bf16Bits* copy) {
+void add_strip(const ConvResources& on,
+               const WeightGradient& wg,
+               const Task& t,
+               const ResultRange& b,
+               simd::TileProduct product,
+               Bf16Bits* copy) {
   const std::int64_t c = wg.g.group_c();
-  const std::int64_t rows = wg.picture_rows(b);
-  const std::int64_t pixels = wg.picture->pixels(rows, kTileDepth);
-  const std::int64_t copied = wg.picture->pixels(rows, -wg.picture->more_columns);
+  const std::int64_t rows = wg.strip_rows(b);
+  const std::int64_t pixels = wg.strip->pixels(rows, kTileDepth);
+  const std::int64_t copied = wg.strip->pixels(rows, -wg.strip->more_columns);
   const std::int64_t row = b.begin / wg.g.q;
-  copy_picture(*on.tiles,
-               *wg.picture,
-               wg.grid(),
-               wg.source(),
-               row / wg.g.p,
-               row % wg.g.p,
-               row % wg.g.p + rows,
-               t.group * c,
-               c,
-               copy);
+  copy_strip(*on.tiles,
+             *wg.strip,
+             wg.grid(),
+             wg.source(),
+             row / wg.g.p,
+             row % wg.g.p,
+             row % wg.g.p + rows,
+             t.group * c,
+             c,
+             copy);
   std::fill_n(copy + copied * c, (pixels - copied) * c, Bf16Bits{0});
   Bf16Bits* const even = copy + (pixels + 1) * c;
   Bf16Bits* const odd = even + (pixels + 1) * c;
@@ -215,8 +214,8 @@ void add_picture(const ConvResources& on,
   product.b_panel = 2 * kTilePanel;
   for (std::int64_t tap = t.first; tap < t.last; ++tap) {
     const std::int64_t offset =
-        wg.picture->offset(wg.rows.taps[static_cast<std::size_t>(tap / wg.g.s)],
-                           wg.columns.taps[static_cast<std::size_t>(tap % wg.g.s)]);
+        wg.strip->offset(wg.rows.taps[static_cast<std::size_t>(tap / wg.g.s)],
+                         wg.columns.taps[static_cast<std::size_t>(tap % wg.g.s)]);
     product.b = (offset % 2 == 0 ? even : odd) + offset / 2 * 2 * c;
     product.c = t.sums + tap * wg.part_sums();
     multiply(on, wg, product, wg.depth(b));
@@ -234,7 +233,7 @@ void run_task(const ConvResources& on,
     product.a = gradient.data() + (t.group * blocks + i) * gradient.block;
     product.a_stride = gradient.stride;
     product.accumulate = i > t.begin;
-    (wg.picture ? add_picture : add_gathered)(
+    (wg.strip ? add_strip : add_gathered)(
         on, wg, t, wg.blocks[static_cast<std::size_t>(i)], product, scratch);
   }
 }

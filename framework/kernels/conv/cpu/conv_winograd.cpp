@@ -25,7 +25,7 @@ constexpr std::int64_t kPad = 16;
 /// The forward pass, or the gradient of the input, which is a forward pass with the window turned
 /// round and the channels exchanged.
 struct Pass {
-  TiledPictures from, to;
+  TiledImages from, to;
   const float* in;
   float* out;
   bool accumulate;

@@ -26,7 +26,7 @@ constexpr std::int64_t kSlicedResult = 128LL * 256;
 /// du (36 matrices of k x c) = sum over tiles of transformed dy (tile, k) * transformed x (tile,
 /// c).
 struct WeightPass {
-  TiledPictures x, dy;
+  TiledImages x, dy;
   const float* x_data;
   const float* dy_data;
   const float* zeros;             // one pixel

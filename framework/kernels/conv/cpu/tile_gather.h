@@ -37,7 +37,7 @@ void for_segments(const TileGrid& grid, std::int64_t begin, std::int64_t end, Vi
   }
 }
 
-/// Pictures (n, rows.source_extent, columns.source_extent, channels) that a grid reads.
+/// Images (n, rows.source_extent, columns.source_extent, channels) that a grid reads.
 struct TileSource {
   const simd::Bf16Bits* data;
   std::int64_t channels;  ///< of a pixel, all groups

@@ -5,28 +5,27 @@
 
 namespace learn::cpu {
 
-/// Pictures (n,h,w,c) seen as tiles: `rows` x `columns` of them per picture, one every four pixels,
-/// the first one beginning `top` and `left` pixels before the picture.
-struct TiledPictures {
+/// Images (n,h,w,c) seen as tiles: `rows` x `columns` of them per image, one every four pixels,
+/// the first one beginning `top` and `left` pixels before the image.
+struct TiledImages {
   std::int64_t n, h, w, c;
   std::int64_t rows, columns;
   std::int64_t top, left;
 
   [[nodiscard]] std::int64_t tiles() const { return n * rows * columns; }
 
-  /// Pointers to the size x size pixels of a tile; `outside` for those beyond the picture's border.
+  /// Pointers to the size x size pixels of a tile; `outside` for those beyond the image's border.
   template <class T>
-  void find_pixels(
-      T* pictures, std::int64_t tile, std::int64_t size, T* outside, T** pixels) const {
+  void find_pixels(T* images, std::int64_t tile, std::int64_t size, T* outside, T** pixels) const {
     const std::int64_t h0 = tile / columns % rows * simd::kWinogradTile - top;
     const std::int64_t w0 = tile % columns * simd::kWinogradTile - left;
-    T* picture = pictures + tile / (rows * columns) * h * w * c;
+    T* image = images + tile / (rows * columns) * h * w * c;
     for (std::int64_t i = 0; i < size; ++i)
       for (std::int64_t j = 0; j < size; ++j) {
         const std::int64_t y = h0 + i;
         const std::int64_t x = w0 + j;
         const bool inside = y >= 0 && y < h && x >= 0 && x < w;
-        pixels[i * size + j] = inside ? picture + (y * w + x) * c : outside;
+        pixels[i * size + j] = inside ? image + (y * w + x) * c : outside;
       }
   }
 };

@@ -12,7 +12,7 @@
 
 namespace learn::cuda {
 
-/// Pictures with `channels` elements a pixel: as many as the geometry says, or zeros behind them.
+/// Images with `channels` elements a pixel: as many as the geometry says, or zeros behind them.
 struct ConvInput {
   const void* data;
   std::int64_t channels;

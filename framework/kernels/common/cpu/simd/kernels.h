@@ -84,7 +84,7 @@ struct Kernels {
   void (*winograd_input)(const float* const* pixels,
                          std::int64_t channels,
                          const WinogradMatrices& to);
-  /// A^T m A; `pixels` are the 4x4 of the tile, null where it sticks out of the picture.
+  /// A^T m A; `pixels` are the 4x4 of the tile, null where it sticks out of the image.
   void (*winograd_output)(const WinogradMatrices& from,
                           std::int64_t channels,
                           float* const* pixels,

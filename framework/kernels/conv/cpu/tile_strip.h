@@ -5,17 +5,17 @@
 
 namespace learn::cpu {
 
-/// Neighbouring rows of one picture, copied with zeros around them so that every tap of a result is
+/// Neighbouring rows of one image, copied with zeros around them so that every tap of a result is
 /// a fixed distance away from it: result (row, column) is number row * width + column, its tap
 /// `offset(tap, tap)` pixels further. The results of columns beyond the grid's are of no use: that
 /// is the price for needing no copy per tap.
-struct TilePicture {
+struct TileStrip {
   std::int64_t low_row, low_column;  ///< the least offsets of taps
   std::int64_t more_rows;            ///< that taps see beyond the results'
   std::int64_t more_columns;
   std::int64_t width;
 
-  TilePicture(const TileAxis& rows, const TileAxis& columns);
+  TileStrip(const TileAxis& rows, const TileAxis& columns);
 
   /// Whether the results lie so close that their taps are neighbours, and not too few are of use.
   [[nodiscard]] static bool pays(const TileAxis& rows, const TileAxis& columns) {
@@ -32,30 +32,30 @@ struct TilePicture {
   }
 };
 
-/// Results of a grid; with a picture whole rows of one image.
+/// Results of a grid; with a strip whole rows of one image.
 struct ResultRange {
   std::int64_t begin, end;
 };
 
-/// Cuts the results into ranges: of about kPictureResults if they are taken from a picture, else of
+/// Cuts the results into ranges: of about kStripResults if they are taken from a strip, else of
 /// `gathered`.
-inline constexpr std::int64_t kPictureResults = 544;  ///< 16 rows of 32 pixels and their padding
+inline constexpr std::int64_t kStripResults = 544;  ///< 16 rows of 32 pixels and their padding
 [[nodiscard]] std::vector<ResultRange> cut_grid(const TileGrid& grid,
-                                                const std::optional<TilePicture>& picture,
+                                                const std::optional<TileStrip>& strip,
                                                 std::int64_t gathered);
 
-/// Copies what the results of rows [begin, end) of picture `image` read, `channels` of every pixel
+/// Copies what the results of rows [begin, end) of image `image` read, `channels` of every pixel
 /// from `first_channel` on, to `to` (pixels, channels). What lies beyond the last row stays as it
 /// is.
-void copy_picture(const simd::TileKernels& kernels,
-                  const TilePicture& picture,
-                  const TileGrid& grid,
-                  const TileSource& source,
-                  std::int64_t image,
-                  std::int64_t begin,
-                  std::int64_t end,
-                  std::int64_t first_channel,
-                  std::int64_t channels,
-                  simd::Bf16Bits* to);
+void copy_strip(const simd::TileKernels& kernels,
+                const TileStrip& strip,
+                const TileGrid& grid,
+                const TileSource& source,
+                std::int64_t image,
+                std::int64_t begin,
+                std::int64_t end,
+                std::int64_t first_channel,
+                std::int64_t channels,
+                simd::Bf16Bits* to);
 
 }  // namespace learn::cpu

@@ -1,4 +1,4 @@
-#include "framework/kernels/conv/cpu/tile_picture.h"
+#include "framework/kernels/conv/cpu/tile_strip.h"
 
 namespace learn::cpu {
 namespace {
@@ -17,7 +17,7 @@ Range offsets(const TileAxis& axis) {
 
 }  // namespace
 
-TilePicture::TilePicture(const TileAxis& rows, const TileAxis& columns) {
+TileStrip::TileStrip(const TileAxis& rows, const TileAxis& columns) {
   const Range r = offsets(rows);
   const Range c = offsets(columns);
   low_row = r.low;
@@ -28,17 +28,17 @@ TilePicture::TilePicture(const TileAxis& rows, const TileAxis& columns) {
 }
 
 std::vector<ResultRange> cut_grid(const TileGrid& grid,
-                                  const std::optional<TilePicture>& picture,
+                                  const std::optional<TileStrip>& strip,
                                   std::int64_t gathered) {
   std::vector<ResultRange> ranges;
-  if (!picture) {
+  if (!strip) {
     for (std::int64_t i = 0; i < grid.results(); i += gathered)
       ranges.push_back({i, std::min(grid.results(), i + gathered)});
     return ranges;
   }
   const std::int64_t height = grid.rows.count;
   const std::int64_t width = grid.columns.count;
-  const std::int64_t rows = std::max<std::int64_t>(1, kPictureResults / picture->width);
+  const std::int64_t rows = std::max<std::int64_t>(1, kStripResults / strip->width);
   const std::int64_t parts = ceil_div(height, rows);
   for (std::int64_t n = 0; n < grid.images; ++n)
     for (std::int64_t part = 0; part < parts; ++part)
@@ -47,29 +47,28 @@ std::vector<ResultRange> cut_grid(const TileGrid& grid,
   return ranges;
 }
 
-void copy_picture(const simd::TileKernels& kernels,
-                  const TilePicture& picture,
-                  const TileGrid& grid,
-                  const TileSource& source,
-                  std::int64_t image,
-                  std::int64_t begin,
-                  std::int64_t end,
-                  std::int64_t first_channel,
-                  std::int64_t channels,
-                  simd::Bf16Bits* to) {
+void copy_strip(const simd::TileKernels& kernels,
+                const TileStrip& strip,
+                const TileGrid& grid,
+                const TileSource& source,
+                std::int64_t image,
+                std::int64_t begin,
+                std::int64_t end,
+                std::int64_t first_channel,
+                std::int64_t channels,
+                simd::Bf16Bits* to) {
   const std::int64_t height = grid.rows.source_extent;
   const std::int64_t width = grid.columns.source_extent;
   // The source's columns [first, last) lie in the copy.
-  const std::int64_t first = std::clamp<std::int64_t>(picture.low_column, 0, width);
-  const std::int64_t last =
-      std::clamp<std::int64_t>(picture.low_column + picture.width, first, width);
-  const std::int64_t before = (first - picture.low_column) * channels;
+  const std::int64_t first = std::clamp<std::int64_t>(strip.low_column, 0, width);
+  const std::int64_t last = std::clamp<std::int64_t>(strip.low_column + strip.width, first, width);
+  const std::int64_t before = (first - strip.low_column) * channels;
   const std::int64_t inside = (last - first) * channels;
-  const std::int64_t after = picture.width * channels - before - inside;
-  for (std::int64_t i = begin; i < end + picture.more_rows; ++i) {
-    const std::int64_t h = i + picture.low_row;
+  const std::int64_t after = strip.width * channels - before - inside;
+  for (std::int64_t i = begin; i < end + strip.more_rows; ++i) {
+    const std::int64_t h = i + strip.low_row;
     if (h < 0 || h >= height || inside == 0) {
-      to = std::fill_n(to, picture.width * channels, simd::Bf16Bits{0});
+      to = std::fill_n(to, strip.width * channels, simd::Bf16Bits{0});
       continue;
     }
     to = std::fill_n(to, before, simd::Bf16Bits{0});

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// What the tests of data/ make for themselves: folders, pictures, small data sets.
+/// What the tests of data/ make for themselves: folders, images, small data sets.
 namespace learn::test {
 
 /// An empty folder that is removed with everything in it at the end. Its name holds a space and
@@ -26,7 +26,7 @@ class TemporaryFolder {
 void write_bytes(const std::filesystem::path& path, const std::vector<std::uint8_t>& bytes);
 [[nodiscard]] std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path);
 
-/// A picture of one colour (H,W,C), C = 3.
+/// A image of one colour (H,W,C), C = 3.
 [[nodiscard]] std::vector<std::uint8_t> plain(std::int64_t height,
                                               std::int64_t width,
                                               std::uint8_t red,

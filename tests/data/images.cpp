@@ -1,4 +1,4 @@
-#include "tests/data/pictures.h"
+#include "tests/data/images.h"
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
