@@ -1,16 +1,13 @@
 #include "callbacks/gradient_accumulation.h"
 
 #include "callbacks/registry.h"
+#include "framework/core/round_up.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
+namespace {}  // namespace
 
 GradientAccumulation::GradientAccumulation(const AccumulateEvery& every) : every_(every) {
   check<UsageError>(

@@ -5,6 +5,7 @@
 #include "data/resize.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/round_up.h"
 #include "framework/runtime/context.h"
 
 #include <fmt/core.h>
@@ -108,7 +109,7 @@ class FolderReader {
     std::mutex mutex;
     std::int64_t done = 0;
     constexpr std::int64_t kBlock = 64;
-    pool.run((total + kBlock - 1) / kBlock, [&](std::int64_t block) {
+    pool.run(ceil_div(total, kBlock), [&](std::int64_t block) {
       const std::int64_t end = std::min(total, (block + 1) * kBlock);
       for (std::int64_t i = block * kBlock; i < end; ++i)
         decoded_[static_cast<std::size_t>(i)] = decode_one(files_[static_cast<std::size_t>(i)]);

@@ -1,6 +1,7 @@
 #include "data/synthetic10.h"
 
 #include "framework/core/error.h"
+#include "framework/core/round_up.h"
 #include "framework/runtime/context.h"
 
 #include <algorithm>
@@ -259,7 +260,7 @@ void in_parallel(i64 n, int threads, const DataProgress& progress, Draw draw) {
   std::mutex mutex;
   i64 done = 0;
   constexpr i64 kBlock = 256;
-  pool.run((n + kBlock - 1) / kBlock, [&](i64 block) {
+  pool.run(ceil_div(n, kBlock), [&](i64 block) {
     const i64 end = std::min(n, (block + 1) * kBlock);
     for (i64 i = block * kBlock; i < end; ++i) draw(i);
     const std::lock_guard lock(mutex);

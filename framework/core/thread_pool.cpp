@@ -1,6 +1,7 @@
 #include "framework/core/thread_pool.h"
 
 #include "framework/core/error.h"
+#include "framework/core/round_up.h"
 
 #include <algorithm>
 #include <atomic>
@@ -146,7 +147,7 @@ void ThreadPool::run(std::int64_t n, FunctionRef<void(std::int64_t)> task) {
 
 std::int64_t ThreadPool::chunk_count(std::int64_t n, std::int64_t grain) noexcept {
   if (n <= 0) return 0;
-  return std::min(kMaxChunks, (n + grain - 1) / grain);
+  return std::min(kMaxChunks, ceil_div(n, grain));
 }
 
 void ThreadPool::for_chunks(std::int64_t n,

@@ -95,7 +95,7 @@ class Learner {
   /// or a training source without batches.
   void fit(std::int64_t epochs) { fit(epochs, options_.lr); }
   void fit(std::int64_t epochs, const LearningRates& lrs);
-  /// The one-cycle policy (L. Smith, 2018) with fastai's constants: learning rate up from
+  /// The one-cycle policy (Leslie Smith, 2018) with fastai's constants: learning rate up from
   /// lr_max / div, then down to lr_max / div_final, momentum the other way, both along cosines.
   void fit_one_cycle(std::int64_t epochs,
                      const LearningRates& lr_max,

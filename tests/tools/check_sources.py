@@ -27,6 +27,8 @@ RETIRED = {
                                                             "restrict_to, cannot_recover",
     r"\bbelongs? into\b": "belongs in",
     r"\b(goes|went|gone|going|go) on (with|where|from|inside|changing)\b": "continues, resumes, keeps",
+    r"[Pp]icture": "image",
+    r"\bOptimRun\b": "OptimTensors",
     r"\bunless told otherwise\b|\bwhen told nothing\b": "by default",
 }
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")

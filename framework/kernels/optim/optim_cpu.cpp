@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/optim/optim_kernels.h"
 #include "framework/tensor/convert.h"
@@ -31,7 +32,7 @@ void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update updat
   const float* const grad = args.grad;
   T* const half = args.half;
   const std::int64_t n = args.n;
-  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  const std::int64_t blocks = ceil_div(n, kBlock);
   simd::parallel_for(threads, blocks, kGrain, [=](std::int64_t first, std::int64_t last) {
     const std::int64_t end = std::min(last * kBlock, n);
     LEARN_VECTORIZE

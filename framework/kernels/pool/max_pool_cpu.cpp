@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/pool/pool_geometry_cpu.h"
 #include "framework/kernels/pool/pool_kernels.h"
@@ -189,13 +190,10 @@ void max_pool2d_forward(
   const std::int64_t rows = geometry.n * geometry.p;
   const std::int64_t per_row =
       std::max<std::int64_t>(1, geometry.w * geometry.c * geometry.options.stride_h);
-  simd::parallel_for(exec.threads,
-                     rows,
-                     (kGrain + per_row - 1) / per_row,
-                     [=](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t np = begin; np < end; ++np)
-                         output_row(geometry, np, x, y, winner);
-                     });
+  simd::parallel_for(
+      exec.threads, rows, ceil_div(kGrain, per_row), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t np = begin; np < end; ++np) output_row(geometry, np, x, y, winner);
+      });
 }
 
 template <class T, class Winner>
@@ -208,13 +206,10 @@ void max_pool2d_backward(const Exec& exec,
   const PoolGeometry geometry{sizes};
   const std::int64_t rows = geometry.n * geometry.h;
   const std::int64_t per_row = std::max<std::int64_t>(1, geometry.w * geometry.c);
-  simd::parallel_for(exec.threads,
-                     rows,
-                     (kGrain + per_row - 1) / per_row,
-                     [=](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t nh = begin; nh < end; ++nh)
-                         input_row(geometry, nh, winner, dy, dx, mode);
-                     });
+  simd::parallel_for(
+      exec.threads, rows, ceil_div(kGrain, per_row), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t nh = begin; nh < end; ++nh) input_row(geometry, nh, winner, dy, dx, mode);
+      });
 }
 
 #define LEARN_POOL(T, Winner)                                                                      \

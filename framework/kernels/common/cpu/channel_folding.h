@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/round_up.h"
 #include "framework/core/thread_pool.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ struct ChannelFolding {
 
   ChannelFolding(std::int64_t row_count, std::int64_t channel_count)
       : channels(channel_count),
-        fold((kLanes + channels - 1) / channels),
+        fold(ceil_div(kLanes, channels)),
         width(fold * channels),
         rows(row_count / fold),
         tail(row_count % fold * channels) {}

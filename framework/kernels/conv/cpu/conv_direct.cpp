@@ -1,5 +1,6 @@
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_taps.h"
 
@@ -34,7 +35,7 @@ struct Gather {
   const float* bias;
   bool accumulate;
 
-  [[nodiscard]] std::int64_t panels_per_group() const { return (to_c + kPanel - 1) / kPanel; }
+  [[nodiscard]] std::int64_t panels_per_group() const { return ceil_div(to_c, kPanel); }
 };
 
 /// Part of the summed dimension that is gathered and multiplied at once.
@@ -98,7 +99,7 @@ std::vector<Task> cut_into_tasks(const Gather& g) {
                          rows,
                          0,
                          g.panels_per_group()});
-        row_blocks += (rows + kRows - 1) / kRows;
+        row_blocks += ceil_div(rows, kRows);
       }
   std::stable_sort(
       whole.begin(), whole.end(), [](const Task& a, const Task& b) { return a.end > b.end; });
@@ -106,7 +107,7 @@ std::vector<Task> cut_into_tasks(const Gather& g) {
       kWantedTasks / std::max<std::int64_t>(row_blocks, 1), 1, g.panels_per_group());
   std::vector<Task> tasks;
   for (const Task& t : whole) {
-    const std::int64_t blocks = (t.end + kRows - 1) / kRows;
+    const std::int64_t blocks = ceil_div(t.end, kRows);
     for (std::int64_t b = 0; b < blocks; ++b)
       for (std::int64_t s = 0; s < slices; ++s) {
         Task part = t;
@@ -215,7 +216,7 @@ void run_gather(const ConvResources& on, const Gather& g) {
 void pack_forward(const ConvResources& on, const ConvGeometry& g, const float* w, float* panels) {
   constexpr std::int64_t kBlock = 64;
   const std::int64_t depth = g.r * g.s * g.group_c();
-  const std::int64_t per_group = (g.group_k() + kPanel - 1) / kPanel;
+  const std::int64_t per_group = ceil_div(g.group_k(), kPanel);
   on.threads.run(g.options.groups * per_group, [&](std::int64_t task) {
     const std::int64_t first = task % per_group * kPanel;
     const std::int64_t width = std::min(kPanel, g.group_k() - first);
@@ -232,7 +233,7 @@ void pack_forward(const ConvResources& on, const ConvGeometry& g, const float* w
 void pack_backward(const ConvResources& on, const ConvGeometry& g, const float* w, float* panels) {
   const std::int64_t taps = g.r * g.s;
   const std::int64_t channels = g.group_c();
-  const std::int64_t per_group = (channels + kPanel - 1) / kPanel;
+  const std::int64_t per_group = ceil_div(channels, kPanel);
   on.threads.run(g.options.groups * per_group, [&](std::int64_t task) {
     const std::int64_t first = task % per_group * kPanel;
     const std::int64_t width = std::min(kPanel, channels - first);
@@ -257,7 +258,7 @@ void direct_forward(const ConvResources& on,
                     float* y) {
   const Conv2dOptions& o = g.options;
   const std::int64_t panel_floats = g.r * g.s * g.group_c() * kPanel;
-  const std::int64_t panels = o.groups * ((g.group_k() + kPanel - 1) / kPanel);
+  const std::int64_t panels = o.groups * ceil_div(g.group_k(), kPanel);
   const FloatWorkspace packed(on.workspace, panels * panel_floats);
   pack_forward(on, g, weight, packed.data());
   run_gather(on,
@@ -288,7 +289,7 @@ void direct_backward_data(const ConvResources& on,
                           GradMode mode) {
   const Conv2dOptions& o = g.options;
   const std::int64_t panel_floats = g.r * g.s * g.group_k() * kPanel;
-  const std::int64_t panels = o.groups * ((g.group_c() + kPanel - 1) / kPanel);
+  const std::int64_t panels = o.groups * ceil_div(g.group_c(), kPanel);
   const FloatWorkspace packed(on.workspace, panels * panel_floats);
   pack_backward(on, g, weight, packed.data());
   run_gather(on,

@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
@@ -22,7 +23,7 @@ struct WeightGradient {
   const float* dy;
   std::int64_t columns;  // taps * channels of a group
 
-  [[nodiscard]] std::int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
+  [[nodiscard]] std::int64_t panels() const { return ceil_div(columns, kPanel); }
   [[nodiscard]] std::int64_t pixels() const { return g.n * g.p * g.q; }
 };
 
@@ -91,8 +92,7 @@ void gather_one_tap(const WeightGradient& wg,
   const std::int64_t h = row.p * o.stride_h - o.pad_top + part.r;
   if (h < 0 || h >= g.h) return;
   const std::int64_t shift = part.s - o.pad_left;  // the source column is q * stride + shift
-  const std::int64_t begin =
-      std::max(row.q_begin, shift >= 0 ? 0 : (-shift + o.stride_w - 1) / o.stride_w);
+  const std::int64_t begin = std::max(row.q_begin, shift >= 0 ? 0 : ceil_div(-shift, o.stride_w));
   const std::int64_t end =
       std::min(row.q_end, shift >= g.w ? 0 : (g.w - 1 - shift) / o.stride_w + 1);
   if (begin >= end) return;

@@ -1,5 +1,6 @@
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/winograd_tiles.h"
 
@@ -30,7 +31,7 @@ struct Pass {
   float* out;
   bool accumulate;
 
-  [[nodiscard]] std::int64_t panels() const { return (to.c + kPanel - 1) / kPanel; }
+  [[nodiscard]] std::int64_t panels() const { return ceil_div(to.c, kPanel); }
 };
 
 /// Transformed input of `tiles` tiles, rows of from.c channels; and their products.
@@ -76,7 +77,7 @@ template <class Gather>
 void transform_weights(
     const ConvResources& on, const Pass& p, WeightMatrices& u, bool turned, Gather&& gather) {
   constexpr std::int64_t kRows = 64;  // 74 kB of taps
-  const std::int64_t pieces = (p.from.c + kRows - 1) / kRows;
+  const std::int64_t pieces = ceil_div(p.from.c, kRows);
   TaskBuffers buffers(on.workspace, on.threads, kTaps * kRows * kPanel);
   on.threads.run(p.panels() * pieces, [&](std::int64_t task) {
     const TaskBuffers::Lease buffer(buffers);
@@ -164,7 +165,7 @@ void run_fused(const ConvResources& on,
                const WeightMatrices& u,
                const float* zeros,
                std::int64_t block) {
-  const std::int64_t blocks = (p.from.tiles() + block - 1) / block;
+  const std::int64_t blocks = ceil_div(p.from.tiles(), block);
   TaskBuffers buffers(on.workspace, on.threads, block_floats(p, block));
   on.threads.run(blocks, [&](std::int64_t task) {
     const TaskBuffers::Lease buffer(buffers);

@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/kernels/conv/cpu/winograd_tiles.h"
@@ -33,7 +34,7 @@ struct WeightPass {
   std::int64_t first_k, count_k;  // the output channels worked on
 
   [[nodiscard]] std::int64_t tiles() const { return x.tiles(); }
-  [[nodiscard]] std::int64_t panels() const { return (x.c + kPanel - 1) / kPanel; }
+  [[nodiscard]] std::int64_t panels() const { return ceil_div(x.c, kPanel); }
   /// Floats of one matrix of the result.
   [[nodiscard]] std::int64_t matrix() const { return dy.c * x.c + kPad; }
 };
@@ -137,7 +138,7 @@ void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, Grad
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kWantedTasks = 16;
   constexpr std::int64_t kPartialFloats = 2560LL * 1024;  // 10 MB: adding them up takes time
-  const std::int64_t slices = (p.dy.c * p.x.c + kSliceResult - 1) / kSliceResult;
+  const std::int64_t slices = ceil_div(p.dy.c * p.x.c, kSliceResult);
   const std::int64_t n = kWinogradMatrices * p.matrix();
   const std::int64_t chunks =
       std::clamp<std::int64_t>(std::min(kPartialFloats / n, p.tiles() / kBlock),
