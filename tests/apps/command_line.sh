@@ -13,6 +13,18 @@ check "help of a command" exits 0
 check "help shows defaults" says '[128]'
 run --version
 check "version" says "learn "
+run options ema
+check "options of one thing are shown" exits 0
+check "with range and default" says "[0.999], in [0, 1)"
+check "and where it is chosen" says "callback: --callbacks"
+run options schedule
+check "options of a kind are shown" says "one-cycle"
+check "and of no other kind" test "$(grep -c '^[a-z]*: --' out)" = 1
+run options
+for kind in callback data model optimizer schedule; do check "options lists $kind" says "$kind: --$kind"; done
+run options emma
+check "an unknown name is refused" exits 2
+check "with a suggestion" complains "did you mean 'ema'?"
 
 run train "${tiny[@]}"
 check "a training ends well" exits 0
@@ -52,6 +64,11 @@ check "no plots when not wanted" test ! -e runs/fine/results.png
 check "checkpoints are kept" test -e runs/fine/weights/epoch-0002.safetensors
 run train "${tiny[@]}" --precision bf16 --no-flat-master --schedule flat-cos --patience 1 --name half
 check "bf16, patience" exits 0
+run train "${tiny[@]}" --optimizer adamw:beta2=0.9,eps=1e-6 --schedule step:at=0.5,factor=0.5,warmup=0.1 \
+  --callbacks 'gradient_clip:limit=1,by=value;param_scheduler:hyper=weight_decay,schedule=(cosine:start=0.1,end=0.01)' \
+  --name chosen --no-plots
+check "options of what is chosen by name" exits 0
+check "are in the configuration" grep -qxF 'optimizer = "adamw:beta2=0.9,eps=1e-6"' runs/chosen/config.toml
 run train "${tiny[@]}" --ema 0.9 --precision tf32 --no-deterministic --tune --plan-cache plans --name average
 check "an average, and options of CUDA" exits 0
 for line in 'ema = 0.9' 'precision = "tf32"' 'deterministic = false' 'tune = true' 'plan-cache = "plans"'; do
