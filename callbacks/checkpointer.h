@@ -12,9 +12,10 @@ namespace learn::callbacks {
 
 struct CheckpointerOptions {
   std::filesystem::path folder;  ///< is made if it is missing
-  bool last = true;        ///< last.safetensors: everything a resumed run needs, at each epoch
-  bool best = true;        ///< best.safetensors: the weights of the best epoch, as validated
-  std::int64_t every = 0;  ///< epoch-0005.safetensors: everything, each so many epochs; 0: never
+  bool last = true;  ///< last.safetensors: everything a resumed run needs, at each epoch
+  bool best = true;  ///< best.safetensors: the weights of the best epoch, as validated
+  std::int64_t every =
+      0;  ///< epoch-0005.safetensors: the full state, every so many epochs; 0: never
   std::string monitor = "valid_loss";
   Better better = Better::automatic;
   double min_delta = 0;

@@ -11,7 +11,7 @@ namespace learn::callbacks {
 /// When an accumulated update is made. Exactly one is given; the other is 0.
 struct AccumulateEvery {
   std::int64_t batches = 0;
-  std::int64_t samples = 0;  ///< at least so many
+  std::int64_t samples = 0;  ///< minimum number of samples
 };
 
 /// Adds up the gradients of several batches before each update. The update is that of one big batch

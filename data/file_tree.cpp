@@ -74,8 +74,8 @@ class FolderTree : public FileTree {
 }  // namespace
 
 void FileTree::check_size(std::uintmax_t bytes) {
-  constexpr std::uintmax_t kMost = 256U << 20U;
-  if (bytes > kMost) fail<DataError>("{} bytes; at most {} are read", bytes, kMost);
+  constexpr std::uintmax_t kMaxBytes = 256U << 20U;
+  if (bytes > kMaxBytes) fail<DataError>("{} bytes; at most {} are read", bytes, kMaxBytes);
 }
 
 std::unique_ptr<FileTree> open_tree(const fs::path& path) {

@@ -14,7 +14,7 @@ struct LoaderOptions {
   std::int64_t batch_size = 64;
   bool shuffle = false;          ///< a new order in each epoch
   bool drop_last = false;        ///< leave out a last batch that is not full
-  std::int64_t max_batches = 0;  ///< end each pass after so many; 0: no limit
+  std::int64_t max_batches = 0;  ///< end each pass after this many batches; 0: no limit
   int workers = 1;               ///< threads that prepare batches; 0: `next` does it itself
   int prefetch = 2;              ///< batches that are ready ahead; at least 1
   std::uint64_t seed = 42;

@@ -17,7 +17,7 @@ struct DataOptions {
   /// cifar-10-binary.tar.gz. Empty: $LEARN_DATA, then ./data.
   std::filesystem::path directory;
   std::vector<std::string> classes;      ///< only these, labelled in this order; empty: all
-  std::int64_t train_limit = 0;          ///< quick runs: so many training images; 0: all
+  std::int64_t train_limit = 0;          ///< number of training images, for quick runs; 0: all
   std::int64_t valid_limit = 0;          ///< the same for validation
   std::optional<double> valid_fraction;  ///< validate on a share of the training images instead
   std::uint64_t seed = 42;               ///< of that split

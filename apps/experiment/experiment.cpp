@@ -17,7 +17,7 @@ data::Normalization normalization_from(const std::string& text) {
   std::istringstream in(text);
   in.imbue(std::locale::classic());
   if (!(in >> n.mean[0] >> n.mean[1] >> n.mean[2] >> n.std[0] >> n.std[1] >> n.std[2]))
-    fail<CheckpointError>("'{}' is no normalization: six numbers are wanted", text);
+    fail<CheckpointError>("'{}' is not a normalization: expected six numbers", text);
   return n;
 }
 

@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// What the learner was asked to do. Files, trackers and bars usually care about `fit` alone.
+/// What the learner is doing. Files, trackers and bars usually care about `fit` alone.
 enum class Activity : std::uint8_t { none, fit, validate, predict };
 
 /// Where the loop is: clocks, position and plan. The learner's own; everyone else reads it.

@@ -79,7 +79,7 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
     kind.work->launch();
   } catch (const Error& error) {
     arena_->thaw();
-    // Who was running when it threw is still known.
+    // The handler that threw is still the current one.
     fall_back_to_eager(fmt::format(
         "something in it ({}) waits for the device or reserves memory, or the driver refuses "
         "its graph: {}",

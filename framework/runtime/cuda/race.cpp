@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRounds = 4;
 constexpr int kPerRound = 4;  // several, so that launching is not what is measured
-/// Who takes so many times as long as the fastest will not win in a later round.
+/// A candidate that takes this many times as long as the fastest does not win in a later round.
 constexpr double kHopeless = 1.5;
 constexpr double kOut = std::numeric_limits<double>::infinity();
 

@@ -6,7 +6,7 @@
 /// width and number differ between instruction sets, so unlike the loops of vectorize.h these have
 /// a source file for each. Those files are built with wider instructions than the rest of the
 /// program and include nothing but this header: an inline function of another one, compiled there,
-/// could be the one the linker keeps for everybody.
+/// could be the one definition that the linker keeps.
 namespace learn::cpu::simd {
 
 /// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the
@@ -84,7 +84,7 @@ struct Kernels {
   void (*winograd_input)(const float* const* pixels,
                          std::int64_t channels,
                          const WinogradMatrices& to);
-  /// A^T m A; `pixels` are the 4x4 of the tile, null where it sticks out of the image.
+  /// A^T m A; `pixels` are the 4x4 of the tile, null where the tile extends beyond the image.
   void (*winograd_output)(const WinogradMatrices& from,
                           std::int64_t channels,
                           float* const* pixels,
