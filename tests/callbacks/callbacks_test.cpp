@@ -174,6 +174,19 @@ TEST_CASE("callbacks are made from text") {
   for (const std::string& name : registry.names()) CHECK_FALSE(registry.help(name).empty());
 }
 
+TEST_CASE("what a callback monitors is what its text says, or what the run does") {
+  const auto fit = [](const char* spec, const RunSettings& run) {
+    Training t({1, 1}, {});  // there is no validation loss
+    add_from_text(t.learn, spec, run);
+    t.learn.fit(1, 0.01);
+  };
+  CHECK_NOTHROW(fit("early_stopping:monitor=train_loss", {.monitor = "valid_loss"}));
+  CHECK_NOTHROW(fit("early_stopping", {.monitor = "train_loss"}));
+  CHECK_THROWS_WITH_AS(fit("early_stopping", {.monitor = "valid_loss"}),
+                       doctest::Contains("no value 'valid_loss' to monitor"),
+                       UsageError);
+}
+
 TEST_CASE("text that means nothing is refused with what there is") {
   Training t;
   const auto refused = [&](const char* spec, const char* why) {
