@@ -85,4 +85,8 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
   return pair;
 }
 
+data::LoaderOptions DataSection::loader_options() const {
+  return {.workers = static_cast<int>(workers), .prefetch = static_cast<int>(prefetch)};
+}
+
 }  // namespace learn

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "framework/core/option_table.h"
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct DataSection {
   void check() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed, std::int64_t threads) const;
+  /// How batches are prepared.
+  [[nodiscard]] data::LoaderOptions loader_options() const;
 };
 
 }  // namespace learn

@@ -32,16 +32,14 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make(
       {.classes = static_cast<int>(classes), .input = {train.height, train.width, train.channels}});
-  data_.emplace(ctx_,
-                std::move(set),
-                data::LoadersOptions{.augment = training.augment,
-                                     .loader = {.batch_size = training.batch_size,
-                                                .max_batches = max_batches,
-                                                .workers = static_cast<int>(data.workers),
-                                                .prefetch = static_cast<int>(data.prefetch),
-                                                .seed = static_cast<std::uint64_t>(device.seed),
-                                                .dtype = device.dtype(),
-                                                .pad_channels = net.takes_padding}});
+  data::LoaderOptions loader = data.loader_options();
+  loader.batch_size = training.batch_size;
+  loader.max_batches = max_batches;
+  loader.seed = static_cast<std::uint64_t>(device.seed);
+  loader.dtype = device.dtype();
+  loader.pad_channels = net.takes_padding;
+  data_.emplace(
+      ctx_, std::move(set), data::LoadersOptions{.augment = training.augment, .loader = loader});
   learner_.emplace(
       ctx_, std::move(net), *data_, training.learner_options(device.flat_master, classes));
   model.prepare(*learner_, training.lr.size() > 1);
