@@ -6,30 +6,29 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <memory>
 #include <set>
 
 namespace learn::callbacks {
 namespace {
 
-/// The events of a step's body, which a replay does not emit.
-constexpr std::array kInsideTheStep{Event::loss_begin,
-                                    Event::backward_begin,
-                                    Event::backward_end,
-                                    Event::step_begin,
-                                    Event::step_end};
+/// Whether an event is one of a step's body, which a replay does not emit.
+bool in_body(const EventInfo& info) {
+  return info.scope == Scope::step ||
+         (info.scope == Scope::batch && info.role == EventRole::inside);
+}
 
 /// Names of the callbacks that need the host there, in words; empty if there are none.
 std::string uncapturable_listeners(const Learner& learn) {
   std::string names;
   std::set<const Callback*> seen;
-  for (const Event event : kInsideTheStep)
-    for (const Callback* callback : learn.callbacks().listeners(event)) {
+  for (const EventInfo& info : kEventTable) {
+    if (!in_body(info)) continue;
+    for (const Callback* callback : learn.callbacks().listeners(info.event)) {
       if (callback->capturable() || !seen.insert(callback).second) continue;
-      names +=
-          fmt::format("{}'{}' at {}", names.empty() ? "" : ", ", callback->name(), name_of(event));
+      names += fmt::format("{}'{}' at {}", names.empty() ? "" : ", ", callback->name(), info.name);
     }
+  }
   return names;
 }
 

@@ -12,12 +12,11 @@ namespace learn::callbacks {
 /// work per batch falls to a few microseconds, which is most of the time of a small net's step.
 ///
 /// Learning rates, the loss scale, skipped steps and random numbers keep changing. Callbacks whose
-/// handlers need the host at loss_begin, backward_begin, backward_end, step_begin or step_end
-/// (`capturable()` is false) keep the step eager: one warning names them. So does a context on the
-/// CPU. Whatever reads values of a batch on the host inside the body, in a loss function for
-/// instance, has the same effect. Batches that differ in shape, as a short last one does, get a
-/// graph of their own. Options that change during a fit make new graphs: `captured_options` of a
-/// callback and `Learner::step_changed` say so.
+/// handlers need the host between batch_begin and batch_end (`capturable()` is false) keep the step
+/// eager: one warning names them. So does a context on the CPU. Whatever reads values of a batch on
+/// the host inside the body, in a loss function for instance, has the same effect. Batches that
+/// differ in shape, as a short last one does, get a graph of their own. Options that change during
+/// a fit make new graphs: `captured_options` of a callback and `Learner::step_changed` say so.
 class CudaGraph final : public Callback {
  public:
   /// Batches of a kind that run eagerly before one is captured. Throws UsageError below 1.

@@ -118,8 +118,8 @@ class Learner {
   // Control, from handlers. All throw std::logic_error where they make no sense.
 
   /// Ends `scope`, which must be open, as soon as the running handler returns (ADR 0003): no
-  /// further handler of loss_begin, backward_begin or backward_end runs (events that open or close
-  /// a scope always reach everyone), open scopes inside close with their end events,
+  /// further handler of an event inside a scope runs (those that open or close one always reach
+  /// everyone), open scopes inside close with their end events,
   /// `cancelled(scope)` is emitted, then the scope's own end event. The outermost request wins. A
   /// scope that is closing already closes as normal.
   void cancel(Scope scope);

@@ -78,37 +78,24 @@ TEST_CASE("callbacks run by order, ties in order of addition") {
 
 TEST_CASE("explain prints the loop with who listens") {
   Training t;
+  CHECK(t.learn.explain() == kLoop);
   t.learn.add<Named>("late", 5);
   t.learn.add<Named>("early", -5);
-  CHECK(t.learn.explain() ==
-        "train_begin\n"
-        "for each epoch:\n"
-        "  epoch_begin\n"
-        "  for each training batch:\n"
-        "    batch_begin       early, late\n"
-        "    pred = model(x)\n"
-        "    loss_begin\n"
-        "    loss = loss_fn(pred, y)\n"
-        "    backward_begin\n"
-        "    backward pass\n"
-        "    backward_end\n"
-        "    step_begin\n"
-        "    optimizer step\n"
-        "    step_end\n"
-        "    batch_end\n"
-        "  validate_begin\n"
-        "  for each validation batch:\n"
-        "    batch_begin       early, late\n"
-        "    pred = model(x)\n"
-        "    loss_begin\n"
-        "    loss = loss_fn(pred, y)\n"
-        "    batch_end\n"
-        "  validate_end\n"
-        "  epoch_end\n"
-        "train_end\n"
-        "at any time:\n"
-        "  cancelled\n"
-        "  error\n");
+  std::string text = t.learn.explain();
+  CHECK(
+      text.starts_with("train_begin\n"
+                       "for each epoch:\n"
+                       "  epoch_begin\n"
+                       "  for each training batch:\n"
+                       "    batch_begin       early, late\n"
+                       "    pred = model(x)\n"));
+  const std::string names = "       early, late";
+  for (const char* const pass : {"training", "validation"}) {
+    CAPTURE(pass);
+    REQUIRE(text.find(names) != std::string::npos);
+    text.erase(text.find(names), names.size());
+  }
+  CHECK(text == kLoop);
 }
 
 TEST_CASE("a learner records and reports by itself, unless it is told not to") {
@@ -371,8 +358,12 @@ TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
       held.push_back(l.progress().gradients_held);
       if (l.progress().batch_in_pass % window_ != window_ - 1) l.defer_step();
     }
-    void step_begin(Learner& l) override { grads = values(l.grads().flat_grad()); }
+    void step_begin(Learner& l) override {
+      stepped.push_back(l.progress().batch_in_pass);
+      grads = values(l.grads().flat_grad());
+    }
     std::vector<bool> held;
+    std::vector<std::int64_t> stepped;
     std::vector<double> grads;
 
    private:
@@ -380,9 +371,8 @@ TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
   };
   Training two({2, 2, 2}, {});
   auto& defer = two.learn.add<Defer>(2);
-  auto& tracer = two.learn.add<Tracer>();
   two.learn.fit(1, 0);
-  CHECK(tracer.trace == "T( E( B( l b d )B B( l b d S( )S )B B( l b d )B )E )T");
+  CHECK(defer.stepped == std::vector<std::int64_t>{1});
   CHECK(defer.held == std::vector<bool>{false, true, false});
   CHECK(two.learn.progress().step_clock == 1);
 

@@ -38,11 +38,12 @@ class EveryEvent : public learn::Callback {
   virtual void heard(learn::Learner& learn, learn::Event event) = 0;
 };
 
-/// Writes down what it hears, after everyone else has acted.
+/// Writes down what it hears, after everyone else has acted, or in the order given.
 class Tracer final : public EveryEvent {
  public:
+  explicit Tracer(int order = 1000) : order_(order) {}
   [[nodiscard]] std::string_view name() const override { return "tracer"; }
-  [[nodiscard]] int order() const override { return 1000; }
+  [[nodiscard]] int order() const override { return order_; }
   void cancelled(learn::Learner&, learn::Scope scope) override {
     note(fmt::format("!{}", name_of(scope)));
   }
@@ -59,6 +60,8 @@ class Tracer final : public EveryEvent {
     if (!trace.empty()) trace += ' ';
     trace += mark;
   }
+
+  int order_;
 };
 
 /// Does something at the first occurrence of one event, in training or in validation.
