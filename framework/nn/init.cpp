@@ -77,19 +77,10 @@ Fan fan_of(const Shape& shape) {
 }
 
 double gain(const ActivationKind& activation) {
-  switch (activation.name) {
-    case ActivationKind::Name::identity:
-      return 1;
-    case ActivationKind::Name::leaky_relu: {
-      const auto slope = static_cast<double>(activation.slope);
-      return std::sqrt(2 / (1 + slope * slope));
-    }
-    case ActivationKind::Name::relu:
-    case ActivationKind::Name::gelu:
-    case ActivationKind::Name::silu:
-      break;
-  }
-  return std::numbers::sqrt2;
+  if (activation.name == ActivationKind::Name::identity) return 1;
+  if (activation.name != ActivationKind::Name::leaky_relu) return std::numbers::sqrt2;
+  const auto slope = static_cast<double>(activation.slope);
+  return std::sqrt(2 / (1 + slope * slope));
 }
 
 Init constant(double value) {

@@ -78,19 +78,15 @@ OpCase batch_norm_case(const Variant& v) {
 }  // namespace
 
 TEST_CASE("batch norm: every activation and place of the residual") {
-  for (const ActivationKind& activation : {ActivationKind::identity(),
-                                           ActivationKind::relu(),
-                                           ActivationKind::leaky_relu(0.1F),
-                                           ActivationKind::gelu(),
-                                           ActivationKind::silu()})
+  for (const NamedActivation& act : kActivations)
     for (const Residual residual :
          {Residual::none, Residual::before, Residual::after, Residual::self})
       for (const ForwardMode mode : {ForwardMode::train, ForwardMode::eval}) {
-        test::test_op(batch_norm_case({{3, 2, 3, 4}, activation, residual, mode}));
+        test::test_op(batch_norm_case({{3, 2, 3, 4}, act.kind, residual, mode}));
         if (!test::testing_cuda()) continue;
         // Kernels without packs, and with packs of eight halves.
-        test::test_op(batch_norm_case({{3, 2, 2, 3}, activation, residual, mode}));
-        test::test_op(batch_norm_case({{2, 2, 2, 8}, activation, residual, mode}));
+        test::test_op(batch_norm_case({{3, 2, 2, 3}, act.kind, residual, mode}));
+        test::test_op(batch_norm_case({{2, 2, 2, 8}, act.kind, residual, mode}));
       }
 }
 

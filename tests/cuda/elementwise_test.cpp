@@ -28,14 +28,11 @@ TEST_CASE("activations on the device agree with the reference") {
   Context oracle({.reference = true});
   for (const std::int64_t n : kSizes)
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
-      for (const auto& kind : {ActivationKind::relu(),
-                               ActivationKind::leaky_relu(0.1F),
-                               ActivationKind::gelu(),
-                               ActivationKind::silu()})
+      for (const NamedActivation& act : kActivations)
         for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
           CAPTURE(n);
           CAPTURE(name_of(dtype));
-          CAPTURE(name_of(kind));
+          CAPTURE(act.name);
           const Tensor x = uniform(oracle.persistent(), {n}, dtype, -4, 4, 1);
           const Tensor dy = uniform(oracle.persistent(), {n}, dtype, -1, 1, 2);
           Tensor y(oracle.persistent(), {n}, dtype);
@@ -44,10 +41,10 @@ TEST_CASE("activations on the device agree with the reference") {
           Tensor device_dy = to_device(cuda, cuda.step(), dy);
           Tensor device_y = cuda.empty({n}, dtype);
           Tensor device_dx = to_device(cuda, cuda.step(), dx);
-          kernels::activation_forward(oracle, kind, x, y);
-          kernels::activation_backward(oracle, kind, x, dy, dx, mode);
-          kernels::activation_forward(cuda, kind, device_x, device_y);
-          kernels::activation_backward(cuda, kind, device_x, device_dy, device_dx, mode);
+          kernels::activation_forward(oracle, act.kind, x, y);
+          kernels::activation_backward(oracle, act.kind, x, dy, dx, mode);
+          kernels::activation_forward(cuda, act.kind, device_x, device_y);
+          kernels::activation_backward(cuda, act.kind, device_x, device_dy, device_dx, mode);
           const Comparison forward = all_close(to_host(cuda, device_y), y, tolerance(dtype), 1e-6);
           CHECK_MESSAGE(forward, forward.text);
           const Comparison backward =

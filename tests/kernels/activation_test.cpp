@@ -50,12 +50,12 @@ Errors worst_errors(const ActivationKind& kind, double low, double high) {
 
 // An f32 library function rounds to about one unit (2^-23 of a value near 1). Ours may lose two
 // more: the polynomial's own error, and the rounding of the exponent before exp.
-TEST_CASE("gelu and silu in f32 stay within three units of double") {
-  for (const ActivationKind& kind : {ActivationKind::gelu(), ActivationKind::silu()}) {
-    CAPTURE(std::string(name_of(kind)));
+TEST_CASE("activations in f32 stay within three units of double") {
+  for (const NamedActivation& act : kActivations) {
+    CAPTURE(std::string(act.name));
     for (const double range : {1.0, 10.0, 200.0}) {
       CAPTURE(range);
-      const Errors worst = worst_errors(kind, -range, range);
+      const Errors worst = worst_errors(act.kind, -range, range);
       CHECK(worst.forward < 3 * 0x1p-23);
       CHECK(worst.backward < 6 * 0x1p-23);
     }
@@ -66,20 +66,16 @@ TEST_CASE("NaN passes through every activation, forward and backward, in both im
   for (const bool reference : {false, true}) {
     Context ctx({.threads = 1, .reference = reference});
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
-      for (const ActivationKind& kind : {ActivationKind::identity(),
-                                         ActivationKind::relu(),
-                                         ActivationKind::leaky_relu(),
-                                         ActivationKind::gelu(),
-                                         ActivationKind::silu()}) {
-        CAPTURE(std::string(name_of(kind)));
+      for (const NamedActivation& act : kActivations) {
+        CAPTURE(std::string(act.name));
         CAPTURE(std::string(name_of(dtype)));
         Tensor x = full(ctx.step(), {33}, dtype, NAN);
         Tensor y = full(ctx.step(), {33}, dtype, 0);
-        kernels::activation_forward(ctx, kind, x, y);
+        kernels::activation_forward(ctx, act.kind, x, y);
         for (std::int64_t i = 0; i < 33; ++i) CHECK(std::isnan(get(y, i)));
         // A NaN in dy must reach dx even where the slope is 0.
         Tensor negative = full(ctx.step(), {33}, dtype, -1);
-        kernels::activation_backward(ctx, kind, negative, x, y, GradMode::overwrite);
+        kernels::activation_backward(ctx, act.kind, negative, x, y, GradMode::overwrite);
         for (std::int64_t i = 0; i < 33; ++i) CHECK(std::isnan(get(y, i)));
       }
   }

@@ -2,8 +2,8 @@
 // thread.
 #include "framework/core/dtype.h"
 #include "framework/kernels/activation/activation_kernels.h"
+#include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/map.cuh"
-#include "framework/kernels/common/cuda/with_activation.cuh"
 
 namespace learn::cuda {
 namespace {

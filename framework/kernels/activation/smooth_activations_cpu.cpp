@@ -30,17 +30,29 @@ void replace(float* values, std::int64_t n, F f) {
 }  // namespace
 
 void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
-  if (kind.name == ActivationKind::Name::gelu)
-    replace(values, n, [](float x) { return gelu(x); });
-  else
-    replace(values, n, [](float x) { return silu(x); });
+  switch (kind.name) {
+    case ActivationKind::Name::gelu:
+      return replace(values, n, [](float x) { return gelu(x); });
+    case ActivationKind::Name::silu:
+      return replace(values, n, [](float x) { return silu(x); });
+    case ActivationKind::Name::identity:
+    case ActivationKind::Name::relu:
+    case ActivationKind::Name::leaky_relu:
+      return;
+  }
 }
 
 void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
-  if (kind.name == ActivationKind::Name::gelu)
-    replace(values, n, [](float x) { return gelu_slope(x); });
-  else
-    replace(values, n, [](float x) { return silu_slope(x); });
+  switch (kind.name) {
+    case ActivationKind::Name::gelu:
+      return replace(values, n, [](float x) { return gelu_slope(x); });
+    case ActivationKind::Name::silu:
+      return replace(values, n, [](float x) { return silu_slope(x); });
+    case ActivationKind::Name::identity:
+    case ActivationKind::Name::relu:
+    case ActivationKind::Name::leaky_relu:
+      return;
+  }
 }
 
 }  // namespace learn::cpu

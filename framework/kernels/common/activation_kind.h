@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace learn {
@@ -21,20 +23,22 @@ struct ActivationKind {
   [[nodiscard]] static constexpr ActivationKind silu() { return {Name::silu, 0}; }
 };
 
-[[nodiscard]] constexpr const char* name_of(const ActivationKind& kind) noexcept {
-  switch (kind.name) {
-    case ActivationKind::Name::identity:
-      return "identity";
-    case ActivationKind::Name::relu:
-      return "relu";
-    case ActivationKind::Name::leaky_relu:
-      return "leaky_relu";
-    case ActivationKind::Name::gelu:
-      return "gelu";
-    case ActivationKind::Name::silu:
-      return "silu";
-  }
-  return "?";
+/// An activation with the name that users see.
+struct NamedActivation {
+  ActivationKind kind;
+  const char* name;
+};
+/// All of them, in the order of ActivationKind::Name; what must hold for each is tested with these.
+inline constexpr std::array kActivations{
+    NamedActivation{ActivationKind::identity(), "identity"},
+    NamedActivation{ActivationKind::relu(), "relu"},
+    NamedActivation{ActivationKind::leaky_relu(), "leaky_relu"},
+    NamedActivation{ActivationKind::gelu(), "gelu"},
+    NamedActivation{ActivationKind::silu(), "silu"},
+};
+
+[[nodiscard]] constexpr const char* name_of(const ActivationKind& kind) {
+  return kActivations.at(static_cast<std::size_t>(kind.name)).name;
 }
 
 }  // namespace learn

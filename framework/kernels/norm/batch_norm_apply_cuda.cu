@@ -2,8 +2,8 @@
 // the residual], writes y. A thread keeps its channels' coefficients in registers and goes down the
 // rows.
 #include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
-#include "framework/kernels/common/cuda/with_activation.cuh"
 #include "framework/kernels/norm/batch_norm_channels.cuh"
 #include "framework/kernels/norm/batch_norm_kernels.h"
 

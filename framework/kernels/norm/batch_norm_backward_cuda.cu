@@ -9,10 +9,10 @@
 // 2. finish_gradient_kernel: a warp per channel joins them; dweight, dbias, coefficients of dx
 // 3. write_gradients_kernel: dx and dresidual; reads the same once more
 #include "framework/core/dtype.h"
+#include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
-#include "framework/kernels/common/cuda/with_activation.cuh"
 #include "framework/kernels/norm/batch_norm_channels.cuh"
 #include "framework/kernels/norm/batch_norm_kernels.h"
 

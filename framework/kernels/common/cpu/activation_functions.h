@@ -5,15 +5,16 @@
 #include <cstdint>
 
 /// Activations inside of the loops of others. The piecewise linear ones are functors, which a loop
-/// inlines. The smooth ones, gelu and silu, take a loop of their own, strip by strip: inlined into
-/// a longer one, their exponentials keep the compiler from vectorising it.
+/// inlines. The others, gelu say, are smooth and take a loop of their own, strip by strip: inlined
+/// into a longer one, their exponentials keep the compiler from vectorising it.
 ///
 /// Slopes multiply instead of masking, so a NaN or an infinity in dy is never hidden from the
 /// look-out for overflow.
 namespace learn::cpu {
 
 [[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
-  return kind.name == ActivationKind::Name::gelu || kind.name == ActivationKind::Name::silu;
+  return kind.name != ActivationKind::Name::identity && kind.name != ActivationKind::Name::relu &&
+         kind.name != ActivationKind::Name::leaky_relu;
 }
 
 /// Of a smooth activation, in place: values[i] = act(values[i]). No threads.

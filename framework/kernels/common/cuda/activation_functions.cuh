@@ -1,6 +1,8 @@
 #pragma once
+#include "framework/kernels/common/activation_kind.h"
 
-namespace learn::cuda::device {
+namespace learn::cuda {
+namespace device {
 
 /// Activation functions as value and slope in f32. NaN stays NaN; at a kink the slope is the
 /// negative side's, as PyTorch.
@@ -29,4 +31,24 @@ struct LeakyRelu {
   __device__ float slope(float x) const { return x > 0.0F ? 1.0F : negative; }
 };
 
-}  // namespace learn::cuda::device
+}  // namespace device
+
+/// Calls `f(act)` with the device functions of `kind`. Identity, relu and leaky relu share one,
+/// which spares every kernel two copies of itself.
+template <class F>
+void with_activation(const ActivationKind& kind, F&& f) {
+  switch (kind.name) {
+    case ActivationKind::Name::identity:
+      return f(device::LeakyRelu{1.0F, false});
+    case ActivationKind::Name::relu:
+      return f(device::LeakyRelu{0.0F, true});
+    case ActivationKind::Name::leaky_relu:
+      return f(device::LeakyRelu{kind.slope, false});
+    case ActivationKind::Name::gelu:
+      return f(device::Gelu{});
+    case ActivationKind::Name::silu:
+      return f(device::Silu{});
+  }
+}
+
+}  // namespace learn::cuda
