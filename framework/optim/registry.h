@@ -11,7 +11,7 @@ struct NamedOptimizer {
   double usual_lr = 0;  ///< trains small image nets well under a one-cycle schedule
 };
 
-/// sgd, adam, adamw, rmsprop. The learning rate is no option: it is the training's.
+/// Every optimizer by name. The learning rate is no option: it is the training's.
 [[nodiscard]] Registry<NamedOptimizer()> optimizer_registry();
 
 /// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: what each makes

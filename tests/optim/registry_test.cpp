@@ -54,7 +54,7 @@ TEST_CASE("options an optimizer does not know are refused") {
   refused("rmsprop:dampening=0.9", "rmsprop has no option 'dampening'");
   refused("sgd:lr=0.1", "sgd has no option 'lr'");
   refused("adam:momentum=1", "1 is not in [0, 1)");
-  refused("lion", "(known: adam, adamw, rmsprop, sgd)");
+  refused("adamx", "did you mean 'adam'?");
 }
 
 TEST_CASE("schedules are made by name, of the value they are given") {
