@@ -84,16 +84,17 @@ function(learn_program name)
   target_precompile_headers(${name} REUSE_FROM learn_nn)
 endfunction()
 
-# learn_registrations(target folder Registry): every file NAME.cpp of a folder, but registry.cpp, has a function
-# `register_NAME(Registry&)`, and a file that lacks it is a link error. They are listed in the header registrations.h, so
-# that nothing else must be touched to add one, and nothing depends on static initialisation.
+# learn_registrations(target folder Registry [other ...]): every file NAME.cpp of a folder, but registry.cpp and the others
+# named, has a function `register_NAME(Registry&)`, and a file that lacks it is a link error. They are listed in the header
+# registrations.h, so that nothing else must be touched to add one, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
+  cmake_path(GET folder FILENAME namespace)
   set(declarations "")
   set(names "")
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
-    if(NOT name STREQUAL "registry")
+    if(NOT name IN_LIST ARGN AND NOT name STREQUAL "registry")
       string(APPEND declarations "void register_${name}(${registry}& registry);\n")
       list(APPEND names "\n    register_${name}")
     endif()
@@ -103,7 +104,7 @@ function(learn_registrations target folder registry)
     CONFIGURE
     OUTPUT ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h
     CONTENT
-      "// Made by CMake of the files in ${folder}/.\n#pragma once\nnamespace learn::${folder} {\n\n${declarations}\n\
-inline constexpr void (*kRegistrations[])(${registry}&) = {${names}};\n\n}  // namespace learn::${folder}\n")
+      "// Made by CMake of the files in ${folder}/.\n#pragma once\nnamespace learn::${namespace} {\n\n${declarations}\n\
+inline constexpr void (*kRegistrations[])(${registry}&) = {${names}};\n\n}  // namespace learn::${namespace}\n")
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()

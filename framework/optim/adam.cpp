@@ -1,5 +1,7 @@
 #include "framework/optim/adam.h"
 
+#include "framework/optim/registry.h"
+
 namespace learn::optim {
 
 Adam::Adam(nn::ParamStore& store, const AdamOptions& options)
@@ -23,6 +25,29 @@ OptimizerFactory adam(AdamOptions options) {
 OptimizerFactory adamw(AdamOptions options) {
   options.decay = WeightDecay::decoupled;
   return [options](nn::ParamStore& store) { return std::make_unique<Adam>(store, options); };
+}
+
+void register_adam(OptimizerRegistry& registry) {
+  const auto declare = [](OptionTable& t, AdamOptions& o) {
+    t.number("momentum", o.beta1, kShare, "M", "beta1, decay rate of the gradient average");
+    t.number("beta2", o.beta2, kShare, "X", "decay rate of the squared-gradient average");
+    t.number("eps", o.eps, kPositive, "X", "added to the denominator");
+    declare_common(t, o);
+  };
+  registry.add("adam",
+               "Adam with coupled (L2) weight decay",
+               AdamOptions{},
+               declare,
+               [](const AdamOptions& o) {
+                 return NamedOptimizer{adam(o), 0.01};
+               });
+  registry.add("adamw",
+               "Adam with decoupled weight decay",
+               AdamOptions{},
+               declare,
+               [](const AdamOptions& o) {
+                 return NamedOptimizer{adamw(o), 0.01};
+               });
 }
 
 }  // namespace learn::optim

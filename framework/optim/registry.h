@@ -11,8 +11,32 @@ struct NamedOptimizer {
   double usual_lr = 0;  ///< trains small image nets well under a one-cycle schedule
 };
 
-/// Every optimizer by name. The learning rate is no option: it is the training's.
-[[nodiscard]] Registry<NamedOptimizer()> optimizer_registry();
+using OptimizerRegistry = Registry<NamedOptimizer()>;
+
+/// Every optimizer by name. The learning rate is no option: it is the training's. To add one, put
+/// NAME.h and NAME.cpp into this folder, with a function `register_NAME(OptimizerRegistry&)` that
+/// adds it: the build finds it.
+[[nodiscard]] OptimizerRegistry optimizer_registry();
+
+/// For registrations: the options that every optimizer has.
+template <class Options>
+void declare_common(OptionTable& t, Options& o) {
+  t.number("weight_decay",
+           o.weight_decay,
+           kNotNegative,
+           "X",
+           "weight decay; BatchNorm and biases are exempt");
+  t.flag("decay_bn_bias", o.decay_bn_bias, "apply weight decay to BatchNorm and biases too");
+  t.flag("flat", o.flat, "update all weights in one pass, not one by one; the bits are the same");
+}
+/// And those whose decay is of either kind.
+template <class Options>
+void declare_decay(OptionTable& t, Options& o) {
+  t.choice("decay",
+           o.decay,
+           {{"decoupled", WeightDecay::decoupled}, {"coupled", WeightDecay::coupled}},
+           "subtract from the weights, or add to the gradients (L2)");
+}
 
 /// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: what each makes
 /// of the value that it is given. All but one-cycle, which has its own rise, can begin with a

@@ -1,5 +1,7 @@
 #include "framework/optim/rmsprop.h"
 
+#include "framework/optim/registry.h"
+
 namespace learn::optim {
 
 RmsProp::RmsProp(nn::ParamStore& store, const RmsPropOptions& options)
@@ -21,6 +23,25 @@ void RmsProp::update(int group, const nn::Segment& segment, const kernels::Optim
 
 OptimizerFactory rmsprop(const RmsPropOptions& options) {
   return [options](nn::ParamStore& store) { return std::make_unique<RmsProp>(store, options); };
+}
+
+void register_rmsprop(OptimizerRegistry& registry) {
+  registry.add(
+      "rmsprop",
+      "RMSProp",
+      RmsPropOptions{},
+      [](OptionTable& t, RmsPropOptions& o) {
+        t.number("momentum", o.momentum, kShare, "M", "momentum");
+        t.number(
+            "beta2", o.alpha, kShare, "X", "alpha, decay rate of the squared-gradient average");
+        t.number("eps", o.eps, kPositive, "X", "added to the denominator");
+        t.flag("centered", o.centered, "normalize by the centered second moment");
+        declare_decay(t, o);
+        declare_common(t, o);
+      },
+      [](const RmsPropOptions& o) {
+        return NamedOptimizer{rmsprop(o), 0.001};
+      });
 }
 
 }  // namespace learn::optim

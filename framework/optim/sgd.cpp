@@ -1,5 +1,7 @@
 #include "framework/optim/sgd.h"
 
+#include "framework/optim/registry.h"
+
 namespace learn::optim {
 
 Sgd::Sgd(nn::ParamStore& store, const SgdOptions& options)
@@ -22,6 +24,23 @@ void Sgd::update(int group, const nn::Segment& segment, const kernels::OptimTens
 
 OptimizerFactory sgd(const SgdOptions& options) {
   return [options](nn::ParamStore& store) { return std::make_unique<Sgd>(store, options); };
+}
+
+void register_sgd(OptimizerRegistry& registry) {
+  registry.add(
+      "sgd",
+      "stochastic gradient descent",
+      SgdOptions{.momentum = 0.9F},
+      [](OptionTable& t, SgdOptions& o) {
+        t.number("momentum", o.momentum, kShare, "M", "momentum");
+        t.number("dampening", o.dampening, kShare, "X", "dampening of the momentum");
+        t.flag("nesterov", o.nesterov, "use Nesterov momentum");
+        declare_decay(t, o);
+        declare_common(t, o);
+      },
+      [](const SgdOptions& o) {
+        return NamedOptimizer{sgd(o), 0.1};
+      });
 }
 
 }  // namespace learn::optim
