@@ -11,13 +11,13 @@ namespace {
 
 /// Warns of what only a GPU does.
 void warn_on_cpu(const DeviceSection& o) {
-  if (o.precision == "tf32") log::warn("[train] --precision tf32 is fp32 on the CPU");
+  if (o.precision == "tf32") log::warn("[device] --precision tf32 is fp32 on the CPU");
   const CudaOptions usual;
   for (const auto& [name, differs] :
        {std::pair{"tune", o.cuda.tune != usual.tune},
         {"deterministic", o.cuda.deterministic != usual.deterministic},
         {"plan-cache", o.cuda.plan_cache != usual.plan_cache}})
-    if (differs) log::warn("[train] --{} has no effect on the CPU", name);
+    if (differs) log::warn("[device] --{} has no effect on the CPU", name);
 }
 
 }  // namespace

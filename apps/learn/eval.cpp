@@ -24,9 +24,13 @@ fs::path checkpoint_in(const EvalOptions& options) {
     if (!fs::exists(path))
       fail<CheckpointError>("'{}' is neither a run nor a checkpoint: it does not exist",
                             options.path);
+    if (options.weights)
+      fail<UsageError>("--weights {} chooses a checkpoint of a run, and '{}' is a checkpoint",
+                       *options.weights,
+                       options.path);
     return path;
   }
-  fs::path file = path / "weights" / (options.weights + ".safetensors");
+  fs::path file = path / "weights" / (options.weights.value_or("best") + ".safetensors");
   if (!fs::exists(file))
     fail<CheckpointError>(
         "'{}' holds no '{}': is it the folder of a run?", options.path, file.string());

@@ -2,14 +2,15 @@
 #include "framework/runtime/cuda_options.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace learn::cli {
 
 struct EvalOptions {
-  std::string path;  ///< a run's folder or a checkpoint
-  std::string weights = "best";
-  std::string data;  ///< empty: what it was trained on
+  std::string path;                    ///< a run's folder or a checkpoint
+  std::optional<std::string> weights;  ///< of a run; else "best"
+  std::string data;                    ///< empty: what it was trained on
   std::string data_dir;
   std::int64_t valid_limit = 0;
   std::int64_t batch_size = 256;

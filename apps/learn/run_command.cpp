@@ -33,7 +33,7 @@ Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
   OptionTable t;
   t.group("Options");
-  t.text("weights", o->weights, "best|last|...", "which checkpoint of a run");
+  t.text("weights", o->weights, "best|last|...", "which checkpoint of a run; default: best");
   t.text("data", o->data, "NAME|DIR", "other data than it was trained on");
   t.text("data-dir", o->data_dir, "DIR", "folder of the data sets");
   t.number("valid-limit", o->valid_limit, kNotNegative, "N", "number of images; 0: as in training");

@@ -56,6 +56,8 @@ run eval runs/train --weights last
 check "and its last state too" exits 0
 run eval runs/train/weights/best.safetensors
 check "and a checkpoint alone" exits 0
+run eval runs/train/weights/best.safetensors --weights last
+check "of which there is nothing to choose" exits 2
 
 run train "${tiny[@]}" --precision fp16 --lr 0.001:0.01 --freeze 1 --pretrained runs/train/weights/best.safetensors \
   --accumulate 2 --clip-norm 1 --augment full --schedule cosine --warmup 0.1 --optimizer sgd --name fine --no-plots --save-every 1
