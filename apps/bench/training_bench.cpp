@@ -159,8 +159,8 @@ ContextOptions context_options(const StepOptions& options) {
   const Device device = choose_device(options.device);
   if (options.precision == "tf32" && device.is_cpu())
     fail<UsageError>("--precision tf32 is the rounding of tensor cores; the CPU has none");
-  if (device.is_cpu() && (options.tune || options.graph))
-    fail<UsageError>("--tune and --graph are for CUDA; this is the CPU");
+  if (options.graph && device.is_cpu())
+    fail<UsageError>("--graph makes a CUDA graph; this is the CPU");
   return {.device = device,
           .threads = static_cast<int>(options.threads),
           .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
