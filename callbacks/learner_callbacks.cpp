@@ -18,14 +18,12 @@ struct SchedulerOptions {
 void declare_param_scheduler(OptionTable& t, SchedulerOptions& o) {
   t.choice("hyper", o.hyper, hypers_by_name(), "hyper-parameter to schedule");
   t.number("value", o.value, kAnyNumber, "X", "base value that the schedule's factors multiply");
-  Option& schedule = t.text("schedule",
-                            o.schedule,
-                            "NAME|(NAME:OPTION=...)",
-                            "one of " + join(optim::schedule_registry().names()));
-  schedule.set = [&o](const std::string& text) {
-    (void)optim::schedule_registry().make(text);
-    o.schedule = text;
-  };
+  declare_spec(t,
+               "schedule",
+               o.schedule,
+               optim::schedule_registry(),
+               "NAME|(NAME:OPTION=...)",
+               "one of " + join(optim::schedule_registry().names()));
   t.choice("clock",
            o.clock,
            {{"batch", Clock::batch}, {"step", Clock::step}},

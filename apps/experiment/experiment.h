@@ -26,7 +26,6 @@ class Experiment {
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }
   [[nodiscard]] const data::DataPair& data() const { return data_->set(); }
-  [[nodiscard]] data::Loader& train_loader() { return data_->train(); }
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 

@@ -37,12 +37,9 @@ void freeze_groups(Learner& learn, const std::string& freeze) {
 
 void ModelSection::declare(OptionTable& t) {
   t.group("Model");
-  Option& name = t.text("model", model, "NAME", "model; 'learn models' lists them");
-  name.short_name = "m";
-  name.set = [this](const std::string& text) {
-    (void)models::model_registry().make(text);
-    model = text;
-  };
+  declare_spec(
+      t, "model", model, models::model_registry(), "NAME", "model; 'learn models' lists them")
+      .short_name = "m";
   t.number("width", width, kNotNegative, "N", "width of the model; 0: its default");
   t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
   t.text("pretrained",

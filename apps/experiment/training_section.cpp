@@ -32,20 +32,6 @@ Spec schedule_spec(const TrainingSection& o) {
   return spec;
 }
 
-/// An option whose text names something of a registry.
-template <class Signature>
-void declare_spec(OptionTable& t,
-                  const std::string& name,
-                  std::string& field,
-                  Registry<Signature> registry,
-                  const std::string& help) {
-  Option& option = t.text(name, field, join(registry.names(), "|"), help);
-  option.set = [&field, registry = std::move(registry)](const std::string& text) {
-    (void)registry.make(text);
-    field = text;
-  };
-}
-
 /// "0.01 for adam, ..."
 std::string usual_rates() {
   const auto registry = optim::optimizer_registry();
@@ -84,13 +70,23 @@ void TrainingSection::declare(OptionTable& t) {
             kPositive,
             "X[:Y]",
             "(peak) learning rate; X:Y is spread over the layer groups; default: " + usual_rates());
-  declare_spec(t, "schedule", schedule, optim::schedule_registry(), "learning rate schedule");
+  declare_spec(t,
+               "schedule",
+               schedule,
+               optim::schedule_registry(),
+               join(optim::schedule_registry().names(), "|"),
+               "learning rate schedule");
   t.number("warmup",
            warmup,
            kShare,
            "SHARE",
            "share of the training in which the rate rises; default: 0.25 with one-cycle, else 0");
-  declare_spec(t, "optimizer", optimizer, optim::optimizer_registry(), "optimizer");
+  declare_spec(t,
+               "optimizer",
+               optimizer,
+               optim::optimizer_registry(),
+               join(optim::optimizer_registry().names(), "|"),
+               "optimizer");
   t.number("momentum",
            momentum,
            kShare,

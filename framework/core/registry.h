@@ -103,4 +103,20 @@ class Registry<Product(Args...)> {
   std::map<std::string, std::string, std::less<>> refused_;
 };
 
+/// An option whose text is a spec of a registry: what that refuses is refused when it is set.
+template <class Signature>
+Option& declare_spec(OptionTable& t,
+                     const std::string& name,
+                     std::string& field,
+                     Registry<Signature> registry,
+                     std::string value,
+                     std::string help) {
+  Option& option = t.text(name, field, std::move(value), std::move(help));
+  option.set = [&field, registry = std::move(registry)](const std::string& text) {
+    (void)registry.make(text);
+    field = text;
+  };
+  return option;
+}
+
 }  // namespace learn
