@@ -48,13 +48,17 @@ void Checkpointer::epoch_end(Learner& learn) {
   }
   if (options_.every > 0 && epoch % options_.every == 0)
     save_state_as(learn, fmt::format("epoch-{:04}", epoch));
-  if (options_.last) save_state_as(learn, "last", "last.prev");
-  saved_batch_ = learn.progress().batch_clock;
+  if (options_.last) save_last(learn);
 }
 
 void Checkpointer::train_end(Learner& learn) {
-  if (options_.last && learn.progress().batch_clock != saved_batch_)
-    save_state_as(learn, "last", "last.prev");
+  if (options_.last && learn.progress().batch_clock != saved_batch_) save_last(learn);
+}
+
+std::filesystem::path Checkpointer::save_last(Learner& learn) {
+  save_state_as(learn, "last", "last.prev");
+  saved_batch_ = learn.progress().batch_clock;
+  return path("last");
 }
 
 Metadata Checkpointer::metadata(const Learner& learn) const {

@@ -81,8 +81,10 @@ void ResumeGuard::check(const OptionTable& table) const {
         fmt::format("\n  --{}: {} then, {} now", option.name, shown(before), shown(option.toml()));
   }
   if (!differences.empty())
-    fail<UsageError>("--resume keeps the options the run was begun with; these differ:{}",
-                     differences);
+    fail<UsageError>(
+        "--resume keeps the options the run was begun with; these differ:{}\n  To train longer or "
+        "in another way, begin a new run from its weights: --pretrained RUN",
+        differences);
 }
 
 void load_run(Experiment& experiment, const fs::path& run) {

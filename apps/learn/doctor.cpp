@@ -1,6 +1,7 @@
 #include "apps/learn/doctor.h"
 
 #include "data/registry.h"
+#include "framework/core/console.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
@@ -169,7 +170,7 @@ int doctor(const DoctorOptions& options) {
                fmt::format("{:.0f} GFLOP/s in f32 with {} threads",
                            matrix_gflops(ctx, options.seconds),
                            ctx.threads().threads())});
-  fmt::print("{}", table.to_string());
+  console::print(table.to_string());
   return 0;
 }
 

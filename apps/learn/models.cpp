@@ -1,11 +1,10 @@
 #include "apps/learn/models.h"
 
 #include "apps/experiment/model_section.h"
+#include "framework/core/console.h"
 #include "framework/nn/summary.h"
 #include "framework/report/text_table.h"
 #include "models/registry.h"
-
-#include <fmt/core.h>
 
 namespace learn::cli {
 namespace {
@@ -22,7 +21,7 @@ int list(const ModelsOptions& options) {
     const nn::Model model = models::make_model(name, task_of(options));
     table.row({name, grouped(model.params->parameter_count()), registry.help(name)});
   }
-  fmt::print("{}", table.to_string());
+  console::print(table.to_string());
   return 0;
 }
 
@@ -34,7 +33,7 @@ int models(const ModelsOptions& options) {
   nn::Model model = section.make(task_of(options));
   Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
   model.params->materialize(ctx);
-  fmt::print("{}", nn::summary(*model.module, *model.params, model.input, ctx));
+  console::print(nn::summary(*model.module, *model.params, model.input, ctx));
   return 0;
 }
 

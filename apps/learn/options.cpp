@@ -2,6 +2,7 @@
 
 #include "callbacks/registry.h"
 #include "data/registry.h"
+#include "framework/core/console.h"
 #include "framework/optim/registry.h"
 #include "models/registry.h"
 
@@ -50,20 +51,22 @@ std::vector<Choice> choices() {
 }
 
 /// A name and what it is, in two columns; a long name has a line of its own.
-void print_row(int indent, const std::string& name, const std::string& text) {
+std::string row(int indent, const std::string& name, const std::string& text) {
   constexpr int kColumn = 26;
   const int rest = kColumn - indent;
   const bool fits = static_cast<int>(name.size()) < rest;
-  fmt::print("{0:{1}}{2:<{3}}{4}", "", indent, name, fits ? rest : 0, fits ? "" : "\n");
-  fmt::print("{0:{1}}{2}\n", "", fits ? 0 : kColumn, text);
+  return fmt::format("{0:{1}}{2:<{3}}{4}", "", indent, name, fits ? rest : 0, fits ? "" : "\n") +
+         fmt::format("{0:{1}}{2}\n", "", fits ? 0 : kColumn, text);
 }
 
-void print(const Choice& choice) {
-  print_row(2, choice.name, choice.help);
+std::string rows(const Choice& choice) {
+  std::string text = row(2, choice.name, choice.help);
   for (const Option& option : choice.options.all())
-    print_row(4,
-              fmt::format("{}={}", option.name, option.value.empty() ? "true|false" : option.value),
-              option.help_with_default() + (option.range.empty() ? "" : ", " + option.range));
+    text +=
+        row(4,
+            fmt::format("{}={}", option.name, option.value.empty() ? "true|false" : option.value),
+            option.help_with_default() + (option.range.empty() ? "" : ", " + option.range));
+  return text;
 }
 
 }  // namespace
@@ -74,17 +77,19 @@ int options(const std::string& name) {
   for (const Kind& kind : kinds()) known.push_back(kind.name);
   for (const Choice& choice : all) known.push_back(choice.name);
   if (!name.empty()) require_known("kind or name", name, known);
+  std::string text;
   for (const Kind& kind : kinds()) {
     const auto chosen = [&](const Choice& choice) {
       return choice.kind == kind.name &&
              (name.empty() || name == choice.kind || name == choice.name);
     };
     if (std::ranges::none_of(all, chosen)) continue;
-    fmt::print("{}: {}\n", kind.name, kind.where);
+    text += fmt::format("{}: {}\n", kind.name, kind.where);
     for (const Choice& choice : all)
-      if (chosen(choice)) print(choice);
-    fmt::print("\n");
+      if (chosen(choice)) text += rows(choice);
+    text += "\n";
   }
+  console::print(text);
   return 0;
 }
 

@@ -5,14 +5,15 @@
 #include "apps/learn/eval.h"
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
+#include "apps/learn/signals.h"
 #include "apps/learn/train.h"
+#include "framework/core/console.h"
 #include "framework/core/log.h"
-
-#include <fmt/core.h>
 
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <string_view>
 
 namespace learn::cli {
 namespace {
@@ -117,7 +118,7 @@ int dispatch(const std::vector<std::string>& argv) {
       train_command(argv), eval_command(), models_command(), options_command(), doctor_command()};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {
-    fmt::print("{}", parsed.print);
+    console::print(parsed.print);
     return 0;
   }
   log::set_level(parsed.quiet     ? log::Level::warn
@@ -126,16 +127,17 @@ int dispatch(const std::vector<std::string>& argv) {
   return parsed.command->run(parsed);
 }
 
-int report(const char* what, ExitCode code) {
+int report(std::string_view what, ExitCode code) {
   log::flush();
-  std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", what);
+  console::say(stderr, fmt::format("error: {}", what));
   return static_cast<int>(code);
 }
 
 }  // namespace
 
 int run_command(const std::vector<std::string>& argv) noexcept {
+  console::hold_standard_streams();
+  ignore_file_size_signal();
   try {
     return dispatch(argv);
   } catch (const Error& e) {
@@ -143,9 +145,8 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   } catch (const std::bad_alloc&) {
     return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
   } catch (const std::exception& e) {
-    return report(
-        (std::string(e.what()) + "\nThis is a fault of learn itself; please report it.").c_str(),
-        ExitCode::internal);
+    return report(std::string(e.what()) + "\nThis is a fault of learn itself; please report it.",
+                  ExitCode::internal);
   }
 }
 

@@ -4,33 +4,30 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/reporting.h"
 #include "apps/experiment/saved_run.h"
+#include "apps/learn/ending.h"
 #include "apps/learn/signals.h"
+#include "apps/learn/trial_runs.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
-#include "callbacks/terminate_on_nan.h"
+#include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
-#include "framework/report/text_table.h"
-
-#include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cctype>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 namespace learn::cli {
 namespace {
 
-constexpr std::int64_t kDryRunBatches = 3;
-constexpr std::int64_t kDevRunBatches = 5;
-
 /// To the terminal and to run.log.
 void print_and_log(const std::string& line) {
-  fmt::print(stderr, "{}\n", line);
+  console::say(stderr, line);
   log::to_file(line);
 }
 
@@ -73,38 +70,63 @@ void update(RunRecord& record, Learner& learn) {
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
 }
 
-/// What is printed when training has ended.
-void print_closing(const RunRecord& record, const RunDir& dir, bool plots) {
-  const std::string path = dir.path().string();
-  if (record.best)
-    fmt::print("best  epoch {}  {} {:.4f}  ->  {}\n",
-               record.best->epoch,
-               record.best->metric,
-               record.best->value,
-               dir.weights("best").string());
-  if (plots) fmt::print("plots {}/results.png {}/lr_schedule.png\n", path, path);
-  if (record.status == "interrupted") fmt::print("next  learn train --resume {}\n", path);
-  fmt::print("next  learn eval {}\n", path);
-  std::fflush(stdout);
+/// A path as a shell takes it back.
+std::string shell_word(const std::filesystem::path& path) {
+  constexpr std::string_view kPlain = "@%+=:,./-_";
+  std::string text = path.string();
+  const bool plain = std::ranges::all_of(text, [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != kPlain.npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
-/// How the fit ended: the status for run.json and the exit code.
-int final_status(RunRecord& record, Learner& learn) {
-  record.ended = utc_now();
-  if (const int number = caught_signal().load(); number != 0) {
-    record.status = "interrupted";
-    record.error = fmt::format("signal {}", number);
-    return 128 + number;
+/// What is shown when training has ended.
+void show_closing(const RunRecord& record, const RunDir& dir, bool plots) {
+  const std::string path = shell_word(dir.path());
+  if (record.best)
+    console::say(stdout,
+                 fmt::format("best  epoch {}  {} {:.4f}  ->  {}",
+                             record.best->epoch,
+                             record.best->metric,
+                             record.best->value,
+                             shell_word(dir.weights("best"))));
+  if (plots)
+    console::say(stdout,
+                 fmt::format("plots {} {}",
+                             shell_word(dir.path() / "results.png"),
+                             shell_word(dir.path() / "lr_schedule.png")));
+  const bool saved = std::filesystem::exists(dir.weights("last"));
+  if (record.status == "interrupted" && saved)
+    console::say(stdout, fmt::format("next  learn train --resume {}", path));
+  if (saved || record.best) console::say(stdout, fmt::format("next  learn eval {}", path));
+}
+
+/// The record of a run that ends by an error. That error is what the user must see, so one in
+/// writing the record is only noted.
+void record_crash(const RunDir& dir, RunRecord& record, const std::exception& e) noexcept {
+  try {
+    const auto* known = dynamic_cast<const Error*>(&e);
+    record.status = "crashed";
+    record.error = e.what();
+    record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
+    record.ended = utc_now();
+    log::to_file(fmt::format("error: {}", e.what()));
+    dir.write(record);
+  } catch (const std::exception& second) {
+    console::say(stderr, second.what());
   }
-  if (learn.find<callbacks::TerminateOnNan>()->terminated()) {
-    record.status = "diverged";
-    record.error =
-        fmt::format("the loss is not finite at batch {}; try a lower --lr or --clip-norm 1",
-                    learn.progress().batch_clock);
-    return static_cast<int>(ExitCode::diverged);
-  }
-  record.status = "finished";
-  return static_cast<int>(ExitCode::ok);
+}
+
+/// SIGUSR1 saves the state after the running batch, or the running update.
+void save_when_asked(Learner& learn) {
+  if (learn.progress().activity != Activity::fit || !learn.progress().training) return;
+  if (learn.progress().gradients_held || !checkpoint_was_asked_for()) return;
+  print_and_log(fmt::format("saved the state after batch {} to {}",
+                            learn.progress().batch_clock,
+                            learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
 }
 
 int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
@@ -118,21 +140,20 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
       },
       "run_record",
       order::kTracker + 30);
+  callbacks::on(learn, Event::batch_end, save_when_asked, "save_when_asked", order::kTracker + 30);
   dir.write(record);
   try {
     experiment.fit();
   } catch (const std::exception& e) {
-    const auto* known = dynamic_cast<const Error*>(&e);
-    record.status = "crashed";
-    record.error = e.what();
-    record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
-    record.ended = utc_now();
-    log::to_file(fmt::format("error: {}", e.what()));
-    dir.write(record);
+    record_crash(dir, record, e);
     throw;
   }
   update(record, learn);
-  record.exit_code = final_status(record, learn);
+  const Ending ending = ending_of(learn);
+  record.status = ending.status;
+  record.error = ending.error;
+  record.exit_code = ending.exit_code;
+  record.ended = std::max(utc_now(), record.started);  // the clock may have been set back
   dir.write(record);
   return record.exit_code;
 }
@@ -140,8 +161,11 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
 /// Takes the state that the run has left, and its record.
 void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   load_run(experiment, dir.path());
-  if (const std::string started = dir.started(); !started.empty()) record.started = started;
-  record.resumed = utc_now();
+  RunRecord past = read_past(dir.path());
+  past.resumes.push_back({utc_now(), record.argv});
+  record.resumes = std::move(past.resumes);
+  if (!past.argv.empty()) record.argv = std::move(past.argv);
+  if (!past.started.empty()) record.started = std::move(past.started);
   const FitProgress& fit = experiment.learner().progress();
   print_and_log(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
                             fit.batch_clock,
@@ -177,49 +201,19 @@ int train_for_real(Experiment& experiment,
                        : ""));
   else if (record.status == "diverged")
     print_and_log(fmt::format("diverged: {}", record.error));
-  print_closing(record, dir, settings.plots);
+  show_closing(record, dir, settings.plots);
   log::set_file("");
   return code;
 }
 
-std::string mebibytes(std::size_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
-}
-
-/// A few batches, then what a whole training would take. Writes nothing.
-int dry_run(ExperimentOptions options) {
-  const std::int64_t epochs = std::exchange(options.training.epochs, 1);
-  Experiment experiment(options, kDryRunBatches);
-  print_and_log(experiment.headline());
-  Learner& learn = experiment.learner();
-  auto& recorder = learn.add<Recorder>();
-  experiment.fit();
-  const double speed = recorder.epochs().back().samples_per_second;
-  const auto images = static_cast<double>(experiment.data().train.size() * epochs);
-  TextTable plan({{"dry run"}, {""}});
-  plan.row({"memory",
-            mebibytes(experiment.context().persistent().stats().peak) +
-                " parameters, state and data, " +
-                mebibytes(experiment.context().step().stats().peak) + " activations"});
-  plan.row({"loss",
-            fmt::format(
-                "{:.4f} after {} batches", recorder.epochs().back().train_loss, kDryRunBatches)});
-  plan.row({"speed", fmt::format("{:.0f} samples/s at first, training", speed)});
-  plan.row({"time",
-            fmt::format("about {} for {} epochs of training", clock_text(images / speed), epochs)});
-  fmt::print("{}", plan.to_string());
-  return 0;
-}
-
-int fast_dev_run(ExperimentOptions options) {
-  options.training.epochs = 1;
-  Experiment experiment(options, kDevRunBatches);
-  print_and_log(experiment.headline());
-  add_progress(experiment.learner(), options.run);
-  experiment.learner().add<callbacks::Interrupt>(caught_signal());
-  catch_signals();
-  experiment.fit();
-  if (const int number = caught_signal().load(); number != 0) return 128 + number;
+/// A run that has nothing left to do is left as it is.
+int say_finished(const std::string& run) {
+  console::say(
+      stdout,
+      fmt::format("'{0}' is finished, there is nothing left to do. To train longer, begin a "
+                  "new run from its weights:\n  learn train --pretrained {1} ...",
+                  run,
+                  shell_word(run)));
   return 0;
 }
 
@@ -229,11 +223,13 @@ int train(const TrainOptions& options,
           const OptionTable& table,
           const std::vector<std::string>& argv) {
   if (options.print_config) {
-    fmt::print("{}", write_config(table, "train"));
+    console::print(write_config(table, "train"));
     return 0;
   }
   if (options.dry_run) return dry_run(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
+  if (!options.resume.empty() && !options.explain && read_past(options.resume).status == "finished")
+    return say_finished(options.resume);
   ExperimentOptions start = options.experiment;
   // The checkpoint has what came of them.
   if (!options.resume.empty()) start.model.pretrained.clear();
@@ -241,7 +237,7 @@ int train(const TrainOptions& options,
   if (!options.explain) return train_for_real(experiment, options, table, argv);
   const RunSection& run = options.experiment.run;
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
-  fmt::print("{}", experiment.learner().explain());
+  console::print(experiment.learner().explain());
   return 0;
 }
 

@@ -1,12 +1,15 @@
 #include "framework/core/log.h"
 
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
 #include <memory>
+#include <string>
 
 namespace learn::log {
 namespace {
@@ -62,14 +65,21 @@ void set_file(const std::string& path) {
 void flush() { logger().flush(); }
 
 void message(Level level, std::string_view text) {
-  logger().log(translate(level), spdlog::string_view_t(text.data(), text.size()));
+  const std::string shown = printable(text);
+  logger().log(translate(level), spdlog::string_view_t(shown.data(), shown.size()));
 }
 
 void to_file(std::string_view text) {
   auto& sinks = logger().sinks();
   if (sinks.size() < 2) return;
-  sinks.back()->log(
-      {logger().name(), spdlog::level::info, spdlog::string_view_t(text.data(), text.size())});
+  const std::string shown = printable(text);
+  try {
+    sinks.back()->log(
+        {logger().name(), spdlog::level::info, spdlog::string_view_t(shown.data(), shown.size())});
+  } catch (const spdlog::spdlog_ex& e) {
+    // What only informs must not end a training: a full disk does not.
+    std::fprintf(stderr, "the log file cannot be written: %s\n", e.what());
+  }
 }
 
 bool enabled(Level level) { return logger().should_log(translate(level)); }

@@ -1,6 +1,7 @@
 #include "framework/io/run_dir.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 
 #include <fcntl.h>
@@ -70,6 +71,8 @@ Json to_json(const RunRecord& record) {
     best = {{"metric", record.best->metric},
             {"value", number(record.best->value)},
             {"epoch", record.best->epoch}};
+  Json resumes = Json::array();
+  for (const auto& [at, argv] : record.resumes) resumes.push_back({{"at", at}, {"argv", argv}});
   Json results = Json::object();
   for (const auto& [name, value] : record.results) results[name] = number(value);
   return {{"status", record.status},
@@ -89,7 +92,7 @@ Json to_json(const RunRecord& record) {
             {"train_samples", record.train_samples},
             {"valid_samples", record.valid_samples}}},
           {"started", record.started},
-          {"resumed", record.resumed},
+          {"resumes", resumes},
           {"ended", record.ended},
           {"epochs", record.epochs},
           {"epochs_done", record.epochs_done},
@@ -133,12 +136,28 @@ RunDir RunDir::open(const fs::path& path) {
   return run;
 }
 
-std::string RunDir::started() const {
-  const fs::path file = path_ / "run.json";
-  if (!fs::exists(file)) return {};
-  const auto json = Json::parse(read_text_file(file), nullptr, false);
-  const bool says = json.is_object() && json.contains("started") && json["started"].is_string();
-  return says ? json["started"].get<std::string>() : std::string();
+RunRecord read_past(const fs::path& run) {
+  constexpr std::size_t kLimit = 16U << 20U;
+  RunRecord past;
+  past.status.clear();
+  const fs::path file = run / "run.json";
+  if (!fs::exists(file)) return past;
+  try {
+    const auto json = Json::parse(read_text_file(file, kLimit));
+    past.status = json.at("status").get<std::string>();
+    past.argv = json.at("argv").get<std::vector<std::string>>();
+    past.started = json.at("started").get<std::string>();
+    for (const auto& resume : json.value("resumes", Json::array()))
+      past.resumes.push_back(
+          {resume.at("at").get<std::string>(), resume.at("argv").get<std::vector<std::string>>()});
+  } catch (const Json::exception&) {
+    return {.status = ""};
+  } catch (const IoError& e) {
+    // The record only informs; the state of the run is elsewhere.
+    log::warn("[run] {}", e.what());
+    return {.status = ""};
+  }
+  return past;
 }
 
 RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_ok) {

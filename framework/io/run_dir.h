@@ -13,7 +13,7 @@ namespace learn {
 struct RunRecord {
   std::string status = "running";  ///< running, finished, interrupted, crashed, diverged
   int exit_code = 0;
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;                ///< of the call that began it
   std::map<std::string, std::string> versions;  ///< learn, compiler, libraries
   std::uint64_t seed = 0;
   std::string device;
@@ -27,8 +27,13 @@ struct RunRecord {
   std::int64_t train_samples = 0;
   std::int64_t valid_samples = 0;
   std::string started;  ///< UTC, ISO 8601
-  std::string resumed;  ///< the last time that it was; empty if it never stopped
-  std::string ended;    ///< empty while it runs
+  /// A call that resumed the run.
+  struct Resume {
+    std::string at;  ///< UTC, ISO 8601
+    std::vector<std::string> argv;
+  };
+  std::vector<Resume> resumes;
+  std::string ended;  ///< empty while it runs
   std::int64_t epochs = 0;
   std::int64_t epochs_done = 0;
   struct Best {
@@ -40,6 +45,10 @@ struct RunRecord {
   std::map<std::string, double> results;  ///< of the last epoch
   std::string error;                      ///< why it ended, if it did not finish
 };
+
+/// What `run.json` in the folder of a run says of its past: status, argv, started and resumes of
+/// a record; nothing of them if the file is missing or no record.
+[[nodiscard]] RunRecord read_past(const std::filesystem::path& run);
 
 /// Held as long as a process works in a folder; gone with the process, however that ends.
 class FolderLock;
@@ -65,8 +74,6 @@ class RunDir {
   }
   /// Replaces `run.json` atomically. Throws IoError.
   void write(const RunRecord& record) const;
-  /// When the run was begun, out of the `run.json` that is there; empty if it does not say.
-  [[nodiscard]] std::string started() const;
 
  private:
   explicit RunDir(std::filesystem::path path);

@@ -1,5 +1,6 @@
 #include "framework/learner/progress.h"
 
+#include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
@@ -75,8 +76,7 @@ void Progress::print_row(const std::vector<std::string>& cells) {
     if (i > 0) line += "  ";
     line += padded(cells[i], width, TextTable::Align::right);
   }
-  fmt::print(options_.table, "{}\n", line);
-  std::fflush(options_.table);
+  console::say(options_.table, line);
   log::to_file(line);
 }
 
@@ -118,14 +118,12 @@ void Progress::show(Learner& learn) {
   }
   // One column stays free: a full line would make some terminals scroll.
   drawn_ = render_bar(state, terminal_width(::fileno(options_.bar)) - 1, unicode_);
-  fmt::print(options_.bar, "\r\x1b[K{}", drawn_);
-  std::fflush(options_.bar);
+  console::redraw(options_.bar, drawn_);
 }
 
 void Progress::clear_bar() {
   if (drawn_.empty()) return;
-  fmt::print(options_.bar, "\r\x1b[K");
-  std::fflush(options_.bar);
+  console::redraw(options_.bar, "");
   drawn_.clear();
 }
 

@@ -42,7 +42,8 @@ in_folder interrupted train --resume last --workers 0
 check "it is resumed" exits 0
 check "and says where" complains "resumed after"
 check "it leaves what the other one left" same interrupted
-check "and its record says so" grep -q '"resumed": "2' interrupted/runs/train/run.json
+check "and its record says so" grep -q '"at": "2' interrupted/runs/train/run.json
+check "which keeps the call that began it" grep -q '"--accumulate"' interrupted/runs/train/run.json
 
 stop killed KILL
 check "a run that was killed" exits 137
@@ -50,9 +51,11 @@ in_folder killed train "${options[@]}" --resume runs/train
 check "is resumed from the end of an epoch, options repeated" exits 0
 check "leaves the same" same killed
 
+cp killed/runs/train/run.json before.json
 in_folder killed train --resume runs/train
 check "a finished run has nothing left to do" exits 0
-check "and stays as it is" same killed
+check "says how to train longer" says "learn train --pretrained runs/train"
+check "and stays as it is" cmp before.json killed/runs/train/run.json
 
 in_folder killed train --resume last --model resnet9 --batch-size 8 --threads 2
 check "other options are refused" exits 2

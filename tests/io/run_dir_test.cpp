@@ -42,9 +42,14 @@ TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") 
   const TemporaryFolder folder;
   const fs::path first = [&] {
     const RunDir dir = RunDir::create(folder.path(), "train");
-    CHECK(dir.started().empty());
+    CHECK(read_past(dir.path()).started.empty());
+    CHECK(read_past(dir.path()).status.empty());
     RunRecord record;
+    record.status = "interrupted";
     record.started = "2026-11-20T12:05:17Z";
+    record.argv = {"train", "-e", "3"};
+    record.resumes = {{"2026-11-21T08:00:00Z", {"train", "--resume", "last"}}};
+    record.error = std::string(3U << 20U, 'x');  // as long as it likes
     dir.write(record);
     CHECK_THROWS_WITH_AS(
         (void)RunDir::open(dir.path()), doctest::Contains("another process"), UsageError);
@@ -53,10 +58,19 @@ TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") 
   }();
   (void)RunDir::create(folder.path(), "other");
   const RunDir again = RunDir::open(first);
-  CHECK(again.started() == "2026-11-20T12:05:17Z");
+  const RunRecord past = read_past(first);
+  CHECK(past.status == "interrupted");
+  CHECK(past.started == "2026-11-20T12:05:17Z");
+  CHECK(past.argv == std::vector<std::string>{"train", "-e", "3"});
+  REQUIRE(past.resumes.size() == 1);
+  CHECK(past.resumes[0].at == "2026-11-21T08:00:00Z");
+  CHECK(past.resumes[0].argv == std::vector<std::string>{"train", "--resume", "last"});
   CHECK(fs::read_symlink(folder / "latest") == "train");
-  std::ofstream(first / "run.json") << "{ \"started\": 3";
-  CHECK(again.started().empty());
+  for (const char* const text : {"{ \"started\": 3", "[]", R"({"status": 1, "argv": 2})"}) {
+    std::ofstream(first / "run.json") << text;
+    CHECK(read_past(first).started.empty());
+    CHECK(read_past(first).status.empty());
+  }
   CHECK_THROWS_AS((void)RunDir::open(folder / "nowhere"), IoError);
 }
 

@@ -1,0 +1,21 @@
+#include "apps/learn/ending.h"
+
+#include "apps/learn/signals.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/learner/learner.h"
+
+namespace learn::cli {
+
+Ending ending_of(const Learner& learn) {
+  if (const int number = caught_signal().load(); number != 0)
+    return {"interrupted", fmt::format("signal {}", number), 128 + number};
+  const auto* const guard = learn.find<callbacks::TerminateOnNan>();
+  if (guard != nullptr && guard->terminated())
+    return {"diverged",
+            fmt::format("the loss is not finite at batch {}; try a lower --lr or --clip-norm 1",
+                        learn.progress().batch_clock),
+            static_cast<int>(ExitCode::diverged)};
+  return {"finished", "", static_cast<int>(ExitCode::ok)};
+}
+
+}  // namespace learn::cli
