@@ -15,6 +15,12 @@ enum class Split : std::uint8_t { train, test };
 /// at once.
 using DataProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
+struct ImageSize {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  [[nodiscard]] bool operator==(const ImageSize&) const = default;
+};
+
 /// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers
 /// (cifar10.h, image_folder.h, synthetic10.h) or by name (registry.h).
 struct Dataset {

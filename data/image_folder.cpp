@@ -14,11 +14,13 @@
 #include <array>
 #include <cctype>
 #include <mutex>
+#include <set>
 
 namespace learn::data {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 constexpr std::size_t kListed = 10;  // paths that an error text shows
 
@@ -47,6 +49,7 @@ std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) 
 struct Decoded {
   Image image;
   std::string error;
+  bool scaled = false;
 };
 
 class FolderReader {
@@ -62,10 +65,32 @@ class FolderReader {
 
   Dataset read() {
     collect();
-    decode();
-    report_bad();
-    assemble();
-    return std::move(out_);
+    return decoded();
+  }
+
+  /// What there is of the classes.
+  Dataset read_for_evaluation() {
+    out_.classes = options_.classes;
+    for (const std::string& name : class_names(tree_, folder_)) {
+      const auto known = std::ranges::find(out_.classes, name);
+      if (known == out_.classes.end())
+        fail<DataError>(
+            "'{}' has a folder for class '{}', which the model does not know: it knows {}",
+            tree_.text(folder_),
+            name,
+            join(out_.classes));
+      add_files(name, known - out_.classes.begin());
+    }
+    Dataset out = decoded();
+    const auto scaled = std::ranges::count_if(decoded_, &Decoded::scaled);
+    if (scaled > 0)
+      log::info("[data] scaled {} of {} images of '{}' to the model's input, {}x{}",
+                scaled,
+                out.size(),
+                tree_.text(folder_),
+                out.width,
+                out.height);
+    return out;
   }
 
  private:
@@ -81,21 +106,34 @@ class FolderReader {
                         tree_.text(folder_),
                         name,
                         join(present));
-      const std::vector<fs::path> files = image_files(tree_, folder_ / name);
-      if (files.empty())
-        fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
-                        tree_.text(folder_ / name));
-      files_.insert(files_.end(), files.begin(), files.end());
-      labels_.resize(files_.size(), static_cast<std::int64_t>(label));
+      add_files(name, static_cast<std::int64_t>(label));
     }
+  }
+
+  void add_files(const std::string& name, std::int64_t label) {
+    const std::vector<fs::path> files = image_files(tree_, folder_ / name);
+    if (files.empty())
+      fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
+                      tree_.text(folder_ / name));
+    files_.insert(files_.end(), files.begin(), files.end());
+    labels_.resize(files_.size(), label);
+  }
+
+  Dataset decoded() {
+    decode();
+    report_bad();
+    assemble();
+    return std::move(out_);
   }
 
   Decoded decode_one(const fs::path& file) const {
     Decoded result;
     try {
       result.image = decode_image(tree_.read(file));
-      if (options_.size > 0)
-        result.image = resize_and_crop(result.image, options_.size, options_.size);
+      if (const auto& size = options_.size) {
+        result.scaled = ImageSize{result.image.height, result.image.width} != *size;
+        if (result.scaled) result.image = resize_and_crop(result.image, size->height, size->width);
+      }
     } catch (const DataError& error) {
       result.error = error.what();
     }
@@ -176,8 +214,9 @@ class FolderReader {
       std::vector<std::uint8_t>().swap(image.pixels);  // the set is in memory once, not twice
     }
     const std::vector<std::int64_t> counts = class_counts(out_);
+    const std::set<std::int64_t> wanted(labels_.begin(), labels_.end());
     for (std::size_t label = 0; label < counts.size(); ++label)
-      if (counts[label] == 0)
+      if (counts[label] == 0 && wanted.contains(static_cast<std::int64_t>(label)))
         fail<DataError>("no file of class '{}' in '{}' can be decoded",
                         out_.classes[label],
                         tree_.text(folder_));
@@ -194,14 +233,20 @@ class FolderReader {
 
 constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
 
+void check(const FolderOptions& options) {
+  if (options.size && (options.size->height < 1 || options.size->width < 1))
+    fail<UsageError>("image size {}x{}: each side must be at least 1",
+                     options.size->width,
+                     options.size->height);
+  if (!(options.max_bad >= 0 && options.max_bad < 1))
+    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+}
+
 Dataset read_classes(const FileTree& tree,
                      const fs::path& folder,
                      Split split,
                      const FolderOptions& options) {
-  if (options.size < 0)
-    fail<UsageError>("image size {}: 0 keeps the images as they are", options.size);
-  if (!(options.max_bad >= 0 && options.max_bad < 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+  check(options);
   return FolderReader(tree, folder, split, options).read();
 }
 
@@ -273,14 +318,33 @@ DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
   return pair;
 }
 
-}  // namespace
+Dataset read_for_evaluation(const FileTree& tree, const FolderOptions& options) {
+  check(options);
+  fs::path folder;
+  for (const std::string& name : {options.train, "val"s, "valid"s, "test"s})
+    if (tree.has_folder(name)) folder = name;
+  Dataset out = FolderReader(tree, folder, Split::test, options).read_for_evaluation();
+  if (!folder.empty()) out.name += "/" + folder.string();
+  return out;
+}
 
-DataPair from_folder(const FileTree& tree, const FolderOptions& options) {
+template <class Read>
+auto reading(const FileTree& tree, Read read) {
   try {
-    return read_pair(tree, options);
+    return read();
   } catch (const fs::filesystem_error& error) {
     fail<DataError>("cannot read the folder '{}': {}", tree.text(), error.what());
   }
+}
+
+}  // namespace
+
+DataPair from_folder(const FileTree& tree, const FolderOptions& options) {
+  return reading(tree, [&] { return read_pair(tree, options); });
+}
+
+Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
+  return reading(tree, [&] { return read_for_evaluation(tree, options); });
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {

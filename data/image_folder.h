@@ -20,8 +20,8 @@ struct FolderOptions {
   /// folders are then left alone; without one, 0.2 is taken if nothing is said.
   std::optional<double> valid_fraction;
   std::uint64_t seed = 42;  ///< of that split
-  /// Scale images to cover size x size and cut the middle out; 0: all must have one size.
-  std::int64_t size = 0;
+  /// Scale images to cover this size and cut the middle out; if not set, all must have one size.
+  std::optional<ImageSize> size;
   /// Largest share of files that may be impossible to decode; they are skipped with a warning.
   double max_bad = 0;
   int threads = 0;  ///< that decode; 0: physical cores
@@ -40,5 +40,11 @@ struct FolderOptions {
 [[nodiscard]] DataPair from_folder(const std::filesystem::path& path,
                                    const FolderOptions& options = {});
 [[nodiscard]] DataPair from_folder(const FileTree& tree, const FolderOptions& options = {});
+
+/// The images to measure a finished model on, which knows `options.classes`: those of PATH/test,
+/// valid, val or train, the first that is there; otherwise every image of PATH/CLASS/... A class
+/// may be missing; a folder of another class is a DataError. Splits of the options mean nothing
+/// here. How many images had to be scaled goes to the log.
+[[nodiscard]] Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options);
 
 }  // namespace learn::data

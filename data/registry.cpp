@@ -3,6 +3,7 @@
 #include "data/cifar10.h"
 #include "data/file_tree.h"
 #include "data/image_folder.h"
+#include "data/resize.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -65,6 +66,28 @@ fs::path require(const DataOptions& options, const CifarArchive& archive) {
   return found;
 }
 
+/// The test images of a data set of fixed parts, as a model wants them that was trained on others.
+DataPair for_evaluation(Dataset test, const DataOptions& options) {
+  for (const std::string& name : options.classes)
+    if (std::ranges::find(test.classes, name) == test.classes.end())
+      fail<DataError>("the model knows a class '{}', '{}' has none: its classes are {}",
+                      name,
+                      test.name,
+                      join(test.classes));
+  if (test.classes != options.classes) test = only_classes(test, options.classes);
+  test = limited(std::move(test), options.valid_limit);
+  const ImageSize size{test.height, test.width};
+  if (size != *options.evaluation)
+    log::info("[data] scaled the {} images of '{}' from {}x{} to the model's input, {}x{}",
+              test.size(),
+              test.name,
+              size.width,
+              size.height,
+              options.evaluation->width,
+              options.evaluation->height);
+  return {{}, resized(std::move(test), *options.evaluation)};
+}
+
 /// Classes, a split and limits: the same for every data set of fixed parts.
 DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
   if (!options.classes.empty()) {
@@ -80,6 +103,7 @@ DataPair load_cifar(const FileTree& tree,
                     const CifarOptions& cifar,
                     const DataOptions& options,
                     Read read) {
+  if (options.evaluation) return for_evaluation(read(tree, Split::test, cifar), options);
   Dataset train = read(tree, Split::train, cifar);
   if (options.valid_fraction.has_value()) {
     DataPair pair = split_off(train, *options.valid_fraction, options.seed);
@@ -119,6 +143,8 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
                         .threads = options.threads,
                         .progress = options.progress});
   };
+  if (options.evaluation)
+    return for_evaluation(draw(Split::test, options.valid_limit, kSyntheticTest), options);
   Dataset train = draw(Split::train, options.train_limit, kSyntheticTrain);
   if (options.valid_fraction.has_value()) {
     DataPair pair = split_off(train, *options.valid_fraction, options.seed);
@@ -163,14 +189,18 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
     return load_cifar_files(*tree, folder, options);
   if (folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR to verify", folder.path.string());
-  DataPair pair = from_folder(*tree,
-                              {.classes = options.classes,
-                               .valid_fraction = options.valid_fraction,
-                               .seed = options.seed,
-                               .size = folder.size,
-                               .max_bad = folder.max_bad,
-                               .threads = options.threads,
-                               .progress = options.progress});
+  FolderOptions reading{.classes = options.classes,
+                        .valid_fraction = options.valid_fraction,
+                        .seed = options.seed,
+                        .max_bad = folder.max_bad,
+                        .threads = options.threads,
+                        .progress = options.progress};
+  if (options.evaluation) {
+    reading.size = options.evaluation;
+    return {{}, limited(evaluation_folder(*tree, reading), options.valid_limit)};
+  }
+  if (folder.size > 0) reading.size = ImageSize{folder.size, folder.size};
+  DataPair pair = from_folder(*tree, reading);
   return {limited(std::move(pair.train), options.train_limit),
           limited(std::move(pair.valid), options.valid_limit)};
 }

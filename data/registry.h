@@ -23,6 +23,11 @@ struct DataOptions {
   std::uint64_t seed = 42;               ///< of that split
   int threads = 0;                       ///< to decode and to draw; 0: physical cores
   DataProgress progress;
+  /// Load what to measure a finished model on, into `valid`, and leave `train` empty: the test
+  /// images of a published set, all that `evaluation_folder` says of a folder; scaled to this size,
+  /// the model's input. `classes` are those the model knows; train_limit and valid_fraction mean
+  /// nothing here.
+  std::optional<ImageSize> evaluation;
 };
 
 /// The data sets known by name, and "folder" for those known by path.

@@ -84,4 +84,21 @@ Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t widt
   return out;
 }
 
+Dataset resized(Dataset from, ImageSize size) {
+  if (ImageSize{from.height, from.width} == size) return from;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * 3));
+  Image image{from.height, from.width, {}};
+  for (std::int64_t i = 0; i < from.size(); ++i) {
+    const auto bytes = from.image(i);
+    image.pixels.assign(bytes.begin(), bytes.end());
+    const Image scaled = resize_and_crop(image, size.height, size.width);
+    pixels.insert(pixels.end(), scaled.pixels.begin(), scaled.pixels.end());
+  }
+  from.pixels = std::move(pixels);
+  from.height = size.height;
+  from.width = size.width;
+  return from;
+}
+
 }  // namespace learn::data

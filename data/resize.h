@@ -1,4 +1,5 @@
 #pragma once
+#include "data/dataset.h"
 #include "data/image_codec.h"
 
 #include <cstdint>
@@ -9,5 +10,9 @@ namespace learn::data {
 /// the middle out. Bilinear; where it shrinks, the triangle filter is widened by the factor, so
 /// that every source pixel counts (as PIL does it).
 [[nodiscard]] Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t width);
+
+/// The same for each image of a data set, in memory of the result's size. One of that size already
+/// stays as it is.
+[[nodiscard]] Dataset resized(Dataset from, ImageSize size);
 
 }  // namespace learn::data

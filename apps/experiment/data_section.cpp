@@ -85,6 +85,18 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
   return pair;
 }
 
+data::Dataset DataSection::load_for_evaluation(data::ImageSize input,
+                                               const std::vector<std::string>& known_classes,
+                                               std::int64_t threads) const {
+  return data::load(data::dataset_spec(data),
+                    {.directory = data_dir,
+                     .classes = known_classes,
+                     .valid_limit = valid_limit,
+                     .threads = static_cast<int>(threads),
+                     .evaluation = input})
+      .valid;
+}
+
 data::LoaderOptions DataSection::loader_options() const {
   return {.workers = static_cast<int>(workers), .prefetch = static_cast<int>(prefetch)};
 }

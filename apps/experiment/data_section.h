@@ -26,6 +26,11 @@ struct DataSection {
   void check() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed, std::int64_t threads) const;
+  /// What to measure a finished model on that knows these classes: see `DataOptions::evaluation`.
+  /// `valid_limit` holds.
+  [[nodiscard]] data::Dataset load_for_evaluation(data::ImageSize input,
+                                                  const std::vector<std::string>& known_classes,
+                                                  std::int64_t threads) const;
   /// How batches are prepared.
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };

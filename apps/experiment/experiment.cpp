@@ -21,6 +21,19 @@ data::Normalization normalization_from(const std::string& text) {
   return n;
 }
 
+data::ImageSize image_size_from(const std::string& input) {
+  constexpr std::int64_t kLargest = 1 << 16;
+  data::ImageSize size;
+  std::int64_t channels = 0;
+  std::istringstream in(input);
+  in.imbue(std::locale::classic());
+  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };
+  if (!(in >> size.height >> size.width >> channels) || !fits(size.height) || !fits(size.width) ||
+      channels != 3)
+    fail<CheckpointError>("'{}' is no shape of an image: expected height, width and 3", input);
+  return size;
+}
+
 std::string separator() { return locale_is_utf8() ? " \u00B7 " : " - "; }
 
 Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)

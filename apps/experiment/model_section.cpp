@@ -1,5 +1,6 @@
 #include "apps/experiment/model_section.h"
 
+#include "apps/experiment/saved_weights.h"
 #include "apps/experiment/spec_flag.h"
 #include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
@@ -17,8 +18,9 @@ Spec spec_of(const ModelSection& o) {
 }
 
 void load_pretrained(Learner& learn, const std::string& path) {
-  const WeightsReport report = load_weights(path, learn.params(), WeightsMatch::partial);
-  log::info("[model] {} tensors from '{}'", report.loaded, path);
+  const std::string file = saved_weights(path).string();
+  const WeightsReport report = load_weights(file, learn.params(), WeightsMatch::partial);
+  log::info("[model] {} tensors from '{}'", report.loaded, file);
   if (!report.clean())
     log::warn("[model] not everything fits, the rest starts anew:{}", report.describe());
 }
@@ -42,10 +44,12 @@ void ModelSection::declare(OptionTable& t) {
       .short_name = "m";
   t.number("width", width, kNotNegative, "N", "width of the model; 0: its default");
   t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
-  t.text("pretrained",
-         pretrained,
-         "FILE",
-         "start from these weights; layers that do not match are initialised as usual");
+  t.text(
+      "pretrained",
+      pretrained,
+      "RUN|FILE",
+      "start from these weights, of a run the best ones; layers that do not match are initialised "
+      "as usual");
   t.list("split",
          split,
          ',',

@@ -2,6 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
+#include "apps/experiment/saved_weights.h"
 #include "framework/io/checkpoint.h"
 
 namespace learn {
@@ -30,9 +31,7 @@ SafetensorsFile open_state(const fs::path& run) {
 fs::path last_state(const fs::path& run) { return run / "weights" / "last.safetensors"; }
 
 fs::path find_run(const std::string& resume, const std::string& out) {
-  const fs::path run = resume == "last" ? fs::path(out) / "latest" : fs::path(resume);
-  if (resume == "last" && !fs::exists(run))
-    fail<CheckpointError>("--resume last: '{}' holds no run", out);
+  fs::path run = run_folder(resume, out);
   if (!fs::is_directory(run))
     fail<CheckpointError>("--resume: '{}' is not the folder of a run", resume);
   if (!fs::exists(last_state(run)))
@@ -40,8 +39,7 @@ fs::path find_run(const std::string& resume, const std::string& out) {
         "--resume: '{}' holds no '{}': a run has one from the end of its first epoch on",
         run.string(),
         last_state(run).lexically_relative(run).string());
-  // The link may point elsewhere by the next time that it is followed.
-  return fs::is_symlink(run) ? run.parent_path() / fs::read_symlink(run) : run;
+  return run;
 }
 
 const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {

@@ -20,6 +20,15 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+/// An empty word is what a shell makes of a variable that is not set.
+void require_text(const std::string& what, const std::string& text) {
+  if (text.empty())
+    fail<UsageError>(
+        "{} is empty: leave it out, or give it a value (is a variable of the shell not "
+        "set?)",
+        what);
+}
+
 void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
   const std::string names =
       (option.short_name.empty() ? "" : "-" + option.short_name + ",") + "--" + option.name;
@@ -36,6 +45,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
   app.add_option_function<std::string>(
          names,
          [&parsed, name = option.name](const std::string& text) {
+           require_text("--" + name, text);
            parsed.values.emplace_back(name, text);
          },
          option.help_with_default())
@@ -136,6 +146,9 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   if (!rest.empty() && chosen == nullptr) reject_command(rest.front(), commands);
   if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, chosen->options);
   if (chosen == nullptr) return Parsed{.print = app.help()};
+  const CLI::App* const sub = subcommands[static_cast<std::size_t>(chosen - commands.data())];
+  if (!chosen->argument.empty() && sub->count(chosen->argument) > 0)
+    require_text(chosen->argument, parsed.argument);
   parsed.command = chosen;
   return parsed;
 }

@@ -8,7 +8,8 @@
 namespace learn::cli {
 
 struct EvalOptions {
-  std::string path;                    ///< a run's folder or a checkpoint
+  std::string path;                    ///< a run's folder, a checkpoint or "last"
+  std::string out = "runs";            ///< where "last" looks
   std::optional<std::string> weights;  ///< of a run; else "best"
   std::string data;                    ///< empty: what it was trained on
   std::string data_dir;
@@ -23,7 +24,7 @@ struct EvalOptions {
 
 /// `learn eval RUN|CKPT`: loss, accuracy, a table per class with what it is confused with. The
 /// checkpoint says what model and data it belongs to. Throws CheckpointError, DataError,
-/// UsageError.
+/// UsageError, and DivergedError, after the table, if a prediction or the loss is not finite.
 int eval(const EvalOptions& options);
 
 }  // namespace learn::cli

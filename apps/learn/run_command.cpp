@@ -35,9 +35,18 @@ Command eval_command() {
   OptionTable t;
   t.group("Options");
   t.text("weights", o->weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("data", o->data, "NAME|DIR", "other data than it was trained on");
+  t.text("out", o->out, "DIR", "folder of all runs, for 'last'");
+  t.text("data",
+         o->data,
+         "NAME|PATH",
+         "other data than it was validated on: all images of a folder or archive, of its test or "
+         "valid folder if it has one, or the test images of a set; scaled to the model's input");
   t.text("data-dir", o->data_dir, "DIR", "folder of the data sets");
-  t.number("valid-limit", o->valid_limit, kNotNegative, "N", "number of images; 0: as in training");
+  t.number("valid-limit",
+           o->valid_limit,
+           kNotNegative,
+           "N",
+           "number of images; 0: as many as in training, all of other data");
   t.number("batch-size", o->batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", o->workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
@@ -57,8 +66,8 @@ Command eval_command() {
                 o->path = parsed.argument;
                 return eval(*o);
               },
-          .argument = "RUN|CKPT",
-          .argument_help = "folder of a run, or a .safetensors file",
+          .argument = "RUN|FILE|last",
+          .argument_help = "folder of a run, a .safetensors file, or the latest run in --out",
           .argument_required = true};
 }
 

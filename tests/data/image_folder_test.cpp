@@ -222,7 +222,8 @@ TEST_CASE("folder: several sizes need a size to scale to") {
   const std::string text = error_of(folder.path(), {.valid_fraction = 0.5});
   CHECK(contains(text, "4x4"));
   CHECK(contains(text, "20x10"));
-  const DataPair pair = from_folder(folder.path(), {.valid_fraction = 0.5, .size = 6});
+  const DataPair pair =
+      from_folder(folder.path(), {.valid_fraction = 0.5, .size = ImageSize{6, 6}});
   CHECK(pair.train.height == 6);
   CHECK(pair.train.width == 6);
   CHECK(pair.train.size() + pair.valid.size() == 6);

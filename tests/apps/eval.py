@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What `learn eval` measures: eval.py PATH/TO/learn.
+
+Every image of what it is given, scaled to the model's input; it says what that was. Prints what failed; exit status 1
+then.
+"""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+LEARN = str(Path(sys.argv[1]).resolve())
+COLOURS = {"blue": (20, 40, 220), "red": (220, 30, 20)}
+failures = []
+
+
+def check(what, ok, seen=""):
+    if not ok:
+        failures.append(what)
+        print(f"FAILED: {what}\n  {seen}")
+
+
+def learn(*words, status=0):
+    done = subprocess.run([LEARN, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    check(f"learn {' '.join(words)} is status {status}", done.returncode == status, done)
+    return done
+
+
+def png(width, height, colour):
+    """An image of one colour, darker towards the bottom."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + bytes(int(c * (1 - y / (2 * height))) for c in colour) * width for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def images(folder, count, size, classes=tuple(COLOURS)):
+    for name in classes:
+        Path(folder, name).mkdir(parents=True)
+        for i in range(count):
+            width, height = size(i)
+            Path(folder, name, f"{i}.png").write_bytes(png(width, height, COLOURS.get(name, (9, 9, 9))))
+
+
+def evaluations():
+    images("plain", 30, lambda i: (48, 32))
+    train = ["train", "--data", "plain", "--model", "linear", "--epochs", "3", "-b", "8", "--no-plots", "--threads", "1"]
+    learn(*train)  # rectangles: training and validation have one shape, or a linear model would refuse it
+    done = learn("eval", "runs/train")
+    check("a run is measured on its validation images", "on the 12 validation images of plain" in done.stdout, done)
+    check("which are easy", "accuracy 1.0000  (12 of 12)" in done.stdout, done)
+    check("no note where nothing differs", "cross-entropy" not in done.stdout and "scaled" not in done.stderr, done)
+
+    done = learn("eval", "runs/train", "--data", "plain")
+    check("of a folder given, all images are measured", "on all 60 images of plain" in done.stdout, done)
+    check("each class in full", done.stdout.count(" 30    1.0000") == 2, done)
+    done = learn("eval", "runs/train", "--data", "plain", "--valid-limit", "7")
+    check("or as many as are asked for", "on 7 images of plain" in done.stdout, done)
+
+    images("tested/test", 5, lambda i: (48, 32))
+    done = learn("eval", "runs/train", "--data", "tested")
+    check("a test folder is taken, a train folder not asked for", "on all 10 images of tested/test" in done.stdout, done)
+    images("both/train", 3, lambda i: (48, 32))
+    images("both/valid", 4, lambda i: (48, 32))
+    done = learn("eval", "runs/train", "--data", "both")
+    check("validation images come before training images", "on all 8 images of both/valid" in done.stdout, done)
+
+    images("mixed", 6, lambda i: (48, 32) if i < 2 else (20 + 9 * i, 100))
+    done = learn("eval", "runs/train", "--data", "mixed")
+    check("images of any size are scaled to the model's input", "on all 12 images of mixed" in done.stdout, done)
+    check("and how many", "scaled 8 of 12 images of 'mixed' to the model's input, 48x32" in done.stderr, done)
+    check("rightly", "(12 of 12)" in done.stdout, done)
+
+    images("one", 4, lambda i: (48, 32), ["red"])
+    done = learn("eval", "runs/train", "--data", "one")
+    check("a class may be missing", "(4 of 4)" in done.stdout and "blue        0         -" in done.stdout, done)
+    images("other", 2, lambda i: (48, 32), ["green", "red"])
+    done = learn("eval", "runs/train", "--data", "other", status=3)
+    check("one that the model does not know is an error", "'green'" in done.stderr and "blue, red" in done.stderr, done)
+    learn("eval", "runs/train", "--data", "synthetic10", status=3)
+
+
+def names_of_checkpoints():
+    done = learn("eval", "last", "--data", "one")
+    check("'last' is the latest run", "runs/train/weights/best" in done.stdout, done)
+    learn("eval", "last", "--out", "elsewhere", status=4)
+    done = learn("eval", "runs/train", "--weights", "bset", status=4)
+    check("what a run has is listed", "did you mean 'best'?" in done.stderr and "best, last" in done.stderr, done)
+    Path("runs/train/weights/best.safetensors").rename("best")
+    done = learn("eval", "runs/train")
+    check("without a best epoch the last state is measured", "weights/last" in done.stdout, done)
+    check("which is said", "has no best epoch yet" in done.stderr, done)
+    Path("best").rename("runs/train/weights/best.safetensors")
+    done = learn("train", "--data", "plain", "--model", "linear", "--epochs", "1", "-b", "8", "--no-plots",
+                 "--pretrained", "runs/train", "--name", "fine")
+    check("a run can be trained further", "tensors from 'runs/train/weights/best" in done.stderr, done)
+
+
+def other_numbers_than_in_training():
+    learn("train", "--data", "plain", "--model", "linear", "--epochs", "1", "-b", "8", "--no-plots", "--precision", "bf16",
+          "--label-smoothing", "0.1", "--name", "smooth")
+    done = learn("eval", "runs/smooth")
+    check("what differs from the training is said", "label smoothing 0.1, it was trained in bf16" in done.stdout, done)
+
+
+def weights_that_are_not_numbers():
+    weights = Path("runs/train/weights/best.safetensors")
+    data = weights.read_bytes()
+    header = data[8:8 + int.from_bytes(data[:8], "little")]
+    start = header.index(b"sha256")
+    without_hash = header.replace(header[start:start + 6], b"sha000")
+    poisoned = b"\x00\x00\xc0\x7f" * ((len(data) - 8 - len(header)) // 4)
+    Path("nan.safetensors").write_bytes(data[:8] + without_hash + poisoned)
+    done = learn("eval", "nan.safetensors", status=7)
+    check("NaN is never right", "(0 of 12)" in done.stdout, done)
+    check("and said", "12 of 12 images a prediction is NaN" in done.stderr, done)
+
+
+with tempfile.TemporaryDirectory(prefix="learn eval ") as scratch:
+    os.chdir(scratch)
+    os.environ.pop("LEARN_DATA", None)
+    evaluations()
+    names_of_checkpoints()
+    other_numbers_than_in_training()
+    weights_that_are_not_numbers()
+    os.chdir("/")
+print(f"{len(failures)} failed" if failures else "all passed")
+sys.exit(bool(failures))
