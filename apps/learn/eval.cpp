@@ -80,7 +80,10 @@ std::string differences(const ExperimentOptions& trained) {
 }  // namespace
 
 int eval(const EvalOptions& options) {
-  const fs::path path = saved_weights(run_folder(options.path, options.out), options.weights);
+  if (options.out && options.path != "last")
+    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *options.out);
+  const fs::path path =
+      saved_weights(run_folder(options.path, options.out.value_or("runs")), options.weights);
   const SafetensorsFile file(path);
   const ExperimentOptions trained = trained_with(file);
   const std::vector<std::string> classes = lines_of(saved_value(file, "learn.classes"));

@@ -9,7 +9,7 @@ namespace learn::cli {
 
 struct EvalOptions {
   std::string path;                    ///< a run's folder, a checkpoint or "last"
-  std::string out = "runs";            ///< where "last" looks
+  std::optional<std::string> out;      ///< where "last" looks; else "runs"
   std::optional<std::string> weights;  ///< of a run; else "best"
   std::string data;                    ///< empty: what it was trained on
   std::string data_dir;

@@ -35,7 +35,7 @@ Command eval_command() {
   OptionTable t;
   t.group("Options");
   t.text("weights", o->weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("out", o->out, "DIR", "folder of all runs, for 'last'");
+  t.text("out", o->out, "DIR", "folder of all runs, for 'last'; default: runs");
   t.text("data",
          o->data,
          "NAME|PATH",

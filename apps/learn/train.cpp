@@ -25,9 +25,9 @@
 namespace learn::cli {
 namespace {
 
-/// To the terminal and to run.log.
-void print_and_log(const std::string& line) {
-  console::say(stderr, line);
+/// What is good to know, to the terminal, unless that is to be quiet, and to run.log.
+void tell(const std::string& line) {
+  if (log::enabled(log::Level::info)) console::say(stderr, line);
   log::to_file(line);
 }
 
@@ -93,6 +93,7 @@ void show_closing(const RunRecord& record, const RunDir& dir, bool plots) {
                              record.best->metric,
                              record.best->value,
                              shell_word(dir.weights("best"))));
+  if (!log::enabled(log::Level::info)) return;
   if (plots)
     console::say(stdout,
                  fmt::format("plots {} {}",
@@ -124,9 +125,9 @@ void record_crash(const RunDir& dir, RunRecord& record, const std::exception& e)
 void save_when_asked(Learner& learn) {
   if (learn.progress().activity != Activity::fit || !learn.progress().training) return;
   if (learn.progress().gradients_held || !checkpoint_was_asked_for()) return;
-  print_and_log(fmt::format("saved the state after batch {} to {}",
-                            learn.progress().batch_clock,
-                            learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
+  tell(fmt::format("saved the state after batch {} to {}",
+                   learn.progress().batch_clock,
+                   learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
 }
 
 int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
@@ -167,11 +168,11 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   if (!past.argv.empty()) record.argv = std::move(past.argv);
   if (!past.started.empty()) record.started = std::move(past.started);
   const FitProgress& fit = experiment.learner().progress();
-  print_and_log(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
-                            fit.batch_clock,
-                            fit.fit_batches,
-                            std::min(fit.epoch_clock + 1, fit.epochs),
-                            fit.epochs));
+  tell(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
+                   fit.batch_clock,
+                   fit.fit_batches,
+                   std::min(fit.epoch_clock + 1, fit.epochs),
+                   fit.epochs));
 }
 
 int train_for_real(Experiment& experiment,
@@ -185,8 +186,8 @@ int train_for_real(Experiment& experiment,
   log::set_file((dir.path() / "run.log").string());
   const std::string config = write_config(table, "train");
   write_file_atomically(dir.path() / "config.toml", config);
-  print_and_log(experiment.headline());
-  print_and_log(fmt::format("run   {}", dir.path().string()));
+  tell(experiment.headline());
+  tell(fmt::format("run   {}", dir.path().string()));
 
   RunRecord record = new_record(experiment, argv);
   add_reporting(experiment, dir.path(), config);
@@ -195,12 +196,12 @@ int train_for_real(Experiment& experiment,
   catch_signals();
   const int code = run(experiment, dir, record);
   if (record.status == "interrupted")
-    print_and_log("interrupted after a whole batch" +
-                  (std::filesystem::exists(dir.weights("last"))
-                       ? fmt::format(": the state is in {}", dir.weights("last").string())
-                       : ""));
+    tell("interrupted after a whole batch" +
+         (std::filesystem::exists(dir.weights("last"))
+              ? fmt::format(": the state is in {}", dir.weights("last").string())
+              : ""));
   else if (record.status == "diverged")
-    print_and_log(fmt::format("diverged: {}", record.error));
+    console::say(stderr, fmt::format("diverged: {}", record.error));
   show_closing(record, dir, settings.plots);
   log::set_file("");
   return code;

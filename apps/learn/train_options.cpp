@@ -27,7 +27,9 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
          "never stopped; 'last': the latest in --out. After a signal that is the middle of an "
          "epoch, after a crash the end of one");
   t.flag("exist-ok", o.exist_ok, "use runs/NAME again if it exists");
-  t.flag("dry-run", o.dry_run, "three batches, memory and time estimate; writes nothing");
+  t.flag("dry-run",
+         o.dry_run,
+         "train and validate for a second each, then show memory, speed and time; writes nothing");
   t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
   t.flag("print-config", o.print_config, "print the resolved configuration and leave");
   t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
@@ -70,6 +72,8 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   std::optional<ResumeGuard> guard;
   if (!resume.empty()) {
     const std::string out = given("out");
+    if (!out.empty() && resume != "last")
+      fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, resume);
     resume = find_run(resume, out.empty() ? options.experiment.run.out : out).string();
     set_saved_options(table, resume);
     guard.emplace(table);

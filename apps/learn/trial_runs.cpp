@@ -6,6 +6,7 @@
 #include "apps/learn/signals.h"
 #include "callbacks/interrupt.h"
 #include "framework/core/console.h"
+#include "framework/core/log.h"
 #include "framework/learner/recorder.h"
 #include "framework/report/text_table.h"
 
@@ -81,7 +82,7 @@ std::string mebibytes(std::size_t bytes) {
 int dry_run(ExperimentOptions options) {
   const auto epochs = static_cast<double>(std::exchange(options.training.epochs, 1));
   Experiment experiment(options);
-  console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
   Learner& learn = experiment.learner();
   auto& recorder = learn.add<Recorder>();
   auto& watch = learn.add<Stopwatch>();
@@ -121,7 +122,7 @@ int dry_run(ExperimentOptions options) {
 int fast_dev_run(ExperimentOptions options) {
   options.training.epochs = 1;
   Experiment experiment(options, kDevRunBatches);
-  console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
   add_progress(experiment.learner(), options.run);
   experiment.learner().add<callbacks::Interrupt>(caught_signal());
   catch_signals();

@@ -5,12 +5,12 @@ Every image of what it is given, scaled to the model's input; it says what that 
 then.
 """
 import os
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 from pathlib import Path
+
+from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
 COLOURS = {"blue": (20, 40, 220), "red": (220, 30, 20)}
@@ -29,22 +29,11 @@ def learn(*words, status=0):
     return done
 
 
-def png(width, height, colour):
-    """An image of one colour, darker towards the bottom."""
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = b"".join(b"\0" + bytes(int(c * (1 - y / (2 * height))) for c in colour) * width for y in range(height))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
 def images(folder, count, size, classes=tuple(COLOURS)):
     for name in classes:
-        Path(folder, name).mkdir(parents=True)
         for i in range(count):
             width, height = size(i)
-            Path(folder, name, f"{i}.png").write_bytes(png(width, height, COLOURS.get(name, (9, 9, 9))))
+            write_png(Path(folder, name, f"{i}.png"), width, height, COLOURS.get(name, (9, 9, 9)))
 
 
 def evaluations():

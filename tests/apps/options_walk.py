@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Every option of every command does something: options_walk.py PATH/TO/learn.
+
+The options are read from what the program says of itself (`--help`, `learn options`), so that a new one without an
+entry here is a failure. Each is tried: the command runs with it and without it, and all that it leaves and says is
+compared, but for times, the configuration that it wrote and the words of the call. An option that changes nothing fails,
+unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then.
+"""
+import functools
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from png import write_png
+
+LEARN = str(Path(sys.argv[1]).resolve())
+TRAIN = ("train --data synthetic10 --train-limit 48 --valid-limit 20 --width 2 -b 16 -e 2 --threads 1 --workers 1 "
+         "--name t").split()
+SPEED = "the bits are the same, it takes another time"
+
+
+@dataclass
+class Case:
+    """`learn COMMAND... WITH` is compared with `learn COMMAND...`."""
+    command: list
+    with_option: list
+    same: str = ""  # why nothing changes; empty: something must
+    before: list = None  # a command that is run first
+    terminal: bool = False  # standard error is one
+
+
+def train(with_option, *more, **how):
+    return Case([*TRAIN, *more], with_option.split(" "), **how)
+
+
+FOLDER = ["--data", "{images}"]
+LAYERS = ["--model", "small"]
+CASES = {
+    "train": {
+        "data": train("--data synthetic10-hard"),
+        "data-dir": Case(["train", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+        "classes": train("--classes disk,ring"),
+        "val-split": train("--val-split 0.3"),
+        "train-limit": train("--train-limit 32"),
+        "valid-limit": train("--valid-limit 30"),
+        "image-size": train("--image-size 16", *FOLDER),
+        "workers": train("--workers 0", same=SPEED),
+        "prefetch": train("--prefetch 5", same=SPEED),
+        "model": train("--model darknet"),
+        "width": train("--width 3"),
+        "dropout": train("--dropout 0.5", "--model", "mlp"),
+        "pretrained": train("--pretrained runs/t", "--name", "u", before=TRAIN),
+        "split": train("--split layer2 --freeze 1", "--freeze", "1"),
+        "freeze": train("--freeze body"),
+        "epochs": train("--epochs 3"),
+        "batch-size": train("--batch-size 12"),
+        "accumulate": train("--accumulate 2"),
+        "lr": train("--lr 0.003"),
+        "schedule": train("--schedule linear"),
+        "warmup": train("--warmup 0.5"),
+        "optimizer": train("--optimizer sgd"),
+        "momentum": train("--momentum 0.5"),
+        "weight-decay": train("--weight-decay 0.3"),
+        "clip-norm": train("--clip-norm 0.01"),
+        "augment": train("--augment none"),
+        "label-smoothing": train("--label-smoothing 0.2"),
+        "ema": train("--ema 0.5"),
+        "precision": train("--precision bf16"),
+        "flat-master": train("--no-flat-master", same=SPEED),
+        "loss-scale": train("--loss-scale 64", "--precision", "fp16"),
+        "device": train("--device cuda"),
+        "cuda-graph": train("--cuda-graph"),
+        "deterministic": train("--no-deterministic"),
+        "tune": train("--tune"),
+        "plan-cache": train("--plan-cache plans"),
+        "threads": train("--threads 2"),
+        "seed": train("--seed 7"),
+        "out": train("--out there"),
+        "name": train("--name other"),
+        "save-every": train("--save-every 1"),
+        "monitor": train("--monitor valid_loss"),
+        "patience": train("--patience 1", "-e", "6", "--lr", "0.9", "--schedule", "const"),
+        "callbacks": train("--callbacks terminate_on_nan;gradient_clip:limit=0.01"),
+        "plots": train("--no-plots"),
+        "progress": train("--no-progress", "--train-limit", "800", terminal=True),
+        "config": train("--config {config}"),
+        "preset": Case(["train", "--print-config"], ["--preset", "quick"]),
+        "resume": train("--resume last", before=TRAIN),
+        "exist-ok": train("--exist-ok", before=TRAIN),
+        "dry-run": train("--dry-run"),
+        "fast-dev-run": train("--fast-dev-run"),
+        "print-config": train("--print-config"),
+        "explain": train("--explain"),
+    },
+    "eval": {
+        "weights": Case(["eval", "runs/t"], ["--weights", "last"], before=TRAIN),
+        "out": Case(["eval", "last"], ["--out", "there"], before=TRAIN),
+        "data": Case(["eval", "last"], ["--data", "synthetic10-hard"], before=TRAIN),
+        "data-dir": Case(["eval", "last", "--data", "cifar10"], ["--data-dir", "there"], before=TRAIN),
+        "valid-limit": Case(["eval", "last"], ["--valid-limit", "7"], before=TRAIN),
+        "batch-size": Case(["eval", "last"], ["--batch-size", "7"], before=TRAIN, same=SPEED),
+        "workers": Case(["eval", "last"], ["--workers", "0"], before=TRAIN, same=SPEED),
+        "precision": Case(["eval", "last"], ["--precision", "tf32"], before=TRAIN),
+        "device": Case(["eval", "last"], ["--device", "cuda"], before=TRAIN),
+        "deterministic": Case(["eval", "last"], ["--no-deterministic"], before=TRAIN),
+        "tune": Case(["eval", "last"], ["--tune"], before=TRAIN),
+        "plan-cache": Case(["eval", "last"], ["--plan-cache", "plans"], before=TRAIN),
+        "threads": Case(["eval", "last"], ["--threads", "2"], before=TRAIN, same=SPEED),
+    },
+    "models": {
+        "classes": Case(["models"], ["--classes", "77"]),
+        "image-size": Case(["models", "small"], ["--image-size", "64"]),
+        "width": Case(["models", "small"], ["--width", "3"]),
+    },
+    "options": {},
+    "doctor": {
+        "data-dir": Case(["doctor", "--seconds", "0"], ["--data-dir", "{cifar}"]),
+        "threads": Case(["doctor", "--seconds", "0.01", "--threads", "2"], ["--threads", "1"]),
+        "seconds": Case(["doctor", "--seconds", "0"], ["--seconds", "0.01"]),
+    },
+    # Of all commands.
+    "": {
+        "version": Case([], ["--version"]),
+        "quiet": Case(["train", "--fast-dev-run", "--tune", *TRAIN[1:]], ["--quiet"]),
+        "verbose": train("--verbose", "--precision", "fp16"),
+    },
+}
+
+
+def spec(flag, text, *more, **how):
+    """The text in place of what it names without options."""
+    name = re.match(r"[^:]*", text)[0]
+    return Case([*TRAIN, *more, flag, name], [flag, text], **how)
+
+
+def callback(text, *more, **how):
+    return spec("--callbacks", text, *more, **how)
+
+
+# By kind and name, then by option.
+SETTINGS = {
+    "callback checkpointer": {
+        "folder": callback("checkpointer:folder=there"),
+        "last": callback("checkpointer:last=false"),
+        "best": callback("checkpointer:best=false"),
+        "every": callback("checkpointer:every=1"),
+        "monitor": callback("checkpointer:monitor=train_loss"),
+        "mode": callback("checkpointer:mode=max", "--monitor", "train_loss"),
+        "min_delta": callback("checkpointer:min_delta=9", "--monitor", "train_loss"),
+    },
+    "callback csv_logger": {"path": callback("csv_logger:path=there.csv")},
+    "callback cuda_graph": {"warm_up": callback("cuda_graph:warm_up=9", same="there is no graph without a GPU")},
+    "callback early_stopping": {
+        "monitor": callback("early_stopping:monitor=train_loss", "-e", "5", "--monitor", "accuracy", "--lr", "0.9"),
+        "patience": Case([*TRAIN, "-e", "5", "--callbacks", "early_stopping:monitor=train_loss,mode=max"],
+                         ["--callbacks", "early_stopping:monitor=train_loss,mode=max,patience=3"]),
+        "min_delta": callback("early_stopping:min_delta=9", "-e", "5", "--monitor", "train_loss"),
+        "mode": callback("early_stopping:mode=max", "-e", "5", "--monitor", "train_loss"),
+    },
+    "callback ema": {
+        "decay": callback("ema:decay=0.3"),
+        "warmup": callback("ema:warmup=false"),
+        "evaluate": callback("ema:evaluate=false"),
+    },
+    "callback gradient_accumulation": {
+        "batches": Case(TRAIN, ["--callbacks", "gradient_accumulation:batches=2"]),
+        "samples": Case(TRAIN, ["--callbacks", "gradient_accumulation:samples=32"]),
+    },
+    "callback gradient_clip": {
+        "limit": callback("gradient_clip:limit=0.01"),
+        "by": callback("gradient_clip:by=value"),
+    },
+    "callback mixed_precision": {
+        "dtype": callback("mixed_precision:dtype=bf16"),
+        "loss_scale": callback("mixed_precision:loss_scale=64"),
+        "dynamic": callback("mixed_precision:dynamic=false"),
+        "growth_interval": callback("mixed_precision:growth_interval=1"),
+        "flat_master": callback("mixed_precision:flat_master=false", same=SPEED),
+    },
+    "callback param_scheduler": {
+        "hyper": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
+                      ["--callbacks", "param_scheduler:hyper=eps"]),
+        "value": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
+                      ["--callbacks", "param_scheduler:hyper=weight_decay,value=0.1"]),
+        "schedule": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
+                         ["--callbacks", "param_scheduler:hyper=weight_decay,schedule=(cosine:end=0.5)"]),
+        "clock": Case([*TRAIN, "--accumulate", "2", "--callbacks", "param_scheduler:hyper=weight_decay"],
+                      ["--callbacks", "param_scheduler:hyper=weight_decay,clock=step"]),
+    },
+    "callback plot_results": {
+        "folder": callback("plot_results:folder=there"),
+        "title": callback("plot_results:title=other"),
+    },
+    "callback progress": {
+        "live": callback("progress:live=lines", "--train-limit", "800", terminal=True),
+        "heartbeat": callback("progress:heartbeat=1e-9"),
+    },
+    "callback recorder": {"beta": callback("recorder:beta=0.1")},
+    "data cifar10": {"verify": Case([*TRAIN, "--data", "cifar10", "--data-dir", "{cifar}"],
+                                    ["--data", "cifar10:verify={other_verify}"])},
+    "data cifar100": {"verify": Case([*TRAIN, "--data", "cifar100", "--data-dir", "{cifar}"],
+                                     ["--data", "cifar100:verify={other_verify}"])},
+    "data folder": {
+        "path": Case([*TRAIN, "--data", "folder:path={images}"], ["--data", "folder:path={more_images}"]),
+        "size": Case([*TRAIN, *FOLDER], ["--data", "{images}:size=16"]),
+        "max_bad": Case([*TRAIN, "--data", "{damaged}"], ["--data", "{damaged}:max_bad=0.5"]),
+        "verify": Case([*TRAIN, *FOLDER], ["--data", "{images}:verify=true"]),
+    },
+    "model mlp": {"dropout": spec("--model", "mlp:dropout=0.5")},
+    "model wrn_22": {"dropout": Case([*TRAIN, "--width", "1", "--model", "wrn_22"], ["--model", "wrn_22:dropout=0.5"])},
+}
+# What one name means wherever it stands.
+OPTIMIZER = {
+    "momentum": "0.5", "beta2": "0.5", "eps": "0.1", "weight_decay": "0.3", "dampening": "0.5", "nesterov": "true",
+    "centered": "true", "decay": "coupled", "decay_bn_bias": "true", "flat": "false",
+}
+SCHEDULE = {
+    "warmup": "0.4", "start": "0.5", "end": "0.3", "pct_start": "0.2", "div_final": "2", "div": "3", "mom_max": "0.9",
+    "mom_min": "0.5", "rise": "line", "power": "1.2", "cycles": "2", "cycle_mult": "1", "at": "0.2", "factor": "0.7",
+}
+for optimizer in ("adam", "adamw", "rmsprop", "sgd"):
+    SETTINGS[f"optimizer {optimizer}"] = {
+        name: Case([*TRAIN, "--schedule", "const", "--optimizer", f"{optimizer}:weight_decay=0.1"],
+                   ["--optimizer", f"{optimizer}:{name}={value}" + ("" if name == "weight_decay" else ",weight_decay=0.1")],
+                   same=SPEED if name == "flat" else "")
+        for name, value in OPTIMIZER.items()
+    }
+for schedule in ("const", "cosine", "exponential", "flat-cos", "linear", "one-cycle", "polynomial", "sgdr", "step"):
+    SETTINGS[f"schedule {schedule}"] = {
+        name: spec("--schedule", f"{schedule}:{name}={value}", "-e", "4") for name, value in SCHEDULE.items()
+    }
+for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small", "wrn_22", "mlp"):
+    SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
+
+
+def told(*words):
+    return subprocess.run([LEARN, *words], capture_output=True, text=True, check=True).stdout
+
+
+def options_of_commands():
+    """(command, option) for each that `--help` shows."""
+    found = set()
+    commands = re.findall(r"^  (\w+) ", told("--help").split("Subcommands:")[1], re.M)
+    for command in ["", *commands]:
+        text = told(*command.split(), "--help").split("Subcommands:")[0]
+        names = re.findall(r"^ +(?:-\w, ?)?--([\w-]+)", text, re.M)
+        found |= {(command, name) for name in names if name != "help"}
+    return found
+
+
+def options_of_names():
+    """(kind and name, option) for each that `learn options` shows."""
+    found, kind, name = set(), "", ""
+    for line in told("options").splitlines():
+        if match := re.match(r"(\w+):", line):
+            kind = match[1]
+        elif match := re.match(r"  ([\w-]+)", line):
+            name = match[1]
+        elif match := re.match(r"    (\w+)=", line):
+            found.add((f"{kind} {name}", match[1]))
+    return found
+
+
+def normal(text):
+    """What is shown, without times and speeds, and without the spaces that they move."""
+    text = re.sub(r"^( +\d+ .*?\de[+-]\d+) .*", r"\1", text, flags=re.M)
+    text = re.sub(r"\d[\d ]* samples/s.*|eta [\d:]*|\d+ GFLOP/s|[\d.]+ GiB|about .* epochs.*|[\d.]+ MiB", "", text)
+    return re.sub(r"[ \t]+", " ", text)
+
+
+def tensors(path):
+    """Of a checkpoint: names and bytes, but for the recorder's tables, which hold times."""
+    data = path.read_bytes()
+    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+    start = 8 + int.from_bytes(data[:8], "little")
+    told = {key: value for key, value in header.pop("__metadata__").items()
+            if key.startswith("state.") and "seconds" not in key}
+    for name, entry in header.items():
+        if "recorder" not in name:
+            begin, end = entry["data_offsets"]
+            told[name] = hashlib.sha256(data[start + begin:start + end]).hexdigest()
+    return told
+
+
+def seen(folder, done):
+    """All that a command has left and said."""
+    found = {"status": done.returncode, "out": normal(done.stdout), "err": normal(done.stderr)}
+    for path in sorted(Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        found[f"file {name}"] = True
+        if path.suffix == ".safetensors":
+            found[f"tensors {name}"] = tensors(path)
+        elif path.suffix == ".png":
+            found[f"plot {name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path.suffix == ".csv":
+            rows = [line.split(",") for line in path.read_text().splitlines()]
+            found[f"table {name}"] = [row[:1] + row[2:-1] for row in rows]
+        elif path.name == "run.json":
+            record = json.loads(path.read_text())
+            for key in ("argv", "started", "ended", "resumes"):
+                record.pop(key)
+            for key in ("seconds", "images_per_second"):
+                record["results"].pop(key, None)
+            found[f"record {name}"] = record
+    return found
+
+
+def run(words, folder, terminal):
+    if not terminal:
+        return subprocess.run([LEARN, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120)
+    master, slave = os.openpty()
+    process = subprocess.Popen([LEARN, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    shown = b""
+    try:
+        while chunk := os.read(master, 4096):
+            shown += chunk
+    except OSError:  # all that was shown is read
+        pass
+    os.close(master)
+    out = process.stdout.read().decode()
+    process.stdout.close()
+    return subprocess.CompletedProcess(words, process.wait(), out, "a bar" if b"\x1b[K" in shown else "no bar")
+
+
+@functools.cache  # many options are compared with the same call without them
+def observe(before, words, terminal):
+    with tempfile.TemporaryDirectory(prefix="learn option ") as folder:
+        if before:
+            run(before, folder, False)
+        return seen(folder, run(words, folder, terminal))
+
+
+def verdict(case, places):
+    """What is wrong, or nothing."""
+    def observed(*words):
+        return observe(tuple(case.before or ()), tuple(word.format(**places) for word in words), case.terminal)
+
+    without, given = observed(*case.command), observed(*case.command, *case.with_option)
+    changed = sorted(key for key in without.keys() | given.keys() if without.get(key) != given.get(key))
+    if not case.same and not changed:
+        return "changes nothing"
+    if case.same and changed:
+        return f"should change nothing ({case.same}), but: {', '.join(changed)}"
+    if given["status"] not in (0, without["status"]) and "error:" not in given["err"]:
+        return f"status {given['status']} without a word"
+    return ""
+
+
+def prepare(folder):
+    """What options name."""
+    def images(name, count, side):
+        for label, tone in (("dark", 30), ("light", 200)):
+            for i in range(count):
+                write_png(Path(folder, name, label, f"{i}.png"), side, side, (tone, tone + i, tone))
+        return str(Path(folder, name))
+
+    places = {"images": images("images", 20, 20), "more_images": images("more images", 25, 20),
+              "damaged": images("damaged", 20, 20), "config": str(Path(folder, "config.toml")),
+              "cifar": str(Path(folder, "cifar"))}
+    Path(places["damaged"], "dark", "0.png").write_bytes(b"no image")
+    Path(places["config"]).write_text("[train]\nseed = 9\n")
+    # Of the right size, in no blocks of the disk: all images are black, all labels 0.
+    batches = {f"{name}.bin": 30730000 for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]}
+    fine = {"train.bin": 153700000, "test.bin": 30740000}
+    for name, files, classes, count in (("cifar-10-batches-bin", batches, "batches.meta.txt", 10),
+                                        ("cifar-100-binary", fine, "fine_label_names.txt", 100)):
+        Path(places["cifar"], name).mkdir(parents=True)
+        for file, size in files.items():
+            with open(Path(places["cifar"], name, file), "wb") as sparse:
+                sparse.truncate(size)
+        Path(places["cifar"], name, classes).write_text("".join(f"class{i}\n" for i in range(count)))
+    verified = "[true]" in next(line for line in told("options", "cifar10").splitlines() if "verify=" in line)
+    places["other_verify"] = "false" if verified else "true"
+    return places
+
+
+def main():
+    os.environ.pop("LEARN_DATA", None)
+    os.environ["LC_ALL"] = "C"
+    known = {(command, name): case for command, cases in CASES.items() for name, case in cases.items()}
+    known |= {(thing, name): case for thing, cases in SETTINGS.items() for name, case in cases.items()}
+    wanted = options_of_commands() | options_of_names()
+    # Options of all commands show in the help of each.
+    wanted = {(c, n) for c, n in wanted if c == "" or ("", n) not in known or (c, n) in known}
+    failures = [f"{thing}: {name}: no entry in {Path(__file__).name}" for thing, name in sorted(wanted - known.keys())]
+    with tempfile.TemporaryDirectory(prefix="learn options ") as folder:
+        places = prepare(folder)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            chosen = sorted(wanted & known.keys())
+            verdicts = pool.map(lambda key: verdict(known[key], places), chosen)
+        failures += [f"{thing}: {name}: {text}" for (thing, name), text in zip(chosen, verdicts) if text]
+    for failure in failures:
+        print("FAILED:", failure)
+    silent = sum(1 for key in chosen if known[key].same)
+    print(f"{len(wanted)} options, {len(failures)} failed; {silent} change nothing but speed, and say so")
+    return bool(failures)
+
+
+sys.exit(main())
