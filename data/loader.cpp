@@ -238,6 +238,8 @@ const Dataset& Loader::dataset() const noexcept { return impl_->dataset; }
 
 const LoaderOptions& Loader::options() const noexcept { return impl_->options; }
 
+bool Loader::on_device() const noexcept { return impl_->device != nullptr; }
+
 void Loader::begin(std::int64_t epoch) {
   PassPosition position = impl_->position();
   impl_->resumes = false;

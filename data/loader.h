@@ -60,6 +60,8 @@ class Loader final : public BatchSource {
   [[nodiscard]] int classes() const override;
   [[nodiscard]] const Dataset& dataset() const noexcept;
   [[nodiscard]] const LoaderOptions& options() const noexcept;
+  /// Batches are made on the device, from a data set that lies there: without workers.
+  [[nodiscard]] bool on_device() const noexcept;
 
  private:
   struct Impl;

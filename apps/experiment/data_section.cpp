@@ -2,11 +2,12 @@
 
 #include "apps/experiment/spec_flag.h"
 #include "data/registry.h"
+#include "framework/core/log.h"
+
+#include <tuple>
 
 namespace learn {
 namespace {
-
-constexpr std::int64_t kUsualPrefetch = 2;
 
 bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
 
@@ -58,8 +59,16 @@ void DataSection::declare(OptionTable& t) {
 }
 
 void DataSection::check() const {
-  if (workers == 0 && prefetch != kUsualPrefetch)
+  if (workers == 0 && prefetch != DataSection().prefetch)
     fail<UsageError>("--prefetch {} has no effect with --workers 0", prefetch);
+}
+
+void DataSection::warn_on_device() const {
+  const DataSection usual;
+  for (const auto& [name, value, usually] : {std::tuple{"workers", workers, usual.workers},
+                                             std::tuple{"prefetch", prefetch, usual.prefetch}})
+    if (value != usually)
+      log::warn("[device] --{} {} has no effect: the batches are made on the GPU", name, value);
 }
 
 data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const {

@@ -31,6 +31,8 @@ struct DataSection {
   [[nodiscard]] data::Dataset load_for_evaluation(data::ImageSize input,
                                                   const std::vector<std::string>& known_classes,
                                                   std::int64_t threads) const;
+  /// Warns of options that have no effect on a set whose batches are made on a GPU.
+  void warn_on_device() const;
   /// How batches are prepared.
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };

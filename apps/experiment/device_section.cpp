@@ -3,8 +3,11 @@
 #include "callbacks/cuda_graph.h"
 #include "callbacks/mixed_precision.h"
 #include "framework/core/log.h"
+#include "framework/core/spec.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/device_choice.h"
+
+#include <algorithm>
 
 namespace learn {
 namespace {
@@ -88,8 +91,26 @@ DType DeviceSection::dtype() const {
   return precision == "bf16" ? DType::bf16 : DType::f32;
 }
 
-void DeviceSection::add_callbacks(Learner& learn) const {
-  if (is_half(dtype())) {
+void DeviceSection::check_replaced(const std::string& mixed_precision) const {
+  const Spec spec = Spec::parse(mixed_precision);
+  const auto given = std::ranges::find(spec.options, "dtype", &OptionValues::value_type::first);
+  const bool bf16 = given != spec.options.end() && given->second == "bf16";
+  const std::string wanted = bf16 ? "bf16" : "fp16";
+  if (precision != wanted)
+    fail<UsageError>("--callbacks {} computes in {}, and --precision is {}: say --precision {}",
+                     mixed_precision,
+                     wanted,
+                     precision,
+                     wanted);
+  if (loss_scale != "dynamic" || !flat_master)
+    fail<UsageError>(
+        "--loss-scale and --flat-master have no effect beside --callbacks {}: give it "
+        "loss_scale=X, dynamic=false or flat_master=false",
+        mixed_precision);
+}
+
+void DeviceSection::add_callbacks(Learner& learn, bool replaced) const {
+  if (is_half(dtype()) && !replaced) {
     callbacks::MixedPrecisionOptions half{.dtype = dtype(), .flat_master = flat_master};
     if (loss_scale != "dynamic") {
       half.loss_scale = static_cast<float>(parse_real(loss_scale, kPositive));

@@ -29,8 +29,11 @@ struct DeviceSection {
   [[nodiscard]] ContextOptions context_options() const;
   /// What the model computes with, and what its input is: f16, bf16 or f32.
   [[nodiscard]] DType dtype() const;
-  /// Mixed precision, CUDA graph.
-  void add_callbacks(Learner& learn) const;
+  /// Mixed precision, unless a callback that is given in full `replaces` it; CUDA graph.
+  void add_callbacks(Learner& learn, bool replaced) const;
+  /// Throws UsageError unless the callback `mixed_precision`, given in full, computes in what
+  /// `precision` says, and no other option would make it.
+  void check_replaced(const std::string& mixed_precision) const;
 };
 
 /// `--threads`, for all that computes.

@@ -53,10 +53,11 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   loader.pad_channels = net.takes_padding;
   data_.emplace(
       ctx_, std::move(set), data::LoadersOptions{.augment = training.augment, .loader = loader});
+  if (data_->train().on_device()) data.warn_on_device();
   learner_.emplace(
       ctx_, std::move(net), *data_, training.learner_options(device.flat_master, classes));
   model.prepare(*learner_, training.lr.size() > 1);
-  device.add_callbacks(*learner_);
+  device.add_callbacks(*learner_, run.named("mixed_precision") != nullptr);
   training.add_callbacks(*learner_);
   run.add_callbacks(*learner_);
 }

@@ -18,6 +18,7 @@ void ExperimentOptions::check() const {
   training.check();
   device.check();
   run.check();
+  if (const std::string* const spec = run.named("mixed_precision")) device.check_replaced(*spec);
 }
 
 void set_options(const OptionTable& table, const OptionValues& values) {

@@ -41,13 +41,19 @@ void RunSection::declare(OptionTable& t) {
       .may_change = true;
 }
 
-void RunSection::check() const {
+const std::string* RunSection::named(std::string_view callback) const {
   for (const std::string& spec : callbacks)
-    if (save_every > 0 && Spec::parse(spec).name == "checkpointer")
-      fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
-                       save_every,
-                       spec,
-                       save_every);
+    if (Spec::parse(spec).name == callback) return &spec;
+  return nullptr;
+}
+
+void RunSection::check() const {
+  const std::string* const checkpointer = named("checkpointer");
+  if (save_every > 0 && checkpointer != nullptr)
+    fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
+                     save_every,
+                     *checkpointer,
+                     save_every);
 }
 
 void RunSection::add_callbacks(Learner& learn) const {

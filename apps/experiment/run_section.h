@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace learn {
@@ -21,6 +22,8 @@ struct RunSection {
   bool progress = true;
 
   void declare(OptionTable& table);
+  /// Of `callbacks`, the text that names this one; null if there is none.
+  [[nodiscard]] const std::string* named(std::string_view callback) const;
   /// Throws UsageError for options that contradict each other.
   void check() const;
   /// Early stopping, what was named with --callbacks and takes part in the training, and the end at

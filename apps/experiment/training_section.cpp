@@ -75,7 +75,7 @@ void TrainingSection::declare(OptionTable& t) {
                schedule,
                optim::schedule_registry(),
                join(optim::schedule_registry().names(), "|"),
-               "learning rate schedule");
+               "learning rate schedule; const leaves the rate to a param_scheduler of --callbacks");
   t.number("warmup",
            warmup,
            kShare,
@@ -133,8 +133,11 @@ void TrainingSection::add_callbacks(Learner& learn) const {
     if (momentum) out.momentum = {};
     return out;
   };
-  learn.add<ParamScheduler>(
-      scheduled(learning_rates(), learn.params().layer_groups(), course), Clock::batch, spec.name);
+  // A constant rate needs no scheduler, and leaves it to one of --callbacks.
+  if (spec.name != "const" || !spec.options.empty())
+    learn.add<ParamScheduler>(scheduled(learning_rates(), learn.params().layer_groups(), course),
+                              Clock::batch,
+                              spec.name);
   if (accumulate > 1)
     learn.add<callbacks::GradientAccumulation>(callbacks::AccumulateEvery{.batches = accumulate});
   if (clip_norm > 0) learn.add<callbacks::GradientClip>(static_cast<float>(clip_norm));

@@ -2,6 +2,7 @@
 
 #include "framework/core/build.h"
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/runtime/cuda/report.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda_library.h"
@@ -51,8 +52,14 @@ AutoDevice auto_device() {
 Device choose_device(std::string_view name) {
   if (name == "auto") {
     const char* const wanted = std::getenv("LEARN_DEVICE");
-    if (wanted == nullptr || std::string_view(wanted) == "auto") return auto_device().device;
-    return choose_device(wanted);
+    if (wanted != nullptr && std::string_view(wanted) != "auto") return choose_device(wanted);
+    const AutoDevice found = auto_device();
+    // A machine without a GPU is no surprise; a GPU that is left alone is one.
+    if (found.device.is_cpu() && cuda_status().devices > 0)
+      log::warn("[device] auto takes the CPU: {}", found.reason);
+    else if (found.device.is_cpu())
+      log::debug("[device] auto takes the CPU: {}", found.reason);
+    return found.device;
   }
   if (name == "cpu") return Device::cpu();
   int index = 0;

@@ -22,7 +22,12 @@ run eval runs/train --device cpu
 check "and of the same weights on the CPU" exits 0
 check "give the same accuracy" test -n "$there" -a "$there" = "$(accuracy)"
 
-run train --resume last --device cpu
+on_fake train "${options[@]}" --device cuda --name more --epochs 1 --workers 5 --prefetch 3
+check "batches that the device makes have no workers" complains "--workers 5 has no effect"
+check "and are not fetched ahead" complains "--prefetch 3 has no effect"
+
+sed -i 's/"finished"/"running"/' runs/train/run.json  # as if it was killed after its last checkpoint
+run train --resume runs/train --device cpu
 check "the CPU takes over what CUDA has left" exits 0
 check "and finds nothing more to do" complains "resumed after 6 of 6 batches"
 

@@ -139,3 +139,36 @@ TEST_CASE("what the model or the data cannot do is refused when the experiment i
   refused({{"monitor", "accurcy"}}, "there is no value 'accurcy' to monitor");
   refused({{"clip-norm", "1"}, {"callbacks", "gradient_clip"}}, "both");
 }
+
+TEST_CASE("mixed precision given in full takes the place of learn's own") {
+  Experiment experiment(
+      tiny({{"precision", "fp16"}, {"callbacks", "mixed_precision:growth_interval=7"}}));
+  CHECK(experiment.learner().find<callbacks::MixedPrecision>()->options().scaling.growth_interval ==
+        7);
+  const auto refused = [](const OptionValues& values, const char* text) {
+    CHECK_THROWS_WITH_AS(tiny(values).check(), doctest::Contains(text), UsageError);
+  };
+  refused({{"callbacks", "mixed_precision"}}, "say --precision fp16");
+  refused({{"precision", "fp16"}, {"callbacks", "mixed_precision:dtype=bf16"}},
+          "say --precision bf16");
+  refused({{"precision", "fp16"}, {"loss-scale", "8"}, {"callbacks", "mixed_precision"}},
+          "give it loss_scale=X");
+  refused({{"precision", "fp16"}, {"flat-master", "false"}, {"callbacks", "mixed_precision"}},
+          "flat_master=false");
+}
+
+TEST_CASE("a constant schedule leaves the rate to a scheduler of the user's own") {
+  Experiment experiment(tiny(
+      {{"schedule", "const"},
+       {"lr", "0.5"},
+       {"epochs", "2"},
+       {"callbacks", "param_scheduler:hyper=lr,value=0.25,schedule=(step:at=0.5,factor=0.1)"}}));
+  auto& recorder = experiment.learner().add<Recorder>();
+  experiment.fit();
+  std::vector<float> rates;
+  for (const BatchRecord& batch : recorder.batches(experiment.learner())) rates.push_back(batch.lr);
+  CHECK(rates == std::vector<float>{0.25F, 0.25F, 0.025F, 0.025F});
+  CHECK_THROWS_WITH_AS(Experiment(tiny({{"callbacks", "param_scheduler:hyper=lr"}})),
+                       doctest::Contains("both set the lr"),
+                       UsageError);
+}

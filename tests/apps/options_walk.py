@@ -41,7 +41,7 @@ def train(with_option, *more, **how):
 
 
 FOLDER = ["--data", "{images}"]
-LAYERS = ["--model", "small"]
+HALF = ["--precision", "fp16"]
 CASES = {
     "train": {
         "data": train("--data synthetic10-hard"),
@@ -137,7 +137,7 @@ CASES = {
 def spec(flag, text, *more, **how):
     """The text in place of what it names without options."""
     name = re.match(r"[^:]*", text)[0]
-    return Case([*TRAIN, *more, flag, name], [flag, text], **how)
+    return Case([*TRAIN, *more, flag, name], [flag, *text.split(" ")], **how)
 
 
 def callback(text, *more, **how):
@@ -178,11 +178,11 @@ SETTINGS = {
         "by": callback("gradient_clip:by=value"),
     },
     "callback mixed_precision": {
-        "dtype": callback("mixed_precision:dtype=bf16"),
-        "loss_scale": callback("mixed_precision:loss_scale=64"),
-        "dynamic": callback("mixed_precision:dynamic=false"),
-        "growth_interval": callback("mixed_precision:growth_interval=1"),
-        "flat_master": callback("mixed_precision:flat_master=false", same=SPEED),
+        "dtype": callback("mixed_precision:dtype=bf16 --precision bf16", *HALF),
+        "loss_scale": callback("mixed_precision:loss_scale=64", *HALF),
+        "dynamic": callback("mixed_precision:dynamic=false", *HALF),
+        "growth_interval": callback("mixed_precision:growth_interval=1", *HALF),
+        "flat_master": callback("mixed_precision:flat_master=false", *HALF, same=SPEED),
     },
     "callback param_scheduler": {
         "hyper": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
