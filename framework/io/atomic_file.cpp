@@ -1,68 +1,120 @@
 #include "framework/io/atomic_file.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/io/free_space.h"
 
-#include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
 namespace learn {
 namespace {
 
-[[noreturn]] void fail_io(const char* doing, const std::filesystem::path& path, int error) {
-  fail<IoError>("cannot {} '{}': {}", doing, path.string(), std::strerror(error));
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".tmp.";
+
+/// How a file system says that it knows no hard links, or no more of them.
+bool means_no_links(int error) {
+  constexpr std::array kErrors{EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV};
+  return std::find(kErrors.begin(), kErrors.end(), error) != kErrors.end();
 }
 
-void sync_directory_of(const std::filesystem::path& path) {
-  const std::filesystem::path parent = path.parent_path();
-  const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail_io("open the directory of", path, errno);
-  const int result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  // Some file systems cannot sync a directory and say EINVAL; there is nothing better to do there.
-  if (result != 0 && error != EINVAL) fail_io("sync the directory of", path, error);
+/// At the first of many saves only.
+void warn_of_no_links(const fs::path& target, const fs::path& previous, int error) {
+  static std::mutex mutex;
+  static std::set<fs::path> said;
+  const std::lock_guard lock(mutex);
+  if (!said.insert(target).second) return;
+  log::warn(
+      "[io] this file system makes no hard links ({}): '{}' is kept without the one before it, "
+      "'{}'",
+      std::strerror(error),
+      target.string(),
+      previous.filename().string());
 }
 
-/// Gives the present content of `target` a second name, replacing what has that name, without a
-/// moment in which `target` is missing.
-void keep_as(const std::filesystem::path& target, const std::filesystem::path& previous) {
-  const std::filesystem::path staging = previous.string() + ".tmp";
-  ::unlink(staging.c_str());
-  if (::link(target.c_str(), staging.c_str()) != 0) {
-    if (errno == ENOENT) return;  // the first time there is nothing to keep
-    fail_io("keep the previous", target, errno);
+/// What the numbers of a failure are, where the error is one of space.
+std::string about_space(int error, std::uint64_t needed, std::optional<std::uint64_t> free) {
+  if (error == EFBIG) {
+    struct rlimit limit {};
+    const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return fmt::format(
+        ": need {}{}",
+        bytes_text(needed),
+        limited ? ", the limit of this process (ulimit -f) is " + bytes_text(limit.rlim_cur) : "");
   }
-  if (::rename(staging.c_str(), previous.c_str()) != 0) fail_io("keep the previous", target, errno);
+  if (error == EDQUOT) return ": need " + bytes_text(needed);
+  if (error != ENOSPC) return "";
+  if (!free) return ": disk full: need " + bytes_text(needed);
+  return fmt::format(
+      ": disk full: need {}, have {}{}",
+      bytes_text(needed),
+      bytes_text(*free),
+      *free >= needed ? ", so it is a quota or the number of files that is used up" : "");
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
-  temporary_ = target_.string() + ".tmp." + std::to_string(::getpid());
-  ::unlink(temporary_.c_str());  // left by a killed process that had our number
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (fd_ < 0) fail_io("create", temporary_, errno);
+fs::path temporary_beside(const fs::path& target) {
+  return target.string() + std::string(kTemporary) + std::to_string(::getpid());
 }
 
-AtomicFile::~AtomicFile() {
-  if (fd_ >= 0) ::close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+bool AtomicFile::is_temporary(std::string_view file_name) {
+  const std::size_t at = file_name.rfind(kTemporary);
+  if (at == std::string_view::npos || at == 0) return false;
+  const std::string_view number = file_name.substr(at + kTemporary.size());
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+AtomicFile::AtomicFile(fs::path target, std::uint64_t size, FileSystem& files)
+    : files_(files),
+      target_(std::move(target)),
+      temporary_(temporary_beside(target_)),
+      size_(size) {
+  files_.unlink(temporary_);  // left by a killed process that had our number
+  fd_ = files_.create(temporary_);
+  if (fd_ < 0) fail_to("create");
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() noexcept {
+  if (fd_ >= 0) files_.close(std::exchange(fd_, -1));
+  if (!temporary_.empty()) files_.unlink(temporary_);
+  temporary_.clear();
+}
+
+/// The temporary file goes first, so that the space it took counts as free.
+void AtomicFile::fail_to(const char* what) {
+  const int error = errno;
+  const std::string temporary = temporary_.string();
+  discard();
+  fail<IoError>(
+      "cannot {} '{}': {}{}",
+      what,
+      temporary,
+      std::strerror(error),
+      about_space(error, std::max(size_, written_), files_.free_space(target_.parent_path())));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
+  written_ += bytes.size();
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t written = files_.write(fd_, bytes);
     if (written < 0) {
       if (errno == EINTR) continue;
-      fail_io("write", temporary_, errno);
+      fail_to("write");
     }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
@@ -70,28 +122,46 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-void AtomicFile::commit(const std::filesystem::path& previous) {
-  if (::fsync(fd_) != 0) fail_io("sync", temporary_, errno);
-  const int closed = ::close(std::exchange(fd_, -1));
-  if (closed != 0) fail_io("close", temporary_, errno);
-  if (!previous.empty()) keep_as(target_, previous);
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_io("replace", target_, errno);
+void AtomicFile::commit(const fs::path& previous) {
+  while (files_.sync(fd_) != 0)
+    if (errno != EINTR) fail_to("sync");
+  if (files_.close(std::exchange(fd_, -1)) != 0) fail_to("close");
+  if (!previous.empty()) keep_as(previous);
+  if (files_.rename(temporary_, target_) != 0) fail_to("put in place");
   temporary_.clear();
-  sync_directory_of(target_);
+  if (files_.sync_folder(target_.parent_path()) != 0)
+    fail<IoError>("cannot sync the folder of '{}': {}", target_.string(), std::strerror(errno));
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  AtomicFile file(path);
+/// Gives the present content a second name, replacing what has that name, without a moment in which
+/// the target is missing.
+void AtomicFile::keep_as(const fs::path& previous) {
+  const fs::path staging = temporary_beside(previous);
+  files_.unlink(staging);
+  if (files_.link(target_, staging) != 0) {
+    if (errno == ENOENT) return;  // the first time there is nothing to keep
+    if (!means_no_links(errno)) fail_to("keep what is there before");
+    return warn_of_no_links(target_, previous, errno);
+  }
+  if (files_.rename(staging, previous) == 0) return;
+  const int error = errno;
+  files_.unlink(staging);
+  errno = error;
+  fail_to("keep what is there before");
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  AtomicFile file(path, text.size());
   file.write(text);
   file.commit();
 }
 
-std::string read_text_file(const std::filesystem::path& path, std::size_t limit) {
+std::string read_text_file(const fs::path& path, std::size_t limit) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail_io("open", path, errno);
+  if (!in) fail<IoError>("cannot open '{}': {}", path.string(), std::strerror(errno));
   std::string text(limit + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) fail_io("read", path, errno);
+  if (in.bad()) fail<IoError>("cannot read '{}': {}", path.string(), std::strerror(errno));
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > limit) fail<IoError>("'{}' is larger than {} bytes", path.string(), limit);
   return text;

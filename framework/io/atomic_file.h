@@ -1,7 +1,11 @@
 #pragma once
+#include "framework/io/file_system.h"
+
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace learn {
@@ -11,25 +15,42 @@ namespace learn {
 /// target are replaced, never followed.
 class AtomicFile {
  public:
-  /// Creates the temporary file. Throws IoError.
-  explicit AtomicFile(std::filesystem::path target);
+  /// Creates the temporary file. `size` is what will be written in all, if that is known: a full
+  /// disk is reported with it. Throws IoError.
+  explicit AtomicFile(std::filesystem::path target,
+                      std::uint64_t size = 0,
+                      FileSystem& files = disk());
   /// Removes the temporary file unless `commit` succeeded.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Throws IoError, for a full disk for instance; the target is untouched then.
+  /// Throws IoError, for a full disk with what is needed and what is free; the target is untouched
+  /// then.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Puts the file in place. If `previous` is given, the old content is kept under that name.
-  /// Throws IoError.
+  /// Puts the file in place. If `previous` is given, the old content is kept under that name;
+  /// where the file system has no hard links it is not, and the log says so once. Throws IoError.
   void commit(const std::filesystem::path& previous = {});
 
+  /// Whether a file of this name is a temporary one, of this process or of one that was killed.
+  [[nodiscard]] static bool is_temporary(std::string_view file_name);
+
  private:
+  [[noreturn]] void fail_to(const char* what);
+  void discard() noexcept;
+  void keep_as(const std::filesystem::path& previous);
+
+  FileSystem& files_;
   std::filesystem::path target_;
   std::filesystem::path temporary_;
+  std::uint64_t size_;
+  std::uint64_t written_ = 0;
   int fd_ = -1;
 };
+
+/// The name of a temporary file beside `target`, different in each process.
+[[nodiscard]] std::filesystem::path temporary_beside(const std::filesystem::path& target);
 
 /// `AtomicFile` for a text that is at hand. Throws IoError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);

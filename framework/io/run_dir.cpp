@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <system_error>
@@ -37,29 +39,87 @@ void check_name(const std::string& name) {
         name);
 }
 
-/// True if the folder was made, false if something of that name exists.
-bool make_folder(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return true;
-  if (errno != EEXIST) fail<IoError>("cannot make '{}': {}", path.string(), std::strerror(errno));
-  return false;
-}
+constexpr std::string_view kLatestStaging = ".latest";
 
 /// Removes what a killed process left of files it was writing.
 void sweep_temporaries(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().find(".tmp.") != std::string::npos)
+    if (AtomicFile::is_temporary(entry.path().filename().string()))
       fs::remove(entry.path(), ignored);
 }
 
-/// A new link is renamed over the old one, so that `latest` never vanishes.
+/// The same for links in the folder of all runs, where other processes may be at work.
+void sweep_links(const fs::path& root) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(root, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kLatestStaging) || !AtomicFile::is_temporary(name)) continue;
+    pid_t owner = 0;
+    std::from_chars(name.data() + name.rfind('.') + 1, name.data() + name.size(), owner);
+    if (::kill(owner, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+  }
+}
+
+/// A new link is renamed over the old one, so that `latest` never vanishes. No run fails for it:
+/// the file system may know no links, or something else may have that name.
 void point_latest(const fs::path& root, const fs::path& run) {
-  const fs::path staging = root / fmt::format(".latest.tmp.{}", run.filename().string());
+  sweep_links(root);
+  const fs::path staging = temporary_beside(root / kLatestStaging);
   std::error_code error;
-  fs::remove(staging, error);
+  std::error_code ignored;
+  fs::remove(staging, ignored);
   fs::create_symlink(run.filename(), staging, error);
   if (!error) fs::rename(staging, root / "latest", error);
-  if (error) fail<IoError>("cannot update '{}': {}", (root / "latest").string(), error.message());
+  if (!error) return;
+  fs::remove(staging, ignored);
+  log::warn("[io] '{}' is not made a link to '{}': {}",
+            (root / "latest").string(),
+            run.filename().string(),
+            error.message());
+}
+
+bool holds_checkpoints(const fs::path& weights) {
+  std::error_code ignored;
+  const fs::directory_iterator files(weights, ignored);
+  return std::any_of(begin(files), end(files), [](const auto& entry) {
+    return entry.path().extension() == ".safetensors";
+  });
+}
+
+/// Moves the checkpoints of an earlier run and all files beside them into a folder of their own,
+/// the checkpoints first: whatever happens, no other run is taken for theirs.
+void set_former_run_aside(const fs::path& run) {
+  if (!holds_checkpoints(run / "weights")) return;
+  int number = 1;
+  while (!make_folder(run / fmt::format("former-{}", number))) ++number;
+  const fs::path former = run / fmt::format("former-{}", number);
+  std::vector<fs::path> names{"weights"};
+  for (const auto& entry : fs::directory_iterator(run))
+    if (!entry.is_directory()) names.push_back(entry.path().filename());
+  for (const fs::path& name : names) {
+    std::error_code error;
+    fs::rename(run / name, former / name, error);
+    if (error)
+      fail<IoError>(
+          "cannot move '{}' to '{}': {}", (run / name).string(), former.string(), error.message());
+  }
+  for (const fs::path& folder : {former, run})
+    if (disk().sync_folder(folder) != 0)
+      fail<IoError>("cannot sync '{}': {}", folder.string(), std::strerror(errno));
+  log::info("[io] the run that '{}' held is now '{}'", run.string(), former.string());
+}
+
+/// Throws IoError unless files can be made in this folder, or, if it is not there, in the one above
+/// it that is.
+void check_writable(fs::path folder) {
+  std::error_code ignored;
+  while (!folder.empty() && folder != folder.root_path() && !fs::exists(folder, ignored))
+    folder = folder.parent_path();
+  if (folder.empty()) folder = ".";
+  const int error = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+  if (error != 0)
+    fail<IoError>("cannot write into '{}': {}", folder.string(), std::strerror(error));
 }
 
 /// JSON has no infinity and no NaN: null.
@@ -123,9 +183,19 @@ class FolderLock {
 
 RunDir::RunDir(fs::path path)
     : path_(std::move(path)), lock_(std::make_shared<const FolderLock>(path_)) {
-  make_folder(path_ / "weights");
+  (void)make_folder(path_ / "weights");
   sweep_temporaries(path_);
   sweep_temporaries(path_ / "weights");
+}
+
+void RunDir::check_can_create(const fs::path& root, const std::string& name, bool exist_ok) {
+  check_name(name);
+  check_writable(exist_ok ? root / name : root);
+}
+
+void RunDir::check_can_open(const fs::path& path) {
+  check_writable(path);
+  check_writable(path / "weights");
 }
 
 RunDir RunDir::open(const fs::path& path) {
@@ -162,15 +232,19 @@ RunRecord read_past(const fs::path& run) {
 
 RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_ok) {
   check_name(name);
-  std::error_code error;
-  fs::create_directories(root, error);
-  if (error) fail<IoError>("cannot make '{}': {}", root.string(), error.message());
+  make_folders(root);
   fs::path path = root / name;
-  for (int i = 2; !make_folder(path) && !(exist_ok && fs::is_directory(path)); ++i) {
+  bool is_new = make_folder(path);
+  for (int i = 2; !is_new && !(exist_ok && fs::is_directory(path)); ++i) {
     if (i > kMaxRuns) fail<IoError>("'{}' holds too many runs named '{}'", root.string(), name);
     path = root / fmt::format("{}-{}", name, i);
+    is_new = make_folder(path);
   }
   RunDir run(path);
+  if (!is_new) {
+    set_former_run_aside(path);
+    (void)make_folder(path / "weights");
+  }
   point_latest(root, path);
   return run;
 }

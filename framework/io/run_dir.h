@@ -59,14 +59,23 @@ class RunDir {
  public:
   /// Makes `root/name`, or `root/name-2`, `root/name-3`, ... if that exists; creating the folder is
   /// the lock, so two processes never share one. With `exist_ok` an existing `root/name` is used
-  /// again. Also makes `weights/` and points `root/latest` here. Throws UsageError for a name that
-  /// is no plain file name, IoError if the folder cannot be made.
+  /// again; if it holds checkpoints, they and the files beside them are moved into `former-1` in
+  /// it, `former-2`, ..., which is then a run like any other. Also makes `weights/`, removes what
+  /// killed processes left half written, and points `root/latest` here, or warns if that cannot be.
+  /// Throws UsageError for a name that is no plain file name, IoError if the folder cannot be made.
   [[nodiscard]] static RunDir create(const std::filesystem::path& root,
                                      const std::string& name,
                                      bool exist_ok = false);
 
   /// The folder of a run that is there already. Throws IoError if there is none.
   [[nodiscard]] static RunDir open(const std::filesystem::path& path);
+
+  /// Throw at once what `create` and `open` would throw after a long preparation, for a wrong name
+  /// and for a place where nothing can be written. Change nothing.
+  static void check_can_create(const std::filesystem::path& root,
+                               const std::string& name,
+                               bool exist_ok = false);
+  static void check_can_open(const std::filesystem::path& path);
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   [[nodiscard]] std::filesystem::path weights(const std::string& name) const {

@@ -68,7 +68,8 @@ void read_at(int fd,
 void write_safetensors(const std::filesystem::path& path,
                        std::span<const NamedTensor> tensors,
                        Metadata metadata,
-                       const std::filesystem::path& previous) {
+                       const std::filesystem::path& previous,
+                       FileSystem& files) {
   std::vector<TensorEntry> entries;
   std::set<std::string_view> names{"__metadata__"};
   Sha256 hash;
@@ -86,7 +87,7 @@ void write_safetensors(const std::filesystem::path& path,
   std::string header = detail::write_safetensors_header(entries, metadata);
   header.resize((header.size() + 7) / 8 * 8, ' ');  // data begin on a multiple of 8 bytes
 
-  AtomicFile file(path);
+  AtomicFile file(path, 8 + header.size() + at, files);
   file.write(encode(header.size()));
   file.write(header);
   for (const NamedTensor& named : tensors) file.write(bytes_of(named));

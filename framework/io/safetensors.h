@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/core/shape.h"
+#include "framework/io/file_system.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstddef>
@@ -32,7 +33,8 @@ struct NamedTensor {
 void write_safetensors(const std::filesystem::path& path,
                        std::span<const NamedTensor> tensors,
                        Metadata metadata = {},
-                       const std::filesystem::path& previous = {});
+                       const std::filesystem::path& previous = {},
+                       FileSystem& files = disk());
 inline constexpr std::string_view kPayloadHash = "learn.payload_sha256";
 
 /// What the header says of one tensor. `begin` and `end` count from the first byte of data.

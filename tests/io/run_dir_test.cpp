@@ -2,10 +2,13 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <limits>
@@ -28,14 +31,74 @@ TEST_CASE("runs are numbered and latest points to the newest") {
   CHECK(third.weights("best") == root / "train-3" / "weights" / "best.safetensors");
 }
 
-TEST_CASE("exist_ok uses the folder again and sweeps what a killed run left half written") {
+TEST_CASE("what a killed process left half written is swept, and nothing else") {
   const TemporaryFolder folder;
   const fs::path first = RunDir::create(folder.path(), "train").path();
-  std::ofstream(first / "weights" / "last.safetensors.tmp.123") << "half";
-  std::ofstream(first / "results.csv") << "kept";
-  CHECK(RunDir::create(folder.path(), "train", true).path() == first);
-  CHECK_FALSE(fs::exists(first / "weights" / "last.safetensors.tmp.123"));
-  CHECK(fs::exists(first / "results.csv"));
+  const pid_t dead = [] {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+    return child;
+  }();
+  const std::string number = ".tmp." + std::to_string(dead);
+  const std::vector<fs::path> swept{first / "weights" / ("last.safetensors" + number),
+                                    first / "weights" / ("last.prev.safetensors" + number),
+                                    first / ("run.json" + number),
+                                    folder / (".latest" + number)};
+  const std::vector<fs::path> kept{first / "results.csv",
+                                   first / "notes.tmp.txt",
+                                   folder / (".latest.tmp." + std::to_string(::getppid()))};
+  for (const auto& files : {swept, kept})
+    for (const fs::path& file : files) std::ofstream(file) << "half";
+  (void)RunDir::open(first);
+  for (const fs::path& file : swept) CHECK_FALSE(fs::exists(file));
+  for (const fs::path& file : kept) CHECK(fs::exists(file));
+}
+
+TEST_CASE("exist_ok keeps the earlier run apart, as a run of its own") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "train";
+  for (const std::string run : {"first", "second"}) {
+    const RunDir dir = RunDir::create(folder.path(), "train", true);
+    CHECK(dir.path() == path);
+    CHECK(fs::is_empty(path / "weights"));
+    CHECK_FALSE(fs::exists(path / "results.csv"));
+    fs::create_directory(path / "mine");
+    std::ofstream(dir.weights("last")) << run;
+    std::ofstream(path / "results.csv") << run;
+  }
+  (void)RunDir::create(folder.path(), "train", true);
+  CHECK(read_text_file(path / "former-1" / "weights" / "last.safetensors") == "first");
+  CHECK(read_text_file(path / "former-1" / "results.csv") == "first");
+  CHECK(read_text_file(path / "former-2" / "weights" / "last.safetensors") == "second");
+  CHECK(fs::is_directory(path / "mine"));
+  // A run that saved nothing has nothing to keep.
+  (void)RunDir::create(folder.path(), "train", true);
+  CHECK_FALSE(fs::exists(path / "former-3"));
+}
+
+TEST_CASE("a link that cannot be made is a warning") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "latest" / "something");
+  const test::LogFile log;
+  const RunDir dir = RunDir::create(folder.path(), "train");
+  CHECK(log.count("latest' is not made a link to 'train'") == 1);
+  CHECK(fs::is_directory(folder / "latest"));
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
+}
+
+TEST_CASE("a place where no run can be is refused before anything is made") {
+  const TemporaryFolder folder;
+  RunDir::check_can_create(folder / "runs" / "deep", "train");
+  CHECK(fs::is_empty(folder.path()));
+  CHECK_THROWS_AS(RunDir::check_can_create(folder.path(), "../x"), UsageError);
+  // Not even root can make a file there.
+  CHECK_THROWS_WITH_AS(RunDir::check_can_create("/proc/self", "train"),
+                       doctest::Contains("cannot write into '/proc/self'"),
+                       IoError);
+  CHECK_THROWS_AS(RunDir::check_can_open("/proc/self"), IoError);
+  RunDir::check_can_create(".", "train");
+  RunDir::check_can_create("no such folder", "train");
 }
 
 TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") {

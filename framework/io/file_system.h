@@ -1,0 +1,45 @@
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+
+namespace learn {
+
+/// The few calls by which this library puts files and folders in place, so that tests can stand in
+/// for a disk that fails or loses power. Each does what POSIX says of the call it is named after,
+/// returns -1 and sets `errno` on failure, and is not repeated here after EINTR.
+class FileSystem {
+ public:
+  FileSystem() = default;
+  virtual ~FileSystem();
+  FileSystem(const FileSystem&) = delete;
+  FileSystem& operator=(const FileSystem&) = delete;
+
+  /// A file that was not there, open for writing; symbolic links are not followed.
+  virtual int create(const std::filesystem::path& path);
+  virtual ssize_t write(int file, std::span<const std::byte> bytes);
+  virtual int sync(int file);
+  virtual int close(int file);
+  virtual int link(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual int unlink(const std::filesystem::path& path);
+  virtual int make_folder(const std::filesystem::path& path);
+  /// Makes the names in a folder durable, as far as the file system can.
+  virtual int sync_folder(const std::filesystem::path& path);
+  /// Bytes that this user can still write there; nothing if the file system does not say.
+  virtual std::optional<std::uint64_t> free_space(const std::filesystem::path& folder);
+};
+
+/// The machine's own.
+[[nodiscard]] FileSystem& disk();
+
+/// Makes a folder, durably. False if something of that name is there. Throws IoError.
+bool make_folder(const std::filesystem::path& path, FileSystem& files = disk());
+/// The same for a folder and all above it; what is there stays. Throws IoError.
+void make_folders(const std::filesystem::path& path, FileSystem& files = disk());
+
+}  // namespace learn

@@ -1,0 +1,38 @@
+#include "framework/io/last_state.h"
+
+#include "framework/core/error.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace learn {
+
+LastState find_last_state(const std::filesystem::path& weights) {
+  const std::filesystem::path last = weights / "last.safetensors";
+  const std::filesystem::path previous = weights / "last.prev.safetensors";
+  std::string problem;
+  try {
+    if (std::filesystem::exists(last)) return {std::make_unique<SafetensorsFile>(last), ""};
+    problem = fmt::format("'{}' is missing", last.string());
+  } catch (const Error& e) {
+    problem = e.what();
+  }
+  if (!std::filesystem::exists(previous)) fail<CheckpointError>("{}", problem);
+  try {
+    return {std::make_unique<SafetensorsFile>(previous), problem};
+  } catch (const Error& e) {
+    fail<CheckpointError>("{}\n  and so is the state before it: {}", problem, e.what());
+  }
+}
+
+void set_last_state_aside(const std::filesystem::path& weights, FileSystem& files) {
+  const std::filesystem::path last = weights / "last.safetensors";
+  if (files.rename(last, weights / "last.damaged.safetensors") == 0) {
+    if (files.sync_folder(weights) == 0) return;
+  } else if (errno == ENOENT) {
+    return;
+  }
+  fail<IoError>("cannot set '{}' aside: {}", last.string(), std::strerror(errno));
+}
+
+}  // namespace learn

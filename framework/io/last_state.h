@@ -1,0 +1,27 @@
+#pragma once
+#include "framework/io/file_system.h"
+#include "framework/io/safetensors.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace learn {
+
+/// The state that a run resumes from.
+struct LastState {
+  std::unique_ptr<SafetensorsFile> file;
+  std::string problem;  ///< why it is not `last.safetensors`, in words; empty if it is
+};
+
+/// In the folder of a run's checkpoints `last.safetensors`, or, where that is missing or damaged,
+/// `last.prev.safetensors`, the state one save before it. Throws CheckpointError if neither is
+/// whole.
+[[nodiscard]] LastState find_last_state(const std::filesystem::path& weights);
+
+/// Renames a damaged `last.safetensors` to `last.damaged.safetensors`, so that the next save does
+/// not keep it in place of the state before it, the only one that is whole. Nothing if there is no
+/// `last.safetensors`. Throws IoError.
+void set_last_state_aside(const std::filesystem::path& weights, FileSystem& files = disk());
+
+}  // namespace learn

@@ -1,0 +1,166 @@
+"""What the programs that try `learn` under faults share: small runs, what they leave, and the closing line.
+
+A program makes a `Trial`, calls `check` as often as it likes, and ends with `conclude`. It works in an empty folder. Random choices
+come from `Trial.random`, whose seed is printed; `--seed N` repeats them, `--full` tries everything instead of a sample.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+# A training of a moment: 0.05 s, a few saves.
+TINY = ["--data", "synthetic10", "--train-limit", "64", "--valid-limit", "32", "--model", "linear", "--batch-size", "16", "--epochs",
+        "3", "--threads", "1", "--workers", "0", "--no-plots", "--save-every", "2"]
+SKIPPED = 77
+
+
+class Outcome:
+    """How a call of the program ended."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __str__(self):
+        return f"status {self.status}\n  out: {self.out[-1500:]}\n  err: {self.err[-1500:]}"
+
+
+def died_of_signal(status):
+    """Killed by a signal, not ended by itself after one."""
+    return status < 0
+
+
+class Trial:
+    def __init__(self, about):
+        parser = argparse.ArgumentParser(description=about)
+        parser.add_argument("learn", help="the program")
+        parser.add_argument("--full", action="store_true", help="everything instead of a sample")
+        parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
+        options = parser.parse_args()
+        self.learn = os.path.realpath(options.learn)
+        self.full = options.full
+        self.random = random.Random(options.seed)
+        self.folder = tempfile.mkdtemp(prefix="learn faults ")
+        os.chdir(self.folder)
+        os.environ.pop("LEARN_DATA", None)
+        self.passed = self.failed = 0
+        self.skipped = []
+        print(f"seed {options.seed}", flush=True)
+
+    def run(self, *words, before=(), cwd=None, preexec=None, timeout=120):
+        """Runs `learn WORDS`, behind the words of another program if there are some."""
+        done = subprocess.run([*before, self.learn, *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, preexec_fn=preexec, timeout=timeout, check=False)
+        return Outcome(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def start(self, *words, **more):
+        """The same without waiting for it."""
+        return subprocess.Popen([self.learn, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+    def check(self, condition, what, outcome=None):
+        if condition:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED: {what}" + (f"\n  {outcome}" if outcome else ""), flush=True)
+        return bool(condition)
+
+    def skip(self, what, why):
+        self.skipped.append(f"{what}: {why}")
+
+    def fresh(self, name):
+        """An empty folder."""
+        shutil.rmtree(name, ignore_errors=True)
+        os.makedirs(name)
+        return name
+
+    def conclude(self):
+        os.chdir("/")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for line in self.skipped:
+            print(f"skipped: {line}")
+        print(f"{self.passed} passed, {self.failed} failed, {len(self.skipped)} skipped")
+        sys.exit(1 if self.failed else SKIPPED if self.skipped and self.passed == 0 else 0)
+
+
+def read_checkpoint(path):
+    """Metadata and tensors (as bytes) of a safetensors file; raises ValueError unless it is whole."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if len(data) < 8:
+        raise ValueError("shorter than a length")
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    payload = data[8 + size:]
+    metadata = header.pop("__metadata__")
+    if hashlib.sha256(payload).hexdigest() != metadata["learn.payload_sha256"]:
+        raise ValueError("the data are not those that were hashed")
+    return metadata, {name: payload[slice(*entry["data_offsets"])] for name, entry in header.items()}
+
+
+def result_of(run):
+    """What must be the same of two runs: state, weights and table, but for seconds and paths."""
+    with open(f"{run}/results.csv", encoding="utf-8") as file:
+        table = [",".join(line.split(",")[:5]) for line in file]
+    result = {"table": table}
+    for name in ("last", "best"):
+        metadata, tensors = read_checkpoint(f"{run}/weights/{name}.safetensors")
+        result[name] = {key: value for key, value in tensors.items() if "recorder" not in key}
+        result[f"{name} state"] = {key: value for key, value in metadata.items() if key.startswith("state.") and "recorder" not in key}
+    return result
+
+
+def record_of(run):
+    with open(f"{run}/run.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def temporaries(folder):
+    return [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if ".tmp." in name]
+
+
+def whole_states(weights):
+    """Of last and last.prev, those that are there; raises ValueError if one of them is not whole."""
+    found = {}
+    for name in ("last", "last.prev"):
+        path = f"{weights}/{name}.safetensors"
+        if os.path.exists(path):
+            found[name] = int(read_checkpoint(path)[0]["learn.epoch"])
+    return found
+
+
+def strace_problem():
+    """Why faults cannot be injected into system calls; empty if they can."""
+    if shutil.which("strace") is None:
+        return "strace is not installed"
+    tried = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink", "-e", "inject=unlink:error=EIO:when=1", "true"],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return "" if tried.returncode == 0 else "strace cannot inject: " + tried.stderr.decode(errors="replace").strip()[:200]
+
+
+def injecting(call, fault, when):
+    """The words before a program of which the `when`-th call of this kind fails, as `error=EIO`, or kills it."""
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={when}"]
+
+
+def calls_made(trial, words, calls):
+    """How often a run makes each of these system calls, without faults."""
+    log = os.path.join(trial.folder, "calls")
+    subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", "trace=" + ",".join(calls), trial.learn, *words],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    counts = dict.fromkeys(calls, 0)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            name = line.split(None, 1)[1].split("(", 1)[0]
+            if name in counts:
+                counts[name] += 1
+    os.unlink(log)
+    return counts
