@@ -3,12 +3,18 @@
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <fcntl.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace learn::log {
@@ -32,6 +38,40 @@ spdlog::level::level_enum translate(Level level) {
   return spdlog::level::off;
 }
 
+/// Appends to a regular file, never through a symbolic link, which may lead out of the folder. What
+/// cannot be written is dropped: no training ends because its log is on a full disk.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const std::string& path)
+      : fd_(::open(path.c_str(),
+                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                   0644)) {
+    if (fd_ < 0)
+      fail<IoError>("cannot open the log file '{}': {}",
+                    path,
+                    errno == ELOOP ? "it is a symbolic link" : std::strerror(errno));
+    struct stat info {};
+    if (::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode)) return;
+    ::close(fd_);
+    fail<IoError>("cannot open the log file '{}': it is not a regular file", path);
+  }
+  ~FileSink() override { ::close(fd_); }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const ssize_t dropped = ::write(fd_, line.data(), line.size());
+    (void)dropped;
+  }
+  void flush_() override {}
+
+ private:
+  int fd_;
+};
+
 std::shared_ptr<spdlog::logger>& instance() {
   static std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>(
@@ -53,13 +93,9 @@ void set_file(const std::string& path) {
   auto& sinks = logger().sinks();
   if (sinks.size() > 1) sinks.pop_back();
   if (path.empty()) return;
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    sinks.push_back(std::move(sink));
-  } catch (const spdlog::spdlog_ex& e) {
-    fail<IoError>("cannot open the log file '{}': {}", path, e.what());
-  }
+  auto sink = std::make_shared<FileSink>(path);
+  sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  sinks.push_back(std::move(sink));
 }
 
 void flush() { logger().flush(); }

@@ -15,7 +15,8 @@ enum class Level { trace, debug, info, warn, error, off };
 /// Messages below `level` are dropped. Default: info.
 void set_level(Level level);
 /// Also writes every message, with time stamps, to `path`, until called again; empty: to no file.
-/// Throws IoError if the file cannot be opened.
+/// Throws IoError if the file cannot be opened, or is a symbolic link or no regular file. What
+/// cannot be written later is dropped.
 void set_file(const std::string& path);
 /// Writes everything buffered so far.
 void flush();
