@@ -9,6 +9,13 @@
 namespace learn {
 namespace {
 
+/// The value of an option; empty if it is not given.
+std::string option_of(const Spec& spec, std::string_view name) {
+  for (const auto& [key, value] : spec.options)
+    if (key == name) return value;
+  return {};
+}
+
 bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
 
 }  // namespace
@@ -22,6 +29,8 @@ void DataSection::declare(OptionTable& t) {
     (void)data::dataset_spec(text);
     data = text;
   };
+  // Whether they are those it was begun with is seen from the data themselves.
+  set.may_change = true;
   t.text("data-dir", data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data")
       .may_change = true;
   t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
@@ -71,12 +80,37 @@ void DataSection::warn_on_device() const {
       log::warn("[device] --{} {} has no effect: the batches are made on the GPU", name, value);
 }
 
+std::optional<std::filesystem::path> DataSection::place() const {
+  if (!found_at.empty()) return found_at;
+  const Spec spec = data::dataset_spec(data);
+  if (spec.name == "folder") {
+    const std::filesystem::path path = option_of(spec, "path");
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored) ? path : std::filesystem::path();
+  }
+  const data::DataOptions where{.directory = data_dir};
+  if (spec.name == "cifar10") return data::find_cifar10(where);
+  if (spec.name == "cifar100") return data::find_cifar100(where);
+  if (spec.name != "auto") return std::nullopt;
+  const std::filesystem::path found = data::find_cifar10(where);
+  return found.empty() ? std::nullopt : std::optional(found);
+}
+
 data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const {
   Spec spec = data::dataset_spec(data);
+  std::filesystem::path directory = data_dir;
+  if (!found_at.empty()) {
+    const bool by_path = spec.name == "folder";
+    for (auto& [key, value] : spec.options)
+      if (by_path && key == "path") value = found_at.string();
+    // The archive of a published set is looked for in its folder.
+    if (!by_path)
+      directory = std::filesystem::is_directory(found_at) ? found_at : found_at.parent_path();
+  }
   if (image_size > 0)
     add_flag(spec, data::dataset_registry(), "image-size", "size", std::to_string(image_size));
   data::DataOptions options{
-      .directory = data_dir,
+      .directory = directory,
       .classes = classes,
       .train_limit = is_share(train_limit) ? 0 : parse_integer(train_limit, kPositive),
       .valid_limit = valid_limit,

@@ -4,6 +4,8 @@
 #include "framework/core/option_table.h"
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +22,16 @@ struct DataSection {
   std::int64_t image_size = 0;
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
+  /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
+  /// checkpoint knows, see `saved_data`. Empty: `data` holds.
+  std::filesystem::path found_at;
 
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
   void check() const;
+  /// The folder or archive that the data are read from; empty if they are not there, nothing if
+  /// they are computed.
+  [[nodiscard]] std::optional<std::filesystem::path> place() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed, std::int64_t threads) const;
   /// What to measure a finished model on that knows these classes: see `DataOptions::evaluation`.

@@ -66,15 +66,19 @@ void Experiment::fit() { learner_->fit(options_.training.epochs); }
 
 Metadata Experiment::metadata(const std::string& config) const {
   const data::Dataset& train = data().train;
-  return {{"learn.version", LEARN_VERSION},
-          {"learn.config", config},
-          {"learn.model", options_.model.model},
-          {"learn.classes", join(train.classes, "\n")},
-          {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
-          {"learn.normalization", to_text(data_->normalization())},
-          {"learn.dataset", train.name},
-          {"learn.fingerprint", train.fingerprint()},
-          {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
+  Metadata out{{"learn.version", LEARN_VERSION},
+               {"learn.config", config},
+               {"learn.model", options_.model.model},
+               {"learn.classes", join(train.classes, "\n")},
+               {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
+               {"learn.normalization", to_text(data_->normalization())},
+               {"learn.dataset", train.name},
+               {"learn.fingerprint", train.fingerprint()},
+               {"learn.valid_fingerprint", data().valid.fingerprint()},
+               {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
+  if (const auto place = options_.data.place())
+    out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();
+  return out;
 }
 
 std::string Experiment::headline() {

@@ -3,7 +3,10 @@
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_weights.h"
+#include "data/registry.h"
+#include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/last_state.h"
 
 namespace learn {
 namespace {
@@ -12,57 +15,102 @@ namespace fs = std::filesystem;
 
 std::string shown(const std::string& toml) { return toml.empty() ? "nothing" : toml; }
 
-/// Opens the state. The one before it may be whole where this one is not.
-SafetensorsFile open_state(const fs::path& run) {
-  const fs::path file = last_state(run);
-  try {
-    return SafetensorsFile(file);
-  } catch (const CheckpointError& e) {
-    const fs::path previous = file.parent_path() / "last.prev.safetensors";
-    if (!fs::exists(previous)) throw;
-    fail<CheckpointError>("{}\n  the state before it is '{}': rename it to resume from there",
-                          e.what(),
-                          previous.string());
+fs::path weights_of(const fs::path& run) { return run / "weights"; }
+
+const std::string* find_value(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? nullptr : &found->second;
+}
+
+/// The configuration a checkpoint holds. A path without a slash is known for one only where it is
+/// there, which it need not be any more.
+ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
+  ConfigFile config =
+      parse_config(saved_value(file, "learn.config"), "learn.config", "train", table);
+  if (find_value(file, "learn.data_path") == nullptr) return config;
+  for (auto& [name, text, line, column] : config.entries) {
+    const bool is_path = name == "data" && text.find('/') == std::string::npos &&
+                         !data::dataset_registry().contains(Spec::parse(text).name);
+    if (is_path && !fs::exists(text)) text.insert(0, "./");
   }
+  return config;
+}
+
+/// Throws DataError unless what the checkpoint says of its data under `key` holds of those here.
+/// Checkpoints of older versions do not say everything.
+void check_same(const SafetensorsFile& file,
+                const Metadata& now,
+                const std::string& key,
+                const char* what,
+                const fs::path& run) {
+  const std::string* const then = find_value(file, key);
+  if (then == nullptr || *then == now.at(key)) return;
+  fail<DataError>(
+      "the data are not those that '{}' was begun with ('{}'): {}: {} then, {} now, of '{}'",
+      run.string(),
+      saved_value(file, "learn.dataset"),
+      what,
+      then->substr(0, 12),
+      now.at(key).substr(0, 12),
+      now.at("learn.dataset"));
 }
 
 }  // namespace
-
-fs::path last_state(const fs::path& run) { return run / "weights" / "last.safetensors"; }
 
 fs::path find_run(const std::string& resume, const std::string& out) {
   fs::path run = run_folder(resume, out);
   if (!fs::is_directory(run))
     fail<CheckpointError>("--resume: '{}' is not the folder of a run", resume);
-  if (!fs::exists(last_state(run)))
+  if (!fs::exists(weights_of(run) / "last.safetensors") &&
+      !fs::exists(weights_of(run) / "last.prev.safetensors"))
     fail<CheckpointError>(
-        "--resume: '{}' holds no '{}': a run has one from the end of its first epoch on",
-        run.string(),
-        last_state(run).lexically_relative(run).string());
+        "--resume: '{}' holds no 'weights/last.safetensors': a run has one from the end of its "
+        "first epoch on",
+        run.string());
   return run;
 }
 
 const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end())
+  const std::string* const value = find_value(file, key);
+  if (value == nullptr)
     fail<CheckpointError>(
         "'{}' does not say its '{}': it was not written for an experiment of 'learn'",
         file.path().string(),
         key);
-  return found->second;
+  return *value;
 }
 
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file) {
   try {
-    set_options(table,
-                parse_config(saved_value(file, "learn.config"), "learn.config", "train", table));
+    set_options(table, saved_config(table, file));
   } catch (const UsageError& e) {
     fail<CheckpointError>("'{}': {}", file.path().string(), e.what());
   }
 }
 
 void set_saved_options(const OptionTable& table, const fs::path& run) {
-  set_saved_options(table, open_state(run));
+  set_saved_options(table, *find_last_state(weights_of(run)).file);
+}
+
+DataSection saved_data(DataSection trained, const SafetensorsFile& file) {
+  ExperimentOptions saved;
+  set_saved_options(saved.table(), file);
+  const bool others = trained.data != saved.data.data || trained.data_dir != saved.data.data_dir;
+  const std::string* const path = find_value(file, "learn.data_path");
+  const auto here = trained.place();
+  // Computed data are nowhere, and so are those that were found by name, and now are not.
+  if (others || path == nullptr || (here && !here->empty())) return trained;
+  if (!fs::exists(*path))
+    fail<DataError>(
+        "'{}' is not there, nor are the data at '{}' as they were; say --data if it has moved",
+        trained.data,
+        *path);
+  trained.found_at = *path;
+  return trained;
+}
+
+DataSection saved_data(DataSection trained, const fs::path& run) {
+  return saved_data(std::move(trained), *find_last_state(weights_of(run)).file);
 }
 
 ResumeGuard::ResumeGuard(const OptionTable& table) {
@@ -86,18 +134,20 @@ void ResumeGuard::check(const OptionTable& table) const {
 }
 
 void load_run(Experiment& experiment, const fs::path& run) {
-  const SafetensorsFile file = open_state(run);
+  const LastState state = find_last_state(weights_of(run));
+  const SafetensorsFile& file = *state.file;
   const Metadata now = experiment.metadata("");
-  for (const char* const key : {"learn.dataset", "learn.fingerprint"})
-    if (saved_value(file, key) != now.at(key))
-      fail<CheckpointError>("'{}' was trained on '{}', {}; the data here are '{}', {}",
-                            run.string(),
-                            saved_value(file, "learn.dataset"),
-                            saved_value(file, "learn.fingerprint").substr(0, 12),
-                            now.at("learn.dataset"),
-                            now.at("learn.fingerprint").substr(0, 12));
+  check_same(file, now, "learn.fingerprint", "fingerprint of the training images", run);
+  check_same(file, now, "learn.valid_fingerprint", "fingerprint of the validation images", run);
+  check_same(file, now, "learn.normalization", "mean and standard deviation", run);
   Learner& learn = experiment.learner();
   load_state(file.path(), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
+  if (!state.problem.empty()) {
+    log::warn("[resume] {}\n  going on from the state before it, '{}'",
+              state.problem,
+              file.path().string());
+    set_last_state_aside(weights_of(run));
+  }
   learn.resume();
 }
 

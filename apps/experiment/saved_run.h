@@ -1,4 +1,5 @@
 #pragma once
+#include "apps/experiment/data_section.h"
 #include "framework/core/option_table.h"
 #include "framework/io/safetensors.h"
 
@@ -13,9 +14,6 @@ class Experiment;
 /// The folder of the run that `--resume` names: a folder, or "last" for the latest one in `out`.
 /// Throws CheckpointError if it holds no checkpoint to resume from.
 [[nodiscard]] std::filesystem::path find_run(const std::string& resume, const std::string& out);
-/// The state that a run resumes from.
-[[nodiscard]] std::filesystem::path last_state(const std::filesystem::path& run);
-
 /// What a checkpoint says of the experiment that it belongs to, see `Experiment::metadata`. Throw
 /// CheckpointError for one that was not written for an experiment.
 [[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
@@ -23,6 +21,13 @@ class Experiment;
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file);
 /// The same out of the state that a run resumes from.
 void set_saved_options(const OptionTable& table, const std::filesystem::path& run);
+
+/// The data that the experiment was begun with: `trained` as it is, or, if its paths lead nowhere
+/// from the present folder and no others were given, at the place where they were then. Throws
+/// DataError if they are not there either.
+[[nodiscard]] DataSection saved_data(DataSection trained, const SafetensorsFile& file);
+/// The same out of the state that a run resumes from.
+[[nodiscard]] DataSection saved_data(DataSection trained, const std::filesystem::path& run);
 
 /// A configuration, and what became of it: throws UsageError that names each option whose value is
 /// another one and would change the training.
@@ -36,7 +41,9 @@ class ResumeGuard {
 };
 
 /// Loads the state of a run into the objects that its options have made; the next `fit` continues
-/// from there. Throws CheckpointError, also if the data are not those it was trained on.
+/// from there. A last state that is missing or damaged is set aside, with a warning, and the one
+/// before it is taken. Throws CheckpointError, and DataError if the data, wherever they lie, are
+/// not those it was trained and validated on.
 void load_run(Experiment& experiment, const std::filesystem::path& run);
 
 }  // namespace learn

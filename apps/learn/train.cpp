@@ -13,6 +13,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
 
@@ -193,6 +194,9 @@ int train_for_real(Experiment& experiment,
   add_reporting(experiment, dir.path(), config);
   experiment.learner().add<callbacks::Interrupt>(caught_signal());
   if (resuming) go_on(experiment, dir, record);
+  Learner& learn = experiment.learner();
+  warn_if_space_is_short(dir.path(),
+                         state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
   catch_signals();
   const int code = run(experiment, dir, record);
   if (record.status == "interrupted")
@@ -205,6 +209,15 @@ int train_for_real(Experiment& experiment,
   show_closing(record, dir, settings.plots);
   log::set_file("");
   return code;
+}
+
+/// Before data and model are made, which may take long.
+void check_can_write(const TrainOptions& options) {
+  const RunSection& run = options.experiment.run;
+  if (options.resume.empty())
+    RunDir::check_can_create(run.out, run.name, options.exist_ok);
+  else
+    RunDir::check_can_open(options.resume);
 }
 
 /// A run that has nothing left to do is left as it is.
@@ -232,11 +245,15 @@ int train(const TrainOptions& options,
   if (!options.resume.empty() && !options.explain && read_past(options.resume).status == "finished")
     return say_finished(options.resume);
   ExperimentOptions start = options.experiment;
-  // The checkpoint has what came of them.
-  if (!options.resume.empty()) start.model.pretrained.clear();
+  const RunSection& run = options.experiment.run;
+  if (!options.resume.empty()) {
+    // The checkpoint has what came of them.
+    start.model.pretrained.clear();
+    start.data = saved_data(start.data, options.resume);
+  }
+  if (!options.explain) check_can_write(options);
   Experiment experiment(std::move(start));
   if (!options.explain) return train_for_real(experiment, options, table, argv);
-  const RunSection& run = options.experiment.run;
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
   console::print(experiment.learner().explain());
   return 0;

@@ -26,7 +26,9 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
          "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
          "never stopped; 'last': the latest in --out. After a signal that is the middle of an "
          "epoch, after a crash the end of one");
-  t.flag("exist-ok", o.exist_ok, "use runs/NAME again if it exists");
+  t.flag("exist-ok",
+         o.exist_ok,
+         "use runs/NAME again if it exists; the run that it holds is kept in runs/NAME/former-1");
   t.flag("dry-run",
          o.dry_run,
          "train and validate for a second each, then show memory, speed and time; writes nothing");

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -109,13 +108,8 @@ void to_file(std::string_view text) {
   auto& sinks = logger().sinks();
   if (sinks.size() < 2) return;
   const std::string shown = printable(text);
-  try {
-    sinks.back()->log(
-        {logger().name(), spdlog::level::info, spdlog::string_view_t(shown.data(), shown.size())});
-  } catch (const spdlog::spdlog_ex& e) {
-    // What only informs must not end a training: a full disk does not.
-    std::fprintf(stderr, "the log file cannot be written: %s\n", e.what());
-  }
+  sinks.back()->log(
+      {logger().name(), spdlog::level::info, spdlog::string_view_t(shown.data(), shown.size())});
 }
 
 bool enabled(Level level) { return logger().should_log(translate(level)); }

@@ -1,0 +1,254 @@
+// Runs that are resumed when something has happened to their files or their data.
+#include "apps/experiment/saved_run.h"
+
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/experiment.h"
+#include "apps/experiment/reporting.h"
+#include "framework/io/atomic_file.h"
+#include "framework/report/png.h"
+#include "framework/tensor/host_tensor.h"
+#include "tests/support/log_file.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace learn;
+namespace fs = std::filesystem;
+
+namespace {
+
+OptionValues with(OptionValues values, const OptionValues& more) {
+  values.insert(values.end(), more.begin(), more.end());
+  return values;
+}
+
+const OptionValues kTiny{{"data", "synthetic10"},
+                         {"train-limit", "40"},
+                         {"valid-limit", "20"},
+                         {"batch-size", "20"},
+                         {"epochs", "3"},
+                         {"model", "linear"},
+                         {"device", "cpu"},
+                         {"threads", "1"},
+                         {"workers", "0"},
+                         {"plots", "false"},
+                         {"progress", "false"}};
+
+ExperimentOptions options_of(const OptionValues& values) {
+  ExperimentOptions options;
+  set_options(options.table(), values);
+  return options;
+}
+
+void train(const fs::path& run, const OptionValues& values) {
+  ExperimentOptions options = options_of(values);
+  Experiment experiment(options);
+  fs::create_directories(run);
+  add_reporting(experiment, run, write_config(options.table(), "train"));
+  experiment.fit();
+}
+
+/// As `--resume`, with more options.
+void resume(const fs::path& run, const OptionValues& values = {}) {
+  ExperimentOptions options;
+  const OptionTable table = options.table();
+  set_saved_options(table, run);
+  const ResumeGuard guard(table);
+  set_options(table, values);
+  guard.check(table);
+  ExperimentOptions start = options;
+  start.data = saved_data(start.data, run);
+  Experiment experiment(start);
+  add_reporting(experiment, run, write_config(table, "train"));
+  load_run(experiment, run);
+  experiment.fit();
+}
+
+std::string bytes_of(const fs::path& file) { return read_text_file(file, std::size_t{1} << 24U); }
+fs::path weights(const fs::path& run, const std::string& name) {
+  return run / "weights" / (name + ".safetensors");
+}
+
+/// Two classes of flat images, `train` of each to train and two to validate on.
+void make_images(const fs::path& folder, int train) {
+  for (const std::string part : {"train", "test"})
+    for (const int label : {0, 1}) {
+      const fs::path place = folder / part / (label == 0 ? "dark" : "light");
+      fs::create_directories(place);
+      for (int i = 0; i < (part == "train" ? train : 2); ++i)
+        write_png(
+            place / (std::to_string(i) + ".png"),
+            8,
+            8,
+            std::vector<std::uint8_t>(3 * 8 * 8, static_cast<std::uint8_t>(150 * label + 9 * i)));
+    }
+}
+
+/// Somewhere else, while it lives.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const fs::path& folder) : before_(fs::current_path()) {
+    fs::current_path(folder);
+  }
+  ~Elsewhere() { fs::current_path(before_); }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+
+ private:
+  fs::path before_;
+};
+
+OptionValues images_at(const fs::path& folder) {
+  return {{"data", folder.string()},
+          {"batch-size", "4"},
+          {"epochs", "2"},
+          {"model", "linear"},
+          {"device", "cpu"},
+          {"threads", "1"},
+          {"workers", "0"},
+          {"augment", "none"},
+          {"plots", "false"},
+          {"progress", "false"}};
+}
+
+}  // namespace
+
+TEST_CASE("a last state that is damaged or missing: the run goes on from the one before it") {
+  const TemporaryFolder folder;
+  const fs::path straight = folder / "straight";
+  train(straight, kTiny);
+  const std::string whole = bytes_of(weights(straight, "last"));
+  std::string flipped = whole;
+  flipped[flipped.size() - 5] = static_cast<char>(flipped[flipped.size() - 5] ^ 1);
+  int number = 0;
+  for (const std::optional<std::string>& damaged :
+       {std::optional(flipped),
+        std::optional(std::string()),
+        std::optional(whole.substr(0, whole.size() / 2)),
+        std::optional(whole.substr(0, 200)),
+        std::optional<std::string>()}) {
+    CAPTURE(number);
+    const fs::path run = folder / ("run-" + std::to_string(number++));
+    fs::copy(straight, run, fs::copy_options::recursive);
+    if (damaged)
+      write_file_atomically(weights(run, "last"), *damaged);
+    else
+      fs::remove(weights(run, "last"));
+    const test::LogFile log;
+    resume(run);
+    CHECK(log.count("last.safetensors'") == 1);
+    CHECK(log.count("last.prev.safetensors'") == 1);
+    CHECK(bytes_of(weights(run, "best")) == bytes_of(weights(straight, "best")));
+    const SafetensorsFile then(weights(straight, "last"));
+    const SafetensorsFile now(weights(run, "last"));
+    for (const auto& [name, entry] : then.tensors()) {
+      // That one has the seconds that an epoch took.
+      if (name.find("recorder") != std::string::npos) continue;
+      CAPTURE(name);
+      std::vector<std::byte> a(entry.end - entry.begin);
+      std::vector<std::byte> b(a.size());
+      then.read(entry, a);
+      now.read(now.tensors().at(name), b);
+      CHECK(a == b);
+    }
+    CHECK(SafetensorsFile(weights(run, "last.prev")).metadata().at("learn.epoch") == "2");
+    CHECK(fs::exists(weights(run, "last.damaged")) == damaged.has_value());
+  }
+}
+
+TEST_CASE("two damaged states are an error that names both") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train(run, kTiny);
+  for (const std::string name : {"last", "last.prev"})
+    write_file_atomically(weights(run, name), "short");
+  CHECK_THROWS_WITH_AS(resume(run), doctest::Contains("last.safetensors"), CheckpointError);
+  CHECK_THROWS_WITH_AS(resume(run), doctest::Contains("last.prev.safetensors"), CheckpointError);
+}
+
+TEST_CASE("a run is resumed on its own data only, wherever they lie") {
+  const TemporaryFolder folder;
+  make_images(folder / "photos", 6);
+  const fs::path run = folder / "run";
+  train(run, images_at(folder / "photos"));
+  fs::remove(weights(run, "last"));  // from the first epoch
+
+  const auto changed = [&](const std::string& image) {
+    fs::copy(folder / "photos", folder / "changed", fs::copy_options::recursive);
+    write_png(folder / "changed" / image, 8, 8, std::vector<std::uint8_t>(3 * 8 * 8, 7));
+    const auto refused = [&](const char* what) {
+      CHECK_THROWS_WITH_AS(resume(run, {{"data", (folder / "changed").string()}}),
+                           doctest::Contains(what),
+                           DataError);
+    };
+    refused("begun with ('photos')");
+    refused(image.starts_with("train") ? "training images" : "validation images");
+    fs::remove_all(folder / "changed");
+  };
+  changed("train/dark/0.png");
+  changed("test/light/1.png");
+
+  fs::rename(folder / "photos", folder / "moved");
+  CHECK_THROWS_WITH_AS(resume(run), doctest::Contains("; say --data if it has moved"), DataError);
+  resume(run, {{"data", (folder / "moved").string()}});
+  // And from then on it knows where they are.
+  resume(run);
+}
+
+TEST_CASE("data that were named by a relative path are found from another folder") {
+  const TemporaryFolder folder;
+  const TemporaryFolder other;
+  for (const std::string typed :
+       {"photos", "./photos", "photos:size=4", "folder:path=photos,size=4"}) {
+    CAPTURE(typed);
+    make_images(folder / "photos", 6);
+    {
+      const Elsewhere in(folder.path());
+      train("run", with(images_at("x/"), {{"data", typed}}));
+    }
+    const fs::path run = folder / "run";
+    {
+      const Elsewhere in(other.path());
+      fs::remove(weights(run, "last"));
+      resume(run);
+      ExperimentOptions options;
+      const SafetensorsFile file(weights(run, "best"));
+      set_saved_options(options.table(), file);
+      CHECK(saved_data(options.data, file).load(1, 1).train.size() == 12);
+    }
+    // Another set in the place of the first is not taken for it.
+    {
+      const Elsewhere in(other.path());
+      make_images("photos", 5);
+      fs::rename(weights(run, "last.prev"), weights(run, "last"));
+      CHECK_THROWS_AS(resume(run), DataError);
+      fs::remove_all("photos");
+    }
+    fs::remove_all(run);
+  }
+}
+
+TEST_CASE("a checkpoint of an older version, which does not know its validation data, is resumed") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train(run, kTiny);
+  std::vector<NamedTensor> tensors;
+  Metadata metadata;
+  {
+    const SafetensorsFile file(weights(run, "last.prev"));
+    metadata = file.metadata();
+    CHECK_FALSE(metadata.contains("learn.data_path"));  // computed data lie nowhere
+    for (const auto& [name, entry] : file.tensors()) {
+      tensors.push_back({name, host_tensor(entry.shape, entry.dtype)});
+      file.read(entry, {tensors.back().tensor.raw(), tensors.back().tensor.bytes()});
+    }
+  }
+  CHECK(metadata.erase("learn.valid_fingerprint") == 1);
+  write_safetensors(weights(run, "last"), tensors, metadata);
+  const test::LogFile log;
+  resume(run);
+  CHECK(log.count("warning") == 0);
+  CHECK(SafetensorsFile(weights(run, "last")).metadata().at("learn.epoch") == "3");
+}
