@@ -143,11 +143,13 @@ void AtomicFile::keep_as(const fs::path& previous) {
     if (!means_no_links(errno)) fail_to("keep what is there before");
     return warn_of_no_links(target_, previous, errno);
   }
-  if (files_.rename(staging, previous) == 0) return;
+  const bool kept = files_.rename(staging, previous) == 0;
   const int error = errno;
+  // It is there still if that failed, and if the two were names of one file already, as a save
+  // leaves them that was cut short.
   files_.unlink(staging);
   errno = error;
-  fail_to("keep what is there before");
+  if (!kept) fail_to("keep what is there before");
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {

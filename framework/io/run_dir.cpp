@@ -65,7 +65,8 @@ void sweep_links(const fs::path& root) {
 /// the file system may know no links, or something else may have that name.
 void point_latest(const fs::path& root, const fs::path& run) {
   sweep_links(root);
-  const fs::path staging = temporary_beside(root / kLatestStaging);
+  const fs::path staging =
+      temporary_beside(root / fmt::format("{}.{}", kLatestStaging, run.filename().string()));
   std::error_code error;
   std::error_code ignored;
   fs::remove(staging, ignored);

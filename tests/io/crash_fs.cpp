@@ -61,9 +61,11 @@ struct CrashFs::Names {
 };
 
 CrashFs::CrashFs(const DiskState& start) {
+  std::map<std::string, Node> by_content;
   for (const auto& [path, content] : start) {
-    names_[path] = durable_.size();
-    durable_.push_back(content);
+    const auto [same, is_new] = by_content.try_emplace(content.value_or(""), durable_.size());
+    names_[path] = content && !is_new ? same->second : durable_.size();
+    if (names_[path] == durable_.size()) durable_.push_back(content);
   }
   durable_names_ = names_;
 }
@@ -117,6 +119,9 @@ int CrashFs::rename(const std::filesystem::path& from, const std::filesystem::pa
     return -1;
   }
   const Node node = names_.at(from.string());
+  // POSIX: of two names of one file, both stay.
+  if (const auto there = names_.find(to.string()); there != names_.end() && there->second == node)
+    return 0;
   names_.erase(from.string());
   names_[to.string()] = node;
   journal_.push_back(

@@ -20,7 +20,7 @@ using DiskState = std::map<std::string, std::optional<std::string>>;
 /// any order. A rename is atomic, or leaves both names.
 class CrashFs : public FileSystem {
  public:
-  /// `start` is there and durable.
+  /// `start` is there and durable; files of equal content are one with several names.
   explicit CrashFs(const DiskState& start = {});
 
   int create(const std::filesystem::path& path) override;

@@ -44,10 +44,10 @@ TEST_CASE("what a killed process left half written is swept, and nothing else") 
   const std::vector<fs::path> swept{first / "weights" / ("last.safetensors" + number),
                                     first / "weights" / ("last.prev.safetensors" + number),
                                     first / ("run.json" + number),
-                                    folder / (".latest" + number)};
+                                    folder / (".latest.train" + number)};
   const std::vector<fs::path> kept{first / "results.csv",
                                    first / "notes.tmp.txt",
-                                   folder / (".latest.tmp." + std::to_string(::getppid()))};
+                                   folder / (".latest.train.tmp." + std::to_string(::getppid()))};
   for (const auto& files : {swept, kept})
     for (const fs::path& file : files) std::ofstream(file) << "half";
   (void)RunDir::open(first);
@@ -140,6 +140,7 @@ TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") 
 TEST_CASE("runs that start at once never share a folder") {
   const TemporaryFolder folder;
   std::vector<fs::path> paths(8);
+  const test::LogFile log;
   {
     std::vector<std::jthread> threads;
     threads.reserve(paths.size());
@@ -147,6 +148,8 @@ TEST_CASE("runs that start at once never share a folder") {
       threads.emplace_back([&] { path = RunDir::create(folder.path(), "train").path(); });
   }
   CHECK(std::set<fs::path>(paths.begin(), paths.end()).size() == 8);
+  CHECK(fs::is_symlink(folder / "latest"));
+  CHECK(log.text().empty());
 }
 
 TEST_CASE("names that leave the folder or confuse a shell are refused") {
