@@ -3,10 +3,9 @@
 #include "callbacks/ema.h"
 #include "callbacks/registry.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/file_system.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
-
-#include <system_error>
 
 namespace learn::callbacks {
 
@@ -33,9 +32,7 @@ void Checkpointer::visit_state(StateVisitor& visitor) {
 void Checkpointer::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   if (options_.best) monitor_.check_known(learn);
-  std::error_code error;
-  std::filesystem::create_directories(options_.folder, error);
-  if (error) fail<IoError>("cannot make '{}': {}", options_.folder.string(), error.message());
+  make_folders(options_.folder);
   saved_batch_ = learn.progress().batch_clock;
 }
 

@@ -143,7 +143,7 @@ void load_run(Experiment& experiment, const fs::path& run) {
   Learner& learn = experiment.learner();
   load_state(file.path(), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
   if (!state.problem.empty()) {
-    log::warn("[resume] {}\n  going on from the state before it, '{}'",
+    log::warn("[resume] {}\n  resuming from the state before it, '{}'",
               state.problem,
               file.path().string());
     set_last_state_aside(weights_of(run));

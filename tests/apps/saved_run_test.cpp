@@ -115,7 +115,7 @@ OptionValues images_at(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a last state that is damaged or missing: the run goes on from the one before it") {
+TEST_CASE("a last state that is damaged or missing: the run resumes from the one before it") {
   const TemporaryFolder folder;
   const fs::path straight = folder / "straight";
   train(straight, kTiny);
