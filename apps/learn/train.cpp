@@ -143,20 +143,20 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
       "run_record",
       order::kTracker + 30);
   callbacks::on(learn, Event::batch_end, save_when_asked, "save_when_asked", order::kTracker + 30);
-  dir.write(record);
   try {
+    dir.write(record);
     experiment.fit();
+    update(record, learn);
+    const Ending ending = ending_of(learn);
+    record.status = ending.status;
+    record.error = ending.error;
+    record.exit_code = ending.exit_code;
+    record.ended = std::max(utc_now(), record.started);  // the clock may have been set back
+    dir.write(record);
   } catch (const std::exception& e) {
     record_crash(dir, record, e);
     throw;
   }
-  update(record, learn);
-  const Ending ending = ending_of(learn);
-  record.status = ending.status;
-  record.error = ending.error;
-  record.exit_code = ending.exit_code;
-  record.ended = std::max(utc_now(), record.started);  // the clock may have been set back
-  dir.write(record);
   return record.exit_code;
 }
 
