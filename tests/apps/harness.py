@@ -109,7 +109,7 @@ def read_checkpoint(path):
 def result_of(run):
     """What must be the same of two runs: state, weights and table, but for seconds and paths."""
     with open(f"{run}/results.csv", encoding="utf-8") as file:
-        table = [",".join(line.split(",")[:5]) for line in file]
+        table = [line.split(",")[:1] + line.split(",")[2:6] for line in file]
     result = {"table": table}
     for name in ("last", "best"):
         metadata, tensors = read_checkpoint(f"{run}/weights/{name}.safetensors")

@@ -38,6 +38,7 @@ check "a run that never stops" exits 0
 stop interrupted INT
 check "an interrupt" exits 130
 check "says how to go on" says "learn train --resume runs/train"
+cp -r interrupted damaged
 in_folder interrupted train --resume last --workers 0
 check "it is resumed" exits 0
 check "and says where" complains "resumed after"
@@ -69,10 +70,34 @@ check "no checkpoint: status 4" exits 4
 check "says which is missing" complains "weights/last.safetensors"
 in_folder straight train --resume last --dry-run
 check "a dry run resumes nothing" exits 2
-head -c 3000 straight/runs/train/weights/last.safetensors >half
-mv half straight/runs/train/weights/last.safetensors
-in_folder straight train --resume last
-check "a damaged checkpoint: status 4" exits 4
-check "names the one before it" complains "last.prev.safetensors"
+
+damage() { head -c 3000 "damaged/runs/train/weights/$1.safetensors" >half && mv half "damaged/runs/train/weights/$1.safetensors"; }
+damage last
+cp -r damaged damaged-twice
+in_folder damaged train --resume last
+check "of a damaged last state" exits 0
+check "it says which" complains "last.safetensors"
+check "and resumes from the one before it" complains "resuming from the state before it, 'runs/train/weights/last.prev.safetensors'"
+check "with the same bits" same damaged
+check "the damaged one is still there" test -s damaged/runs/train/weights/last.damaged.safetensors
+rm -r damaged
+mv damaged-twice damaged
+damage last.prev
+in_folder damaged train --resume last
+check "two damaged states: status 4" exits 4
+check "both are named" complains "last.prev.safetensors"
+
+# A new run in the folder of another, killed before it has saved anything.
+(cd killed && exec "$learn" train "${options[@]}" --model resnet9 --train-limit 4000 --exist-ok) >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 600); do grep -qs resnet9 killed/runs/train/run.json && break; sleep 0.05; done
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+in_folder killed eval runs/train
+check "its predecessor is not measured in its place: status 4" exits 4
+in_folder killed train --resume runs/train
+check "nor resumed: status 4" exits 4
+in_folder killed eval runs/train/former-1
+check "but it is kept" exits 0
 
 conclude
