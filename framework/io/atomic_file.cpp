@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/regular_file.h"
 #include "framework/io/free_space.h"
 
 #include <sys/resource.h>
@@ -11,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
@@ -159,14 +159,7 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 }
 
 std::string read_text_file(const fs::path& path, std::size_t limit) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail<IoError>("cannot open '{}': {}", path.string(), std::strerror(errno));
-  std::string text(limit + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) fail<IoError>("cannot read '{}': {}", path.string(), std::strerror(errno));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > limit) fail<IoError>("'{}' is larger than {} bytes", path.string(), limit);
-  return text;
+  return RegularFile(path).text(limit);
 }
 
 }  // namespace learn

@@ -1,6 +1,7 @@
 #include "framework/kernels/conv/cuda/conv_plans.h"
 
 #include "framework/core/fnv1a.h"
+#include "framework/core/keyed_file.h"
 #include "framework/core/log.h"
 
 #include <fmt/core.h>
@@ -8,7 +9,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace learn::cuda::cudnn {
@@ -16,6 +16,8 @@ namespace {
 
 /// More would rarely win, and each takes its time.
 constexpr std::size_t kTimedPlans = 8;
+/// They have some thousand bytes.
+constexpr std::uint64_t kMaxPlanBytes = 1U << 20U;
 
 std::filesystem::path file_of(const std::string& folder, const std::string& key) {
   // A hash is enough: the key itself is in the file.
@@ -67,13 +69,11 @@ std::string ConvPlans::key(const ConvProblem& problem, bool timed) const {
 std::optional<ConvPlan> ConvPlans::load(const std::string& key) const {
   if (options_.plan_cache.empty()) return std::nullopt;
   const std::filesystem::path file = file_of(options_.plan_cache, key);
-  std::ifstream in(file, std::ios::binary);
-  std::string stored;
-  if (!std::getline(in, stored) || stored != key) return std::nullopt;
-  const std::string json{std::istreambuf_iterator<char>(in), {}};
   try {
-    return ConvPlan(device_, json);
-  } catch (const DeviceError& error) {
+    const std::optional<std::string> json = read_keyed_file(file, key, kMaxPlanBytes);
+    if (!json) return std::nullopt;
+    return ConvPlan(device_, *json);
+  } catch (const Error& error) {
     log::warn("[cudnn] ignoring the stored plan {}: {}", file.string(), error.what());
     return std::nullopt;
   }

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace learn {
+
+/// A regular file that is open for reading: what stands under a name that a user gave. Opening
+/// never waits, as it would for a FIFO: whatever is no regular file is refused.
+class RegularFile {
+ public:
+  /// Follows links. Throws IoError.
+  explicit RegularFile(std::filesystem::path path);
+  ~RegularFile();
+  RegularFile(const RegularFile&) = delete;
+  RegularFile& operator=(const RegularFile&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  /// Its bytes when it was opened.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// For libraries that read by themselves. It stays open as long as this object lives.
+  [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  /// Fills `into` with the bytes from `at` on. Threads may read at the same time. Throws IoError,
+  /// also if the file ends before.
+  void read(std::uint64_t at, std::span<std::byte> into) const;
+  /// The whole of it. Throws IoError, also if it is larger than `limit` bytes.
+  [[nodiscard]] std::string text(std::uint64_t limit) const;
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace learn
