@@ -5,14 +5,10 @@
 #include "framework/io/safetensors_header.h"
 #include "framework/io/sha256.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -39,28 +35,27 @@ bool looks_like_pickle(const std::array<std::byte, 8>& start) {
   return std::memcmp(start.data(), "PK\x03\x04", 4) == 0 || start[0] == std::byte{0x80};
 }
 
+/// The header's hash of the file, 64 digits, before it is known.
+const std::string& blank_hash() {
+  static const std::string zeros(64, '0');
+  return zeros;
+}
+
+/// Where the digits of the hash begin in a header, or npos. Inside a text the quotes would be
+/// escaped, so this can only be the key and its value.
+std::size_t hash_place(std::string_view header) {
+  const std::string start = fmt::format("\"{}\":\"", kHash);
+  const std::size_t found = header.find(start);
+  return found == std::string_view::npos || header.size() - found < start.size() + 64
+             ? std::string_view::npos
+             : found + start.size();
+}
+
 std::span<const std::byte> bytes_of(const NamedTensor& named) {
   if (!named.tensor.device().is_cpu())
     fail<DeviceError>(
         "safetensors: '{}' is on {}; copy it to the host first", named.name, named.tensor.device());
   return {named.tensor.raw(), named.tensor.bytes()};
-}
-
-void read_at(int fd,
-             std::uint64_t at,
-             std::span<std::byte> into,
-             const std::filesystem::path& path) {
-  while (!into.empty()) {
-    const ssize_t got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(at));
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      fail<IoError>("cannot read '{}': {}", path.string(), std::strerror(errno));
-    }
-    if (got == 0)
-      fail<CheckpointError>("'{}' ended at byte {} while it was read", path.string(), at);
-    at += static_cast<std::uint64_t>(got);
-    into = into.subspan(static_cast<std::size_t>(got));
-  }
 }
 
 }  // namespace
@@ -72,7 +67,6 @@ void write_safetensors(const std::filesystem::path& path,
                        FileSystem& files) {
   std::vector<TensorEntry> entries;
   std::set<std::string_view> names{"__metadata__"};
-  Sha256 hash;
   std::uint64_t at = 0;
   for (const NamedTensor& named : tensors) {
     if (!names.insert(named.name).second)
@@ -81,11 +75,18 @@ void write_safetensors(const std::filesystem::path& path,
     entries.push_back(
         {named.name, named.tensor.dtype(), named.tensor.shape(), at, at + bytes.size()});
     at += bytes.size();
-    hash.update(bytes);
   }
-  metadata[std::string(kPayloadHash)] = hash.hex();
+  metadata.erase(std::string(kPayloadHash));  // of the older file that they were read from
+  metadata[std::string(kFormat)] = kFormatVersion;
+  metadata[std::string(kHash)] = blank_hash();
   std::string header = detail::write_safetensors_header(entries, metadata);
   header.resize((header.size() + 7) / 8 * 8, ' ');  // data begin on a multiple of 8 bytes
+
+  Sha256 hash;
+  hash.update(encode(header.size()));
+  hash.update(std::as_bytes(std::span(header)));
+  for (const NamedTensor& named : tensors) hash.update(bytes_of(named));
+  header.replace(hash_place(header), blank_hash().size(), hash.hex());
 
   AtomicFile file(path, 8 + header.size() + at, files);
   file.write(encode(header.size()));
@@ -94,62 +95,85 @@ void write_safetensors(const std::filesystem::path& path,
   file.commit(previous);
 }
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0) fail<IoError>("cannot open '{}': {}", path.string(), std::strerror(errno));
-  try {
-    struct stat info {};
-    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode))
-      fail<CheckpointError>("'{}' is not a regular file", path.string());
-    const auto size = static_cast<std::uint64_t>(info.st_size);
-    if (size < 8)
-      fail<CheckpointError>("'{}' is not a safetensors file: {} bytes", path.string(), size);
-    std::array<std::byte, 8> start{};
-    read_at(fd_, 0, start, path);
-    const std::uint64_t header_size = decode(start);
-    if (header_size > std::min(kMaxHeader, size - 8)) {
-      if (looks_like_pickle(start))
-        fail<CheckpointError>(
-            "'{}' is a PyTorch pickle, which is never read (it can run code); convert it with "
-            "safetensors.torch.save_file",
-            path.string());
-      fail<CheckpointError>("'{}': the header claims {} bytes, {} follow (at most {} are allowed)",
-                            path.string(),
-                            header_size,
-                            size - 8,
-                            kMaxHeader);
-    }
-    std::string json(header_size, '\0');
-    read_at(fd_, 8, std::as_writable_bytes(std::span(json)), path);
-    data_begin_ = 8 + header_size;
-    data_size_ = size - data_begin_;
-    detail::SafetensorsHeader header =
-        detail::parse_safetensors_header(json, data_size_, path.string());
-    metadata_ = std::move(header.metadata);
-    tensors_ = std::move(header.tensors);
-    check_hash();
-  } catch (...) {
-    ::close(fd_);
-    throw;
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+  const std::uint64_t size = file_.size();
+  if (size < 8)
+    fail<CheckpointError>("'{}' is not a safetensors file: {} bytes", path.string(), size);
+  std::array<std::byte, 8> start{};
+  file_.read(0, start);
+  const std::uint64_t header_size = decode(start);
+  if (header_size > kMaxHeader) {
+    if (looks_like_pickle(start))
+      fail<CheckpointError>(
+          "'{}' is a PyTorch pickle, which is never read (it can run code); convert it with "
+          "safetensors.torch.save_file",
+          path.string());
+    fail<CheckpointError>(
+        "'{}' is not a safetensors file: its header claims {} bytes, at most {} are allowed",
+        path.string(),
+        header_size,
+        kMaxHeader);
   }
+  if (header_size > size - 8)
+    fail<CheckpointError>("'{}' is truncated: the header claims {} bytes, {} follow",
+                          path.string(),
+                          header_size,
+                          size - 8);
+  std::string json(header_size, '\0');
+  file_.read(8, std::as_writable_bytes(std::span(json)));
+  data_begin_ = 8 + header_size;
+  data_size_ = size - data_begin_;
+  detail::SafetensorsHeader header =
+      detail::parse_safetensors_header(json, data_size_, path.string());
+  metadata_ = std::move(header.metadata);
+  tensors_ = std::move(header.tensors);
+  check_hash(std::move(json));
 }
 
-SafetensorsFile::~SafetensorsFile() { ::close(fd_); }
+std::string SafetensorsFile::damaged(std::string_view what) const {
+  return fmt::format(
+      "'{}' is damaged: {} (a program that changes such a file must leave '{}' and "
+      "'{}' out of its metadata)",
+      path().string(),
+      what,
+      kHash,
+      kFormat);
+}
 
-void SafetensorsFile::check_hash() const {
-  const auto expected = metadata_.find(std::string(kPayloadHash));
-  if (expected == metadata_.end()) return;
+void SafetensorsFile::check_hash(std::string header) const {
+  const auto value = [&](std::string_view key) {
+    const auto found = metadata_.find(std::string(key));
+    return found == metadata_.end() ? std::optional<std::string>() : found->second;
+  };
+  const std::optional<std::string> format = value(kFormat);
+  const std::optional<std::string> whole = value(kHash);
+  const std::optional<std::string> payload = value(kPayloadHash);
+  if (format && *format != kFormatVersion)
+    throw CheckpointError(
+        damaged(fmt::format("its format is '{}', this program reads '{}'; or a newer one wrote it",
+                            *format,
+                            kFormatVersion)));
+  if (format && !whole) throw CheckpointError(damaged("the SHA-256 of its content is missing"));
+  if (!whole && !payload) return;
+
   Sha256 hash;
+  if (whole) {
+    const std::size_t place = hash_place(header);
+    if (place == std::string::npos)
+      throw CheckpointError(damaged("its header is not as it was written"));
+    header.replace(place, blank_hash().size(), blank_hash());
+    hash.update(encode(header.size()));
+    hash.update(std::as_bytes(std::span(header)));
+  }
   std::vector<std::byte> block(std::size_t{1} << 20U);
   for (std::uint64_t at = 0; at < data_size_; at += block.size()) {
     const std::span<std::byte> part =
         std::span(block).first(std::min<std::uint64_t>(block.size(), data_size_ - at));
-    read_at(fd_, data_begin_ + at, part, path_);
+    file_.read(data_begin_ + at, part);
     hash.update(part);
   }
-  if (hash.hex() != expected->second)
-    fail<CheckpointError>("'{}' is damaged: its data do not have the SHA-256 its header names",
-                          path_.string());
+  if (hash.hex() != (whole ? *whole : *payload))
+    throw CheckpointError(damaged("its content does not have the SHA-256 that its header names"));
 }
 
 void SafetensorsFile::read(const TensorEntry& entry, std::span<std::byte> into) const {
@@ -158,7 +182,7 @@ void SafetensorsFile::read(const TensorEntry& entry, std::span<std::byte> into) 
                          entry.name,
                          entry.end - entry.begin,
                          into.size());
-  read_at(fd_, data_begin_ + entry.begin, into, path_);
+  file_.read(data_begin_ + entry.begin, into);
 }
 
 }  // namespace learn

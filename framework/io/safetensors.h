@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/core/dtype.h"
+#include "framework/core/regular_file.h"
 #include "framework/core/shape.h"
 #include "framework/io/file_system.h"
 #include "framework/tensor/tensor.h"
@@ -26,15 +27,22 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// Writes the tensors in the given order, each 8-byte aligned as the format's authors do it, with a
-/// SHA-256 of their bytes in the metadata under `kPayloadHash`. Atomic (see AtomicFile);
-/// `previous`, if given, keeps the old file. Throws IoError; UsageError for two tensors of one name
-/// or a name or metadata that is not UTF-8; DeviceError for a tensor that is not in host memory.
+/// Writes the tensors in the given order, each 8-byte aligned as the format's authors do it. The
+/// metadata get `kFormat` and, under `kHash`, the SHA-256 of the whole file, taken with 64 zeros in
+/// the place of the hash: no bit of the file changes without notice. A program that rewrites such a
+/// file leaves both keys out. Atomic (see AtomicFile); `previous`, if given, keeps the old file.
+/// Throws IoError; UsageError for two tensors of one name or a name or metadata that is not UTF-8;
+/// DeviceError for a tensor that is not in host memory.
 void write_safetensors(const std::filesystem::path& path,
                        std::span<const NamedTensor> tensors,
                        Metadata metadata = {},
                        const std::filesystem::path& previous = {},
                        FileSystem& files = disk());
+inline constexpr std::string_view kHash = "learn.sha256";
+/// Says that there must be a hash: a flipped bit can make one of the two keys unknown, not both.
+inline constexpr std::string_view kFormat = "learn.format";
+/// Files of format 1 do not name it. Their hash is that of the tensors' bytes alone.
+inline constexpr std::string_view kFormatVersion = "2";
 inline constexpr std::string_view kPayloadHash = "learn.payload_sha256";
 
 /// What the header says of one tensor. `begin` and `end` count from the first byte of data.
@@ -49,16 +57,13 @@ struct TensorEntry {
 /// A file opened for reading. The constructor checks everything before it allocates much: sizes,
 /// UTF-8, JSON of exactly the specified form (no duplicate key, no deeper nesting, no trailing
 /// bytes), known dtypes, products without overflow, data that tiles the file without hole or
-/// overlap, and the hash if there is one. What is wrong is a CheckpointError that names file and
-/// tensor; a file that cannot be opened or read is an IoError.
+/// overlap, and the hash: files of `learn` must have one, others need not. What is wrong is a
+/// CheckpointError that names file and tensor; a file that cannot be opened or read is an IoError.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
-  ~SafetensorsFile();
-  SafetensorsFile(const SafetensorsFile&) = delete;
-  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return file_.path(); }
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   /// By name.
   [[nodiscard]] const std::map<std::string, TensorEntry, std::less<>>& tensors() const noexcept {
@@ -68,10 +73,10 @@ class SafetensorsFile {
   void read(const TensorEntry& entry, std::span<std::byte> into) const;
 
  private:
-  void check_hash() const;
+  void check_hash(std::string header) const;
+  [[nodiscard]] std::string damaged(std::string_view what) const;
 
-  std::filesystem::path path_;
-  int fd_ = -1;
+  RegularFile file_;
   std::uint64_t data_begin_ = 0;
   std::uint64_t data_size_ = 0;
   Metadata metadata_;

@@ -1,5 +1,4 @@
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/safetensors.h"
 #include "framework/tensor/factory.h"
@@ -8,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -37,7 +37,7 @@ std::string tensor(const std::string& name,
 /// The error's text, or "accepted".
 std::string opening(const std::string& bytes) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "hostile.safetensors", bytes);
+  std::ofstream(folder / "hostile.safetensors", std::ios::binary) << bytes;
   try {
     const SafetensorsFile file(folder / "hostile.safetensors");
     return "accepted";
@@ -59,7 +59,12 @@ TEST_CASE("a file that is too short or claims too much is rejected before anythi
   for (const Case& c : std::vector<Case>{
            {"empty", "", "not a safetensors file"},
            {"seven bytes", "1234567", "not a safetensors file"},
-           {"header larger than the file", little_endian(100) + "{}", "claims 100 bytes"},
+           {"header larger than the file",
+            little_endian(100) + "{}",
+            "is truncated: the header claims 100 bytes, 2 follow"},
+           {"cut in a header whose length begins as pickles do",
+            little_endian(0x380) + "{\"__metadata__\":",
+            "is truncated: the header claims 896 bytes"},
            {"header of 2^63", little_endian(std::uint64_t{1} << 63U) + "{}", "claims"},
            {"header of 2^64-1", std::string(8, '\xFF') + "{}", "claims"},
            {"zip archive", std::string("PK\3\4") + std::string(60, '\7'), "pickle"},
@@ -186,28 +191,15 @@ TEST_CASE("control characters of a hostile name do not reach the terminal") {
   CHECK(got.find('\x07') == std::string::npos);
 }
 
-TEST_CASE("any flipped bit in the data is found, and no flipped bit or cut crashes") {
+TEST_CASE("no cut of a file is accepted") {
   const TemporaryFolder folder;
   Arena arena("test", cpu_pages());
   write_safetensors(folder / "good",
-                    std::vector<NamedTensor>{{"w", uniform(arena, {64}, DType::f32, -1, 1, 7)}},
+                    std::vector<NamedTensor>{{"w", uniform(arena, {16}, DType::f32, -1, 1, 7)}},
                     {{"k", "v"}});
   const std::string good = read_text_file(folder / "good");
-  const std::size_t data_begin = good.size() - 256;
-  constexpr std::uint64_t kSeed = 20261121;
-  INFO("seed ", kSeed);
-  int accepted = 0;
-  for (std::uint64_t i = 0; i < 400; ++i) {
-    const Random4 draw = random4(kSeed, RandomPurpose::test, i, 0);
-    std::string bad = good;
-    const std::size_t at = draw.v[0] % bad.size();
-    bad[at] = static_cast<char>(bad[at] ^ (1 << (draw.v[1] % 8)));
-    CAPTURE(at);
-    const std::string got = opening(bad);
-    if (at >= data_begin) CHECK(got.find("damaged") != std::string::npos);
-    if (got == "accepted") ++accepted;
-    CHECK(opening(good.substr(0, at)) != "accepted");
+  for (std::size_t keep = 0; keep < good.size(); ++keep) {
+    CAPTURE(keep);
+    CHECK(opening(good.substr(0, keep)) != "accepted");
   }
-  // A flip in a name or in a metadata text can give another valid header.
-  CHECK(accepted < 100);
 }
