@@ -2,6 +2,8 @@
 
 #include "framework/report/progress_bar.h"
 
+#include <algorithm>
+#include <cmath>
 #include <locale>
 #include <sstream>
 
@@ -18,6 +20,9 @@ data::Normalization normalization_from(const std::string& text) {
   in.imbue(std::locale::classic());
   if (!(in >> n.mean[0] >> n.mean[1] >> n.mean[2] >> n.std[0] >> n.std[1] >> n.std[2]))
     fail<CheckpointError>("'{}' is not a normalization: expected six numbers", text);
+  if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
+    fail<CheckpointError>(
+        "'{}' is not a normalization: a standard deviation must be above 0 and finite", text);
   return n;
 }
 

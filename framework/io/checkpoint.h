@@ -24,8 +24,9 @@ void save_state(const std::filesystem::path& path,
                 Metadata metadata = {},
                 const std::filesystem::path& previous = {});
 /// Reads it back and returns the file's metadata. Names, shapes and dtypes must be those that
-/// `visit` asks for: a difference is a CheckpointError that lists up to ten of each kind. After an
-/// error the visited object may be partly loaded and is not to be used.
+/// `visit` asks for: a difference is a CheckpointError that lists up to ten of each kind. Values of
+/// the model that are not finite are loaded, with a warning. After an error the visited object may
+/// be partly loaded and is not to be used.
 Metadata load_state(const std::filesystem::path& path, VisitState visit);
 
 /// Writes the masters and buffers of a model as PyTorch would name and lay them out: convolution
@@ -53,8 +54,8 @@ enum class WeightsMatch : std::uint8_t {
 };
 
 /// Reads such a file (any floating dtype), or the model's part of a training's state, into a model.
-/// Everything is compared before anything is
-/// written. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
+/// Everything is compared before anything is written; values that are not finite are loaded, with a
+/// warning. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
 /// all matches.
 WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,

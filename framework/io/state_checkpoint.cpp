@@ -1,6 +1,7 @@
 #include "framework/core/error.h"
 #include "framework/core/format.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/not_finite.h"
 
 #include <charconv>
 #include <set>
@@ -9,6 +10,7 @@ namespace learn {
 namespace {
 
 constexpr std::string_view kPrefix = "state.";
+constexpr std::string_view kModel = "model.";  // parameters, buffers and their averages
 
 class Saver final : public StateVisitor {
  public:
@@ -49,7 +51,8 @@ class Loader final : public StateVisitor {
     for (const auto& [key, value] : file_.metadata())
       if (key.starts_with(kPrefix) && !used_.contains(key.substr(kPrefix.size())))
         add(unexpected_, key.substr(kPrefix.size()));
-    if (problems_.empty() && missing_.empty() && unexpected_.empty()) return;
+    if (problems_.empty() && missing_.empty() && unexpected_.empty())
+      return not_finite_.warn(file_.path());
     fail<CheckpointError>("'{}' does not fit this run:{}{}{}",
                           file_.path().string(),
                           problems_,
@@ -73,7 +76,10 @@ class Loader final : public StateVisitor {
       return;
     }
     check<DeviceError>(tensor.device().is_cpu(), "'{}' must be loaded through the host", name);
-    file_.read(entry, {tensor.raw(), tensor.bytes()});
+    const std::span<std::byte> bytes(tensor.raw(), tensor.bytes());
+    file_.read(entry, bytes);
+    // Elsewhere they may be what was saved: the loss of an epoch without validation is NaN.
+    if (name.starts_with(kModel)) not_finite_.look_at(name, entry.dtype, bytes);
   }
   void on_integer(const std::string& name, std::int64_t& value) override { number(name, value); }
   void on_real(const std::string& name, double& value) override { number(name, value); }
@@ -110,6 +116,7 @@ class Loader final : public StateVisitor {
 
   const SafetensorsFile& file_;
   std::set<std::string, std::less<>> used_;
+  detail::NotFinite not_finite_;
   std::string problems_, missing_, unexpected_;
 };
 

@@ -1,6 +1,7 @@
 #include "framework/core/error.h"
 #include "framework/core/format.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/not_finite.h"
 #include "framework/nn/param_store.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
@@ -59,10 +60,12 @@ void read_into(Context& ctx,
                const SafetensorsFile& file,
                const TensorEntry& entry,
                const Convention& convention,
-               Tensor& destination) {
+               Tensor& destination,
+               detail::NotFinite& not_finite) {
   Tensor tensor = destination.device().is_cpu() ? destination : to_host(ctx, destination);
   std::vector<std::byte> bytes(entry.end - entry.begin);
   file.read(entry, bytes);
+  not_finite.look_at(entry.name, entry.dtype, bytes);
   const Shape& shape = tensor.shape();
   const Shape order = convention.pytorch ? shape : Shape{shape.elements()};
   visit_floating(entry.dtype, [&]<class From>() {
@@ -163,8 +166,10 @@ WeightsReport load_weights(const std::filesystem::path& path,
     fail<CheckpointError>("'{}' does not fit the model:{}", path.string(), report.describe());
   if (matches.empty())
     fail<CheckpointError>("nothing in '{}' fits the model:{}", path.string(), report.describe());
+  detail::NotFinite not_finite;
   for (auto& [entry, tensor] : matches)
-    read_into(store.context(), file, *entry, convention, tensor);
+    read_into(store.context(), file, *entry, convention, tensor, not_finite);
+  not_finite.warn(path);
   store.refresh_working();
   store.commit_buffers();
   return report;

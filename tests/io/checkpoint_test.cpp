@@ -1,6 +1,7 @@
 #include "framework/io/checkpoint.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 #include "framework/nn/param_store.h"
 #include "framework/tensor/compare.h"
@@ -9,7 +10,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 using namespace learn;
@@ -182,4 +185,58 @@ TEST_CASE("weights of another model are refused with the differences, nothing is
   CHECK_THROWS_WITH_AS(load_weights(folder / "alien", other.store, WeightsMatch::partial),
                        doctest::Contains("nothing in"),
                        CheckpointError);
+}
+
+TEST_CASE(
+    "weights that are not finite are loaded, with one warning that names a tensor and counts") {
+  const TemporaryFolder folder;
+  const auto warnings = [&](auto&& run) {
+    log::set_file((folder / "log").string());
+    run();
+    log::set_file("");
+    const std::string text = read_text_file(folder / "log");
+    std::filesystem::remove(folder / "log");
+    return text;
+  };
+  Net saved;
+  save_weights(folder / "good", saved.store);
+  Net loaded;
+  CHECK(warnings([&] { load_weights(folder / "good", loaded.store); }).empty());
+  Tensor conv = saved.store.master(0);
+  set(conv, 3, NAN);
+  set(conv, 5, -INFINITY);
+  saved.store.buffer(0).value.span<float>()[1] = INFINITY;
+  save_weights(folder / "bad", saved.store);
+  const std::string text = warnings([&] { load_weights(folder / "bad", loaded.store); });
+  CAPTURE(text);
+  CHECK(text.find("bad': 2 of the 12 values of 'conv.weight' are NaN or infinite, and some of 1 "
+                  "more tensors\n") != std::string::npos);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+  CHECK(std::isnan(loaded.values("conv.weight")[3]));
+}
+
+TEST_CASE("of a training's state the model alone must be finite") {
+  const TemporaryFolder folder;
+  Arena arena{"test", cpu_pages()};
+  Tensor weight = zeros(arena, {4}, DType::f32);
+  Tensor losses = zeros(arena, {4}, DType::f64);
+  const auto visit = [&](StateVisitor& v) {
+    v.visit("recorder.losses", losses);
+    const StateVisitor::Scope scope(v, "model");
+    v.visit("weight", weight);
+  };
+  const auto logged = [&] {
+    save_state(folder / "s", visit);
+    log::set_file((folder / "log").string());
+    load_state(folder / "s", visit);
+    log::set_file("");
+    const std::string text = read_text_file(folder / "log");
+    std::filesystem::remove(folder / "log");
+    return text;
+  };
+  set(losses, 1, NAN);
+  CHECK(logged().empty());
+  set(weight, 2, NAN);
+  CHECK(logged().find("1 of the 4 values of 'model.weight' are NaN or infinite\n") !=
+        std::string::npos);
 }
