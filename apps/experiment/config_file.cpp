@@ -5,6 +5,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string_view>
 
@@ -126,13 +127,66 @@ void add_entry(ConfigFile& file,
   file.entries.push_back({name, *text, at.line, at.column});
 }
 
+/// The place behind the string that begins at `at`: in three quotes or one, of either kind. One
+/// that never ends does so at the end of its line or of the text.
+std::size_t end_of_string(std::string_view source, std::size_t at) {
+  const char quote = source[at];
+  const bool escapes = quote == '"';
+  const bool block = source.substr(at, 3) == std::string(3, quote);
+  for (at += block ? 3 : 1; at < source.size(); ++at) {
+    const char c = source[at];
+    if (escapes && c == '\\') {
+      ++at;
+    } else if (!block && (c == quote || c == '\n')) {
+      return at + 1;
+    } else if (block && source.substr(at, 3) == std::string(3, quote)) {
+      // Up to two quotes that belong to the text may stand before the three that end it.
+      for (at += 3; at < source.size() && source[at] == quote;) ++at;
+      return at;
+    }
+  }
+  return source.size();
+}
+
+/// Each part of a dotted key is a table in a table for toml++, which walks through them by
+/// recursion: a long one would overflow the stack. It limits the depth of values itself.
+void refuse_deep_keys(const ConfigFile& file) {
+  constexpr int kMaxDots = 8;
+  const std::string_view source = file.source;
+  int dots = 0;
+  for (std::size_t at = 0; at < source.size();) {
+    const char c = source[at];
+    if (c == '"' || c == '\'') {
+      at = end_of_string(source, at);
+      continue;
+    }
+    if (c == '#') at = std::min(source.find('\n', at), source.size() - 1);
+    if (std::string_view("\n=,[]{}#").find(source[at]) != std::string_view::npos) dots = 0;
+    if (c == '.' && ++dots > kMaxDots) {
+      const auto line = static_cast<unsigned>(
+          std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+      fail_at(file,
+              line + 1,
+              static_cast<unsigned>(at - source.rfind('\n', at)),
+              1,
+              fmt::format("a key of more than {} parts", kMaxDots + 1));
+    }
+    ++at;
+  }
+}
+
 }  // namespace
 
 ConfigFile parse_config(const std::string& source,
                         const std::string& name,
                         const std::string& section,
                         const OptionTable& table) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
+  if (source.size() > kMaxBytes)
+    fail<UsageError>(
+        "{}: {} bytes, more than the {} that are read", name, source.size(), kMaxBytes);
   ConfigFile file{name, source, {}};
+  refuse_deep_keys(file);
   toml::table root;
   try {
     root = toml::parse(std::string_view(source), std::string_view(name));

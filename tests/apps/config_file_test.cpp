@@ -88,3 +88,44 @@ TEST_CASE("what is written is read back") {
   CHECK(again.classes == f.classes);
   CHECK(write_config(again.table, "train") == written);
 }
+
+TEST_CASE("keys of very many parts are refused before they can overflow the stack") {
+  Fields f;
+  const auto repeated = [](const std::string& part, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += part;
+    return text;
+  };
+  constexpr int kMany = 100'000;
+  for (const std::string& deep :
+       {"[train]\n" + repeated("a.", kMany) + "a = 1\n",
+        "[train" + repeated(".train", kMany) + "]\n",
+        "[[train" + repeated(" . train", kMany) + "]]\n",
+        "[train]\n" + repeated("\"a\".", kMany) + "a = 1\n",
+        "[train]\n" + repeated("'a\"'.", kMany) + "a = 1\n",
+        "[train]\nx = {a = \"\"\"\"\"\", " + repeated("a.", kMany) + "a = 1}\n",
+        "[train]\nx = {a = \"\"\"\\\"\"\"\"\", " + repeated("a.", kMany) + "a = 1}\n",
+        "[train]\nx = {a = '''\n''''', " + repeated("a.", kMany) + "a = 1}\n",
+        "[train]\nx = {a = 'it\\', " + repeated("a.", kMany) + "a = 1}\n",
+        "# it's\n[train]\n" + repeated("a.", kMany) + "a = 1\n"}) {
+    CAPTURE(deep.substr(0, 40));
+    CHECK(f.error(deep).find("a key of more than 9 parts") == 0);
+  }
+  // toml++ looks after values itself.
+  CHECK(f.error("[train]\nlr = " + repeated("[", kMany)).find("this is not TOML") == 0);
+  CHECK(f.error("[train]\nlr = " + repeated("{a = ", kMany)).find("this is not TOML") == 0);
+  CHECK(f.error("[train]\nlr = " + repeated("{a.a.a.a.a.a.a.a.a = ", 255) + "1" +
+                repeated("}", 255)) != "accepted");
+  CHECK(f.error(std::string((1U << 20U) + 1, '#')).find("1048577 bytes, more than") !=
+        std::string::npos);
+}
+
+TEST_CASE("dots in texts, numbers and comments are not counted as parts of a key") {
+  Fields f;
+  f.read(
+      "# a.b.c.d.e.f.g.h.i.j.k \"\n[train]\nname = \"../../../../../a.b.c.d\" # ' "
+      "a.b.c.d.e.f.g.h.i.j\n"
+      "classes = ['a.b.c.d.e', \"f.g.\\\"h.i\", \"\"\"j.k.l\n.m.n\"\"\"]\nlr = 0.5\n");
+  CHECK(f.name == "../../../../../a.b.c.d");
+  CHECK(f.classes == std::vector<std::string>{"a.b.c.d.e", "f.g.\"h.i", "j.k.l\n.m.n"});
+}
