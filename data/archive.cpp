@@ -1,12 +1,18 @@
 #include "data/file_tree.h"
 #include "framework/core/error.h"
+#include "framework/core/regular_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace learn::data {
@@ -16,8 +22,57 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kMaxBytes = 8ULL << 30U;  // of all files together
 
+/// What an archive of that size may unpack to: images and CIFAR's files hardly shrink, so whatever
+/// grows a hundredfold is no data set.
+std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
+  constexpr std::uintmax_t kGrowth = 100;
+  constexpr std::uintmax_t kFree = 256U << 20U;
+  return std::min(kMaxBytes, kFree + kGrowth * std::min(archive_bytes, kMaxBytes));
+}
+
 using Bytes = std::vector<std::uint8_t>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+
+/// A gzip stream for libarchive, whose own filter does not compare the checksum at its end.
+class GzipStream {
+ public:
+  explicit GzipStream(const RegularFile& file) : stream_(gzdopen(::dup(file.descriptor()), "rb")) {
+    if (stream_ == nullptr) fail<DataError>("'{}' cannot be read", file.path().string());
+  }
+  ~GzipStream() { gzclose(stream_); }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  static bool holds(const RegularFile& file) {
+    constexpr std::array<std::byte, 2> kMagic{std::byte{0x1F}, std::byte{0x8B}};
+    std::array<std::byte, 2> start{};
+    if (file.size() >= start.size()) file.read(0, start);
+    return start == kMagic;
+  }
+
+  static la_ssize_t read(archive* reader, void* self, const void** block) {
+    return static_cast<GzipStream*>(self)->next(reader, block);
+  }
+
+ private:
+  la_ssize_t next(archive* reader, const void** block) {
+    const int n = gzread(stream_, block_.data(), static_cast<unsigned>(block_.size()));
+    int error = Z_OK;
+    const char* why = gzerror(stream_, &error);
+    // A stream that is cut off is told of with the last bytes that it has.
+    if (n < 0 || error != Z_OK) {
+      // zlib's text begins with a name of its own for the file: "<fd:3>: incorrect data check".
+      const char* colon = std::strchr(why, ' ');
+      archive_set_error(reader, EINVAL, "gzip:%s", colon == nullptr ? " damaged" : colon);
+      return ARCHIVE_FATAL;
+    }
+    *block = block_.data();
+    return n;
+  }
+
+  gzFile stream_;
+  std::array<std::uint8_t, 64 << 10> block_{};
+};
 
 bool hidden(const fs::path& path) {
   return std::any_of(path.begin(), path.end(), [](const fs::path& part) {
@@ -79,8 +134,12 @@ class ArchiveTree : public FileTree {
   [[nodiscard]] Bytes read(const fs::path& file) const override {
     const auto found = files_.find(at(file));
     if (found == files_.end()) fail<DataError>("the archive does not have it");
-    check_size(found->second.size());
     return found->second;
+  }
+
+  [[nodiscard]] std::uintmax_t bytes(const fs::path& file) const override {
+    const auto found = files_.find(at(file));
+    return found == files_.end() ? 0 : found->second.size();
   }
 
   [[nodiscard]] bool same_folder(const fs::path& a, const fs::path& b) const override {
@@ -98,18 +157,25 @@ class ArchiveTree : public FileTree {
   }
 
   void load() {
+    const RegularFile file(where());
+    allowed_ = allowed_bytes(file.size());
+    std::optional<GzipStream> gzip;
+    if (GzipStream::holds(file)) gzip.emplace(file);
     const Reader reader(archive_read_new(), archive_read_free);
     // Not "all": that starts programs for some.
-    for (const auto support : {archive_read_support_filter_gzip,
-                               archive_read_support_filter_bzip2,
+    for (const auto support : {archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz,
-                               archive_read_support_filter_zstd})
+                               archive_read_support_filter_zstd,
+                               archive_read_support_format_tar,
+                               archive_read_support_format_zip})
       support(reader.get());
-    archive_read_support_format_tar(reader.get());
-    archive_read_support_format_zip(reader.get());
+    // Reads what follows the end mark of a tar archive too, and with it every checksum.
+    archive_read_set_options(reader.get(), "tar:read_concatenated_archives");
     constexpr std::size_t kBlock = 64 << 10;
-    if (archive_read_open_filename(reader.get(), where().c_str(), kBlock) != ARCHIVE_OK)
-      fail_archive(reader.get());
+    const int opened =
+        gzip ? archive_read_open(reader.get(), &*gzip, nullptr, GzipStream::read, nullptr)
+             : archive_read_open_fd(reader.get(), file.descriptor(), kBlock);
+    if (opened != ARCHIVE_OK) fail_archive(reader.get());
     archive_entry* entry = nullptr;
     int status = ARCHIVE_OK;
     // A warning says that a name does not fit the locale.
@@ -135,10 +201,19 @@ class ArchiveTree : public FileTree {
       folders_.insert(folder);
       if (folder.empty()) break;
     }
-    if (is_file) files_[path] = contents(reader);
+    if (!is_file) return;
+    // Before it is unpacked, as far as that is known.
+    check_size(path,
+               static_cast<std::uintmax_t>(std::max<la_int64_t>(0, archive_entry_size(entry))));
+    files_[path] = contents(reader, path);
   }
 
-  Bytes contents(archive* reader) {
+  void check_size(const fs::path& path, std::uintmax_t bytes) const {
+    if (bytes > kMaxFileBytes)
+      fail<DataError>("'{}' has more than {} MiB", text(path), kMaxFileBytes >> 20U);
+  }
+
+  Bytes contents(archive* reader, const fs::path& path) {
     Bytes bytes;
     std::array<std::uint8_t, 64 << 10> block;
     for (;;) {
@@ -146,11 +221,16 @@ class ArchiveTree : public FileTree {
       if (n < 0) fail_archive(reader);
       if (n == 0) break;
       total_ += static_cast<std::uintmax_t>(n);
-      if (total_ > kMaxBytes)
+      if (total_ > allowed_)
         fail<DataError>(
-            "'{}' holds more than {} GiB: unpack it and name the folder", text(), kMaxBytes >> 30U);
+            "'{}' unpacks to more than {} MiB, which is not expected of images: if it is right, "
+            "unpack it and name the folder",
+            text(),
+            allowed_ >> 20U);
       bytes.insert(bytes.end(), block.begin(), block.begin() + n);
+      check_size(path, bytes.size());
     }
+    bytes.shrink_to_fit();
     return bytes;
   }
 
@@ -166,6 +246,7 @@ class ArchiveTree : public FileTree {
   fs::path root_;
   std::set<fs::path> folders_{fs::path{}};
   std::map<fs::path, Bytes> files_;
+  std::uintmax_t allowed_ = 0;
   std::uintmax_t total_ = 0;
 };
 

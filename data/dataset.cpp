@@ -2,6 +2,7 @@
 
 #include "data/digest.h"
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 #include "framework/core/random.h"
 
 #include <fmt/core.h>
@@ -9,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace learn::data {
@@ -148,6 +151,20 @@ DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   std::sort(train.begin(), train.end());
   std::sort(valid.begin(), valid.end());
   return {subset(from, train), subset(from, valid)};
+}
+
+void check_class_names(const std::vector<std::string>& names, const std::string& where) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) fail<DataError>("'{}': a class has no name", where);
+    // Line ends would be shown, but checkpoints keep one name a line.
+    if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
+      fail<DataError>("'{}': the class name '{}' holds characters that cannot be shown: rename it",
+                      where,
+                      name);
+    if (!seen.insert(name).second)
+      fail<DataError>("'{}': two classes are called '{}'", where, name);
+  }
 }
 
 std::vector<std::int64_t> class_counts(const Dataset& dataset) {

@@ -69,6 +69,9 @@ struct DataPair {
 /// of the seed and of their positions. Throws UsageError for a bad fraction, DataError if a part
 /// would be empty.
 [[nodiscard]] DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed);
+/// Throws DataError that names `where` for two classes of one name, and for a name that is empty,
+/// is not UTF-8 or holds control characters: checkpoints, tables and terminals could not show it.
+void check_class_names(const std::vector<std::string>& names, const std::string& where);
 /// Images per class.
 [[nodiscard]] std::vector<std::int64_t> class_counts(const Dataset& dataset);
 

@@ -1,9 +1,10 @@
 #include "data/file_tree.h"
 
 #include "framework/core/error.h"
+#include "framework/core/regular_file.h"
 
 #include <algorithm>
-#include <fstream>
+#include <span>
 
 namespace learn::data {
 namespace {
@@ -55,15 +56,22 @@ class FolderTree : public FileTree {
   }
 
   [[nodiscard]] std::vector<std::uint8_t> read(const fs::path& file) const override {
+    try {
+      const RegularFile opened(where() / file);
+      if (opened.size() > kMaxFileBytes)
+        fail<DataError>("{} bytes; at most {} are read", opened.size(), kMaxFileBytes);
+      std::vector<std::uint8_t> bytes(opened.size());
+      opened.read(0, std::as_writable_bytes(std::span(bytes)));
+      return bytes;
+    } catch (const IoError& error) {
+      fail<DataError>("{}", error.what());
+    }
+  }
+
+  [[nodiscard]] std::uintmax_t bytes(const fs::path& file) const override {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(where() / file, error);
-    if (error) fail<DataError>("{}", error.message());
-    check_size(size);
-    std::vector<std::uint8_t> bytes(size);
-    std::ifstream in(where() / file, std::ios::binary);
-    if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-      fail<DataError>("the file cannot be read");
-    return bytes;
+    return error ? 0 : size;
   }
 
   [[nodiscard]] bool same_folder(const fs::path& a, const fs::path& b) const override {
@@ -72,11 +80,6 @@ class FolderTree : public FileTree {
 };
 
 }  // namespace
-
-void FileTree::check_size(std::uintmax_t bytes) {
-  constexpr std::uintmax_t kMaxBytes = 256U << 20U;
-  if (bytes > kMaxBytes) fail<DataError>("{} bytes; at most {} are read", bytes, kMaxBytes);
-}
 
 std::unique_ptr<FileTree> open_tree(const fs::path& path) {
   std::error_code error;

@@ -7,6 +7,9 @@
 
 namespace learn::data {
 
+/// No image or part of a data set is larger.
+inline constexpr std::uintmax_t kMaxFileBytes = 256U << 20U;
+
 /// Files below a folder or in an archive. Paths are relative to its root, which is "". What has a
 /// name that begins with a dot is not there.
 class FileTree {
@@ -26,9 +29,11 @@ class FileTree {
   /// Files below `folder`, in any depth, sorted by path.
   [[nodiscard]] virtual std::vector<std::filesystem::path> files(
       const std::filesystem::path& folder) const = 0;
-  /// Threads may read at the same time. Throws DataError, whose text does not name the file; at
-  /// most 256 MiB are read.
+  /// Threads may read at the same time. Throws DataError, whose text need not name the file,
+  /// also for more than `kMaxFileBytes`.
   [[nodiscard]] virtual std::vector<std::uint8_t> read(const std::filesystem::path& file) const = 0;
+  /// The size of a file, 0 if that cannot be told.
+  [[nodiscard]] virtual std::uintmax_t bytes(const std::filesystem::path& file) const = 0;
   /// Whether two names lead to one folder.
   [[nodiscard]] virtual bool same_folder(const std::filesystem::path& a,
                                          const std::filesystem::path& b) const = 0;
@@ -40,8 +45,6 @@ class FileTree {
 
  protected:
   [[nodiscard]] const std::filesystem::path& where() const { return where_; }
-  /// Throws DataError for a file that `read` refuses.
-  static void check_size(std::uintmax_t bytes);
 
  private:
   std::filesystem::path where_;
@@ -50,8 +53,9 @@ class FileTree {
 /// A folder as it lies, links to files followed; or a zip archive or a tar archive (plain, gzip,
 /// bzip2, xz or zstd), whose files come into memory. Nothing is unpacked to disk. A single folder
 /// at the top of an archive is left out of paths unless it is called "train". Throws DataError if
-/// `path` is neither, is damaged, encrypted or larger than 8 GiB, or holds links or paths that lead
-/// out of it.
+/// `path` is neither, is damaged or encrypted, holds links or paths that lead out of it, a file
+/// above `kMaxFileBytes`, or in all more than 8 GiB or than 256 MiB and a hundred times its own
+/// size.
 [[nodiscard]] std::unique_ptr<FileTree> open_tree(const std::filesystem::path& path);
 
 /// The archive half of it.

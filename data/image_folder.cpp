@@ -9,11 +9,15 @@
 #include "framework/runtime/context.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
+#include <cmath>
 #include <mutex>
+#include <new>
 #include <set>
 
 namespace learn::data {
@@ -36,6 +40,7 @@ std::vector<std::string> class_names(const FileTree& tree, const fs::path& folde
   if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));
   std::vector<std::string> names = tree.folders(folder);
   if (names.empty()) fail<DataError>("'{}' has no class folders", tree.text(folder));
+  check_class_names(names, tree.text(folder));
   return names;
 }
 
@@ -45,12 +50,10 @@ std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) 
   return files;
 }
 
-/// What became of one file.
-struct Decoded {
-  Image image;
-  std::string error;
-  bool scaled = false;
-};
+ImageSize dimensions_of(const Image& image) { return {image.height, image.width}; }
+
+constexpr const char* kGiveSize =
+    "give one size to scale them to: --image-size N, or ':size=N' behind the path";
 
 class FolderReader {
  public:
@@ -82,10 +85,9 @@ class FolderReader {
       add_files(name, known - out_.classes.begin());
     }
     Dataset out = decoded();
-    const auto scaled = std::ranges::count_if(decoded_, &Decoded::scaled);
-    if (scaled > 0)
+    if (scaled_ > 0)
       log::info("[data] scaled {} of {} images of '{}' to the model's input, {}x{}",
-                scaled,
+                scaled_.load(),
                 out.size(),
                 tree_.text(folder_),
                 out.width,
@@ -116,105 +118,169 @@ class FolderReader {
       fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
                       tree_.text(folder_ / name));
     files_.insert(files_.end(), files.begin(), files.end());
-    labels_.resize(files_.size(), label);
+    out_.labels.resize(files_.size(), label);
   }
 
   Dataset decoded() {
+    errors_.resize(files_.size());
+    first_of_other_size_ = files_.size();
+    choose_size();
+    check_memory();
     decode();
+    report_other_size();
     report_bad();
-    assemble();
+    drop_bad();
     return std::move(out_);
   }
 
-  Decoded decode_one(const fs::path& file) const {
-    Decoded result;
-    try {
-      result.image = decode_image(tree_.read(file));
-      if (const auto& size = options_.size) {
-        result.scaled = ImageSize{result.image.height, result.image.width} != *size;
-        if (result.scaled) result.image = resize_and_crop(result.image, size->height, size->width);
+  [[nodiscard]] Image decoded_file(std::size_t i) const {
+    return decode_image(tree_.read(files_[i]));
+  }
+
+  /// That of the first image, if none is given.
+  void choose_size() {
+    size_ = options_.size.value_or(ImageSize{});
+    for (std::size_t i = 0; i < files_.size() && size_ == ImageSize{}; ++i) {
+      try {
+        size_ = dimensions_of(decoded_file(i));
+      } catch (const DataError&) {  // `decode` meets it again and keeps its error
       }
-    } catch (const DataError& error) {
-      result.error = error.what();
     }
-    return result;
+    out_.height = size_.height;
+    out_.width = size_.width;
+  }
+
+  /// Few bytes can claim many pixels; nothing is reserved before it is known that they are wanted.
+  void check_memory() {
+    constexpr std::uintmax_t kFree = 1ULL << 30U;
+    constexpr std::uintmax_t kGrowth = 100;
+    const auto needed = static_cast<std::uintmax_t>(out_.image_bytes()) * files_.size();
+    const auto refuse = [&](std::string_view why) {
+      fail<DataError>("{} images of {}x{} in '{}' need {} MiB of memory, {}: {}",
+                      files_.size(),
+                      out_.width,
+                      out_.height,
+                      tree_.text(folder_),
+                      needed >> 20U,
+                      why,
+                      kGiveSize);
+    };
+    if (!options_.size && needed > kFree) {
+      std::uintmax_t bytes = 0;
+      for (const fs::path& file : files_) bytes += tree_.bytes(file);
+      if ((needed - kFree) / kGrowth > bytes)
+        refuse("more than photographs do that have as many bytes in their files");
+    }
+    const auto memory = static_cast<std::uintmax_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::uintmax_t>(::sysconf(_SC_PAGE_SIZE));
+    if (needed > memory) refuse(fmt::format("the machine has {}", memory >> 20U));
+    try {
+      out_.pixels.resize(needed);
+    } catch (const std::bad_alloc&) {
+      refuse("more than there is");
+    }
+  }
+
+  void decode_to_place(std::size_t i) {
+    try {
+      Image image = decoded_file(i);
+      const ImageSize size = dimensions_of(image);
+      if (size != size_ && !options_.size) return remember_other_size(i, size);
+      if (size != size_) {
+        image = resize_and_crop(image, size_.height, size_.width);
+        ++scaled_;
+      }
+      std::ranges::copy(image.pixels, out_.pixels.begin() + offset(i));
+    } catch (const DataError& error) {
+      errors_[i] = error.what();
+    }
+  }
+
+  void remember_other_size(std::size_t i, ImageSize size) {
+    const std::lock_guard lock(mutex_);
+    if (i >= first_of_other_size_) return;
+    first_of_other_size_ = i;
+    other_size_ = size;
   }
 
   void decode() {
-    decoded_.resize(files_.size());
     const auto total = static_cast<std::int64_t>(files_.size());
     ThreadPool pool(options_.threads > 0 ? options_.threads : physical_cores());
-    std::mutex mutex;
     std::int64_t done = 0;
     constexpr std::int64_t kBlock = 64;
     pool.run(ceil_div(total, kBlock), [&](std::int64_t block) {
       const std::int64_t end = std::min(total, (block + 1) * kBlock);
-      for (std::int64_t i = block * kBlock; i < end; ++i)
-        decoded_[static_cast<std::size_t>(i)] = decode_one(files_[static_cast<std::size_t>(i)]);
-      const std::lock_guard lock(mutex);
+      for (std::int64_t i = block * kBlock; i < end; ++i) {
+        const auto file = static_cast<std::size_t>(i);
+        // What comes behind an image of another size is of no use; those before it may have one
+        // too.
+        if (file < first_of_other_size_) decode_to_place(file);
+      }
+      const std::lock_guard lock(mutex_);
       done += end - block * kBlock;
       if (options_.progress) options_.progress(done, total);
     });
   }
 
+  void report_other_size() const {
+    if (first_of_other_size_ == files_.size()) return;
+    const auto first = std::ranges::find(errors_, std::string()) - errors_.begin();
+    fail<DataError>("images have several sizes: '{}' is {}x{}, '{}' is {}x{}; {}",
+                    tree_.text(files_[static_cast<std::size_t>(first)]),
+                    out_.width,
+                    out_.height,
+                    tree_.text(files_[first_of_other_size_]),
+                    other_size_.width,
+                    other_size_.height,
+                    kGiveSize);
+  }
+
   void report_bad() const {
     std::vector<std::string> bad;
     for (std::size_t i = 0; i < files_.size(); ++i)
-      if (!decoded_[i].error.empty())
-        bad.push_back(fmt::format("\n  {}: {}", tree_.text(files_[i]), decoded_[i].error));
+      if (!errors_[i].empty())
+        bad.push_back(fmt::format("\n  {}: {}", tree_.text(files_[i]), errors_[i]));
     if (bad.empty()) return;
-    const std::size_t count = bad.size();
-    if (count > kListed) {
-      bad.resize(kListed);
-      bad.push_back(fmt::format("\n  and {} more", count - kListed));
-    }
-    const std::string list = join(bad, "");
-    const double share = static_cast<double>(count) / static_cast<double>(files_.size());
-    if (share > options_.max_bad)
+    const double share = static_cast<double>(bad.size()) / static_cast<double>(files_.size());
+    if (share > options_.max_bad) {
+      const std::size_t count = bad.size();
+      if (count > kListed) {
+        bad.resize(kListed);
+        bad.push_back(fmt::format("\n  and {} more", count - kListed));
+      }
       fail<DataError>(
-          "{} of {} files in '{}' cannot be decoded (repair or remove them, or allow a share of "
-          "them to be skipped):{}",
+          "{} of {} files in '{}' cannot be decoded: repair or remove them, or have them skipped "
+          "with ':max_bad=SHARE' behind the path, a share of {:.4f} or more:{}",
           count,
           files_.size(),
           tree_.text(folder_),
-          list);
+          std::ceil(share * 1e4) / 1e4,
+          join(bad, ""));
+    }
     log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",
-              count,
+              bad.size(),
               files_.size(),
               tree_.text(folder_),
-              list);
+              join(bad, ""));
   }
 
-  void assemble() {
-    const Image* first = nullptr;
-    std::size_t first_at = 0;
+  void drop_bad() {
+    const std::set<std::int64_t> wanted(out_.labels.begin(), out_.labels.end());
+    std::size_t kept = 0;
     for (std::size_t i = 0; i < files_.size(); ++i) {
-      Image& image = decoded_[i].image;
-      if (!decoded_[i].error.empty()) continue;
-      if (first == nullptr) {
-        first = &image;
-        first_at = i;
-        out_.height = image.height;
-        out_.width = image.width;
-        out_.pixels.reserve(files_.size() * image.pixels.size());
+      if (!errors_[i].empty()) continue;
+      if (i != kept) {
+        std::copy_n(out_.pixels.begin() + offset(i),
+                    out_.image_bytes(),
+                    out_.pixels.begin() + offset(kept));
+        out_.labels[kept] = out_.labels[i];
       }
-      if (image.height != out_.height || image.width != out_.width)
-        fail<DataError>(
-            "images have several sizes: '{}' is {}x{}, '{}' is {}x{}; give one size to "
-            "scale them to",
-            tree_.text(files_[first_at]),
-            out_.width,
-            out_.height,
-            tree_.text(files_[i]),
-            image.width,
-            image.height);
-      out_.pixels.insert(out_.pixels.end(), image.pixels.begin(), image.pixels.end());
-      out_.labels.push_back(labels_[i]);
       out_.files.push_back(tree_.text(files_[i]));
-      std::vector<std::uint8_t>().swap(image.pixels);  // the set is in memory once, not twice
+      ++kept;
     }
+    out_.labels.resize(kept);
+    out_.pixels.resize(static_cast<std::size_t>(offset(kept)));
     const std::vector<std::int64_t> counts = class_counts(out_);
-    const std::set<std::int64_t> wanted(labels_.begin(), labels_.end());
     for (std::size_t label = 0; label < counts.size(); ++label)
       if (counts[label] == 0 && wanted.contains(static_cast<std::int64_t>(label)))
         fail<DataError>("no file of class '{}' in '{}' can be decoded",
@@ -222,13 +288,22 @@ class FolderReader {
                         tree_.text(folder_));
   }
 
+  /// Where the pixels of file `i` begin.
+  [[nodiscard]] std::ptrdiff_t offset(std::size_t i) const {
+    return static_cast<std::ptrdiff_t>(i) * out_.image_bytes();
+  }
+
   const FileTree& tree_;
   fs::path folder_;
   const FolderOptions& options_;
-  Dataset out_;
   std::vector<fs::path> files_;
-  std::vector<std::int64_t> labels_;
-  std::vector<Decoded> decoded_;
+  ImageSize size_;  ///< that all are to have
+  std::atomic<std::int64_t> scaled_ = 0;
+  std::vector<std::string> errors_;  ///< of the files that cannot be decoded
+  std::mutex mutex_;
+  std::atomic<std::size_t> first_of_other_size_ = 0;
+  ImageSize other_size_;
+  Dataset out_;
 };
 
 constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
@@ -255,8 +330,8 @@ fs::path find_valid(const FileTree& tree, const FolderOptions& options) {
   for (const char* name : kValidNames)
     if (tree.has_folder(name)) return name;
   fail<DataError>(
-      "'{}' has a folder '{}' but none of valid, val, test beside it: add one, or have "
-      "a share of the training images split off",
+      "'{}' has a folder '{}' but none of valid, val, test beside it: add one, or have a share of "
+      "the training images split off with --val-split SHARE",
       tree.text(),
       options.train);
 }
@@ -283,13 +358,12 @@ DataPair read_train_and_valid(const FileTree& tree, const FolderOptions& options
                         tree.text(train_path));
   pair.valid = read_classes(tree, valid_path, Split::test, same_classes);
   if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
-    fail<DataError>(
-        "training images are {}x{}, validation images {}x{}: give one size to scale "
-        "them to",
-        pair.train.width,
-        pair.train.height,
-        pair.valid.width,
-        pair.valid.height);
+    fail<DataError>("training images are {}x{}, validation images {}x{}; {}",
+                    pair.train.width,
+                    pair.train.height,
+                    pair.valid.width,
+                    pair.valid.height,
+                    kGiveSize);
   return pair;
 }
 

@@ -20,7 +20,8 @@ struct FolderOptions {
   /// folders are then left alone; without one, 0.2 is taken if nothing is said.
   std::optional<double> valid_fraction;
   std::uint64_t seed = 42;  ///< of that split
-  /// Scale images to cover this size and cut the middle out; if not set, all must have one size.
+  /// Scale images to cover this size and cut the middle out; if not set, all must have one size,
+  /// and need no more memory than 1 GiB and a hundred times what the files have.
   std::optional<ImageSize> size;
   /// Largest share of files that may be impossible to decode; they are skipped with a warning.
   double max_bad = 0;
@@ -36,7 +37,8 @@ struct FolderOptions {
 /// Images of a validation or test folder never become training images: a train folder means that
 /// training images come from there alone, and a folder without one must not have a class called
 /// like a split. Throws UsageError for options that contradict each other, and DataError, with
-/// paths, for missing or empty folders, undecodable files, several image sizes.
+/// paths, for missing or empty folders, undecodable files, several image sizes, classes without a
+/// usable name, and images that do not fit into memory.
 [[nodiscard]] DataPair from_folder(const std::filesystem::path& path,
                                    const FolderOptions& options = {});
 [[nodiscard]] DataPair from_folder(const FileTree& tree, const FolderOptions& options = {});

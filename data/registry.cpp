@@ -113,7 +113,7 @@ DataPair load_cifar(const FileTree& tree,
 }
 
 void declare_cifar(OptionTable& t, CifarOptions& o) {
-  t.flag("verify", o.verify, "compare the files' MD5 with the published ones");
+  t.flag("verify", o.verify, "refuse files whose MD5 is not the published one");
 }
 
 DataPair load_cifar10(const CifarOptions& cifar, const DataOptions& options) {
@@ -159,14 +159,16 @@ struct PathOptions {
   fs::path path;
   std::int64_t size = 0;
   double max_bad = 0;
-  bool verify = false;
+  bool verify = true;
 };
 
 void declare_folder(OptionTable& t, PathOptions& o) {
   t.text("path", o.path, "PATH", "folder or archive");
   t.number("size", o.size, kNotNegative, "N", "resize images to N x N; 0: keep their size");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
-  t.flag("verify", o.verify, "for CIFAR's binary files: compare their MD5 with the published ones");
+  t.flag("verify",
+         o.verify,
+         "of CIFAR's binary files: refuse those whose MD5 is not the published one");
 }
 
 /// The files of CIFAR are known by their names.
@@ -187,8 +189,9 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   const std::unique_ptr<FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
-  if (folder.verify)
-    fail<UsageError>("'{}' holds no binary files of CIFAR to verify", folder.path.string());
+  if (!folder.verify)
+    fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
+                     folder.path.string());
   FolderOptions reading{.classes = options.classes,
                         .valid_fraction = options.valid_fraction,
                         .seed = options.seed,
@@ -269,7 +272,12 @@ Spec dataset_spec(std::string_view text) {
 }
 
 DataPair load(const Spec& spec, const DataOptions& options) {
-  return dataset_registry().make(spec)(options);
+  DataPair pair = dataset_registry().make(spec)(options);
+  if (!options.evaluation && pair.train.classes.size() < 2)
+    fail<DataError>("'{}' has one class, '{}': there is nothing to learn",
+                    pair.train.name,
+                    join(pair.train.classes));
+  return pair;
 }
 
 DataPair load(std::string_view spec, const DataOptions& options) {

@@ -33,7 +33,7 @@ struct DataOptions {
 /// The data sets known by name, and "folder" for those known by path.
 [[nodiscard]] Registry<DataPair(const DataOptions&)> dataset_registry();
 
-/// The spec of a data set that a user names: by name with options ("cifar10:verify=true"), or by
+/// The spec of a data set that a user names: by name with options ("cifar10:verify=false"), or by
 /// the path of an image folder, of the binary files of CIFAR, or of an archive of either
 /// (file_tree.h), with those of "folder" ("photos:size=64"). It is a path if it is not the name of
 /// a data set and holds a slash or is there. Throws UsageError for an unknown name or option.
@@ -42,7 +42,7 @@ struct DataOptions {
 /// Loads a data set as `dataset_spec` reads it; with "auto": CIFAR-10 if it is found, otherwise
 /// synthetic10 with a note in the log. A set that was asked for by name is never replaced by
 /// another. Throws UsageError for an unknown name, for an option that would have no effect, and
-/// DataError for missing or damaged data.
+/// DataError for missing or damaged data, and for a single class.
 [[nodiscard]] DataPair load(std::string_view spec, const DataOptions& options = {});
 [[nodiscard]] DataPair load(const Spec& spec, const DataOptions& options);
 

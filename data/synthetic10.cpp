@@ -271,19 +271,6 @@ void in_parallel(i64 n, int threads, const DataProgress& progress, Draw draw) {
 
 }  // namespace
 
-std::vector<std::string> synthetic_classes() {
-  return {"disk",
-          "ring",
-          "square",
-          "frame",
-          "triangle",
-          "cross",
-          "hexagram",
-          "crescent",
-          "bars",
-          "arrow"};
-}
-
 std::uint8_t synthetic_label(u64 seed, Split split, i64 index) {
   const u64 key = mix(seed ^ 0x1ABE1U, (split_number(split) << 32U) | static_cast<u64>(index / 10));
   constexpr u64 kTenFactorial = 3'628'800;

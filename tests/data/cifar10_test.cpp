@@ -1,6 +1,7 @@
 #include "data/cifar10.h"
 
 #include "data/digest.h"
+#include "data/synthetic10.h"
 #include "framework/core/error.h"
 #include "tests/data/images.h"
 
@@ -58,60 +59,48 @@ TEST_CASE("digests: RFC 1321 and FIPS 180 vectors") {
 }
 
 TEST_CASE("cifar: hand-made CIFAR-10 records, planes become pixels") {
-  const test::TemporaryFolder folder;
-  const auto file = folder.path() / "batch.bin";
-  test::write_bytes(file, three_records({0, 9, 4}));
   Dataset set;
-  read_cifar_file(*open_tree(folder.path()), "batch.bin", {}, 3, "", set);
+  add_cifar_records(three_records({0, 9, 4}), "batch.bin", {}, 3, set);
   CHECK(set.labels == std::vector<std::int64_t>{0, 9, 4});
   check_pixels(set);
 }
 
 TEST_CASE("cifar: hand-made CIFAR-100 records, the fine label counts") {
-  const test::TemporaryFolder folder;
-  const auto file = folder.path() / "train.bin";
-  test::write_bytes(file, three_records({0, 99, 57}, true));
   Dataset set;
-  read_cifar_file(*open_tree(folder.path()),
-                  "train.bin",
-                  {.label_bytes = 2, .label_at = 1, .classes = 100},
-                  3,
-                  "",
-                  set);
+  add_cifar_records(three_records({0, 99, 57}, true),
+                    "train.bin",
+                    {.label_bytes = 2, .label_at = 1, .classes = 100},
+                    3,
+                    set);
   CHECK(set.labels == std::vector<std::int64_t>{0, 99, 57});
   check_pixels(set);
 }
 
-TEST_CASE("cifar: wrong sizes, labels and checksums are data errors that say where") {
-  const test::TemporaryFolder folder;
-  const auto file = folder.path() / "batch.bin";
-  const std::vector<std::uint8_t> good = three_records({0, 9, 4});
-  Dataset set;
-  const auto read = [&](const std::string& md5 = "") {
-    read_cifar_file(*open_tree(folder.path()), "batch.bin", {}, 3, md5, set);
+TEST_CASE("cifar: wrong sizes and labels are data errors that say where") {
+  const auto error = [](const std::vector<std::uint8_t>& bytes) {
+    Dataset set;
+    return text_of<DataError>([&] { add_cifar_records(bytes, "batch.bin", {}, 3, set); });
   };
-
-  CHECK(text_of<DataError>(read).find("is missing") != std::string::npos);
-
+  const std::vector<std::uint8_t> good = three_records({0, 9, 4});
+  CHECK(error(good).empty());
   auto longer = good;
   longer.push_back(0);
-  test::write_bytes(file, longer);
-  CHECK(text_of<DataError>(read).find("has 9220 bytes, expected 9219") != std::string::npos);
-
+  CHECK(error(longer).find("'batch.bin' has 9220 bytes, expected 9219") == 0);
   auto shorter = good;
   shorter.pop_back();
-  test::write_bytes(file, shorter);
-  CHECK(text_of<DataError>(read).find("has 9218 bytes, expected 9219") != std::string::npos);
+  CHECK(error(shorter).find("'batch.bin' has 9218 bytes, expected 9219") == 0);
+  CHECK(error(three_records({0, 9, 10}))
+            .find("'batch.bin': record 2 (byte 6146) has label 10, expected 0 to 9") == 0);
+}
 
-  test::write_bytes(file, three_records({0, 9, 10}));
-  const std::string label = text_of<DataError>(read);
-  CHECK(label.find("record 2 (byte 6146) has label 10, expected 0 to 9") != std::string::npos);
-  CHECK(label.find("batch.bin") != std::string::npos);
-
-  test::write_bytes(file, good);
-  CHECK_NOTHROW(read(md5_hex(good)));
-  CHECK(text_of<DataError>([&] { read("c32a1d4ab5d03f1284b67883e8d87530"); }).find("MD5") !=
-        std::string::npos);
+TEST_CASE("cifar: only the published files with their class names are called so") {
+  const std::vector<std::string> names{
+      "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  CHECK(cifar10_name(true, names) == "cifar10");
+  CHECK(cifar10_name(false, names) == "cifar10-layout");
+  CHECK(cifar10_name(true, {"a", "b"}) == "cifar10-layout");
+  CHECK(cifar10_name(false, synthetic_classes()) == "synthetic10-files");
+  CHECK(cifar10_name(true, synthetic_classes()) == "cifar10-layout");
 }
 
 TEST_CASE("cifar: a folder without the files names the first that is missing") {
@@ -124,7 +113,7 @@ TEST_CASE("cifar: a folder without the files names the first that is missing") {
   CHECK(test.find("test.bin' is missing") != std::string::npos);
 }
 
-TEST_CASE("cifar: whole files, class names, and --verify against data that is not the original") {
+TEST_CASE("cifar: whole files and class names; what is not the original is refused, or called so") {
   const test::TemporaryFolder folder;
   std::vector<std::uint8_t> record(3073, 7);
   std::vector<std::uint8_t> bytes;
@@ -143,15 +132,23 @@ TEST_CASE("cifar: whole files, class names, and --verify against data that is no
       folder.path() / "batches.meta.txt",
       bytes_of("airplane\nautomobile\nbird\ncat\ndeer\r\ndog\nfrog\nhorse\nship\ntruck\n\n"));
   const Dataset set = read(false);
-  CHECK(set.name == "cifar10");
+  CHECK(set.name == "cifar10-layout");
   CHECK_FALSE(set.synthetic);
   CHECK(set.split == Split::test);
   CHECK(set.classes[4] == "deer");
   CHECK(class_counts(set) == std::vector<std::int64_t>(10, 1000));
-  CHECK_THROWS_AS(static_cast<void>(read(true)), DataError);
+  const std::string refused = text_of<DataError>([&] { static_cast<void>(read(true)); });
+  CAPTURE(refused);
+  CHECK(refused.find("its MD5 is " + md5_hex(bytes)) != std::string::npos);
+  CHECK(refused.find("the published one 803d5f7f4d78ea53de84dbe85f74fb6d") != std::string::npos);
 
   test::write_bytes(folder.path() / "batches.meta.txt", bytes_of("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"));
   CHECK(read(false).name == "cifar10-layout");
-  test::write_bytes(folder.path() / "batches.meta.txt", bytes_of("a\nb\n"));
-  CHECK_THROWS_AS(static_cast<void>(read(false)), DataError);
+  for (const char* bad :
+       {"a\nb\n", "a\nb\nc\nd\ne\nf\ng\nh\ni\na\n", "a\nb\nc\nd\ne\nf\ng\nh\ni\n\x1B[1m\n"}) {
+    CAPTURE(bad);
+    test::write_bytes(folder.path() / "batches.meta.txt", bytes_of(bad));
+    CHECK(text_of<DataError>([&] { static_cast<void>(read(false)); }).find("batches.meta.txt'") !=
+          std::string::npos);
+  }
 }

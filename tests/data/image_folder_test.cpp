@@ -205,9 +205,17 @@ TEST_CASE("folder: undecodable files are listed, or skipped when a share is allo
   const std::string text = error_of(folder.path());
   CHECK(contains(text, "1 of 20 files"));
   CHECK(contains(text, "a/half.jpg: damaged JPEG"));
+  CHECK(contains(text, "':max_bad=SHARE' behind the path, a share of 0.0500 or more"));
   CHECK(contains(error_of(folder.path(), {.max_bad = 0.01}), "1 of 20 files"));
   const DataPair pair = from_folder(folder.path(), {.max_bad = 0.05});
   CHECK(pair.train.size() + pair.valid.size() == 19);
+  for (const Dataset* set : {&pair.train, &pair.valid})
+    for (std::int64_t i = 0; i < set->size(); ++i) {
+      const Image image = decode_image(test::read_bytes(set->files[static_cast<std::size_t>(i)]));
+      CHECK(std::ranges::equal(set->image(i), image.pixels));
+      CHECK(set->classes[static_cast<std::size_t>(set->labels[static_cast<std::size_t>(i)])] ==
+            fs::path(set->files[static_cast<std::size_t>(i)]).parent_path().filename());
+    }
 
   test::write_bytes(folder.path() / "c" / "only.png", {1, 2, 3});
   CHECK(contains(error_of(folder.path(), {.max_bad = 0.5}), "no file of class 'c'"));
@@ -220,13 +228,39 @@ TEST_CASE("folder: several sizes need a size to scale to") {
                     test::png(test::plain(10, 20, 5, 6, 7), 10, 20));
   test::write_bytes(folder.path() / "b" / "small.png", test::png(test::plain(3, 3, 5, 6, 7), 3, 3));
   const std::string text = error_of(folder.path(), {.valid_fraction = 0.5});
-  CHECK(contains(text, "4x4"));
-  CHECK(contains(text, "20x10"));
+  CHECK(contains(text, "100.png' is 4x4"));
+  CHECK(contains(text, "b/large.png' is 20x10"));  // the first one, though small.png differs too
+  CHECK(contains(text, "--image-size N, or ':size=N' behind the path"));
   const DataPair pair =
       from_folder(folder.path(), {.valid_fraction = 0.5, .size = ImageSize{6, 6}});
   CHECK(pair.train.height == 6);
   CHECK(pair.train.width == 6);
   CHECK(pair.train.size() + pair.valid.size() == 6);
+}
+
+TEST_CASE("folder: small files of many pixels are refused before they fill the memory") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::uint8_t> black =
+      test::png(std::vector<std::uint8_t>(std::size_t{4000} * 4000), 4000, 4000, 1);
+  REQUIRE(black.size() < 100'000);
+  for (int i = 0; i < 30; ++i)
+    test::write_bytes(folder.path() / (i < 15 ? "a" : "b") / (std::to_string(i) + ".png"), black);
+  const std::string text = error_of(folder.path());
+  CAPTURE(text);
+  CHECK(contains(text, "30 images of 4000x4000 in "));
+  CHECK(contains(text, "need 1373 MiB of memory, more than photographs"));
+  CHECK(contains(text, "--image-size N"));
+}
+
+TEST_CASE("folder: a class name that would garble a checkpoint or a terminal is refused") {
+  for (const char* name : {"two\nlines", "\x1B[31mred", "bell\x07", "del\x7F", "latin \xE9"}) {
+    const test::TemporaryFolder folder;
+    fill_class(folder.path() / "a", 2, 10);
+    fill_class(folder.path() / name, 2, 10);
+    const std::string text = error_of(folder.path());
+    CAPTURE(text);
+    CHECK(contains(text, "rename it"));
+  }
 }
 
 TEST_CASE("folder: links that loop are not followed") {

@@ -21,7 +21,7 @@ std::vector<std::uint8_t> cifar_file(std::uint8_t first_label) {
   return bytes;
 }
 
-/// A folder that reads as CIFAR-10.
+/// A folder that has CIFAR-10's layout and class names, but other images.
 void write_fake_cifar(const std::filesystem::path& place) {
   for (std::uint8_t i = 1; i <= 5; ++i)
     test::write_bytes(place / ("data_batch_" + std::to_string(i) + ".bin"), cifar_file(i));
@@ -29,6 +29,10 @@ void write_fake_cifar(const std::filesystem::path& place) {
   const std::string names =
       "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n";
   test::write_bytes(place / "batches.meta.txt", {names.begin(), names.end()});
+}
+
+void fill(const std::filesystem::path& class_folder) {
+  test::write_bytes(class_folder / "1.png", test::png(test::plain(4, 4, 1, 2, 3), 4, 4));
 }
 
 }  // namespace
@@ -57,44 +61,44 @@ TEST_CASE("registry: auto falls back with synthetic data, a name never does") {
   CHECK_THROWS_AS(static_cast<void>(load("cifar100", options)), DataError);
 }
 
-TEST_CASE("registry: auto takes CIFAR-10 where it is, and classes and limits apply") {
+TEST_CASE(
+    "registry: what lies in CIFAR-10's place is not taken for it, and classes and limits apply") {
   const test::TemporaryFolder folder;
   write_fake_cifar(folder.path() / "cifar-10-batches-bin");
   const DataOptions options{.directory = folder.path(),
                             .classes = {"dog", "airplane"},
                             .train_limit = 50,
                             .valid_limit = 40};
-  const DataPair pair = load("auto", options);
-  CHECK(pair.train.name == "cifar10");
+  const std::string path = (folder.path() / "cifar-10-batches-bin").string();
+  for (const std::string& spec : {std::string("auto"), std::string("cifar10"), path}) {
+    const DataOptions where = spec == path ? DataOptions{} : options;
+    const std::string text = text_of<DataError>([&] { static_cast<void>(load(spec, where)); });
+    CAPTURE(text);
+    CHECK(text.find("data_batch_1.bin' is not CIFAR-10's: its MD5 is ") != std::string::npos);
+    CHECK(text.find("add ':verify=false'") != std::string::npos);
+  }
+  const DataPair pair = load("cifar10:verify=false", options);
+  CHECK(pair.train.name == "cifar10-layout");
   CHECK(pair.train.size() == 50);
   CHECK(pair.valid.size() == 40);
   CHECK(pair.valid.classes == std::vector<std::string>{"dog", "airplane"});
-  CHECK(load("cifar10", options).train.fingerprint() == pair.train.fingerprint());
 
   const DataPair split =
-      load("cifar10",  // the folder itself may be given
+      load("cifar10:verify=false",  // the folder itself may be given
            {.directory = folder.path() / "cifar-10-batches-bin", .valid_fraction = 0.1});
   CHECK(split.train.size() == 45'000);
   CHECK(split.valid.size() == 5'000);
   CHECK(split.valid.split == Split::train);  // the test part was not touched
 
-  CHECK(text_of<DataError>([&] {
-          static_cast<void>(load("cifar10:verify=true", options));
-        }).find("MD5") != std::string::npos);
-  const std::string path = (folder.path() / "cifar-10-batches-bin").string();
-  CHECK(load(path, {.train_limit = 50}).train.name == "cifar10");
-  CHECK(text_of<DataError>([&] { static_cast<void>(load(path + ":verify=true")); }).find("MD5") !=
-        std::string::npos);
+  CHECK(load(path + ":verify=false", {.train_limit = 50}).train.name == "cifar10-layout");
   CHECK(text_of<UsageError>([&] { static_cast<void>(load(path + ":size=8")); }).find("no effect") !=
         std::string::npos);
 }
 
 TEST_CASE("registry: a path is an image folder, other names are unknown") {
   const test::TemporaryFolder folder;
-  for (const char* part : {"train", "valid"})
-    test::write_bytes(folder.path() / part / "a" / "1.png",
-                      test::png(test::plain(4, 4, 1, 2, 3), 4, 4));
-  CHECK(load(folder.path().string()).train.size() == 1);
+  for (const char* part : {"train/a", "train/b", "valid/a", "valid/b"}) fill(folder.path() / part);
+  CHECK(load(folder.path().string()).train.size() == 2);
   CHECK(text_of<DataError>([] {
           static_cast<void>(load("./nowhere at all"));
         }).find("there is no folder") != std::string::npos);
@@ -105,11 +109,10 @@ TEST_CASE("registry: a path is an image folder, other names are unknown") {
 
 TEST_CASE("registry: options that a data set has no use for are refused") {
   const test::TemporaryFolder folder;
-  for (const char* part : {"train", "valid"})
-    test::write_bytes(folder.path() / "a:b" / part / "a" / "1.png",
-                      test::png(test::plain(4, 4, 1, 2, 3), 4, 4));
+  for (const char* part : {"train/a", "train/b", "valid/a", "valid/b"})
+    fill(folder.path() / "a:b" / part);
   const std::string path = (folder.path() / "a:b").string();  // a path may hold a colon
-  CHECK(load(path).train.size() == 1);
+  CHECK(load(path).train.size() == 2);
   CHECK(load(Spec{"folder", {{"path", path}, {"size", "2"}}}, {}).train.height == 2);
   const auto refused = [](const std::string& spec, const DataOptions& options, const char* why) {
     const std::string text = text_of<UsageError>([&] { static_cast<void>(load(spec, options)); });
@@ -120,6 +123,22 @@ TEST_CASE("registry: options that a data set has no use for are refused") {
   refused("synthetic10", {.directory = "somewhere"}, "'somewhere' has no effect");
   refused(path, {.directory = "somewhere"}, "'somewhere' has no effect");
   refused("folder", {}, "give its path");
-  refused("folder:path=" + path + ",verify=true", {}, "no binary files of CIFAR to verify");
+  refused("folder:path=" + path + ",verify=false", {}, "verify=false has no effect");
   refused("cifar10:verfy=true", {}, "did you mean 'verify'?");
+}
+
+TEST_CASE("registry: one class is refused, in a folder or chosen from more") {
+  const test::TemporaryFolder folder;
+  fill(folder.path() / "train" / "cat");
+  fill(folder.path() / "valid" / "cat");
+  const auto error = [](const std::string& spec, const DataOptions& options) {
+    return text_of<DataError>([&] { static_cast<void>(load(spec, options)); });
+  };
+  CHECK(error(folder.path().string(), {}).find("has one class, 'cat': there is nothing to learn") !=
+        std::string::npos);
+  fill(folder.path() / "train" / "dog");
+  fill(folder.path() / "valid" / "dog");
+  CHECK(error(folder.path().string(), {}).empty());
+  CHECK(error(folder.path().string(), {.classes = {"dog"}}).find("has one class, 'dog'") !=
+        std::string::npos);
 }
