@@ -21,12 +21,9 @@ std::vector<std::string> Checkpointer::claims() const {
 }
 
 void Checkpointer::visit_state(StateVisitor& visitor) {
-  bool known = monitor_.best().has_value();
-  double best = monitor_.best().value_or(0);
-  visitor.visit("known", known);
-  visitor.visit("best", best);
-  visitor.visit("best_epoch", best_epoch_);
-  if (visitor.loading()) monitor_.restore(known ? std::optional(best) : std::nullopt);
+  monitor_.visit_state(visitor);
+  const std::int64_t some = monitor_.best() ? 1 : 0;
+  visitor.visit("best_epoch", best_epoch_, {.low = some, .high = some * IntegerLimits::kMax});
 }
 
 void Checkpointer::train_begin(Learner& learn) {

@@ -13,12 +13,8 @@ EarlyStopping::EarlyStopping(const EarlyStoppingOptions& options)
 }
 
 void EarlyStopping::visit_state(StateVisitor& visitor) {
-  visitor.visit("waited", waited_);
-  bool known = monitor_.best().has_value();
-  double best = monitor_.best().value_or(0);
-  visitor.visit("known", known);
-  visitor.visit("best", best);
-  if (visitor.loading()) monitor_.restore(known ? std::optional(best) : std::nullopt);
+  visitor.visit("waited", waited_, {});
+  monitor_.visit_state(visitor);
 }
 
 void EarlyStopping::train_begin(Learner& learn) {

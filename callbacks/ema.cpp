@@ -19,7 +19,7 @@ std::vector<std::string> Ema::claims() const { return {"average the weights"}; }
 
 void Ema::visit_state(StateVisitor& visitor) {
   visitor.visit("begun", begun_);
-  visitor.visit("first_step", options_.first_step);
+  visitor.visit("first_step", options_.first_step, {});
 }
 
 Tensor& Ema::average(Learner& learn) { return learn.params().state("ema"); }
@@ -27,9 +27,16 @@ Tensor& Ema::average(Learner& learn) { return learn.params().state("ema"); }
 void Ema::attached(Learner& learn) { (void)average(learn); }
 
 void Ema::train_begin(Learner& learn) {
-  if (std::exchange(begun_, true)) return;
+  const std::int64_t step = learn.optimizer().read_control().step;
+  if (std::exchange(begun_, true)) {
+    check<CheckpointError>(options_.first_step <= step,
+                           "ema: the checkpoint's average began at update {}, after {} updates",
+                           options_.first_step,
+                           step);
+    return;
+  }
   copy(learn.context(), learn.params().flat_master(), average(learn));
-  options_.first_step = learn.optimizer().read_control().step;
+  options_.first_step = step;
 }
 
 void Ema::step_end(Learner& learn) {

@@ -20,12 +20,12 @@ struct PassPosition {
   /// Throws CheckpointError for a position that a pass of `batches` does not have.
   void visit_state(StateVisitor& visitor, std::int64_t batches) {
     std::int64_t saved_batches = batches;
-    visitor.visit("epoch", epoch);
-    visitor.visit("batch", batch);
-    visitor.visit("batches", saved_batches);
+    visitor.visit("epoch", epoch, {});
+    visitor.visit("batch", batch, {});
+    visitor.visit("batches", saved_batches, {});
     if (!visitor.loading()) return;
     resumes = batch > 0 && batch < saved_batches;
-    if (batch < 0 || batch > saved_batches || (resumes && saved_batches != batches))
+    if (batch > saved_batches || (resumes && saved_batches != batches))
       fail<CheckpointError>(
           "the checkpoint was made at batch {} of {} in a pass; this loader's passes have {}: "
           "resume with the same data and batch size",

@@ -1,15 +1,39 @@
 #pragma once
+#include "framework/core/error.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
 namespace learn {
 
+/// What a whole number of a state can be, both ends included. By default a count: of samples,
+/// steps, epochs. Sums of them do not overflow, and a double holds them exactly.
+struct IntegerLimits {
+  static constexpr std::int64_t kMax = std::int64_t{1} << 53U;
+  std::int64_t low = 0;
+  std::int64_t high = kMax;
+};
+
+/// What a real number of a state can be, both ends included. By default not negative and finite.
+struct RealLimits {
+  double low = 0;
+  double high = std::numeric_limits<double>::max();
+};
+inline constexpr RealLimits kFiniteLimits{.low = std::numeric_limits<double>::lowest()};
+/// Finite as a float too.
+inline constexpr RealLimits kFloatLimits{
+    .low = static_cast<double>(std::numeric_limits<float>::lowest()),
+    .high = static_cast<double>(std::numeric_limits<float>::max())};
+
 /// Everything that has state shows it through one function, `visit_state(StateVisitor&)`, and
 /// saving, loading, counting and printing are visitors. Names are made unique by scopes: "momentum"
 /// inside Scope("optimizer") becomes "optimizer.momentum".
+///
+/// A number that is used to count, to index or to reserve memory is visited with its limits: what
+/// is loaded may have been damaged.
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
@@ -23,8 +47,28 @@ class StateVisitor {
   void visit(std::string_view name, std::string& value) { on_text(full(name), value); }
   void visit(std::string_view name, bool& value) {
     std::int64_t number = value ? 1 : 0;
-    visit(name, number);
+    visit(name, number, {.low = 0, .high = 1});
     value = number != 0;
+  }
+  /// Both throw CheckpointError that names the number for one that was loaded and lies outside of
+  /// its limits, NaN included.
+  void visit(std::string_view name, std::int64_t& value, const IntegerLimits& limits) {
+    visit(name, value);
+    check_loaded(name, value, limits);
+  }
+  void visit(std::string_view name, double& value, const RealLimits& limits) {
+    visit(name, value);
+    check_loaded(name, value, limits);
+  }
+  /// For elements of a tensor.
+  template <class T, class Limits>
+  void check_loaded(std::string_view name, T value, const Limits& limits) const {
+    if (!loading() || (value >= limits.low && value <= limits.high)) return;
+    fail<CheckpointError>("'{}' is {} in the checkpoint; here it can be {} to {}",
+                          full(name),
+                          value,
+                          limits.low,
+                          limits.high);
   }
 
   /// Prefixes names while it lives.

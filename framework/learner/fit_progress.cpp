@@ -44,16 +44,39 @@ void FitProgress::finish_epoch(bool cut) {
 void FitProgress::visit_state(StateVisitor& visitor) {
   {
     const StateVisitor::Scope clocks(visitor, "clocks");
-    visitor.visit("batch", batch_clock);
-    visitor.visit("epoch", epoch_clock);
+    visitor.visit("batch", batch_clock, {});
+    visitor.visit("epoch", epoch_clock, {});
   }
   const StateVisitor::Scope fit(visitor, "fit");
-  visitor.visit("epochs", epochs);
-  visitor.visit("batches", fit_batches);
-  visitor.visit("first_epoch", fit_first_epoch);
-  visitor.visit("first_batch", fit_first_batch);
-  visitor.visit("first_step", fit_first_step);
-  visitor.visit("epoch_first_batch", epoch_first_batch);
+  visitor.visit("epochs", epochs, {});
+  visitor.visit("batches", fit_batches, {});
+  visitor.visit("first_epoch", fit_first_epoch, {.high = epoch_clock});
+  visitor.visit("first_batch", fit_first_batch, {.high = batch_clock});
+  visitor.visit("first_step", fit_first_step, {});
+  visitor.visit(
+      "epoch_first_batch", epoch_first_batch, {.low = fit_first_batch, .high = batch_clock});
+  if (visitor.loading()) check_plan();
+}
+
+/// That the clocks are those of a fit of so many epochs and batches.
+void FitProgress::check_plan() const {
+  const std::int64_t closed = epoch_clock - fit_first_epoch;
+  const std::int64_t each = epochs > 0 ? fit_batches / epochs : 0;  // batches of an epoch
+  const std::int64_t in_closed = epoch_first_batch - fit_first_batch;
+  const std::int64_t in_open = batch_clock - epoch_first_batch;
+  // An epoch may have ended before its last batch.
+  const bool fits = each * epochs == fit_batches && closed <= epochs &&
+                    (each == 0 ? in_closed == 0 : (in_closed + each - 1) / each <= closed) &&
+                    in_open <= (closed < epochs ? each : 0);
+  if (!fits)
+    fail<CheckpointError>(
+        "the checkpoint's clocks contradict each other: {} batches in {} closed epochs and {} in "
+        "the next, of a fit of {} batches in {} epochs",
+        in_closed,
+        closed,
+        in_open,
+        fit_batches,
+        epochs);
 }
 
 }  // namespace learn

@@ -47,8 +47,11 @@ struct FitProgress {
   void begin_pass(bool trains, std::int64_t count);
   /// The epoch closes; `cut`: by the end of the whole training.
   void finish_epoch(bool cut);
-  /// Clocks (without the device's) and plan.
+  /// Clocks (without the device's) and plan. Throws CheckpointError for what no training leaves.
   void visit_state(StateVisitor& visitor);
+
+ private:
+  void check_plan() const;
 };
 
 }  // namespace learn

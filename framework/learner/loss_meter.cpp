@@ -43,13 +43,12 @@ double LossMeter::mean(Context& ctx) const {
   return sum / static_cast<double>(total);
 }
 
-void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& visitor) {
+void LossMeter::visit_state(Context& ctx,
+                            std::int64_t done,
+                            std::int64_t batches,
+                            StateVisitor& visitor) {
   auto count = static_cast<std::int64_t>(samples_.size());
-  visitor.visit("losses_known", count);
-  check<CheckpointError>(count >= 0 && count <= batches,
-                         "the checkpoint holds {} losses of a pass of {} batches",
-                         count,
-                         batches);
+  visitor.visit("losses_known", count, {.high = done});
   if (visitor.loading()) begin(ctx, batches);
   if (count == 0) return;
   samples_.resize(static_cast<std::size_t>(count));
@@ -66,3 +65,4 @@ void LossMeter::visit_state(Context& ctx, std::int64_t batches, StateVisitor& vi
 }
 
 }  // namespace learn
+  for (const std::int64_t n : loaded) visitor.check_loaded("losses_samples", n, IntegerLimits{});

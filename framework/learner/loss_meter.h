@@ -20,8 +20,9 @@ class LossMeter {
   /// Mean over all samples added; NaN if there are none. Waits for the device.
   [[nodiscard]] double mean(Context& ctx) const;
   [[nodiscard]] std::int64_t samples() const noexcept;
-  /// The losses of a pass of `batches` that is under way. Throws CheckpointError for more of them.
-  void visit_state(Context& ctx, std::int64_t batches, StateVisitor& visitor);
+  /// The losses of a pass that is under way, `done` of `batches` ended. Throws CheckpointError for
+  /// more of them.
+  void visit_state(Context& ctx, std::int64_t done, std::int64_t batches, StateVisitor& visitor);
 
  private:
   Tensor losses_;  // f32, one per batch

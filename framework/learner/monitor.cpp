@@ -52,4 +52,12 @@ bool Monitor::improves(double value) {
   return better;
 }
 
+void Monitor::visit_state(StateVisitor& visitor) {
+  bool known = best_.has_value();
+  double best = best_.value_or(0);
+  visitor.visit("known", known);
+  visitor.visit("best", best, known ? kFiniteLimits : RealLimits{.high = 0});
+  if (visitor.loading()) best_ = known ? std::optional(best) : std::nullopt;
+}
+
 }  // namespace learn

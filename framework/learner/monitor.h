@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/interfaces/state_visitor.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,8 +36,8 @@ class Monitor {
   [[nodiscard]] bool lower_is_better() const noexcept { return lower_; }
   [[nodiscard]] const std::optional<double>& best() const noexcept { return best_; }
   void reset() noexcept { best_.reset(); }
-  /// From a checkpoint.
-  void restore(std::optional<double> best) noexcept { best_ = best; }
+  /// The best so far.
+  void visit_state(StateVisitor& visitor);
 
  private:
   std::string name_;

@@ -42,6 +42,8 @@ void Learner::visit_state(StateVisitor& host_visitor) {
   const StateVisitor::Scope callbacks(visitor, "callbacks");
   callbacks_.visit_state(visitor);
   sync_step_clock();
+  visitor.check_loaded(
+      "fit.first_step", progress_.fit_first_step, IntegerLimits{.high = progress_.step_clock});
 }
 
 /// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
@@ -58,7 +60,8 @@ void Learner::visit_fit(StateVisitor& visitor) {
     fit_hypers_.clear();
   }
   const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
-  if (done > 0 && done < train_.batches()) losses_.visit_state(ctx_, train_.batches(), visitor);
+  if (done > 0 && done < train_.batches())
+    losses_.visit_state(ctx_, done, train_.batches(), visitor);
 }
 
 void Learner::resume() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace learn::optim {
 namespace {
@@ -33,16 +34,27 @@ void check_hypers(const GroupHypers& h) {
 
 void visit_integers(StateVisitor& visitor,
                     std::string_view name,
-                    std::vector<std::int64_t>& values) {
+                    std::vector<std::int64_t>& values,
+                    const IntegerLimits& limits) {
   Tensor table = host_tensor<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
   visitor.visit(name, table);
   const auto visited = table.span<std::int64_t>();
+  for (const std::int64_t value : visited) visitor.check_loaded(name, value, limits);
   values.assign(visited.begin(), visited.end());
 }
 
-void visit_real(StateVisitor& visitor, std::string_view name, float& value) {
+constexpr double kLargest = static_cast<double>(std::numeric_limits<float>::max());
+constexpr double kSmallest = static_cast<double>(std::numeric_limits<float>::denorm_min());
+constexpr RealLimits kNotNegativeFloat{.high = kLargest};
+constexpr RealLimits kPositiveFloat{.low = kSmallest, .high = kLargest};
+constexpr RealLimits kBelowOne{.high = 1 - 0x1p-24};  // the largest f32 that is
+
+void visit_real(StateVisitor& visitor,
+                std::string_view name,
+                float& value,
+                const RealLimits& limits) {
   double wide = static_cast<double>(value);
-  visitor.visit(name, wide);
+  visitor.visit(name, wide, limits);
   value = static_cast<float>(wide);
 }
 
@@ -223,24 +235,27 @@ void Optimizer::visit_state(StateVisitor& visitor) {
   for (int group = 0; group < store_.groups(); ++group) {
     const StateVisitor::Scope scope(visitor, "group" + std::to_string(group));
     GroupHypers& h = hypers_[static_cast<std::size_t>(group)];
-    visit_real(visitor, "lr", h.lr);
-    visit_real(visitor, "momentum", h.momentum);
-    visit_real(visitor, "dampening", h.dampening);
-    visit_real(visitor, "beta2", h.beta2);
-    visit_real(visitor, "eps", h.eps);
-    visit_real(visitor, "weight_decay", h.weight_decay);
-    if (visitor.loading()) check_hypers(h);
+    visit_real(visitor, "lr", h.lr, kNotNegativeFloat);
+    visit_real(visitor, "momentum", h.momentum, kBelowOne);
+    visit_real(visitor, "dampening", h.dampening, kNotNegativeFloat);
+    visit_real(visitor, "beta2", h.beta2, kBelowOne);
+    visit_real(visitor, "eps", h.eps, kPositiveFloat);
+    visit_real(visitor, "weight_decay", h.weight_decay, kNotNegativeFloat);
   }
   hypers_changed_ = true;
   StepControl control = read_control();
-  visit_real(visitor, "loss_scale", control.loss_scale);
-  visit_real(visitor, "inverse_scale", control.inverse_scale);
-  visitor.visit("clean_steps", control.clean_steps);
-  visitor.visit("step", control.step);
-  visitor.visit("skipped", control.skipped);
+  visit_real(visitor,
+             "loss_scale",
+             control.loss_scale,
+             {.low = static_cast<double>(std::numeric_limits<float>::min()), .high = kLargest});
+  const double inverse = static_cast<double>(1 / control.loss_scale);
+  visit_real(visitor, "inverse_scale", control.inverse_scale, {.low = inverse, .high = inverse});
+  visitor.visit("step", control.step, {});
+  visitor.visit("skipped", control.skipped, {});
+  visitor.visit("clean_steps", control.clean_steps, {.high = control.step});
   if (visitor.loading()) write_control(control);
-  visit_integers(visitor, "missed_steps", missed_steps_);
-  visit_integers(visitor, "frozen_at", frozen_at_);
+  visit_integers(visitor, "missed_steps", missed_steps_, {.high = control.step});
+  visit_integers(visitor, "frozen_at", frozen_at_, {.low = -1, .high = control.step});
 }
 
 }  // namespace learn::optim
