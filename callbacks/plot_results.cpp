@@ -36,12 +36,23 @@ Series of_epochs(const std::vector<EpochRecord>& epochs,
 }
 
 Panel loss_panel(const std::vector<BatchRecord>& batches, const std::vector<EpochRecord>& epochs) {
-  Series raw = of_batches(batches, "", [](const BatchRecord& b) { return b.loss; });
-  raw.faint = true;
+/// A record of several batches is a line between the lowest loss and the highest.
+Series raw_losses(const std::vector<BatchRecord>& batches) {
+  Series raw{.name = "", .faint = true};
+  for (const BatchRecord& batch : batches) {
+    raw.x.push_back(batch.epoch);
+    raw.y.push_back(batch.lowest_loss);
+    if (batch.merged == 1) continue;
+    raw.x.push_back(batch.epoch);
+    raw.y.push_back(batch.highest_loss);
+  }
+  return raw;
+}
+
   return {
       .title = "loss",
       .x_label = "epoch",
-      .series = {std::move(raw),
+      .series = {raw_losses(batches),
                  of_batches(batches, "train", [](const BatchRecord& b) { return b.smooth_loss; }),
                  of_epochs(epochs, "valid", [](const EpochRecord& e) { return e.valid_loss; })},
       .integer_x = true};

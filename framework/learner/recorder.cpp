@@ -24,7 +24,8 @@ Recorder::Recorder(double beta) : beta_(beta) {
 }
 
 void Recorder::train_begin(Learner& learn) {
-  if (!pending_.defined()) pending_ = Tensor(learn.context().persistent(), {kPending}, DType::f32);
+  if (!pending_losses_.defined())
+    pending_losses_ = Tensor(learn.context().persistent(), {kPending}, DType::f32);
 }
 
 void Recorder::epoch_begin(Learner& learn) {
@@ -42,16 +43,17 @@ void Recorder::epoch_begin(Learner& learn) {
 void Recorder::batch_end(Learner& learn) {
   const FitProgress& fit = learn.progress();
   if (!fit.training || fit.activity != Activity::fit) return;
+  if (learn.batch().outcome == Outcome::cancelled) return;
   samples_ += learn.batch().size();
-  if (!learn.batch().loss.defined()) return;  // cancelled before there was one
-  if (static_cast<std::int64_t>(batches_.size() - read_) == kPending) read_losses(learn);
-  Tensor slot = pending_.range(static_cast<std::int64_t>(batches_.size() - read_), 1);
+  if (!learn.batch().loss.defined()) return;  // skipped before there was one
+  if (static_cast<std::int64_t>(pending_.size()) == kPending) read_losses(learn);
+  Tensor slot = pending_losses_.range(static_cast<std::int64_t>(pending_.size()), 1);
   kernels::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
   const GroupHypers& hypers =
       learn.optimizer().hypers(nn::index_of({learn.params().layer_groups() - 1, true}));
   const double position =
       static_cast<double>(fit.batch_in_pass + 1) / static_cast<double>(fit.batches);
-  batches_.push_back({.batch = fit.batch_clock,
+  pending_.push_back({.batch = fit.batch_clock,
                       .epoch = static_cast<double>(fit.epoch_clock) + position,
                       .lr = hypers.lr,
                       .momentum = hypers.momentum});
@@ -60,20 +62,23 @@ void Recorder::batch_end(Learner& learn) {
 }
 
 void Recorder::read_losses(Learner& learn) {
-  if (read_ == batches_.size()) return;
-  const auto count = static_cast<std::int64_t>(batches_.size() - read_);
-  const Tensor host = to_host(learn.context(), pending_.range(0, count));
+  if (pending_.empty()) return;
+  const auto count = static_cast<std::int64_t>(pending_.size());
+  const Tensor host = to_host(learn.context(), pending_losses_.range(0, count));
   const float scale = learn.optimizer().read_control().loss_scale;
-  for (const float loss : host.span<float>()) {
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    const auto loss = static_cast<double>(host.span<float>()[i]);
     if (std::isfinite(loss)) {  // one bad batch must not blind the rest of the run
-      weighted_sum_ = beta_ * weighted_sum_ + (1 - beta_) * static_cast<double>(loss);
+      weighted_sum_ = beta_ * weighted_sum_ + (1 - beta_) * loss;
       weight_ = beta_ * weight_ + (1 - beta_);
     }
-    BatchRecord& record = batches_[read_++];
-    record.loss = static_cast<double>(loss);
-    record.smooth_loss = weight_ > 0 ? weighted_sum_ / weight_ : record.loss;
+    BatchRecord& record = pending_[i];
+    record.loss = record.lowest_loss = record.highest_loss = loss;
+    record.smooth_loss = weight_ > 0 ? weighted_sum_ / weight_ : loss;
     record.loss_scale = scale;
+    batches_.add(record);
   }
+  pending_.clear();
 }
 
 void Recorder::validate_begin(Learner& learn) {
@@ -98,12 +103,13 @@ void Recorder::epoch_end(Learner& learn) {
               (learn.valid_source() != nullptr ? validated_ : fit.batch_in_pass == fit.batches);
   if (!finished_) return;
   const double training = seconds_between(epoch_begin_, training_end_);
-  epochs_.push_back(
+  const std::vector<BatchRecord>& batches = batches_.records();
+  epochs_.add(
       {.epoch = fit.epoch_clock,
        .train_loss = results.train_loss,
        .valid_loss = validated_ ? results.valid_loss : std::numeric_limits<double>::quiet_NaN(),
        .metrics = validated_ ? results.metrics : decltype(EpochRecord::metrics){},
-       .lr = batches_.empty() ? 0 : batches_.back().lr,
+       .lr = batches.empty() ? 0 : batches.back().lr,
        .seconds = seconds_between(epoch_begin_, now),
        .samples_per_second = training > 0 ? static_cast<double>(samples_) / training : 0});
 }
@@ -112,7 +118,20 @@ void Recorder::train_end(Learner& learn) { read_losses(learn); }
 
 const std::vector<BatchRecord>& Recorder::batches(Learner& learn) {
   read_losses(learn);
-  return batches_;
+  return batches_.records();
+}
+
+void Recorder::visit_state(StateVisitor& visitor) {
+  constexpr double kMaxSeconds = 1e9;
+  visitor.visit("weighted_sum", weighted_sum_, kFiniteLimits);
+  visitor.visit("weight", weight_, {.high = 1.01});  // it nears 1, and is rounded
+  visitor.visit("cut_seconds", cut_seconds_, {.high = kMaxSeconds});
+  visitor.visit("images", samples_, {});
+  batches_.visit_state(visitor);
+  epochs_.visit_state(visitor);
+  if (!visitor.loading()) return;
+  pending_.clear();
+  finished_ = false;
 }
 
 double Recorder::samples_per_second() const {

@@ -1,0 +1,42 @@
+#pragma once
+#include "framework/interfaces/state_visitor.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace learn {
+
+/// A training batch, or a few neighbours: see BatchHistory.
+struct BatchRecord {
+  std::int64_t batch = 0;   ///< training batches seen, the last of these included
+  std::int64_t merged = 1;  ///< how many these are
+  double epoch = 0;         ///< `batch` in epochs: 1.5 is the middle of the second
+  double loss = 0;          ///< never scaled; the mean of those that are finite, if any is
+  double lowest_loss = 0;   ///< of the finite ones
+  double highest_loss = 0;  ///< the same
+  double smooth_loss = 0;   ///< exponential mean of the losses up to the last of these, unbiased
+  float lr = 0;             ///< of the last layer group, as the last of these used it
+  float momentum = 0;       ///< or beta1
+  float loss_scale = 1;     ///< of the last of these
+};
+
+/// The batches of a training in bounded memory. Each has a record of its own until there are
+/// `kCapacity`; then two neighbours become one, again and again, so that each record stands for as
+/// many batches, but for the last, which may be for fewer. What it holds is a function of the
+/// batches alone.
+class BatchHistory {
+ public:
+  /// More than the pixels of a plot; even.
+  static constexpr std::size_t kCapacity = 2048;
+
+  /// Takes the record of one batch.
+  void add(const BatchRecord& batch);
+  [[nodiscard]] const std::vector<BatchRecord>& records() const noexcept { return records_; }
+  /// Throws CheckpointError for records that this cannot hold.
+  void visit_state(StateVisitor& visitor);
+
+ private:
+  std::vector<BatchRecord> records_;
+};
+
+}  // namespace learn
