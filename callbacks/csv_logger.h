@@ -11,9 +11,13 @@
 namespace learn::callbacks {
 
 /// Writes a row for each finished epoch: epoch, time (seconds), train_loss, val_loss, the metrics,
-/// lr, img_s. A row is on the disk when its epoch ends. The file is made at the first fit, with a
-/// row for each epoch that the recorder knows already, so that a resumed run has every epoch once;
-/// further fits of the same learner add to it, and nothing else touches it. Needs a Recorder.
+/// lr, img_s. A row is on the disk when its epoch ends. The columns are those of the first epoch; a
+/// metric that comes later is in none, and is warned of once. Needs a Recorder.
+///
+/// The first fit makes the file anew, with a row for each epoch that the recorder knows; further
+/// fits of the same learner add to it, and nothing else touches it. If that first fit is the rest
+/// of a saved one, the rows of the file that is there are kept up to the epoch that it resumes, so
+/// that each epoch has one row.
 class CsvLogger final : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -26,10 +30,14 @@ class CsvLogger final : public Callback {
   void epoch_end(Learner& learn) override;
 
  private:
-  void write(const EpochRecord& epoch, const Learner& learn);
+  void write(const EpochRecord& epoch);
+  [[nodiscard]] std::vector<Cell> row_of(const EpochRecord& epoch) const;
 
   std::filesystem::path path_;
+  std::vector<std::string> header_;
   std::unique_ptr<CsvWriter> csv_;
+  bool has_rows_ = false;
+  bool warned_ = false;
 };
 
 }  // namespace learn::callbacks

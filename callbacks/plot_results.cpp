@@ -6,6 +6,9 @@
 #include "framework/report/plot.h"
 
 #include <functional>
+#include <limits>
+#include <string>
+#include <vector>
 
 namespace learn::callbacks {
 namespace {
@@ -35,7 +38,6 @@ Series of_epochs(const std::vector<EpochRecord>& epochs,
   return series;
 }
 
-Panel loss_panel(const std::vector<BatchRecord>& batches, const std::vector<EpochRecord>& epochs) {
 /// A record of several batches is a line between the lowest loss and the highest.
 Series raw_losses(const std::vector<BatchRecord>& batches) {
   Series raw{.name = "", .faint = true};
@@ -49,6 +51,7 @@ Series raw_losses(const std::vector<BatchRecord>& batches) {
   return raw;
 }
 
+Panel loss_panel(const std::vector<BatchRecord>& batches, const std::vector<EpochRecord>& epochs) {
   return {
       .title = "loss",
       .x_label = "epoch",
@@ -58,12 +61,18 @@ Series raw_losses(const std::vector<BatchRecord>& batches) {
       .integer_x = true};
 }
 
+/// NaN in an epoch that did not have it: the line has a gap there.
+double metric_of(const EpochRecord& epoch, const std::string& name) {
+  for (const auto& [known, value] : epoch.metrics)
+    if (known == name) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 Panel metrics_panel(const std::vector<EpochRecord>& epochs) {
   Panel panel{.title = "metrics", .x_label = "epoch", .integer_x = true};
-  for (std::size_t i = 0; i < epochs.back().metrics.size(); ++i)
-    panel.series.push_back(of_epochs(epochs,
-                                     epochs.back().metrics[i].first,
-                                     [i](const EpochRecord& e) { return e.metrics.at(i).second; }));
+  for (const auto& metric : epochs.back().metrics)
+    panel.series.push_back(of_epochs(
+        epochs, metric.first, [&](const EpochRecord& e) { return metric_of(e, metric.first); }));
   return panel;
 }
 

@@ -96,16 +96,17 @@ void Learner::roll_back_buffers() {
 
 void Learner::validate_epoch() {
   results_.valid_loss = kNaN;
+  results_.valid_samples = 0;
+  MetricPasses metrics(ctx_, options_.metrics);
   results_.metrics.clear();
   for (const Metric& metric : options_.metrics) results_.metrics.emplace_back(metric.name, kNaN);
-  MetricSums sums(ctx_, options_.metrics);
-  const auto add_metrics = [&] { sums.add(batch_.pred.value(), batch_.y); };
-  const auto take_means = [&] {
+  const auto add_metrics = [&] { metrics.add(batch_.pred.value(), batch_.y); };
+  const auto take_results = [&] {
     results_.valid_loss = losses_.mean(ctx_);
-    const std::vector<double> means = sums.means(losses_.samples());
-    for (std::size_t i = 0; i < means.size(); ++i) results_.metrics[i].second = means[i];
+    results_.valid_samples = losses_.samples();
+    results_.metrics = metrics.values();
   };
-  evaluate(*valid_, add_metrics, take_means);
+  evaluate(*valid_, add_metrics, take_results);
 }
 
 void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }

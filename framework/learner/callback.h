@@ -49,6 +49,9 @@ class Callback {
   /// What only one callback of a learner may do, in words: "set the loss scale". Two callbacks with
   /// a claim in common are refused when the second one is added.
   [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }
+  /// Names of what it gives to `Learner::add_metric`: they can be monitored, and a table has its
+  /// columns for them before there are values.
+  [[nodiscard]] virtual std::vector<std::string> metrics() const { return {}; }
   /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
   /// It was added to a learner, which does not run: the place to make state in its ParamStore, so

@@ -136,4 +136,11 @@ void CallbackList::append_captured_options(std::vector<double>& options) const {
   }
 }
 
+void CallbackList::append_metrics(std::vector<std::string>& names) const {
+  for (const Entry& entry : entries_) {
+    const std::vector<std::string> own = entry.callback->metrics();
+    names.insert(names.end(), own.begin(), own.end());
+  }
+}
+
 }  // namespace learn

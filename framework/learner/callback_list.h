@@ -50,6 +50,8 @@ class CallbackList {
   void visit_state(StateVisitor& visitor);
   /// The `captured_options` of all, each behind their number.
   void append_captured_options(std::vector<double>& options) const;
+  /// The `metrics` of all.
+  void append_metrics(std::vector<std::string>& names) const;
 
  private:
   struct Entry {

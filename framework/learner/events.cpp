@@ -2,6 +2,7 @@
 #include "framework/learner/learner.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace learn {
 namespace {
@@ -136,6 +137,16 @@ void Learner::set_seed(Tensor seed) {
 void Learner::set_planned_steps(std::int64_t steps) {
   require_at("set_planned_steps", Event::train_begin);
   progress_.fit_steps = steps;
+}
+
+void Learner::add_metric(std::string name, double value) {
+  require_at("add_metric", Event::validate_end);
+  for (auto& [known, its_value] : results_.metrics)
+    if (known == name) {
+      its_value = value;
+      return;
+    }
+  results_.metrics.emplace_back(std::move(name), value);
 }
 
 nn::ParamStore& Learner::scaled_grads() {

@@ -18,6 +18,8 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
       runner_(std::make_unique<EagerStep>()) {
   check<UsageError>(model_.params != nullptr && model_.module != nullptr,
                     "the learner was given a model without parameters or without a module");
+  if (model_.classes > 0)
+    for (const Metric& metric : options_.metrics) metric.check_classes(model_.classes);
   if (!model_.params->materialized()) model_.params->materialize(ctx_);
   if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
   optimizer_ = options_.optimizer(params());
@@ -56,6 +58,13 @@ std::vector<double> Learner::captured_options() const {
   options.insert(options.end(), own.begin(), own.end());
   callbacks_.append_captured_options(options);
   return options;
+}
+
+std::vector<std::string> Learner::metric_names() const {
+  std::vector<std::string> names;
+  for (const Metric& metric : options_.metrics) names.push_back(metric.name);
+  callbacks_.append_metrics(names);
+  return names;
 }
 
 void Learner::set_step_runner(std::unique_ptr<StepRunner> runner) {

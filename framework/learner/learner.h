@@ -63,7 +63,7 @@ struct Predictions {
 class Learner {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
-  /// module.
+  /// module, or with fewer classes than a metric needs.
   Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options = {});
   ~Learner();
   Learner(const Learner&) = delete;
@@ -147,6 +147,10 @@ class Learner {
   void set_seed(Tensor seed);
   /// How many updates the fit will make, for schedules on that clock. From train_begin.
   void set_planned_steps(std::int64_t steps);
+  /// Adds a value to `results().metrics`, or replaces the one of that name: it stands in table,
+  /// files and history as a metric of the learner does. From validate_end. One that is to be
+  /// monitored is named by its callback's `metrics`.
+  void add_metric(std::string name, double value);
 
   // Gradients, from handlers.
 
@@ -175,6 +179,9 @@ class Learner {
   [[nodiscard]] const FitProgress& progress() const noexcept { return progress_; }
   /// The running batch; an empty one between two.
   [[nodiscard]] const BatchRun& batch() const noexcept { return batch_; }
+  /// What validation measures beside the loss: the learner's metrics, and those that callbacks say
+  /// they add.
+  [[nodiscard]] std::vector<std::string> metric_names() const;
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return results_; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }

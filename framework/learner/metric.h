@@ -1,59 +1,175 @@
 #pragma once
 #include "framework/tensor/tensor.h"
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace learn {
 
 class Context;
 
-/// A mean over samples of a validation pass. Batches count by their size, so a short last one does
-/// not count too much. One of the two functions must be given; `pred` is (N,classes) f32 and
-/// `target` as the batch holds it.
+/// What one metric adds up in one validation pass.
+class MetricPass {
+ public:
+  virtual ~MetricPass() = default;
+  virtual void add(const Tensor& pred, const Tensor& target) = 0;
+  /// Of the batches so far; asking changes nothing. May wait for the device.
+  [[nodiscard]] virtual double value() const = 0;
+};
+
+/// A function that returns a sum over the batch's samples.
+template <class F>
+concept SumsSamples = requires(const F& f, Context& ctx, const Tensor& batch) {
+  { f(ctx, batch, batch) } -> std::convertible_to<double>;
+};
+/// A function that counts samples on the device: adds to the one i64 element of `count`.
+template <class F>
+concept CountsSamples = requires(const F& f, Context& ctx, const Tensor& batch, Tensor& count) {
+  { f(ctx, batch, batch, count) } -> std::same_as<void>;
+};
+/// An object that adds up a pass and says the value of all of it.
+template <class T>
+concept AddsUpPass = std::copyable<T> && requires(T& pass, Context& ctx, const Tensor& batch) {
+  pass.add(ctx, batch, batch);
+  { std::as_const(pass).value() } -> std::convertible_to<double>;
+};
+
+/// A number that validation measures. `pred` is (N,classes) f32, `target` as the batch holds it.
 ///
-/// A metric of one's own is a name and a function that returns a number:
+/// One that is a mean over samples is a name and a function that returns the sum of a batch;
+/// batches count by their size, so a short last one does not count too much:
 ///
 ///     Metric{"mean", [](Context& ctx, const Tensor& pred, const Tensor& target) { return 1.5; }}
 ///
-/// What it reads of `pred` it brings to the host itself (`to_host`), so each batch waits
-/// for the device. One that counts samples by operations of the backend need not: `count`.
+/// One that is not, like recall, is a name and an object; each pass adds to a copy of it:
+///
+///     struct Recall {
+///       double right = 0, all = 0;
+///       void add(Context& ctx, const Tensor& pred, const Tensor& target) { ... }
+///       double value() const { return right / all; }
+///     };
+///     Metric{"recall", Recall{}}
+///
+/// What they read of `pred` they bring to the host themselves (`to_host`), so each batch waits for
+/// the device. A mean that counts samples by operations of the backend need not wait: it is a
+/// function with a fourth parameter, `Tensor& count`, to which it adds, one i64 element on the
+/// device, which the host reads once per pass.
 struct Metric {
+  template <SumsSamples F>
+  Metric(std::string its_name, F sum);
+  template <CountsSamples F>
+  Metric(std::string its_name, F count);
+  template <AddsUpPass T>
+  Metric(std::string its_name, T fresh);
+
   std::string name;
-  /// Sum over the batch's samples.
-  std::function<double(Context&, const Tensor& pred, const Tensor& target)> sum = {};
-  /// The same of a metric that counts, on the device: adds to `count`, one i64 element there, and
-  /// waits for nothing. The host reads it once per pass.
-  std::function<void(Context&, const Tensor& pred, const Tensor& target, Tensor& count)> count = {};
+  /// Starts a pass.
+  std::function<std::unique_ptr<MetricPass>(Context&)> begin;
+  /// It means nothing with fewer classes than this; 0: it does not ask for classes.
+  int least_classes = 0;
+
+  /// Throws UsageError for fewer classes than it needs.
+  void check_classes(std::int64_t classes) const;
 };
 
-/// What metrics add up in a pass.
-class MetricSums {
+/// The metrics of one pass.
+class MetricPasses {
  public:
-  /// Throws UsageError for a metric with neither function, or with both. `metrics` must outlive it.
-  MetricSums(Context& ctx, const std::vector<Metric>& metrics);
-  /// Adds a batch. A fault in data that only the device sees is thrown by `means`.
+  /// Borrows the metrics.
+  MetricPasses(Context& ctx, const std::vector<Metric>& metrics);
+  /// Adds a batch. A fault in data that only the device sees is thrown by `values`. Throws
+  /// UsageError as `Metric::check_classes`.
   void add(const Tensor& pred, const Tensor& target);
-  /// Means over `samples`, in the order of the metrics; NaN for none. Waits for the device.
-  [[nodiscard]] std::vector<double> means(std::int64_t samples) const;
+  /// Names and values in the order of the metrics; a mean of no samples is NaN. Waits for the
+  /// device.
+  [[nodiscard]] std::vector<std::pair<std::string, double>> values() const;
 
  private:
-  Context& ctx_;
   const std::vector<Metric>& metrics_;
-  std::vector<double> sums_;
-  Tensor counts_;  // i64, one per metric; undefined if none counts
+  std::vector<std::unique_ptr<MetricPass>> passes_;
 };
 
 /// Targets of these are classes (N) i64 or weights (N,classes) f32, of which the largest is the
 /// class. A NaN is never right: see `kernels::count_hits`. A class that the predictions do not have
 /// is a DataError.
 namespace metrics {
+
 [[nodiscard]] Metric accuracy();
 [[nodiscard]] Metric error_rate();
-/// Share of samples whose class is among the `k` largest logits. Throws UsageError for k < 1.
+/// Share of samples whose class is among the `k` largest logits. Throws UsageError for k < 1, and
+/// where it is used with fewer than `k` classes.
 [[nodiscard]] Metric top_k(int k);
+
+/// Of one class ("recall_3"), or the mean over the classes ("recall"), of which those count that
+/// were seen or predicted. As scikit-learn's and torchmetrics' with their defaults: a ratio of
+/// nothing to nothing is 0. A pass without samples is NaN. Each batch waits for the device.
+/// Throw UsageError for a negative class, and where they are used without that class.
+[[nodiscard]] Metric recall(std::optional<int> of_class = {});
+[[nodiscard]] Metric precision(std::optional<int> of_class = {});
+[[nodiscard]] Metric f1(std::optional<int> of_class = {});
+
 }  // namespace metrics
+
+namespace detail {
+
+/// Means over samples of what a function adds up on the host.
+template <SumsSamples F>
+class SumPass final : public MetricPass {
+ public:
+  SumPass(Context& ctx, F sum) : ctx_(ctx), sum_(std::move(sum)) {}
+  void add(const Tensor& pred, const Tensor& target) override {
+    total_ += sum_(ctx_, pred, target);
+    samples_ += pred.shape()[0];
+  }
+  [[nodiscard]] double value() const override { return total_ / static_cast<double>(samples_); }
+
+ private:
+  Context& ctx_;
+  F sum_;
+  double total_ = 0;
+  std::int64_t samples_ = 0;
+};
+
+using CountSamples = std::function<void(Context&, const Tensor&, const Tensor&, Tensor&)>;
+[[nodiscard]] std::unique_ptr<MetricPass> begin_count(Context& ctx, const CountSamples& count);
+
+template <AddsUpPass T>
+class ObjectPass final : public MetricPass {
+ public:
+  ObjectPass(Context& ctx, T fresh) : ctx_(ctx), object_(std::move(fresh)) {}
+  void add(const Tensor& pred, const Tensor& target) override { object_.add(ctx_, pred, target); }
+  [[nodiscard]] double value() const override { return object_.value(); }
+
+ private:
+  Context& ctx_;
+  T object_;
+};
+
+}  // namespace detail
+
+template <SumsSamples F>
+Metric::Metric(std::string its_name, F sum)
+    : name(std::move(its_name)), begin([sum = std::move(sum)](Context& ctx) {
+        return std::make_unique<detail::SumPass<F>>(ctx, sum);
+      }) {}
+
+template <CountsSamples F>
+Metric::Metric(std::string its_name, F count)
+    : name(std::move(its_name)),
+      begin([count = detail::CountSamples(std::move(count))](Context& ctx) {
+        return detail::begin_count(ctx, count);
+      }) {}
+
+template <AddsUpPass T>
+Metric::Metric(std::string its_name, T fresh)
+    : name(std::move(its_name)), begin([fresh = std::move(fresh)](Context& ctx) {
+        return std::make_unique<detail::ObjectPass<T>>(ctx, fresh);
+      }) {}
 
 }  // namespace learn

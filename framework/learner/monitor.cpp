@@ -27,9 +27,9 @@ void Monitor::check_known(const Learner& learn) const {
   if (learn.valid_source() != nullptr) {
     if (name_ == "valid_loss") return;
     known += ", valid_loss";
-    for (const Metric& metric : learn.options().metrics) {
-      if (metric.name == name_) return;
-      known += ", " + metric.name;
+    for (const std::string& metric : learn.metric_names()) {
+      if (metric == name_) return;
+      known += ", " + metric;
     }
   }
   fail<UsageError>("there is no value '{}' to monitor; known here: {}", name_, known);

@@ -20,8 +20,8 @@ enum class Better : std::uint8_t { automatic, lower, higher };
 /// A value that is known at the end of an epoch, and the best it has been.
 class Monitor {
  public:
-  /// `name`: "valid_loss", "train_loss", or a metric of the learner. Throws UsageError unless
-  /// `min_delta` is finite and not negative.
+  /// `name`: "valid_loss", "train_loss", or one of `Learner::metric_names`. Throws UsageError
+  /// unless `min_delta` is finite and not negative.
   explicit Monitor(std::string name, Better better = Better::automatic, double min_delta = 0);
 
   /// Throws UsageError that lists the known names if the learner will not have such a value.

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,9 +10,14 @@ namespace learn {
 /// Means over the samples of the last training and validation pass, of the batches that were not
 /// cancelled; NaN if there were none.
 struct PassResults {
-  double train_loss = 0;
-  double valid_loss = 0;
-  std::vector<std::pair<std::string, double>> metrics;  ///< of the last validation pass
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
+  double valid_loss = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t valid_samples = 0;  ///< that `valid_loss` is the mean over
+  /// Updates of the training pass that the device did not make, because a gradient was not finite.
+  /// As many losses that are not finite either are left out of `train_loss`.
+  std::int64_t skipped_steps = 0;
+  /// Of the last validation pass: those of the learner, then what callbacks have added.
+  std::vector<std::pair<std::string, double>> metrics;
 };
 
 }  // namespace learn
