@@ -35,10 +35,8 @@ void Progress::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   begin_ = last_shown_ = Clock::now();
   first_batch_ = learn.progress().batch_clock;
-  titles_ = {"epoch", "train_loss", "valid_loss"};
-  for (const Metric& metric : learn.options().metrics) titles_.push_back(metric.name);
-  titles_.insert(titles_.end(), {"lr", "samples/s", "time"});
-  print_row(titles_);
+  metrics_ = learn.metric_names();
+  print_titles();
 }
 
 void Progress::batch_end(Learner& learn) {
@@ -52,11 +50,17 @@ void Progress::batch_end(Learner& learn) {
 void Progress::epoch_end(Learner& learn) {
   const EpochRecord* epoch = recorder_of(learn, name()).finished_epoch();
   if (epoch == nullptr) return;
+  std::vector<std::string> metrics;
+  for (const auto& [metric, value] : epoch->metrics) metrics.push_back(metric);
+  if (learn.valid_source() != nullptr && metrics != metrics_) {
+    metrics_ = std::move(metrics);
+    print_titles();
+  }
   std::vector<std::string> cells{std::to_string(epoch->epoch),
                                  fmt::format("{:.6f}", epoch->train_loss),
                                  fmt::format("{:.6f}", epoch->valid_loss)};
   for (const auto& [metric, value] : epoch->metrics) cells.push_back(fmt::format("{:.6f}", value));
-  cells.resize(titles_.size() - 3);
+  cells.resize(3 + metrics_.size());  // without validation there are none
   cells.push_back(fmt::format("{:.2e}", epoch->lr));
   cells.push_back(grouped(static_cast<std::int64_t>(epoch->samples_per_second)));
   cells.push_back(clock_text(epoch->seconds));
@@ -66,6 +70,13 @@ void Progress::epoch_end(Learner& learn) {
 void Progress::train_end(Learner&) { clear_bar(); }
 
 void Progress::error(Learner&, const std::exception&) { clear_bar(); }
+
+void Progress::print_titles() {
+  titles_ = {"epoch", "train_loss", "valid_loss"};
+  titles_.insert(titles_.end(), metrics_.begin(), metrics_.end());
+  titles_.insert(titles_.end(), {"lr", "samples/s", "time"});
+  print_row(titles_);
+}
 
 void Progress::print_row(const std::vector<std::string>& cells) {
   constexpr std::size_t kNarrowest = 9;

@@ -26,9 +26,9 @@ struct ProgressOptions {
 };
 
 /// Shows the training: a table with a row per epoch (train_loss is the true mean over the epoch),
-/// and a bar with the smoothed loss, samples per second and the time left. Where there is no
-/// terminal the output has no control characters: the rows, and a line in the log now and then.
-/// Needs a Recorder.
+/// with new titles where an epoch has other metrics than the one before, and a bar with the
+/// smoothed loss, samples per second and the time left. Where there is no terminal the output has
+/// no control characters: the rows, and a line in the log now and then. Needs a Recorder.
 class Progress final : public Callback {
  public:
   explicit Progress(const ProgressOptions& options = {});
@@ -45,6 +45,7 @@ class Progress final : public Callback {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void print_titles();
   void print_row(const std::vector<std::string>& cells);
   void show(Learner& learn);
   void clear_bar();
@@ -52,6 +53,7 @@ class Progress final : public Callback {
 
   ProgressOptions options_;
   bool unicode_;
+  std::vector<std::string> metrics_;  // that have a column
   std::vector<std::string> titles_;
   Clock::time_point begin_, last_shown_;
   std::int64_t first_batch_ = 0;  // when it began to watch
