@@ -2,10 +2,14 @@
 
 #include "callbacks/ema.h"
 #include "callbacks/registry.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/file_system.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
+
+#include <cmath>
 
 namespace learn::callbacks {
 
@@ -33,10 +37,18 @@ void Checkpointer::train_begin(Learner& learn) {
   saved_batch_ = learn.progress().batch_clock;
 }
 
+/// What has diverged must not take the place of what has not.
+bool Checkpointer::diverged(const Learner& learn) {
+  const auto* const guard = learn.find<TerminateOnNan>();
+  return guard != nullptr && guard->terminated();
+}
+
 void Checkpointer::epoch_end(Learner& learn) {
-  if (recorder_of(learn, name()).finished_epoch() == nullptr) return;
+  const EpochRecord* const record = recorder_of(learn, name()).finished_epoch();
+  if (record == nullptr || diverged(learn)) return;
   const std::int64_t epoch = learn.progress().epoch_clock;
-  if (options_.best && monitor_.improves(monitor_.value(learn))) {
+  const bool finite = learn.valid_source() == nullptr || std::isfinite(record->valid_loss);
+  if (options_.best && finite && monitor_.improves(monitor_.value(learn))) {
     best_epoch_ = epoch;
     save_best(learn);
   }
@@ -46,6 +58,14 @@ void Checkpointer::epoch_end(Learner& learn) {
 }
 
 void Checkpointer::train_end(Learner& learn) {
+  if (diverged(learn)) {
+    const std::filesystem::path last = path("last");
+    log::warn("[checkpointer] what has diverged is not saved; {}",
+              std::filesystem::exists(last)
+                  ? fmt::format("'{}' is the state before it", last.string())
+                  : "there is no state from before it");
+    return;
+  }
   if (options_.last && learn.progress().batch_clock != saved_batch_) save_last(learn);
 }
 

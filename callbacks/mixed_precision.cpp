@@ -133,7 +133,7 @@ void MixedPrecision::epoch_end(Learner& learn) {
         "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "
         "the learning rate or the scale, or train in fp32",
         skipped,
-        learn.progress().epoch,
+        learn.progress().epoch + 1,
         control.loss_scale);
 }
 

@@ -7,15 +7,12 @@
 #include "framework/learner/learner.h"
 #include "framework/tensor/factory.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <utility>
 
 namespace learn::callbacks {
-namespace {
-
-constexpr std::string_view kAdvice = "Try a lower learning rate, gradient clipping, or fp32";
-
-}  // namespace
 
 void TerminateOnNan::train_begin(Learner& learn) {
   terminated_ = false;
@@ -26,17 +23,24 @@ void TerminateOnNan::train_begin(Learner& learn) {
   kernels::write_control(ctx, {}, seen_);
 }
 
+void TerminateOnNan::terminate(Learner& learn, const std::string& why) {
+  terminated_ = true;
+  log::warn(
+      "[terminate_on_nan] {}: training ends. Try a lower learning rate, gradient clipping, or "
+      "fp32",
+      why);
+  learn.cancel(Scope::train);
+}
+
 void TerminateOnNan::backward_begin(Learner& learn) {
   if (!learn.context().device().is_cpu()) return;
   const double loss = get(learn.batch().loss.value(), 0);
   if (std::isfinite(loss)) return;
-  terminated_ = true;
-  log::warn("[terminate_on_nan] the loss of epoch {}, batch {} is {}: training ends. {}",
-            learn.progress().epoch,
-            learn.progress().batch_in_pass,
-            loss,
-            kAdvice);
-  learn.cancel(Scope::train);
+  terminate(learn,
+            fmt::format("the loss of epoch {}, batch {} is {}",
+                        learn.progress().epoch + 1,
+                        learn.progress().batch_in_pass + 1,
+                        loss));
 }
 
 void TerminateOnNan::backward_end(Learner& learn) {
@@ -52,6 +56,20 @@ void TerminateOnNan::batch_end(Learner& learn) {
   if (++batches_since_look_ == kBatchesBetweenLooks) look(learn);
 }
 
+void TerminateOnNan::validate_begin(Learner& learn) {
+  if (learn.progress().activity == Activity::fit && batches_since_look_ > 0) look(learn);
+}
+
+void TerminateOnNan::validate_end(Learner& learn) {
+  const PassResults& results = learn.results();
+  if (learn.progress().activity != Activity::fit || terminated_) return;
+  if (results.valid_samples == 0 || std::isfinite(results.valid_loss)) return;
+  terminate(
+      learn,
+      fmt::format(
+          "the validation loss of epoch {} is {}", learn.progress().epoch + 1, results.valid_loss));
+}
+
 void TerminateOnNan::epoch_end(Learner& learn) {
   if (batches_since_look_ > 0) look(learn);
 }
@@ -60,15 +78,11 @@ void TerminateOnNan::look(Learner& learn) {
   const StepControl seen = seen_.read(learn.context());
   const std::int64_t batches = std::exchange(batches_since_look_, 0);
   if (seen.found_inf == 0) return;
-  terminated_ = true;
-  log::warn(
-      "[terminate_on_nan] a loss among the last {} batches of epoch {} is infinite or NaN: its "
-      "step "
-      "was not made, and training ends. {}",
-      batches,
-      learn.progress().epoch,
-      kAdvice);
-  learn.cancel(Scope::train);
+  terminate(learn,
+            fmt::format("a loss among the last {} batches of epoch {} is infinite or NaN, and its "
+                        "step was not made",
+                        batches,
+                        learn.progress().epoch + 1));
 }
 
 void register_terminate_on_nan(CallbackRegistry& registry) {

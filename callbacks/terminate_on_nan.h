@@ -4,15 +4,17 @@
 #include "framework/runtime/device_array.h"
 
 #include <cstdint>
+#include <string>
 
 namespace learn::callbacks {
 
-/// Ends the training when a batch's loss is infinite or NaN. Nothing of that batch reaches the
-/// weights or the running statistics.
+/// Ends the training when a batch's loss is infinite or NaN, or the loss of a validation pass.
+/// Nothing of that batch reaches the weights or the running statistics; an epoch whose validation
+/// says so counts as cut short. A Checkpointer then keeps what it had saved before.
 ///
 /// On the CPU the training ends before that batch's backward pass. On a GPU no batch waits for the
 /// host: the device itself skips the step of such a batch, and the training ends when the host
-/// looks, after `kBatchesBetweenLooks` batches or at the end of the epoch.
+/// looks, after `kBatchesBetweenLooks` batches or when the training pass has ended.
 class TerminateOnNan final : public Callback {
  public:
   static constexpr std::int64_t kBatchesBetweenLooks = 128;
@@ -23,12 +25,15 @@ class TerminateOnNan final : public Callback {
   void backward_begin(Learner& learn) override;
   void backward_end(Learner& learn) override;
   void batch_end(Learner& learn) override;
+  void validate_begin(Learner& learn) override;
+  void validate_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   /// True if it ended the last fit.
   [[nodiscard]] bool terminated() const noexcept { return terminated_; }
 
  private:
   void look(Learner& learn);
+  void terminate(Learner& learn, const std::string& why);
 
   bool terminated_ = false;
   DeviceArray<StepControl> seen_;  // its found_inf stays once a loss was not finite

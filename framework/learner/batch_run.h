@@ -10,9 +10,12 @@ class Callback;
 
 /// What becomes of a training batch. Until its update is made a later one replaces an earlier one
 /// in this order: deferred, skipped, cancelled.
+///
+/// The device looks for gradients that are not finite and leaves out the update, without asking the
+/// host: `PassResults::skipped_steps` and `StepControl::skipped` count these.
 enum class Outcome : std::uint8_t {
   pending,    ///< not decided yet
-  stepped,    ///< the update was made
+  stepped,    ///< the update was made, unless a gradient was not finite: see below
   skipped,    ///< no update, and nothing of the batch stays
   deferred,   ///< no update; the gradients are held for the next batch
   cancelled,  ///< its scope, or one around it, ended before the update: nothing stays, not its loss

@@ -16,7 +16,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 bool Learner::begin_train_pass() {
   progress_.begin_pass(true, train_.batches());
   if (progress_.batch_in_pass == progress_.batches) return false;
-  if (progress_.batch_in_pass == 0) losses_.begin(ctx_, progress_.batches);
+  if (progress_.batch_in_pass == 0) {
+    losses_.begin(ctx_, progress_.batches);
+    skipped_before_ = optimizer_->read_control().skipped;
+  }
   results_.train_loss = kNaN;
   train_.begin(progress_.epoch_clock);
   return true;
@@ -24,7 +27,8 @@ bool Learner::begin_train_pass() {
 
 void Learner::end_train_pass() {
   drop_held_gradients();
-  results_.train_loss = losses_.mean(ctx_);
+  results_.skipped_steps = optimizer_->read_control().skipped - skipped_before_;
+  results_.train_loss = losses_.mean(ctx_, results_.skipped_steps);
   sync_step_clock();
 }
 

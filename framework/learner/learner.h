@@ -273,6 +273,7 @@ class Learner {
   std::unique_ptr<StepRunner> runner_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
+  std::int64_t skipped_before_ = 0;          // updates, when the training pass began
   std::int64_t step_changes_ = 0;            // of options that only their owners know
 };
 

@@ -6,6 +6,7 @@
 #include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -31,16 +32,23 @@ std::int64_t LossMeter::samples() const noexcept {
   return std::accumulate(samples_.begin(), samples_.end(), std::int64_t{0});
 }
 
-double LossMeter::mean(Context& ctx) const {
-  const std::int64_t total = samples();
-  if (total == 0) return std::numeric_limits<double>::quiet_NaN();
+double LossMeter::mean(Context& ctx, std::int64_t skipped) const {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (samples_.empty()) return kNaN;
   const auto count = static_cast<std::int64_t>(samples_.size());
   const Tensor host = to_host(ctx, losses_.range(0, count));
   const auto values = host.span<float>();
+  const auto bad = std::count_if(
+      values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
   double sum = 0;
-  for (std::size_t i = 0; i < samples_.size(); ++i)
+  std::int64_t used = 0;
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    if (bad <= skipped && !std::isfinite(values[i])) continue;
     sum += static_cast<double>(values[i]) * static_cast<double>(samples_[i]);
-  return sum / static_cast<double>(total);
+    used += samples_[i];
+  }
+  if (used == 0 || std::isnan(sum)) return kNaN;  // this one: the sign of others would be printed
+  return sum / static_cast<double>(used);
 }
 
 void LossMeter::visit_state(Context& ctx,
@@ -59,10 +67,10 @@ void LossMeter::visit_state(Context& ctx,
   visitor.visit("losses_samples", samples);
   if (!visitor.loading()) return;
   const auto loaded = samples.span<std::int64_t>();
+  for (const std::int64_t n : loaded) visitor.check_loaded("losses_samples", n, IntegerLimits{});
   samples_.assign(loaded.begin(), loaded.end());
   Tensor slots = losses_.range(0, count);
   copy(ctx, to_device(ctx, ctx.step(), losses), slots);
 }
 
 }  // namespace learn
-  for (const std::int64_t n : loaded) visitor.check_loaded("losses_samples", n, IntegerLimits{});

@@ -17,8 +17,9 @@ class LossMeter {
   void begin(Context& ctx, std::int64_t batches);
   /// Takes the mean loss of a batch of `samples`: one floating element on the device.
   void add(Context& ctx, const Tensor& loss, std::int64_t samples);
-  /// Mean over all samples added; NaN if there are none. Waits for the device.
-  [[nodiscard]] double mean(Context& ctx) const;
+  /// Mean over all samples added; NaN if there are none. Losses that are not finite are left out of
+  /// it unless they are more than `skipped`, those of batches that were. Waits for the device.
+  [[nodiscard]] double mean(Context& ctx, std::int64_t skipped = 0) const;
   [[nodiscard]] std::int64_t samples() const noexcept;
   /// The losses of a pass that is under way, `done` of `batches` ended. Throws CheckpointError for
   /// more of them.

@@ -45,7 +45,7 @@ double Monitor::value(const Learner& learn) const {
 }
 
 bool Monitor::improves(double value) {
-  if (std::isnan(value)) return false;
+  if (!std::isfinite(value)) return false;
   const bool better =
       !best_ || (lower_ ? value < *best_ - min_delta_ : value > *best_ + min_delta_);
   if (better) best_ = value;

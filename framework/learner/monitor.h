@@ -28,8 +28,8 @@ class Monitor {
   void check_known(const Learner& learn) const;
   /// NaN if it is not known, because validation was cancelled for instance.
   [[nodiscard]] double value(const Learner& learn) const;
-  /// Takes a value; true if it is better than the best so far by more than `min_delta`. NaN never
-  /// is; the first number always.
+  /// Takes a value; true if it is better than the best so far by more than `min_delta`. One that is
+  /// not finite never is; the first finite one always.
   bool improves(double value);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -49,6 +49,8 @@ void Learner::visit_state(StateVisitor& host_visitor) {
 /// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
 void Learner::visit_fit(StateVisitor& visitor) {
   visitor.visit("train_loss", results_.train_loss);
+  visitor.visit("skipped_steps", results_.skipped_steps, {});
+  visitor.visit("skipped_before", skipped_before_, {});
   bool begun = !fit_hypers_.empty();
   visitor.visit("begun", begun);
   if (begun) {
