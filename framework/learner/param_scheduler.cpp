@@ -39,23 +39,6 @@ double share_done(const FitProgress& fit, Clock clock) {
   return planned > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(planned)) : 0;
 }
 
-void set_scheduled(optim::Optimizer& optimizer, const ScheduledHyper& scheduled, double t) {
-  const int groups = optimizer.store().groups();
-  for (int g = 0; g < groups; ++g) {
-    const auto which = scheduled.schedules.size() == 1
-                           ? 0
-                           : static_cast<std::size_t>(nn::param_group(g).layer_group);
-    GroupHypers hypers = optimizer.hypers(g);
-    float& value = hypers.*info_of(scheduled.hyper).member;
-    // A group that is exempt from decay stays so.
-    if (scheduled.hyper == Hyper::weight_decay && !nn::param_group(g).weights &&
-        !optimizer.options().decay_bn_bias)
-      continue;
-    value = static_cast<float>(scheduled.schedules[which](t));
-    optimizer.set_hypers(g, hypers);
-  }
-}
-
 }  // namespace
 
 std::string_view name_of(Hyper hyper) noexcept { return info_of(hyper).name; }
@@ -71,7 +54,7 @@ std::vector<ScheduledHyper> scheduled(const optim::LearningRates& lrs,
                                       int layer_groups,
                                       FunctionRef<optim::Course(double lr)> course) {
   ScheduledHyper lr{Hyper::lr, {}};
-  ScheduledHyper momentum{Hyper::momentum, {}};
+  ScheduledHyper momentum{Hyper::momentum, {}, true};
   for (const float rate : lrs.spread(layer_groups)) {
     optim::Course one = course(static_cast<double>(rate));
     lr.schedules.push_back(std::move(one.lr));
@@ -117,7 +100,27 @@ void ParamScheduler::batch_begin(Learner& learn) {
   if (!learn.progress().training) return;
   if (clock_ == Clock::step) learn.sync_step_clock();
   const double t = share_done(learn.progress(), clock_);
-  for (const ScheduledHyper& one : scheduled_) set_scheduled(learn.optimizer(), one, t);
+  for (const ScheduledHyper& one : scheduled_) set(learn.optimizer(), one, t);
+}
+
+void ParamScheduler::set(optim::Optimizer& optimizer,
+                         const ScheduledHyper& scheduled,
+                         double t) const {
+  const auto member = info_of(scheduled.hyper).member;
+  for (std::size_t g = 0; g < before_.size(); ++g) {
+    const auto group = static_cast<int>(g);
+    const nn::ParamGroup params = nn::param_group(group);
+    // A group that is exempt from decay stays so.
+    if (scheduled.hyper == Hyper::weight_decay && !params.weights &&
+        !optimizer.options().decay_bn_bias)
+      continue;
+    if (scheduled.where_used && before_[g].*member == 0) continue;
+    const std::size_t which =
+        scheduled.schedules.size() == 1 ? 0 : static_cast<std::size_t>(params.layer_group);
+    GroupHypers hypers = optimizer.hypers(group);
+    hypers.*member = static_cast<float>(scheduled.schedules[which](t));
+    optimizer.set_hypers(group, hypers);
+  }
 }
 
 void ParamScheduler::restore(Learner& learn) {

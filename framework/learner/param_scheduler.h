@@ -27,10 +27,12 @@ enum class Clock : std::uint8_t { batch, step };
 struct ScheduledHyper {
   Hyper hyper = Hyper::lr;
   std::vector<optim::Schedule> schedules;
+  /// Layer groups whose optimizer has 0 there when the fit begins keep it: it does without.
+  bool where_used = false;
 };
 
-/// What `course` makes of the learning rate of each layer group, and of the momentum if it moves
-/// that too. Throws as `LearningRates::spread`.
+/// What `course` makes of the learning rate of each layer group, and of the momentum (Adam: beta1)
+/// if it moves that too and the optimizer has one. Throws as `LearningRates::spread`.
 [[nodiscard]] std::vector<ScheduledHyper> scheduled(const optim::LearningRates& lrs,
                                                     int layer_groups,
                                                     FunctionRef<optim::Course(double lr)> course);
@@ -59,6 +61,7 @@ class ParamScheduler final : public Callback {
   void error(Learner& learn, const std::exception& error) override;
 
  private:
+  void set(optim::Optimizer& optimizer, const ScheduledHyper& scheduled, double t) const;
   void restore(Learner& learn);
 
   std::vector<ScheduledHyper> scheduled_;
