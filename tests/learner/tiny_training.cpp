@@ -123,7 +123,7 @@ void Data::begin(std::int64_t epoch) {
 
 void Data::visit_state(StateVisitor& visitor) {
   auto at = static_cast<std::int64_t>(at_);
-  visitor.visit("at", at);
+  visitor.visit("at", at, {.high = batches()});
   at_ = static_cast<std::size_t>(at);
   if (visitor.loading()) resume_at_ = at < batches() ? at : 0;
 }

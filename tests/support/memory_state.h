@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/error.h"
 #include "framework/learner/host_staging_visitor.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -45,7 +46,13 @@ class MemoryLoader final : public StateVisitor {
 
  protected:
   void on_tensor(const std::string& name, Tensor& tensor) override {
-    std::memcpy(tensor.raw(), state_.tensors.at(name).raw(), tensor.bytes());
+    const Tensor& kept = state_.tensors.at(name);
+    check<CheckpointError>(kept.shape() == tensor.shape() && kept.dtype() == tensor.dtype(),
+                           "'{}' is {} there, {} here",
+                           name,
+                           kept.shape(),
+                           tensor.shape());
+    std::memcpy(tensor.raw(), kept.raw(), tensor.bytes());
   }
   void on_integer(const std::string& name, std::int64_t& value) override {
     value = state_.integers.at(name);
@@ -69,7 +76,8 @@ template <class... Things>
   return state;
 }
 
-/// Gives it to them. Throws std::out_of_range for a name that was never saved.
+/// Gives it to them. Throws std::out_of_range for a name that was never saved, CheckpointError for
+/// a tensor of another shape or dtype.
 template <class... Things>
 void load(Context& ctx, const MemoryState& state, Things&... things) {
   MemoryLoader loader(state);
