@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 using namespace learn;
@@ -71,6 +73,48 @@ TEST_CASE("warm restarts last as long as fastai says") {
   CHECK(equal(0.125) == Approx(0.5));
   CHECK(equal(0.25) == Approx(1));
   CHECK(equal(0.24999) == Approx(0).epsilon(1e-6));
+}
+
+TEST_CASE("warm restarts begin on their batch, in every shape") {
+  std::int64_t restarts = 0;
+  for (std::int64_t cycles = 2; cycles <= 7; ++cycles)
+    for (std::int64_t len = 1; len <= 5; ++len)
+      for (std::int64_t mult = 1; mult <= 4; ++mult)
+        for (const std::int64_t batches : {1, 2, 3, 7, 98, 391, 5005}) {
+          const SgdrShape shape{.cycles = cycles, .cycle_len = len, .cycle_mult = mult};
+          const auto lr = sgdr(0.3, 0, shape);
+          const auto planned = static_cast<double>(sgdr_epochs(shape) * batches);
+          std::int64_t begin = 0;
+          std::int64_t length = len * batches;
+          std::int64_t before = 1;  // length of the cycle before
+          for (std::int64_t i = 0; i < cycles; ++i, ++restarts) {
+            CAPTURE(cycles);
+            CAPTURE(len);
+            CAPTURE(mult);
+            CAPTURE(batches);
+            REQUIRE(lr(static_cast<double>(begin) / planned) == 0.3);
+            if (before > 1) REQUIRE(lr(static_cast<double>(begin - 1) / planned) < 0.3);
+            begin += length;
+            before = length;
+            length *= mult;
+          }
+        }
+  CHECK(restarts == 3780);
+  // Of any schedules. A batch before the restart, of however many, is before it.
+  const auto steps = combine({0.2, 0.2, 0.2, 0.2, 0.2},
+                             {constant(0), constant(1), constant(2), constant(3), constant(4)});
+  for (int i = 0; i < 5; ++i) CHECK(steps(i / 5.0) == i);
+  CHECK(steps(0.6 - 1e-9) == 2);
+}
+
+TEST_CASE("a rise of whole steps loses none to rounding, and is never longer than its share") {
+  for (std::int64_t steps = 1; steps <= 1000; ++steps)
+    for (int percent = 0; percent <= 100; percent += 5) {
+      OneCycleShape shape;
+      shape.pct_start = percent / 100.0;
+      const double rise = shape.snapped(steps).pct_start * static_cast<double>(steps);
+      REQUIRE(std::round(rise) == static_cast<double>(percent * steps / 100));
+    }
 }
 
 TEST_CASE("warm-up rises to the schedule it precedes") {
