@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/interfaces/state_visitor.h"
 #include "framework/learner/event.h"
+#include "framework/learner/foreign_handlers.h"
 
 #include <bitset>
 #include <concepts>
@@ -86,9 +87,16 @@ struct HandlerOf {
   }
 };
 
-/// The events that `C` handles, found at compile time.
+/// The events that `C` handles, found at compile time. A handler with another framework's name does
+/// not compile.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
+#define LEARN_REFUSE(there, here)                                                     \
+  static_assert(                                                                      \
+      !requires { requires std::is_member_function_pointer_v<decltype(&C::there)>; }, \
+      "nobody would call a handler '" #there "': the event is '" #here "' here");
+  LEARN_FOREIGN_HANDLERS(LEARN_REFUSE)
+#undef LEARN_REFUSE
   EventSet set;
 #define LEARN_FIND(name, role, scope) \
   set[index_of(Event::name)] = HandlerOf<Learner&>::overridden(&C::name);

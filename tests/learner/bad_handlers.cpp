@@ -14,6 +14,12 @@ class Watcher final : public learn::Callback {
   void step_begin() {}
 #elif LEARN_BAD_HANDLER == 3  // it overrides, and does not say so
   void step_begin(learn::Learner&) {}
+#elif LEARN_BAD_HANDLER == 4  // another framework's names
+  void before_step(learn::Learner&) {}
+#elif LEARN_BAD_HANDLER == 5
+  void on_train_begin() {}
+#elif LEARN_BAD_HANDLER == 6  // a member that is no handler may have one
+  bool after_batch = false;
 #endif
 };
 
