@@ -44,6 +44,8 @@ class Loader final : public BatchSource {
   /// Borrows the data set and the context, which must outlive the loader. Throws UsageError for
   /// bad options, DataError if a pass would have no batch.
   Loader(Context& ctx, const Dataset& dataset, LoaderOptions options);
+  /// A temporary would be gone before the loader is.
+  Loader(Context& ctx, const Dataset&& dataset, LoaderOptions options) = delete;
   ~Loader() override;
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

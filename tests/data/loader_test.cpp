@@ -15,10 +15,19 @@
 #include <numeric>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
 #include <variant>
 
 using namespace learn;
 using namespace learn::data;
+
+// A loader borrows the data set: one that is gone at the end of the line does not compile.
+static_assert(std::is_constructible_v<Loader, Context&, Dataset&, LoaderOptions>);
+static_assert(std::is_constructible_v<Loader, Context&, const Dataset&, LoaderOptions>);
+static_assert(!std::is_constructible_v<Loader, Context&, Dataset, LoaderOptions>);
+static_assert(!std::is_constructible_v<Loader, Context&, const Dataset, LoaderOptions>);
+static_assert(!std::is_constructible_v<BatchSources, Loader>);
+static_assert(!std::is_constructible_v<BatchSources, Loader&, Loader>);
 
 namespace {
 

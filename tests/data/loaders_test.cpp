@@ -3,9 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <type_traits>
 
 using namespace learn;
 using data::Loaders;
+
+// So does a learner its sources.
+static_assert(std::is_convertible_v<Loaders&, BatchSources>);
+static_assert(!std::is_convertible_v<Loaders, BatchSources>);
 
 namespace {
 
