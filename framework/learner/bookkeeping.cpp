@@ -15,6 +15,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// False if a resumed epoch has had its training pass: it was cut short while it validated.
 bool Learner::begin_train_pass() {
   progress_.begin_pass(true, train_.batches());
+  pass_continues_ = progress_.batch_in_pass > 0;
   if (progress_.batch_in_pass == progress_.batches) return false;
   if (progress_.batch_in_pass == 0) {
     losses_.begin(ctx_, progress_.batches);
@@ -26,6 +27,7 @@ bool Learner::begin_train_pass() {
 }
 
 void Learner::end_train_pass() {
+  if (pass_continues_ && !cancelled()) check_place(progress_.batch_in_pass == progress_.batches);
   drop_held_gradients();
   results_.skipped_steps = optimizer_->read_control().skipped - skipped_before_;
   results_.train_loss = losses_.mean(ctx_, results_.skipped_steps);
@@ -34,7 +36,34 @@ void Learner::end_train_pass() {
 
 bool Learner::next_batch(BatchSource& source) {
   release_batch();
-  return !cancelled() && source.next(batch_);
+  if (cancelled() || !source.next(batch_)) return false;
+  if (progress_.batch_in_pass == 0) check_batch(source);
+  if (progress_.training && pass_continues_)
+    check_place(progress_.batch_in_pass < progress_.batches);
+  return true;
+}
+
+/// Where an epoch continues is said twice by a checkpoint: by the clocks and by the source.
+void Learner::check_place(bool right) const {
+  if (!right)
+    fail<CheckpointError>(
+        "the checkpoint's place in the training data is not the one that its clocks say: the epoch "
+        "came to {} of {} batches",
+        progress_.batch_in_pass,
+        progress_.batches);
+}
+
+void Learner::check_batch(const BatchSource& source) const {
+  const Shape said = source.sample_shape();
+  if (said.rank() == 0) return;
+  Shape given;
+  for (int i = 1; i < batch_.x.shape().rank(); ++i) given.push_back(batch_.x.shape()[i]);
+  if (given.rank() > 0) given.set(given.rank() - 1, given[-1] - batch_.padding);
+  if (given != said)
+    fail<DataError>("the {} source says that its samples are {}, its batch has samples {}",
+                    progress_.training ? "training" : "validation",
+                    said,
+                    given);
 }
 
 void Learner::release_batch() {

@@ -20,6 +20,7 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
                     "the learner was given a model without parameters or without a module");
   if (model_.classes > 0)
     for (const Metric& metric : options_.metrics) metric.check_classes(model_.classes);
+  check_sample_shapes();
   if (!model_.params->materialized()) model_.params->materialize(ctx_);
   if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
   optimizer_ = options_.optimizer(params());
@@ -28,6 +29,16 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
 }
 
 Learner::~Learner() = default;
+
+/// Many a net takes images of any size, and would validate on others than it is trained on.
+void Learner::check_sample_shapes() const {
+  if (valid_ == nullptr) return;
+  const Shape train = train_.sample_shape();
+  const Shape valid = valid_->sample_shape();
+  if (train.rank() == 0 || valid.rank() == 0 || train == valid) return;
+  fail<DataError>(
+      "training samples are {}, validation samples are {}: give both one shape", train, valid);
+}
 
 void Learner::insert(std::unique_ptr<Callback> callback, EventSet events) {
   require_idle("add");

@@ -63,7 +63,9 @@ struct Predictions {
 class Learner {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
-  /// module, or with fewer classes than a metric needs.
+  /// module, or with fewer classes than a metric needs; DataError for sources that say different
+  /// shapes of a sample. (A batch with samples of another shape than its source says is one in the
+  /// loop.)
   Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options = {});
   ~Learner();
   Learner(const Learner&) = delete;
@@ -235,6 +237,9 @@ class Learner {
   void end_train_pass();
   [[nodiscard]] bool next_batch(BatchSource& source);
   void release_batch();
+  void check_sample_shapes() const;
+  void check_batch(const BatchSource& source) const;
+  void check_place(bool right) const;
   void begin_attempt();
   [[nodiscard]] Var forward(ForwardMode mode);
   void backward();
@@ -273,6 +278,7 @@ class Learner {
   std::unique_ptr<StepRunner> runner_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
+  bool pass_continues_ = false;              // the training pass began in its middle
   std::int64_t skipped_before_ = 0;          // updates, when the training pass began
   std::int64_t step_changes_ = 0;            // of options that only their owners know
 };
