@@ -81,9 +81,11 @@ void CsvLogger::train_begin(Learner& learn) {
   fs::path path = path_;
   if (!rows.empty()) path += fmt::format(".tmp.{}", ::getpid());
   for (const EpochRecord& epoch : known) rows.try_emplace(epoch.epoch, row_of(epoch));
+  std::vector<std::vector<Cell>> in_order;
+  for (auto& [epoch, row] : rows) in_order.push_back(std::move(row));
   csv_ = std::make_unique<CsvWriter>(path, header_);
-  for (const auto& [epoch, row] : rows) csv_->row(row);
-  has_rows_ = !rows.empty();
+  if (!in_order.empty()) csv_->rows(in_order);
+  has_rows_ = !in_order.empty();
   if (path == path_) return;
   std::error_code error;
   fs::rename(path, path_, error);

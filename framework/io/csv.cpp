@@ -41,24 +41,28 @@ CsvWriter::~CsvWriter() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void CsvWriter::row(const std::vector<Cell>& cells) {
-  check<UsageError>(cells.size() == columns_,
-                    "a row of {} cells for {} columns of '{}'",
-                    cells.size(),
-                    columns_,
-                    path_.string());
-  std::string line;
-  for (const Cell& cell : cells) {
-    if (&cell != &cells.front()) line += ',';
-    line += print(cell);
+void CsvWriter::row(const std::vector<Cell>& cells) { rows({cells}); }
+
+void CsvWriter::rows(const std::vector<std::vector<Cell>>& rows) {
+  std::string lines;
+  for (const std::vector<Cell>& cells : rows) {
+    check<UsageError>(cells.size() == columns_,
+                      "a row of {} cells for {} columns of '{}'",
+                      cells.size(),
+                      columns_,
+                      path_.string());
+    for (const Cell& cell : cells) {
+      if (&cell != &cells.front()) lines += ',';
+      lines += print(cell);
+    }
+    lines += '\n';
   }
-  line += '\n';
-  write(line);
+  write(lines);
 }
 
-void CsvWriter::write(const std::string& line) {
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(fd_, line.data() + done, line.size() - done);
+void CsvWriter::write(const std::string& lines) {
+  for (std::size_t done = 0; done < lines.size();) {
+    const ssize_t written = ::write(fd_, lines.data() + done, lines.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(errno));
     done += static_cast<std::size_t>(written);

@@ -22,9 +22,11 @@ class CsvWriter {
 
   /// Throws UsageError unless there are as many cells as columns, IoError if it cannot be written.
   void row(const std::vector<Cell>& cells);
+  /// Many, which are on the disk together.
+  void rows(const std::vector<std::vector<Cell>>& rows);
 
  private:
-  void write(const std::string& line);
+  void write(const std::string& lines);
 
   std::filesystem::path path_;
   std::size_t columns_;
