@@ -135,8 +135,8 @@ void Learner::validate_epoch() {
   for (const Metric& metric : options_.metrics) results_.metrics.emplace_back(metric.name, kNaN);
   const auto add_metrics = [&] { metrics.add(batch_.pred.value(), batch_.y); };
   const auto take_results = [&] {
-    results_.valid_loss = losses_.mean(ctx_);
-    results_.valid_samples = losses_.samples();
+    results_.valid_loss = valid_losses_.mean(ctx_);
+    results_.valid_samples = valid_losses_.samples();
     results_.metrics = metrics.values();
   };
   evaluate(*valid_, add_metrics, take_results);

@@ -74,7 +74,7 @@ Predictions Learner::get_preds(BatchSource& source) {
       preds.push_back(to_host(ctx_, batch_.pred.value()));
       if (batch_.y.defined()) targets.push_back(to_host(ctx_, batch_.y));
     };
-    evaluate(source, collect, [&] { out.loss = losses_.mean(ctx_); });
+    evaluate(source, collect, [&] { out.loss = valid_losses_.mean(ctx_); });
   });
   out.preds = join(preds);
   out.targets = join(targets);

@@ -274,10 +274,12 @@ class Learner {
   FitProgress progress_;
   BatchRun batch_;
   PassResults results_;
-  LossMeter losses_;
+  LossMeter losses_;        // of the training pass, which may be a part of a saved fit
+  LossMeter valid_losses_;  // of other passes
   std::unique_ptr<StepRunner> runner_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
+  bool place_loaded_ = false;                // of the training source, and not used yet
   bool pass_continues_ = false;              // the training pass began in its middle
   std::int64_t skipped_before_ = 0;          // updates, when the training pass began
   std::int64_t step_changes_ = 0;            // of options that only their owners know

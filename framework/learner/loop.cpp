@@ -47,7 +47,7 @@ void Learner::evaluate(BatchSource& source,
                        FunctionRef<void()> each_batch,
                        FunctionRef<void()> at_end) {
   progress_.begin_pass(false, source.batches());
-  losses_.begin(ctx_, source.batches());
+  valid_losses_.begin(ctx_, source.batches());
   run(Scope::validate, [&] {
     source.begin(0);
     for (; next_batch(source); ++progress_.batch_in_pass)
@@ -62,7 +62,7 @@ void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   if (cancelled()) return;
   if (batch_.y.defined()) {
     batch_.loss = options_.loss.fn(batch_.pred, batch_.y);
-    losses_.add(ctx_, batch_.loss.value(), batch_.size());
+    valid_losses_.add(ctx_, batch_.loss.value(), batch_.size());
   }
   each_batch();
 }

@@ -34,6 +34,7 @@ void Learner::visit_state(StateVisitor& host_visitor) {
   {
     const StateVisitor::Scope data(visitor, "data");
     train_.visit_state(visitor);
+    place_loaded_ = visitor.loading();
   }
   {
     const StateVisitor::Scope fit(visitor, "fit");
@@ -80,7 +81,10 @@ void Learner::begin_fit(std::int64_t epochs) {
   sync_step_clock();
   const std::vector<GroupHypers> saved = std::exchange(resumed_hypers_, {});
   const std::vector<GroupHypers>& asked = optimizer_->all_hypers();
+  const bool place_loaded = std::exchange(place_loaded_, false);
   if (saved.empty()) {
+    // A new fit begins with a whole epoch: this uses up the place in the middle of one.
+    if (place_loaded) train_.begin(progress_.epoch_clock);
     fit_hypers_ = asked;
     return progress_.begin_fit(epochs, train_.batches());
   }

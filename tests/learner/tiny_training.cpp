@@ -14,6 +14,13 @@ class ScaleNode final : public Node {
   [[nodiscard]] std::string_view name() const override { return "tiny_scale"; }
   void backward(Tape& tape, const Tensor& dy) override {
     const Tensor& x = input(0).value();
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      for (std::int64_t i = 0; i < dx.elements(); ++i) {
+        const double before = mode == GradMode::accumulate ? get(dx, i) : 0;
+        const std::int64_t c = i % kFeatures;
+        set(dx, i, before + get(dy, i) * get(input(1).value(), c) * get(input(2).value(), c));
+      }
+    });
     send(tape, dy, 1, [&](std::int64_t i, std::int64_t c) {
       return get(x, i) * get(input(2).value(), c);
     });
@@ -115,30 +122,26 @@ std::int64_t Data::samples() const {
 
 void Data::begin(std::int64_t epoch) {
   epochs_begun.push_back(epoch);
-  const std::int64_t go_on_at = std::exchange(resume_at_, 0);
-  at_ = 0;
+  position_.batch = position_.first_batch(epoch);
+  position_.epoch = epoch;
   sample_ = 0;
-  while (at_ < static_cast<std::size_t>(go_on_at)) sample_ += sizes_[at_++];
+  for (std::size_t i = 0; i < at(); ++i) sample_ += sizes_[i];
 }
 
-void Data::visit_state(StateVisitor& visitor) {
-  auto at = static_cast<std::int64_t>(at_);
-  visitor.visit("at", at, {.high = batches()});
-  at_ = static_cast<std::size_t>(at);
-  if (visitor.loading()) resume_at_ = at < batches() ? at : 0;
-}
+void Data::visit_state(StateVisitor& visitor) { position_.visit_state(visitor, batches()); }
 
 bool Data::next(Batch& batch) {
-  if (at_ == sizes_.size()) return false;
-  const Shape shape{sizes_[at_++], kFeatures};
+  if (at() >= sizes_.size()) return false;
+  const Shape shape{sizes_[at()], kFeatures};
   batch.x = Tensor(arena_, shape, DType::f32);
   batch.y = Tensor(arena_, shape, DType::f32);
   for (std::int64_t i = 0; i < shape.elements(); ++i) {
     const double phase = static_cast<double>(sample_ * kFeatures + i);
-    set(batch.x, i, std::sin(1 + phase) * gain_of_batch(at_ - 1));
+    set(batch.x, i, std::sin(1 + phase) * gain_of_batch(at()));
     set(batch.y, i, std::cos(2 + phase));
   }
   sample_ += shape[0];
+  ++position_.batch;
   return true;
 }
 

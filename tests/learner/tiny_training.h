@@ -1,4 +1,5 @@
 #pragma once
+#include "data/pass_position.h"
 #include "framework/learner/learner.h"
 
 #include <functional>
@@ -49,9 +50,9 @@ class Data final : public BatchSource {
  private:
   Arena arena_{"tiny data", cpu_pages()};
   std::vector<std::int64_t> sizes_;
-  std::size_t at_ = 0;
+  [[nodiscard]] std::size_t at() const { return static_cast<std::size_t>(position_.batch); }
+  data::PassPosition position_;
   std::int64_t sample_ = 0;
-  std::int64_t resume_at_ = 0;  // where the next pass begins
 };
 
 /// A whole setting: context, data, learner.

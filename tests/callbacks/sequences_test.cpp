@@ -1,0 +1,321 @@
+// Whatever a user does one after the other, what must hold of weights, copies and clocks holds.
+#include "callbacks/mixed_precision.h"
+#include "framework/core/dtype.h"
+#include "framework/learner/recorder.h"
+#include "framework/optim/adam.h"
+#include "framework/tensor/factory.h"
+#include "tests/learner/tiny_training.h"
+#include "tests/support/memory_state.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace tiny;
+using namespace learn::callbacks;
+
+namespace {
+
+/// Two layers, so that a part of the net can be frozen.
+class TwoScales final : public nn::Module {
+ public:
+  explicit TwoScales(const nn::Scope& scope)
+      : Module(scope), first_(scope / "first", 0.5), second_(scope / "second", 0.7) {}
+  [[nodiscard]] std::string describe() const override { return "TwoScales"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return second_(first_(x)); }
+
+ private:
+  Scale first_, second_;
+};
+
+double rounded(double exact, DType dtype) {
+  const auto value = static_cast<float>(exact);
+  if (dtype == DType::f16) return static_cast<double>(to_float(to_half(value)));
+  if (dtype == DType::bf16) return static_cast<double>(to_float(to_bfloat16(value)));
+  return exact;
+}
+
+/// That what the model computes with are the rounded masters.
+void check_copies(Learner& learn) {
+  const nn::ParamStore& params = learn.params();
+  for (std::int64_t i = 0; i < params.size(); ++i) {
+    const Tensor& used = params.slot(i).value;
+    const Tensor master = params.master(i);
+    for (std::int64_t e = 0; e < master.elements(); ++e)
+      REQUIRE(get(used, e) == rounded(get(master, e), used.dtype()));
+  }
+}
+
+/// Counts batches, looks at the weights at each, and cancels a scope when it is told to.
+class Watch final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "watch"; }
+  [[nodiscard]] int order() const override { return 1000; }
+  void batch_begin(Learner& learn) override { check_copies(learn); }
+  void backward_begin(Learner& learn) override {
+    if (scope == Scope::batch) cancel_here(learn);
+  }
+  void step_begin(Learner& learn) override {
+    if (scope == Scope::step) cancel_here(learn);
+  }
+  void batch_end(Learner& learn) override {
+    check_copies(learn);
+    if (!learn.progress().training) return;
+    if (scope == Scope::epoch || scope == Scope::train) cancel_here(learn);
+    ++batches;
+    --left;
+  }
+
+  Scope scope = Scope::train;
+  std::int64_t left = -1;  ///< batches before the one that it cancels in; negative: in none
+  std::int64_t batches = 0;
+
+ private:
+  void cancel_here(Learner& learn) {
+    if (left == 0) learn.cancel(scope);
+  }
+};
+
+constexpr std::int64_t kEpochs = 2;
+const std::vector<std::int64_t> kTrain{2, 3, 2, 1};
+
+/// A learner and what has been done to it.
+class Subject {
+ public:
+  explicit Subject(std::optional<DType> half)
+      : half_(half),
+        t_(kTrain,
+           {2},
+           with_adam(),
+           nn::make_model<TwoScales>("two", {kFeatures}, static_cast<int>(kFeatures))) {
+    t_.learn.split({"second"});
+    if (half_ == DType::f16) to_fp16(t_.learn, {.loss_scale = 64.0F});
+    if (half_ == DType::bf16) to_bf16(t_.learn);
+    t_.learn.add<Recorder>();
+    watch_ = &t_.learn.add<Watch>();
+  }
+  static LearnerOptions with_adam() {
+    LearnerOptions options;
+    options.optimizer = optim::adam();
+    return options;
+  }
+
+  [[nodiscard]] Learner& learn() { return t_.learn; }
+  [[nodiscard]] std::optional<DType> half() const { return half_; }
+  [[nodiscard]] bool frozen() const { return frozen_; }
+  void freeze(bool frozen) {
+    frozen_ = frozen;
+    frozen ? t_.learn.freeze() : t_.learn.unfreeze();
+  }
+  void fit(std::int64_t epochs) { t_.learn.fit(epochs, 0.01); }
+  /// Cancels `scope` in a training batch of the next fit.
+  void cancel_in(Scope scope, std::int64_t batch) {
+    watch_->scope = scope;
+    watch_->left = batch;
+  }
+
+  [[nodiscard]] test::MemoryState state() { return test::save(t_.ctx, t_.learn); }
+  /// Another learner in its state.
+  [[nodiscard]] std::unique_ptr<Subject> twin() {
+    auto other = std::make_unique<Subject>(half_);
+    other->freeze(frozen_);
+    test::load(other->t_.ctx, state(), other->t_.learn);
+    other->watch_->batches = watch_->batches;
+    return other;
+  }
+  /// Another learner with its weights and moments, in another precision.
+  [[nodiscard]] std::unique_ptr<Subject> heir(std::optional<DType> half) {
+    auto other = std::make_unique<Subject>(half);
+    const test::MemoryState weights = test::save(t_.ctx, t_.learn.params());
+    test::load(other->t_.ctx, weights, other->t_.learn.params());
+    return other;
+  }
+
+  /// Weights that are not trained, bit for bit.
+  [[nodiscard]] std::vector<double> untrained() {
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < t_.learn.params().size(); ++i)
+      if (!t_.learn.params().slot(i).trainable)
+        for (const double v : values(t_.learn.params().master(i))) out.push_back(v);
+    return out;
+  }
+  /// What holds whenever it does not run.
+  void check_idle() {
+    const FitProgress& fit = t_.learn.progress();
+    REQUIRE(fit.activity == Activity::none);
+    REQUIRE_FALSE(fit.gradients_held);
+    REQUIRE_FALSE(t_.learn.batch().pred.defined());
+    REQUIRE(fit.batch_clock == watch_->batches);
+    REQUIRE(fit.step_clock == t_.learn.optimizer().read_control().step);
+    for (std::int64_t i = 0; i < t_.learn.params().size(); ++i)
+      REQUIRE(t_.learn.params().slot(i).value.dtype() == DType::f32);
+    check_copies(t_.learn);
+    REQUIRE(values(t_.learn.params().flat_buffers()) ==
+            values(t_.learn.params().flat_committed_buffers()));
+  }
+
+ private:
+  std::optional<DType> half_;
+  bool frozen_ = false;
+  Training t_;
+  Watch* watch_ = nullptr;
+};
+
+/// All of a state but times.
+std::map<std::string, std::vector<double>> bits_of(const test::MemoryState& state) {
+  std::map<std::string, std::vector<double>> out;
+  for (const auto& [name, tensor] : state.tensors)
+    if (name != "callbacks.recorder.epochs.table") out[name] = values(tensor);
+  for (const auto& [name, value] : state.integers) out[name] = {static_cast<double>(value)};
+  for (const auto& [name, value] : state.reals)
+    if (name != "callbacks.recorder.cut_seconds" && !std::isnan(value)) out[name] = {value};
+  return out;
+}
+
+/// Names of what differs.
+std::string difference(const test::MemoryState& a, const test::MemoryState& b) {
+  const auto mine = bits_of(a);
+  const auto theirs = bits_of(b);
+  std::string names = mine.size() == theirs.size() ? "" : "something is missing";
+  for (const auto& [name, numbers] : mine)
+    if (const auto found = theirs.find(name); found == theirs.end() || found->second != numbers)
+      names += " " + name;
+  return names;
+}
+
+/// Does things at random, and says which.
+class Sequence {
+ public:
+  explicit Sequence(std::uint64_t seed)
+      : random_(seed), subject_(std::make_unique<Subject>(std::nullopt)) {}
+
+  void step() {
+    const std::vector<double> untrained = subject_->untrained();
+    const std::int64_t epochs = subject_->learn().progress().epoch_clock;
+    switch (draw(7)) {
+      case 0:
+        said += " fit";
+        subject_->fit(1);
+        REQUIRE(subject_->untrained() == untrained);
+        REQUIRE(subject_->learn().progress().epoch_clock == epochs + 1);
+        break;
+      case 1:
+        cut_fit();
+        REQUIRE(subject_->untrained() == untrained);
+        break;
+      case 2:
+        said += subject_->frozen() ? " unfreeze" : " freeze";
+        subject_->freeze(!subject_->frozen());
+        break;
+      case 3:
+        change_precision();
+        break;
+      case 4:
+        compare_with_twin();
+        break;
+      case 5:
+        compare_resumed();
+        break;
+      default:
+        validate();
+    }
+    subject_->check_idle();
+  }
+
+  std::string said;
+
+ private:
+  std::int64_t draw(std::int64_t below) {
+    return std::uniform_int_distribution<std::int64_t>(0, below - 1)(random_);
+  }
+  std::int64_t any_batch() { return draw(kEpochs * static_cast<std::int64_t>(kTrain.size()) - 1); }
+
+  void cut_fit() {
+    const Scope scope = std::array{Scope::train, Scope::epoch, Scope::batch, Scope::step}.at(
+        static_cast<std::size_t>(draw(4)));
+    const std::int64_t batch = any_batch();
+    said += fmt::format(" cancel({})@{}", name_of(scope), batch);
+    subject_->cancel_in(scope, batch);
+    const std::int64_t steps = subject_->learn().progress().step_clock;
+    subject_->fit(kEpochs);
+    const FitProgress& fit = subject_->learn().progress();
+    // Of the two epochs: one without an update, all batches up to this one, or some more.
+    const std::int64_t made = fit.step_clock - steps;
+    if (scope == Scope::batch || scope == Scope::step) REQUIRE(made == 7);
+    if (scope == Scope::train) REQUIRE(made == batch + 1);
+    if (scope == Scope::epoch) REQUIRE(made == (batch < 4 ? batch + 5 : batch + 1));
+  }
+
+  void change_precision() {
+    const std::array<std::optional<DType>, 3> all{std::nullopt, DType::f16, DType::bf16};
+    const auto next = all.at(static_cast<std::size_t>(draw(3)));
+    said += next == DType::f16 ? " fp16" : next == DType::bf16 ? " bf16" : " fp32";
+    const std::vector<double> weights = values(subject_->learn().params().flat_master());
+    auto heir = subject_->heir(next);
+    REQUIRE(values(heir->learn().params().flat_master()) == weights);
+    subject_ = std::move(heir);
+  }
+
+  /// One that was loaded goes on as the one that was saved: nothing hides outside of the state.
+  void compare_with_twin() {
+    said += " twin";
+    const auto twin = subject_->twin();
+    subject_->fit(1);
+    twin->fit(1);
+    REQUIRE(difference(twin->state(), subject_->state()) == "");
+  }
+
+  /// A fit that is stopped, saved, loaded and resumed is the same as one that is not.
+  void compare_resumed() {
+    const std::int64_t batch = any_batch();
+    said += fmt::format(" resume@{}", batch);
+    const auto stopped = subject_->twin();
+    subject_->fit(kEpochs);
+    stopped->cancel_in(Scope::train, batch);
+    stopped->fit(kEpochs);
+    auto resumed = stopped->twin();
+    resumed->learn().resume();
+    resumed->fit(kEpochs);
+    REQUIRE(difference(resumed->state(), subject_->state()) == "");
+    subject_ = std::move(resumed);
+  }
+
+  void validate() {
+    said += " validate";
+    const test::MemoryState before = subject_->state();
+    subject_->learn().validate();
+    REQUIRE(difference(before, subject_->state()) == "");
+  }
+
+  std::mt19937_64 random_;
+  std::unique_ptr<Subject> subject_;
+};
+
+}  // namespace
+
+// LEARN_TEST_SEED=N tries the sequences of another seed.
+TEST_CASE("fit, freeze, change precision, save, load, resume, cancel and validate in any order") {
+  const char* const given = std::getenv("LEARN_TEST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+  for (std::uint64_t sequence = 0; sequence < 12; ++sequence) {
+    Sequence one(seed * 1000 + sequence);
+    for (int i = 0; i < 12; ++i) {
+      CAPTURE(seed);
+      CAPTURE(sequence);
+      CAPTURE(one.said);
+      one.step();
+    }
+  }
+}
