@@ -5,8 +5,9 @@
 #include "data/resize.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/processors.h"
 #include "framework/core/round_up.h"
-#include "framework/runtime/context.h"
+#include "framework/core/thread_pool.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 #include "data/epoch_order.h"
 #include "data/pass_position.h"
 #include "framework/core/error.h"
+#include "framework/core/start_threads.h"
 #include "framework/runtime/uploads.h"
 
 #include <algorithm>
@@ -55,8 +56,8 @@ struct Loader::Impl {
     }
     if (ctx.device().is_cuda())
       uploads = std::make_unique<Uploads>(ctx, slots.front().x, slots.front().y);
-    for (int w = 0; w < options.workers; ++w)
-      workers.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    workers = start_threads(
+        options.workers, "loader workers", [this](const std::stop_token& stop) { work(stop); });
   }
 
   [[nodiscard]] Slot& slot_of(std::int64_t batch) {
@@ -161,7 +162,7 @@ struct Loader::Impl {
     Slot& slot = slot_of(taken);
     if (taken > first) slot_of(taken - 1).ready = false;
     ++taken;
-    if (options.workers == 0) {
+    if (workers.empty()) {
       lock.unlock();
       try {
         fill(taken - 1, inline_scratch);

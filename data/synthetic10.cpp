@@ -1,8 +1,9 @@
 #include "data/synthetic10.h"
 
 #include "framework/core/error.h"
+#include "framework/core/processors.h"
 #include "framework/core/round_up.h"
-#include "framework/runtime/context.h"
+#include "framework/core/thread_pool.h"
 
 #include <algorithm>
 #include <array>

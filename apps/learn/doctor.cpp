@@ -2,6 +2,7 @@
 
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/core/processors.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"

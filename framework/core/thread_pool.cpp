@@ -1,13 +1,16 @@
 #include "framework/core/thread_pool.h"
 
 #include "framework/core/error.h"
+#include "framework/core/processors.h"
 #include "framework/core/round_up.h"
+#include "framework/core/start_threads.h"
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -16,6 +19,7 @@ namespace {
 
 // A training step hands over hundreds of loops; a worker that sleeps after each would pay a wake-up
 // of some 50 microseconds every time, so it watches for new work for about that long first.
+// Where there are fewer processors than threads, watching takes from others the time they need.
 constexpr int kSpins = 4000;
 
 thread_local bool inside_task = false;
@@ -35,24 +39,23 @@ struct ThreadPool::Impl {
     FunctionRef<void(std::int64_t)> task;
     std::int64_t n;
     std::atomic<std::int64_t> next{0};
-    std::atomic<std::int64_t> done{0};
     std::mutex error_mutex{};
     std::exception_ptr error{};
   };
 
-  explicit Impl(int threads) {
-    for (int i = 1; i < threads; ++i) workers.emplace_back([this] { work(); });
-  }
+  explicit Impl(int threads)
+      : processors(usable_processors()),
+        spins(threads <= processors ? kSpins : 0),
+        workers(start_threads(
+            threads - 1, "worker threads", [this](const std::stop_token& stop) { work(stop); })) {}
+
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
-    {
-      const std::lock_guard lock(mutex);
-      stopping = true;
-      generation.fetch_add(1);
-    }
-    wake.notify_all();
-    for (std::thread& t : workers) t.join();
+    // Under the lock, so that those who are woken by the first request wait for it until all are
+    // asked: each request wakes all who sleep.
+    const std::lock_guard lock(mutex);
+    for (std::jthread& worker : workers) worker.request_stop();
   }
 
   static void take_part(Job& job) {
@@ -66,29 +69,28 @@ struct ThreadPool::Impl {
         const std::lock_guard lock(job.error_mutex);
         if (!job.error) job.error = std::current_exception();
       }
-      job.done.fetch_add(1, std::memory_order_acq_rel);
     }
     inside_task = false;
   }
 
-  void work() {
+  void work(const std::stop_token& stop) {
     std::uint64_t seen = 0;
     for (;;) {
-      for (int spin = 0; spin < kSpins && generation.load(std::memory_order_acquire) == seen;
+      for (int spin = 0; spin < spins && generation.load(std::memory_order_acquire) == seen &&
+                         !stop.stop_requested();
            ++spin)
         relax();
       Job* job = nullptr;
       {
         std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return generation.load() != seen; });
+        if (!wake.wait(lock, stop, [&] { return generation.load() != seen; })) return;
         seen = generation.load();
-        if (stopping) return;
         job = current;
         if (job != nullptr) ++active;
       }
       if (job == nullptr) continue;
       take_part(*job);
-      active.fetch_sub(1, std::memory_order_acq_rel);
+      if (active.fetch_sub(1, std::memory_order_acq_rel) == 1) active.notify_one();
     }
   }
 
@@ -100,32 +102,35 @@ struct ThreadPool::Impl {
       current = &job;
       generation.fetch_add(1, std::memory_order_acq_rel);
     }
-    wake.notify_all();
+    // More than there are processors would only wait for one another.
+    const auto helpers = static_cast<std::int64_t>(workers.size());
+    const std::int64_t useful = std::min<std::int64_t>(n - 1, processors);
+    if (useful >= helpers)
+      wake.notify_all();
+    else
+      for (std::int64_t i = 0; i < useful; ++i) wake.notify_one();
     take_part(job);
     {
       // No worker may take the job from here on: it lives on this stack.
       const std::lock_guard lock(mutex);
       current = nullptr;
     }
-    for (int spin = 0;
-         job.done.load(std::memory_order_acquire) < n || active.load(std::memory_order_acquire) > 0;
-         ++spin) {
-      if (spin < kSpins)
-        relax();
-      else
-        std::this_thread::yield();
-    }
+    for (int spin = 0; spin < spins && active.load(std::memory_order_acquire) > 0; ++spin) relax();
+    for (int busy = active.load(std::memory_order_acquire); busy > 0;
+         busy = active.load(std::memory_order_acquire))
+      active.wait(busy, std::memory_order_acquire);
     if (job.error) std::rethrow_exception(job.error);
   }
 
+  const int processors;
+  const int spins;
   std::mutex callers;
   std::mutex mutex;
-  std::condition_variable wake;
+  std::condition_variable_any wake;
   std::atomic<std::uint64_t> generation{0};
-  std::atomic<int> active{0};
+  std::atomic<int> active{0};  // workers that take part in the current job
   Job* current = nullptr;
-  bool stopping = false;
-  std::vector<std::thread> workers;
+  std::vector<std::jthread> workers;  // last: they use all of the above
 };
 
 ThreadPool::ThreadPool(int threads) {

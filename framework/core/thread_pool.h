@@ -13,12 +13,14 @@ namespace learn {
 /// threads. Which thread runs a chunk is not promised.
 class ThreadPool {
  public:
-  /// `threads` counts the caller; 1 starts none. Throws UsageError if it is below 1.
+  /// `threads` counts the caller; 1 starts none. There are fewer, with a warning, if the system
+  /// refuses some (`start_threads`). Throws UsageError if it is below 1.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// How many there are, the caller included.
   [[nodiscard]] int threads() const noexcept;
 
   /// Calls `task(i)` for each i in [0, n) and returns when all are done. The first exception a task

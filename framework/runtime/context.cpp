@@ -2,34 +2,14 @@
 
 #include "framework/core/build.h"
 #include "framework/core/log.h"
+#include "framework/core/processors.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <set>
 #include <string>
 
 namespace learn {
-
-int physical_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    const std::string file =
-        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list";
-    std::string siblings;
-    std::ifstream(file) >> siblings;
-    cores.insert(siblings.empty() ? std::to_string(cpu) : siblings);
-  }
-  return std::max<int>(1, static_cast<int>(cores.size()));
-}
 
 namespace {
 
@@ -55,6 +35,12 @@ Context::Context(const ContextOptions& options)
                                   : default_device()) {
   if (options.threads < 0)
     fail<UsageError>("threads must be 0 (all cores) or more, not {}", options.threads);
+  const int processors = usable_processors();
+  if (options.threads > 2 * processors)
+    log::warn("[context] {} threads on {} processor{}: more threads than cores gain nothing",
+              options.threads,
+              processors,
+              processors == 1 ? "" : "s");
   threads_ =
       std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
   if (device_.is_cuda()) {

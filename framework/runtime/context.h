@@ -87,7 +87,4 @@ class StepArenaScope {
   Arena* before_;
 };
 
-/// Physical cores this process may use, at least 1.
-[[nodiscard]] int physical_cores();
-
 }  // namespace learn

@@ -1,12 +1,18 @@
 #include "framework/core/thread_pool.h"
 
 #include "framework/core/error.h"
+#include "tests/support/log_file.h"
+#include "tests/support/thread_limit.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace learn;
@@ -62,6 +68,59 @@ TEST_CASE("many short runs in a row") {
   std::atomic<std::int64_t> sum{0};
   for (int i = 0; i < 5000; ++i) pool.run(3, [&](std::int64_t k) { sum += k; });
   CHECK(sum == 15000);
+}
+
+TEST_CASE("a pool that gets fewer threads than it wants does its work with those") {
+  for (const int granted : {0, 2}) {
+    CAPTURE(granted);
+    const test::LogFile log;
+    std::unique_ptr<ThreadPool> pool;
+    {
+      const test::ThreadLimit limit(granted);
+      pool = std::make_unique<ThreadPool>(8);
+    }
+    CHECK(pool->threads() == granted + 1);
+    CHECK(log.count("only 0 of 7 worker threads could be started") == (granted == 0 ? 1U : 0U));
+    std::atomic<std::int64_t> sum{0};
+    pool->run(100, [&](std::int64_t i) { sum += i; });
+    CHECK(sum == 4950);
+  }
+}
+
+namespace {
+
+/// Processor time that this process has used so far, of all threads.
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+}  // namespace
+
+TEST_CASE("who waits for a long task of another thread sleeps") {
+  using namespace std::chrono_literals;
+  ThreadPool pool(2);
+  const double before = processor_seconds();
+  // Each thread takes one: the caller's ends at once, and it waits, or the worker does.
+  pool.run(2, [](std::int64_t i) {
+    if (i == 1) std::this_thread::sleep_for(500ms);
+  });
+  CHECK(processor_seconds() - before < 0.1);  // 50 microseconds of spinning, not 500 ms of it
+}
+
+TEST_CASE("many more threads than processors cost little") {
+  // A loop for each of 300 layers. With the threads that it can use, it takes some 2 ms here; with
+  // each of 512 woken for each of them, 20 s.
+  ThreadPool pool(512);
+  const double before = processor_seconds();
+  std::atomic<std::int64_t> sum{0};
+  for (int layer = 0; layer < 300; ++layer) pool.run(64, [&](std::int64_t i) { sum += i; });
+  CHECK(sum == 300 * 2016);
+  CHECK(processor_seconds() - before < 1);
 }
 
 TEST_CASE("no threads at all is refused") { CHECK_THROWS_AS(ThreadPool(0), UsageError); }

@@ -3,7 +3,9 @@
 #include "framework/core/error.h"
 #include "framework/tensor/compare.h"
 #include "tests/data/images.h"
+#include "tests/support/log_file.h"
 #include "tests/support/memory_state.h"
+#include "tests/support/thread_limit.h"
 
 #include <doctest/doctest.h>
 
@@ -12,6 +14,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -107,6 +110,23 @@ TEST_CASE("loader: drop_last and max_batches") {
   Loader large(ctx, set, {.batch_size = 100});
   CHECK(large.batches() == 1);
   CHECK(pass(large, 0)[0].y.size() == 21);
+}
+
+TEST_CASE("loader: the same batches where not all workers could be started") {
+  Context ctx({.threads = 1});
+  const Dataset set = test::small_set(45, 8, 8);
+  Loader all(ctx, set, augmented(3));
+  for (const int granted : {0, 1}) {
+    CAPTURE(granted);
+    const test::LogFile log;
+    std::unique_ptr<Loader> fewer;
+    {
+      const test::ThreadLimit limit(granted);
+      fewer = std::make_unique<Loader>(ctx, set, augmented(3));
+    }
+    CHECK(log.count("only 0 of 3 loader workers could be started") == (granted == 0 ? 1U : 0U));
+    for (const std::int64_t epoch : {0, 1}) CHECK(pass(*fewer, epoch) == pass(all, epoch));
+  }
 }
 
 TEST_CASE("loader: the same batches for any number of workers") {

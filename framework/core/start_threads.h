@@ -1,0 +1,18 @@
+#pragma once
+#include <functional>
+#include <stop_token>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace learn {
+
+/// Starts `count` threads that run `work` each. Where the system refuses one, as it does at a limit
+/// of processes or of memory, there are fewer, perhaps none; a warning, one for each `name`
+/// ("loader workers") in a process, says how many. So the caller must be able to do with any
+/// number, and `work` must end when its token is asked to stop. The threads stop and are joined
+/// when they are destroyed.
+[[nodiscard]] std::vector<std::jthread> start_threads(
+    int count, std::string_view name, const std::function<void(const std::stop_token&)>& work);
+
+}  // namespace learn
