@@ -1,5 +1,5 @@
-# Warnings and sanitizers are set per target, so that nothing leaks into other people's headers, or from a parent
-# project's settings into ours: its compiler may know warnings that ours do not.
+# Warnings, hardening and sanitizers are set per target, so that nothing leaks into other people's headers, or from a
+# parent project's settings into ours: its compiler may know warnings that ours do not.
 function(learn_settings target)
   set_target_properties(${target} PROPERTIES COMPILE_WARNING_AS_ERROR ${LEARN_WARNINGS_AS_ERRORS})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -21,6 +21,7 @@ function(learn_settings target)
             # which gives programs another flag, and with it headers that must be precompiled again.
             -fPIC
             -fno-semantic-interposition>)
+  learn_harden(${target})
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)
