@@ -2,6 +2,7 @@
 // stdout; apps/bench/compare.py runs it for several models, beside PyTorch, and prints a table.
 #include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
+#include "apps/experiment/device_section.h"
 #include "framework/core/option_table.h"
 
 #include <fmt/core.h>
@@ -67,6 +68,7 @@ OptionTable option_table(bench::StepOptions& o) {
                {"fp32", "tf32", "fp16", "bf16"},
                "of the model; tf32 on CUDA only");
   table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
+  declare_winograd(table, o.winograd);
   table.flag("graph", o.graph, "the step as one CUDA graph");
   table.flag("tune", o.tune, "CUDA: time cuDNN's candidates at their first use");
   table.number(

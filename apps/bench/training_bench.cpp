@@ -163,6 +163,7 @@ ContextOptions context_options(const StepOptions& options) {
     fail<UsageError>("--graph makes a CUDA graph; this is the CPU");
   return {.device = device,
           .threads = static_cast<int>(options.threads),
+          .winograd = options.winograd,
           .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
 }
 

@@ -12,6 +12,7 @@ struct StepOptions {
   std::int64_t batch = 64;
   std::string precision = "fp32";  ///< fp32, tf32 (CUDA), fp16, bf16
   std::string device = "cpu";
+  bool winograd = true;      ///< convolutions may use it
   bool graph = false;        ///< the step as one CUDA graph
   bool tune = true;          ///< CUDA: time cuDNN's candidates instead of trusting its guess
   std::int64_t threads = 0;  ///< 0: physical cores

@@ -18,6 +18,7 @@ struct DeviceSection {
   std::string loss_scale = "dynamic";
   std::string device = "auto";
   bool cuda_graph = false;
+  bool winograd = true;
   CudaOptions cuda;  ///< but for `tf32`, which `precision` says
   std::int64_t threads = 0;
   std::int64_t seed = 42;
@@ -38,6 +39,8 @@ struct DeviceSection {
 
 /// `--threads`, for all that computes.
 void declare_threads(OptionTable& table, std::int64_t& threads);
+/// `--winograd`, for all that convolves.
+void declare_winograd(OptionTable& table, bool& winograd);
 /// Declares the options of CUDA's libraries.
 void declare_cuda_options(OptionTable& table, CudaOptions& options);
 

@@ -1,6 +1,8 @@
 #include "apps/experiment/experiment.h"
 
+#include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/report/progress_bar.h"
+#include "framework/runtime/cuda_report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,6 +40,16 @@ data::ImageSize image_size_from(const std::string& input) {
     fail<CheckpointError>("'{}' is no shape of an image: expected height, width and 3", input);
   return size;
 }
+
+namespace {
+
+/// What decides the last bits of the results.
+std::string computed_on(Device device) {
+  if (device.is_cpu()) return fmt::format("a CPU's {}", name_of(cpu::simd::isa()));
+  return cuda_report().devices.at(static_cast<std::size_t>(device.index)).name;
+}
+
+}  // namespace
 
 std::string separator() { return locale_is_utf8() ? " \u00B7 " : " - "; }
 
@@ -77,6 +89,7 @@ Metadata Experiment::metadata(const std::string& config) const {
                {"learn.classes", join(train.classes, "\n")},
                {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
                {"learn.normalization", to_text(data_->normalization())},
+               {"learn.computed_on", computed_on(ctx_.device())},
                {"learn.dataset", train.name},
                {"learn.fingerprint", train.fingerprint()},
                {"learn.valid_fingerprint", data().valid.fingerprint()},

@@ -93,6 +93,7 @@ int eval(const EvalOptions& options) {
 
   const DeviceSection device{.precision = options.precision,
                              .device = options.device,
+                             .winograd = options.winograd,
                              .cuda = options.cuda,
                              .threads = options.threads};
   Context ctx(device.context_options());

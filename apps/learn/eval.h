@@ -18,6 +18,7 @@ struct EvalOptions {
   std::int64_t workers = 2;
   std::string precision = "fp32";
   std::string device = "auto";
+  bool winograd = true;
   CudaOptions cuda;  ///< but for `tf32`, which `precision` says
   std::int64_t threads = 0;
 };

@@ -55,6 +55,7 @@ Command eval_command() {
            {"fp32", "tf32"},
            "tf32: a GPU may round the factors of products to 10 bits");
   t.text("device", o->device, "auto|cpu|cuda[:N]", "where to compute");
+  declare_winograd(t, o->winograd);
   declare_cuda_options(t, o->cuda);
   declare_threads(t, o->threads);
   return {.name = "eval",

@@ -24,8 +24,8 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
          o.resume,
          "RUN|last",
          "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
-         "never stopped; 'last': the latest in --out. After a signal that is the middle of an "
-         "epoch, after a crash the end of one");
+         "never stopped, to the bit on the same kind of processor or GPU; 'last': the latest in "
+         "--out. After a signal that is the middle of an epoch, after a crash the end of one");
   t.flag("exist-ok",
          o.exist_ok,
          "use runs/NAME again if it exists; the run that it holds is kept in runs/NAME/former-1");

@@ -21,6 +21,10 @@ struct ContextOptions {
   /// Run the plain reference implementations instead of the fast ones: slow, for tests and for
   /// finding faults.
   bool reference = false;
+  /// Convolutions may be computed by Winograd's algorithm (ADR 0005): faster, with larger rounding
+  /// errors, and values of a 4x4 tile leak into one another's. On CUDA false leaves out cuDNN's
+  /// engines that transform tiles or images, FFT's as well.
+  bool winograd = true;
   ArenaOptions arena;
   CudaOptions cuda = {};
 };
@@ -47,6 +51,7 @@ class Context {
   [[nodiscard]] Device device() const noexcept { return device_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
   [[nodiscard]] bool reference() const noexcept { return options_.reference; }
+  [[nodiscard]] bool winograd() const noexcept { return options_.winograd; }
   [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
   [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
   /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.

@@ -27,11 +27,12 @@ void with_executor(Context& ctx, F&& f) {
       requires(cuda::Exec exec) { f(exec); }, "there is no CUDA implementation");
   if (ctx.device().is_cuda()) {
     if constexpr (kHaveCuda)
-      f(cuda::Exec{ctx.cuda().compute(), ctx.step(), ctx.cuda_options(), ctx.cuda()});
+      f(cuda::Exec{
+          ctx.cuda().compute(), ctx.step(), ctx.cuda_options(), ctx.cuda(), ctx.winograd()});
   } else if (ctx.reference()) {
     f(reference::Exec{});
   } else {
-    f(cpu::Exec{ctx.threads(), ctx.step()});
+    f(cpu::Exec{ctx.threads(), ctx.step(), ctx.winograd()});
   }
 }
 

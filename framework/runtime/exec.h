@@ -23,7 +23,8 @@ namespace cpu {
 /// The CPU's vectorised and threaded loops: f32, f16, bf16, arithmetic in f32.
 struct Exec {
   ThreadPool& threads;
-  Arena& workspace;  ///< scratch memory
+  Arena& workspace;      ///< scratch memory
+  bool winograd = true;  ///< convolutions may use it
   operator ThreadPool&() const noexcept { return threads; }
 };
 }  // namespace cpu
@@ -38,6 +39,7 @@ struct Exec {
   Arena& workspace;  ///< scratch memory, given back when the call returns: the stream keeps order
   const CudaOptions& options;
   Runtime& runtime;
+  bool winograd = true;  ///< convolutions may use it, or FFT
   operator Stream() const noexcept { return stream; }
   /// Where a kernel notes data that it cannot accept.
   [[nodiscard]] Fault* fault(FaultKind kind) const;

@@ -7,7 +7,9 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
+#include "framework/io/checkpoint.h"
 #include "framework/learner/recorder.h"
+#include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -63,6 +65,33 @@ TEST_CASE("an experiment is built and trained by a program, with options by name
   set_saved_options(again.table(), file);
   CHECK(write_config(again.table(), "train") == write_config(options.table(), "train"));
   CHECK(saved_value(file, "learn.model") == "small:width=4");
+}
+
+TEST_CASE("whether convolutions may use Winograd's algorithm is an option of every experiment") {
+  CHECK(tiny().device.context_options().winograd);
+  Experiment experiment(tiny({{"winograd", "false"}}));
+  CHECK_FALSE(experiment.context().winograd());
+}
+
+TEST_CASE("a run that continues with other instructions says so") {
+  const TemporaryFolder folder;
+  Experiment experiment(tiny());
+  experiment.fit();
+  const std::string here = experiment.metadata("").at("learn.computed_on");
+  for (const std::string& before : {here, std::string("a CPU of another age")}) {
+    CAPTURE(before);
+    Metadata metadata = experiment.metadata("");
+    metadata["learn.computed_on"] = before;
+    std::filesystem::create_directories(folder / "weights");
+    save_state(
+        last_state(folder.path()),
+        [&](StateVisitor& visitor) { experiment.learner().visit_state(visitor); },
+        metadata);
+    const test::LogFile log;
+    load_run(experiment, folder.path());
+    CHECK(log.count("computed on " + before + " so far, from here on on " + here) ==
+          (before == here ? 0U : 1U));
+  }
 }
 
 TEST_CASE("options of the optimizer arrive, from its own text or from the general ones") {

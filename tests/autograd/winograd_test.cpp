@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
 using namespace learn;
@@ -125,4 +127,108 @@ TEST_CASE("the direct path agrees with the reference for every instruction set")
       CHECK(e.data < 1e-5);
       CHECK(e.weight < 1e-5);
     }
+}
+
+namespace {
+
+/// A convolution of images, most of whose values lie in [-1, 1), with one pixel of `bright`.
+class BrightPixel {
+ public:
+  explicit BrightPixel(float bright) : x_(draw(g_.x_elements(), 1)) {
+    std::fill_n(x_.begin() + (kAt * g_.w + kAt) * g_.c, g_.c, bright);
+  }
+
+  [[nodiscard]] std::vector<float> forward(bool winograd) const {
+    Context ctx({.threads = 2, .winograd = winograd, .arena = {.guard = true}});
+    Tensor x = empty(ctx, {g_.n, g_.h, g_.w, g_.c}), w = empty(ctx, {g_.k, 3, 3, g_.c});
+    Tensor y = empty(ctx, {g_.n, g_.p, g_.q, g_.k});
+    std::ranges::copy(x_, x.span<float>().begin());
+    std::ranges::copy(w_, w.span<float>().begin());
+    conv2d_forward(ctx, x, w, {}, y, g_.options);
+    return {y.span<float>().begin(), y.span<float>().end()};
+  }
+
+  /// The error of the outputs that do not see the pixel, as a share of their own L2 norm.
+  [[nodiscard]] double error_elsewhere(bool winograd) const {
+    const std::vector<float> y = forward(winograd);
+    const std::vector<double> xd = in_double(x_), wd = in_double(w_);
+    std::vector<double> expected(y.size());
+    reference::conv2d_forward(
+        {}, g_, xd.data(), wd.data(), static_cast<const double*>(nullptr), expected.data());
+    double errors = 0, squares = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (sees(i)) continue;
+      errors += std::pow(static_cast<double>(y[i]) - expected[i], 2);
+      squares += std::pow(expected[i], 2);
+    }
+    return std::sqrt(errors / squares);
+  }
+
+  /// Outputs that are infinite or NaN: those that see the pixel, and others.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> not_finite(bool winograd) const {
+    const std::vector<float> y = forward(winograd);
+    std::int64_t seeing = 0, others = 0;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (!std::isfinite(y[i])) ++(sees(i) ? seeing : others);
+    return {seeing, others};
+  }
+
+  static constexpr std::int64_t kOutputs = 16;
+
+ private:
+  static constexpr std::int64_t kAt = 5;
+  static Tensor empty(Context& ctx, const Shape& shape) { return ctx.empty(shape, DType::f32); }
+  [[nodiscard]] bool sees(std::size_t output) const {
+    const std::int64_t place = static_cast<std::int64_t>(output) / g_.k;
+    return std::abs(place / g_.q - kAt) <= 1 && std::abs(place % g_.q - kAt) <= 1;
+  }
+
+  ConvGeometry g_ = geometry({1, 12, 12, 16}, kOutputs, Conv2dOptions::symmetric(1, 1));
+  std::vector<float> x_, w_ = draw(g_.weight_elements(), 2);
+};
+
+}  // namespace
+
+TEST_CASE("without Winograd an output is rounded by what it sees alone") {
+  const BrightPixel image(1e4F);
+  INFO("seed " << test::test_seed());
+  // Sums of 144 products in f32: sqrt(144) roundings of 3e-8 each are 4e-7 of the largest.
+  CHECK(image.error_elsewhere(false) < 4e-7);
+  CHECK(image.error_elsewhere(true) > 1e-5);
+}
+
+TEST_CASE("without Winograd an infinite pixel reaches the nine outputs that see it, and no more") {
+  const BrightPixel image(std::numeric_limits<float>::infinity());
+  const auto [seeing, others] = image.not_finite(false);
+  CHECK(seeing == 9 * BrightPixel::kOutputs);
+  CHECK(others == 0);
+  CHECK(image.not_finite(true).second > 0);
+}
+
+TEST_CASE("without Winograd all three passes have the direct path's bits") {
+  const ConvGeometry g = geometry({2, 8, 8, 32}, 16, Conv2dOptions::symmetric(1, 1));
+  Context ctx({.threads = 2, .winograd = false, .arena = {.guard = true}});
+  const cpu::ConvResources on{ctx.threads(), ctx.step(), cpu::simd::best_kernels()};
+  const auto tensor = [&](const Shape& shape, std::uint64_t stream) {
+    Tensor t = ctx.empty(shape, DType::f32);
+    std::ranges::copy(draw(t.elements(), stream), t.span<float>().begin());
+    return t;
+  };
+  const Tensor x = tensor({g.n, g.h, g.w, g.c}, 1), w = tensor({g.k, 3, 3, g.c}, 2);
+  const Tensor dy = tensor({g.n, g.p, g.q, g.k}, 3);
+  Tensor y = tensor(dy.shape(), 4), dx = tensor(x.shape(), 5), dw = tensor(w.shape(), 6);
+  Tensor direct_y = tensor(dy.shape(), 4), direct_dx = tensor(x.shape(), 5);
+  Tensor direct_dw = tensor(w.shape(), 6);
+  conv2d_forward(ctx, x, w, {}, y, g.options);
+  conv2d_backward_data(ctx, dy, w, dx, g.options, GradMode::accumulate);
+  conv2d_backward_weight(ctx, x, dy, dw, g.options, GradMode::accumulate);
+  const float* xs = x.data<float>();
+  const float* ws = w.data<float>();
+  const float* dys = dy.data<float>();
+  cpu::direct_forward(on, g, xs, ws, nullptr, direct_y.data<float>());
+  cpu::direct_backward_data(on, g, dys, ws, direct_dx.data<float>(), GradMode::accumulate);
+  cpu::direct_backward_weight(on, g, xs, dys, direct_dw.data<float>(), GradMode::accumulate);
+  CHECK(std::ranges::equal(y.span<float>(), direct_y.span<float>()));
+  CHECK(std::ranges::equal(dx.span<float>(), direct_dx.span<float>()));
+  CHECK(std::ranges::equal(dw.span<float>(), direct_dw.span<float>()));
 }

@@ -72,6 +72,27 @@ TEST_CASE("determinism, TF32 and scratch memory decide which plans there are") {
   CHECK((modest.size() == 1 || smallest(modest) == 0));
 }
 
+TEST_CASE("where Winograd is off, no plan transforms its operands") {
+  for (const char* name : {"h200", "a100"})
+    for (const ConvPass pass :
+         {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight}) {
+      CAPTURE(std::string(name));
+      CAPTURE(std::string(name_of(pass)));
+      ConvProblem problem{pass, kLayer, DType::f32};
+      const auto transforming = [&] {
+        const std::vector<ConvPlan> plans = find_plans(device(name), problem, {}, kAll);
+        REQUIRE(!plans.empty());
+        return std::ranges::count_if(plans,
+                                     [](const ConvPlan& plan) { return plan.engine().winograd; });
+      };
+      CHECK(transforming() > 0);
+      const std::string with = problem.text();
+      problem.winograd = false;
+      CHECK(transforming() == 0);
+      CHECK(problem.text() == with + " without winograd");  // so that a stored plan is not taken
+    }
+}
+
 TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by none") {
   const auto pointwise = [](const Shape& x, std::int64_t k, std::int64_t stride) {
     return conv2d_geometry(x, {k, 1, 1, x[3]}, Conv2dOptions::symmetric(stride, 0));

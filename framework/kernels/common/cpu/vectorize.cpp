@@ -68,19 +68,34 @@ Isa of_this_machine() {
   return Isa::baseline;
 }
 
+constexpr Isa kAll[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
+
 Isa wanted() {
   const char* text = std::getenv("LEARN_ISA");
   if (text == nullptr || *text == '\0') return Isa::amx;
   const std::string_view word(text);
-  if (word == "amx") return Isa::amx;
-  if (word == "avx512_bf16") return Isa::avx512_bf16;
-  if (word == "avx512") return Isa::avx512;
-  if (word == "avx2") return Isa::avx2;
-  if (word == "baseline") return Isa::baseline;
+  for (const Isa isa : kAll)
+    if (word == name_of(isa)) return isa;
   fail<UsageError>("LEARN_ISA must be baseline, avx2, avx512, avx512_bf16 or amx, not '{}'", word);
 }
 
 }  // namespace
+
+const char* name_of(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::amx:
+      return "amx";
+    case Isa::avx512_bf16:
+      return "avx512_bf16";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::baseline:
+      break;
+  }
+  return "baseline";
+}
 
 Isa isa() {
   static const Isa best = std::min(of_this_machine(), wanted());

@@ -31,6 +31,8 @@ enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx };
 /// The best instruction set of this machine; the environment variable LEARN_ISA (baseline, avx2,
 /// avx512, avx512_bf16, amx) lowers it, for tests. Throws UsageError for another word.
 [[nodiscard]] Isa isa();
+/// Its word in LEARN_ISA.
+[[nodiscard]] const char* name_of(Isa isa) noexcept;
 
 namespace detail {
 

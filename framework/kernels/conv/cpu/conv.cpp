@@ -51,15 +51,18 @@ void store_result(
 }
 
 /// Where Winograd wins, as measured (ADR 0005): maps of at least 4x4.
-bool use_winograd(const ConvGeometry& g) { return winograd_applies(g) && g.p >= 4 && g.q >= 4; }
+bool use_winograd(const ConvResources& on, const ConvGeometry& g) {
+  return on.winograd && winograd_applies(g) && g.p >= 4 && g.q >= 4;
+}
 
 bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
   return on.tiles != nullptr && tiles_apply(g) &&
-         (on.tiles->faster_than_winograd || !use_winograd(g));
+         (on.tiles->faster_than_winograd || !use_winograd(on, g));
 }
 
 ConvResources resources(const Exec& exec) {
-  return {exec.threads, exec.workspace, simd::best_kernels(), simd::best_tile_kernels()};
+  return {
+      exec.threads, exec.workspace, simd::best_kernels(), simd::best_tile_kernels(), exec.winograd};
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ void conv2d_forward(
   const AsFloat<T> wf(on, weight, g.weight_elements());
   const AsFloat<T> bf(on, bias, g.k);
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
-    (use_winograd(g) ? winograd_forward : direct_forward)(
+    (use_winograd(on, g) ? winograd_forward : direct_forward)(
         on, g, xf.data(), wf.data(), bf.data(), to);
   });
 }
@@ -88,7 +91,7 @@ void conv2d_backward_data(
   const AsFloat<T> dyf(on, dy, g.y_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(g) ? winograd_backward_data : direct_backward_data)(
+    (use_winograd(on, g) ? winograd_backward_data : direct_backward_data)(
         on, g, dyf.data(), wf.data(), to, m);
   });
 }
@@ -102,7 +105,7 @@ void conv2d_backward_weight(
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> dyf(on, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(g) ? winograd_backward_weight : direct_backward_weight)(
+    (use_winograd(on, g) ? winograd_backward_weight : direct_backward_weight)(
         on, g, xf.data(), dyf.data(), to, m);
   });
 }

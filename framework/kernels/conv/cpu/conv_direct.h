@@ -15,6 +15,7 @@ struct ConvResources {
   Arena& workspace;
   const simd::Kernels& kernels;
   const simd::TileKernels* tiles = nullptr;  ///< null: none on this machine
+  bool winograd = true;                      ///< may be used
 };
 
 /// `bias` may be null.

@@ -100,7 +100,7 @@ void Convolutions::forward(const Exec& exec,
   const StagedInput added(exec.stream, exec.workspace, dtype, bias, shapes.bias);
   StagedOutput out(exec.stream, exec.workspace, dtype, y, shapes.y);
   ready(exec).run(exec,
-                  {ConvPass::forward, padded, dtype, bias != nullptr, false},
+                  {ConvPass::forward, padded, dtype, bias != nullptr, false, exec.winograd},
                   {in.data(), weight.data(), out.data(), added.data()},
                   &cudnn::ConvOperands::y,
                   static_cast<std::size_t>(padded.y_elements()) * size_of(dtype));
@@ -122,7 +122,7 @@ void Convolutions::backward_data(const Exec& exec,
   StagedOutput out(exec.stream, exec.workspace, dtype, dx, shapes.x);
   const bool adds = mode == GradMode::accumulate && out.in_place();
   ready(exec).run(exec,
-                  {ConvPass::backward_data, padded, dtype, false, adds},
+                  {ConvPass::backward_data, padded, dtype, false, adds, exec.winograd},
                   {out.data(), weight.data(), in.data()},
                   &cudnn::ConvOperands::x,
                   static_cast<std::size_t>(padded.x_elements()) * size_of(dtype));
@@ -148,7 +148,7 @@ void Convolutions::backward_weight(const Exec& exec,
   StagedOutput out(exec.stream, exec.workspace, dtype, dw, shapes.w);
   const bool adds = mode == GradMode::accumulate && out.in_place();
   ready(exec).run(exec,
-                  {ConvPass::backward_weight, padded, dtype, false, adds},
+                  {ConvPass::backward_weight, padded, dtype, false, adds, exec.winograd},
                   {in.data(), out.data(), gradient.data()},
                   &cudnn::ConvOperands::w,
                   static_cast<std::size_t>(padded.weight_elements()) * size_of(dtype));

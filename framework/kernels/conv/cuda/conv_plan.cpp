@@ -24,6 +24,16 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& engine) {
   return engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
+/// Winograd's algorithm or FFT.
+bool transforms(const std::vector<cudnnBackendNumericalNote_t>& notes) {
+  return std::ranges::any_of(notes, [](cudnnBackendNumericalNote_t note) {
+    return note == CUDNN_NUMERICAL_NOTE_FFT || note == CUDNN_NUMERICAL_NOTE_WINOGRAD ||
+           note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 ||
+           note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 ||
+           note == CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13;
+  });
+}
+
 }  // namespace
 
 ConvPlan::ConvPlan(const DeviceDescription& device,
@@ -62,7 +72,8 @@ Engine ConvPlan::engine() const {
   const auto notes = notes_of(engine);
   return {engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX),
           holds(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
-          !holds(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)};
+          !holds(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
+          transforms(notes)};
 }
 
 void ConvPlan::run(cudnnHandle_t handle, const ConvOperands& operands, void* workspace) const {
@@ -157,6 +168,7 @@ class PlanSearch {
     if (options_.deterministic && holds(numerical, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
       return false;
     if (holds(numerical, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
+    if (!problem_.winograd && transforms(numerical)) return false;
     const bool rounds_factors = holds(numerical, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ||
                                 holds(numerical, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
     if (problem_.dtype == DType::f32 && !options_.tf32 && rounds_factors) return false;

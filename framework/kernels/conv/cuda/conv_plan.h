@@ -26,6 +26,7 @@ struct Engine {
   std::int64_t index = 0;  ///< cuDNN's number of it, among those for this kind of operation
   bool tensor_cores = false;
   bool deterministic = false;  ///< the same bits in every run
+  bool winograd = false;       ///< or FFT: not a plain sum of products
 };
 
 /// One engine configuration by which cuDNN can run a convolution on a device.
@@ -54,8 +55,9 @@ class ConvPlan {
 };
 
 /// The best `count` plans by cuDNN's heuristics, best first, that the options allow: none that
-/// gives other bits in the next run, that sums in less than f32, that has to be compiled at run
-/// time (a second each), or that needs more scratch memory than the limit. Where tensor cores can
+/// gives other bits in the next run, that sums in less than f32, that transforms its operands where
+/// the problem forbids it, that has to be compiled at run time (a second each), or that needs more
+/// scratch memory than the limit. Where tensor cores can
 /// multiply (halves, TF32), plans that use them come before all others: the heuristics put some
 /// first that copy everything into another layout and multiply without them. If only the limit
 /// stands in the way, the one plan that needs the least. Empty if cuDNN has no engine for it.

@@ -13,7 +13,7 @@ std::string ConvProblem::text() const {
   const Conv2dOptions& o = g.options;
   return fmt::format(
       "{} {} x({},{},{},{}) w({},{},{},{}) y({},{},{},{}) stride {},{} pad {},{},{},{} groups "
-      "{}{}{}",
+      "{}{}{}{}",
       name_of(pass),
       name_of(dtype),
       g.n,
@@ -36,7 +36,8 @@ std::string ConvProblem::text() const {
       o.pad_right,
       o.groups,
       bias ? " bias" : "",
-      accumulate ? " accumulate" : "");
+      accumulate ? " accumulate" : "",
+      winograd ? "" : " without winograd");
 }
 
 std::size_t ConvProblemHash::operator()(const ConvProblem& problem) const noexcept {
@@ -47,6 +48,7 @@ std::size_t ConvProblemHash::operator()(const ConvProblem& problem) const noexce
                           static_cast<std::int64_t>(problem.dtype),
                           static_cast<std::int64_t>(problem.bias),
                           static_cast<std::int64_t>(problem.accumulate),
+                          static_cast<std::int64_t>(problem.winograd),
                           g.n,
                           g.h,
                           g.w,

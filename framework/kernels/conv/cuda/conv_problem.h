@@ -29,6 +29,7 @@ struct ConvProblem {
   DType dtype = DType::f32;
   bool bias = false;        ///< forward only: added in the same kernel
   bool accumulate = false;  ///< backward only: adds to its result
+  bool winograd = true;     ///< by it or by FFT, if that is faster
 
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
   /// Every field, for people and for the keys of caches on disk.
