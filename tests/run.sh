@@ -8,13 +8,15 @@
 #   --ci       what CI runs: --strict, and the two commands of the README on a fresh Debian 13 (needs root)
 #   --systems  instead of all that, the two commands on fresh systems and the build by every compiler
 #              (tests/systems/run.py); its options and names follow (--help)
+#   --mutants  instead of all that, faults are planted one by one, and the tests must notice them (tests/mutants/run.py);
+#              parts and options follow (--help)
 #   --gpu      instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
 #              ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case ${1:-} in
-  --gpu | --systems)
+  --gpu | --systems | --mutants)
     program=tests/${1#--}/run.py
     shift
     command -v python3 >/dev/null || framework/cmake/install_packages.sh --tests
@@ -30,12 +32,12 @@ for word in "$@"; do
     --strict) strict=ON ;;
     --ci) strict=ON systems=yes ;;
     -h | --help)
-      sed -n '2,14s/^# \{0,1\}//p' "$0"
+      sed -n '2,16s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "error: unknown option '$word'; known: --full --quick --smoke --strict --ci, and --systems and --gpu as the" \
-        "first one" >&2
+      echo "error: unknown option '$word'; known: --full --quick --smoke --strict --ci, and --systems, --mutants and --gpu as" \
+        "the first one" >&2
       exit 2
       ;;
   esac

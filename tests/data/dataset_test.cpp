@@ -45,6 +45,13 @@ TEST_CASE("dataset: validate finds what does not fit") {
   CHECK_THROWS_AS(Dataset{}.validate(), DataError);
 }
 
+TEST_CASE("dataset: limited keeps every class of a set that is sorted by class") {
+  Dataset set = test::small_set(500, 2, 2, 10);
+  std::ranges::sort(set.labels);
+  // Some 10 of each are drawn of 50; the draw is the same each time.
+  for (const std::int64_t count : class_counts(limited(set, 100))) CHECK(count > 2);
+}
+
 TEST_CASE("dataset: limited takes the same images each time, in their order") {
   const Dataset set = test::small_set(50, 2, 2, 5);
   const Dataset quick = limited(set, 20);

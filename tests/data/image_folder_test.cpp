@@ -158,6 +158,10 @@ TEST_CASE("folder: train and valid folders, classes by name, files by path") {
     for (const Dataset* part : {&split.train, &split.valid})
       for (const std::string& file : part->files) CHECK(contains(file, "/train/"));
   }
+  SUBCASE("a class that only the training folder has shifts no label: it is missed by name") {
+    std::filesystem::remove_all(folder.path() / "valid" / "Zebra");
+    CHECK(contains(error_of(folder.path()), "no folder for class 'Zebra'"));
+  }
   SUBCASE("a class that only the validation folder has") {
     fill_class(folder.path() / "valid" / "yak", 1, 30);
     CHECK(contains(error_of(folder.path()), "class 'yak'"));

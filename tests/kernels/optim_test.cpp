@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <vector>
 
 using namespace learn;
 
@@ -181,6 +182,19 @@ TEST_CASE("a found infinity leaves an update without effect") {
       same(skipped.b, untouched.b);
       same(skipped.c, untouched.c);
     }
+}
+
+TEST_CASE("hyper-parameters of any number of groups reach the device") {
+  Context ctx(test::fast_context(1));
+  for (const std::size_t groups : {1U, 32U, 33U, 100U}) {
+    CAPTURE(groups);
+    std::vector<GroupHypers> values(groups);
+    for (std::size_t g = 0; g < groups; ++g) values[g].lr = static_cast<float>(g + 1);
+    DeviceArray<GroupHypers> there(ctx.persistent(), static_cast<std::int64_t>(groups));
+    kernels::write_hypers(ctx, values, there);
+    for (std::size_t g = 0; g < groups; ++g)
+      CHECK(there.at(static_cast<std::int64_t>(g)).read(ctx).lr == values[g].lr);
+  }
 }
 
 TEST_CASE("optimizer updates refuse what does not fit") {

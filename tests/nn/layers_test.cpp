@@ -56,6 +56,7 @@ TEST_CASE("shapes and descriptions of layers") {
                     3,
                     {.stride_h = 2, .stride_w = 1, .pad_left = 2, .pad_right = 1},
                     false);
+  nn::Conv2d even(b.scope / "k", 3, 4, {.kernel = 4});
   nn::MaxPool2d max(b.scope / "d", 2);
   nn::AvgPool2d average(b.scope / "e", Pool2dOptions::square(3, 2, 1));
   nn::GlobalAvgPool global(b.scope / "f");
@@ -67,6 +68,7 @@ TEST_CASE("shapes and descriptions of layers") {
   CHECK(shape_after(same, b, in) == Shape{2, 9, 8, 8});
   CHECK(shape_after(strided, b, in) == Shape{2, 3, 2, 6});
   CHECK(shape_after(uneven, b, in) == Shape{2, 5, 9, 2});
+  CHECK(shape_after(even, b, in) == Shape{2, 10, 9, 4});  // padded by half a window
   CHECK(shape_after(max, b, in) == Shape{2, 4, 4, 3});
   CHECK(shape_after(average, b, in) == Shape{2, 5, 4, 3});
   CHECK(shape_after(global, b, in) == Shape{2, 1, 1, 3});

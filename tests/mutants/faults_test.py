@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""The lists of planted faults are read as they are meant, and what does not fit is said."""
+import tempfile
+import unittest
+from pathlib import Path
+
+from faults import Fault, ListError, check, read_list
+
+LIST = """# of sums
+tests: tests_core tests_kernels
+
+[sum-of-rest] sum.cpp
+what: the rest is left out
+- for (; i < n; ++i)
+-   total += x[i];
+
+[mean-of-one-more] sum.cpp
+what: the mean divides by one more
+tests: tests_nn
+- total / n
++ total /
++   (n + 1)
+"""
+SOURCE = """double mean(int n) {
+  for (; i < n; ++i)
+    total += x[i];
+  return total / n;
+}
+"""
+
+
+class Lists(unittest.TestCase):
+    def test_a_list_is_read(self) -> None:
+        rest, more = read_list("core", LIST)
+        self.assertEqual((rest.name, rest.file, rest.place), ("sum-of-rest", "sum.cpp", "core.txt:4"))
+        self.assertEqual(rest.tests, ["tests_core", "tests_kernels"])
+        self.assertEqual((rest.old, rest.new), (["for (; i < n; ++i)", "  total += x[i];"], []))
+        self.assertEqual((more.tests, more.new), (["tests_nn"], ["total /", "  (n + 1)"]))
+
+    def test_what_is_no_list_is_refused_with_its_place(self) -> None:
+        for text in ["- an old line without a fault", "[name] file\n+ new before old", "[Name] file", "[a] b\nwhat: x\nwhat: y"]:
+            with self.subTest(text), self.assertRaisesRegex(ListError, r"core\.txt:\d: what is"):
+                read_list("core", text)
+
+    def test_a_fault_is_planted_where_its_text_is_once(self) -> None:
+        more = read_list("core", LIST)[1]
+        self.assertEqual(more.planted(SOURCE), SOURCE.replace("total / n", "total /\n  (n + 1)"))
+        for source in ["", SOURCE + SOURCE]:
+            with self.assertRaisesRegex(ListError, "out of date"):
+                more.planted(source)
+
+    def test_every_fault_is_checked(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "sum.cpp").write_text(SOURCE)
+            faults = read_list("core", LIST)
+            # The first has two lines that stand farther in there: a list that is not exact is out of date.
+            self.assertEqual(len(check(faults, Path(folder))), 1)
+            faults[0].old[1] = "    total += x[i];"
+            self.assertEqual(check(faults, Path(folder)), [])
+            same = Fault("core", "same", "sum.cpp", "core.txt:9", "x", ["t"], ["total / n"], ["total / n"])
+            missing = Fault("core", "same", "gone.cpp", "core.txt:10", "x", ["t"], ["a"], ["b"])
+            wrong = check([same, missing, Fault("core", "empty", "sum.cpp", "core.txt:11")], Path(folder))
+            for line, words in zip(wrong, ["changes nothing", "has the name of", "gone.cpp", "wants 'what:'"]):
+                self.assertIn(words, line)
+            self.assertEqual(len(wrong), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
