@@ -3,7 +3,7 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/saved_weights.h"
-#include "apps/learn/class_report.h"
+#include "apps/learn/class_table.h"
 #include "framework/core/console.h"
 #include "framework/io/checkpoint.h"
 
@@ -97,7 +97,12 @@ int eval(const EvalOptions& options) {
                              .cuda = options.cuda,
                              .threads = options.threads};
   Context ctx(device.context_options());
-  const data::Dataset data = load_data(options, trained.data, trained.device.seed, input, classes);
+  const bool elsewhere = !options.data.empty() || !options.data_dir.empty();
+  const data::Dataset data = load_data(options,
+                                       elsewhere ? trained.data : saved_data(trained.data, file),
+                                       trained.device.seed,
+                                       input,
+                                       classes);
   data::Loader loader(ctx,
                       data,
                       {.batch_size = options.batch_size,
@@ -109,27 +114,33 @@ int eval(const EvalOptions& options) {
   load_weights(path, learn.params());
 
   const Predictions predictions = learn.get_preds(loader);
-  const ClassReport report(predictions, classes);
-  console::print(
-      fmt::format("{}{}{} on {}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n{}",
-                  path.string(),
-                  separator(),
-                  trained.model.model,
-                  describe(options, data, options.valid_limit),
-                  report.table(),
-                  predictions.loss,
-                  static_cast<double>(report.right()) / static_cast<double>(report.samples()),
-                  report.right(),
-                  report.samples(),
-                  differences(trained)));
-  if (report.undecided() == 0 && std::isfinite(predictions.loss)) return 0;
+  ConfusionMatrix confusion;
+  confusion.add(predictions.preds, predictions.targets);
+  std::int64_t right = 0;
+  std::int64_t decided = 0;
+  for (int c = 0; c < confusion.classes(); ++c) {
+    right += confusion.count(c, c);
+    decided += confusion.predicted(c);
+  }
+  console::print(fmt::format("{}{}{} on {}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n{}",
+                             path.string(),
+                             separator(),
+                             trained.model.model,
+                             describe(options, data, options.valid_limit),
+                             class_table(confusion, classes),
+                             predictions.loss,
+                             static_cast<double>(right) / static_cast<double>(confusion.samples()),
+                             right,
+                             confusion.samples(),
+                             differences(trained)));
+  if (decided == confusion.samples() && std::isfinite(predictions.loss)) return 0;
   fail<DivergedError>(
       "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
       "is NaN",
       path.string(),
       predictions.loss,
-      report.undecided(),
-      report.samples());
+      confusion.samples() - decided,
+      confusion.samples());
 }
 
 }  // namespace learn::cli

@@ -84,7 +84,7 @@ TEST_CASE("a run that continues with other instructions says so") {
     metadata["learn.computed_on"] = before;
     std::filesystem::create_directories(folder / "weights");
     save_state(
-        last_state(folder.path()),
+        folder.path() / "weights" / "last.safetensors",
         [&](StateVisitor& visitor) { experiment.learner().visit_state(visitor); },
         metadata);
     const test::LogFile log;
