@@ -136,14 +136,16 @@ def pipes_that_close():
 def checkpoints_on_demand():
     options = ["train", *TINY, "--epochs", "2", "--train-limit", "1024", "--accumulate", "2"]
     learn(*options, "--name", "undisturbed", capture_output=True)
-    process = subprocess.Popen([LEARN, *options, "--name", "asked"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    words = Path("words.txt")
+    with words.open("w") as to:
+        process = subprocess.Popen([LEARN, *options, "--name", "asked"], stdout=subprocess.DEVNULL, stderr=to)
     until(lambda: Path("runs/asked/run.json").exists(), process)
-    while not saved("asked")() and process.poll() is None:
+    while "saved the state after batch" not in words.read_text() and process.poll() is None:
         process.send_signal(signal.SIGUSR1)
-        time.sleep(0.05)
+        time.sleep(0.02)
     process.kill()
-    text = process.stderr.read().decode()
     process.wait()
+    text = words.read_text()
     check("SIGUSR1 saves the state in the middle of an epoch", "saved the state after batch" in text, text)
     check("which is no end of the run", record("asked")["status"] == "running", record("asked"))
     done = learn("train", "--resume", "runs/asked", capture_output=True)
