@@ -36,6 +36,8 @@ const OptionValues kTiny{{"data", "synthetic10"},
                          {"plots", "false"},
                          {"progress", "false"}};
 
+constexpr std::size_t kPixels = 3 * 8 * 8;
+
 ExperimentOptions options_of(const OptionValues& values) {
   ExperimentOptions options;
   set_options(options.table(), values);
@@ -82,7 +84,7 @@ void make_images(const fs::path& folder, int train) {
             place / (std::to_string(i) + ".png"),
             8,
             8,
-            std::vector<std::uint8_t>(3 * 8 * 8, static_cast<std::uint8_t>(150 * label + 9 * i)));
+            std::vector<std::uint8_t>(kPixels, static_cast<std::uint8_t>(150 * label + 9 * i)));
     }
 }
 
@@ -143,13 +145,14 @@ TEST_CASE("a last state that is damaged or missing: the run resumes from the one
     CHECK(bytes_of(weights(run, "best")) == bytes_of(weights(straight, "best")));
     const SafetensorsFile then(weights(straight, "last"));
     const SafetensorsFile now(weights(run, "last"));
-    for (const auto& [name, entry] : then.tensors()) {
+    for (const auto& entry : then.tensors()) {
+      const std::string& name = entry.first;
       // That one has the seconds that an epoch took.
       if (name.find("recorder") != std::string::npos) continue;
       CAPTURE(name);
-      std::vector<std::byte> a(entry.end - entry.begin);
+      std::vector<std::byte> a(entry.second.end - entry.second.begin);
       std::vector<std::byte> b(a.size());
-      then.read(entry, a);
+      then.read(entry.second, a);
       now.read(now.tensors().at(name), b);
       CHECK(a == b);
     }
@@ -177,7 +180,7 @@ TEST_CASE("a run is resumed on its own data only, wherever they lie") {
 
   const auto changed = [&](const std::string& image) {
     fs::copy(folder / "photos", folder / "changed", fs::copy_options::recursive);
-    write_png(folder / "changed" / image, 8, 8, std::vector<std::uint8_t>(3 * 8 * 8, 7));
+    write_png(folder / "changed" / image, 8, 8, std::vector<std::uint8_t>(kPixels, 7));
     const auto refused = [&](const char* what) {
       CHECK_THROWS_WITH_AS(resume(run, {{"data", (folder / "changed").string()}}),
                            doctest::Contains(what),

@@ -144,7 +144,8 @@ Found crash_everywhere(const CrashFs& files, const std::vector<Saved>& saves, Re
       if (saved.done <= steps) least = saved.epoch;
       if (saved.begun <= steps) most = saved.epoch;
     }
-    const auto [least, most] = allowed["last"];
+    const int least = allowed["last"].first;
+    const int most = allowed["last"].second;
     // A run that goes on may find none, or, of a save that was cut short, the last one itself.
     const bool goes_on = !saves.empty() && saves.front().done == 0;
     auto& previous = allowed["last.prev"];
