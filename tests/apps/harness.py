@@ -101,8 +101,10 @@ def read_checkpoint(path):
     header = json.loads(data[8:8 + size])
     payload = data[8 + size:]
     metadata = header.pop("__metadata__")
-    if hashlib.sha256(payload).hexdigest() != metadata["learn.payload_sha256"]:
-        raise ValueError("the data are not those that were hashed")
+    # The hash of the file, with zeros in its own place.
+    said = metadata["learn.sha256"]
+    if hashlib.sha256(data.replace(said.encode(), b"0" * len(said), 1)).hexdigest() != said:
+        raise ValueError("the bytes are not those that were hashed")
     return metadata, {name: payload[slice(*entry["data_offsets"])] for name, entry in header.items()}
 
 
