@@ -16,7 +16,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 bool Learner::begin_train_pass() {
   progress_.begin_pass(true, train_.batches());
   pass_continues_ = progress_.batch_in_pass > 0;
-  if (progress_.batch_in_pass == progress_.batches) return false;
+  progress_.training = progress_.batch_in_pass < progress_.batches;
+  if (!progress_.training) return false;
   if (progress_.batch_in_pass == 0) {
     losses_.begin(ctx_, progress_.batches);
     skipped_before_ = optimizer_->read_control().skipped;
@@ -27,6 +28,7 @@ bool Learner::begin_train_pass() {
 }
 
 void Learner::end_train_pass() {
+  progress_.training = false;
   if (pass_continues_ && !cancelled()) check_place(progress_.batch_in_pass == progress_.batches);
   drop_held_gradients();
   results_.skipped_steps = optimizer_->read_control().skipped - skipped_before_;

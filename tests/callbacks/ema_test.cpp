@@ -125,6 +125,35 @@ TEST_CASE("validation measures the average, and the weights come back") {
   }
 }
 
+TEST_CASE(
+    "training goes on with its own weights after a validation of the average, half copies too") {
+  for (const DType precision : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(std::string(name_of(precision)));
+    Training t({2, 2}, {2, 1});
+    if (precision == DType::f16) to_fp16(t.learn, {.loss_scale = 64.0F});
+    if (precision == DType::bf16) to_bf16(t.learn);
+    t.learn.add<Ema>(EmaOptions{.decay = 0.9, .warmup = false});
+    const auto used = [](Learner& l) {
+      std::vector<Numbers> all;
+      for (std::int64_t i = 0; i < l.params().size(); ++i)
+        all.push_back(values(l.params().slot(i).value));
+      return all;
+    };
+    std::vector<Numbers> before;
+    int compared = 0;
+    on(
+        t.learn, Event::validate_begin, [&](Learner& l) { before = used(l); }, "before", -100);
+    on(t.learn, Event::batch_begin, [&](Learner& l) {
+      if (l.progress().training && l.progress().batch_in_pass == 0 && !before.empty()) {
+        CHECK(used(l) == before);
+        ++compared;
+      }
+    });
+    t.learn.fit(3, 0.1);
+    CHECK(compared == 2);
+  }
+}
+
 TEST_CASE("without evaluation the average only watches") {
   const auto loss = [](bool with) {
     Training t({2, 2}, {2});

@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -136,6 +138,32 @@ TEST_CASE("one overflow in a window skips the whole update and what it did to th
   t.learn.fit(1, 0.1);
   CHECK(t.learn.progress().step_clock == 1);
   CHECK_FALSE(values(t.learn.params().flat_master()) == masters);
+}
+
+TEST_CASE("gradients that are held when their epoch is cancelled are dropped") {
+  // The first epoch ends in its first window, before or after a batch of it has left gradients.
+  const auto trained = [](Event event, const char* precision) {
+    Training t({2, 2, 2, 2}, {2});
+    if (std::string(precision) == "fp16") to_fp16(t.learn, {.loss_scale = 64.0F});
+    t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 2});
+    bool cancelled = false;
+    on(t.learn, event, [&](Learner& l) {
+      if (!std::exchange(cancelled, true)) l.cancel(Scope::epoch);
+    });
+    std::int64_t held = -1;
+    on(t.learn, Event::epoch_end, [&](Learner& l) {
+      if (held < 0) held = l.progress().gradients_held ? 1 : 0;
+    });
+    t.learn.fit(2, 0.1);
+    CHECK(held == 0);
+    CHECK(t.learn.progress().step_clock == 2);
+    return std::pair(values(t.learn.params().flat_master()),
+                     values(t.learn.params().flat_buffers()));
+  };
+  for (const char* const precision : {"fp32", "fp16"}) {
+    CAPTURE(precision);
+    CHECK(trained(Event::batch_end, precision) == trained(Event::batch_begin, precision));
+  }
 }
 
 TEST_CASE("accumulation plans its steps") {

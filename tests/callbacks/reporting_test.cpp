@@ -83,6 +83,22 @@ TEST_CASE("the recorder keeps each batch, and per epoch the true mean of its los
   CHECK(first.seconds >= 0);
 }
 
+TEST_CASE("a batch that is cancelled after its loss is in no loss, plot or speed") {
+  for (const Event event : {Event::loss_begin, Event::backward_end, Event::step_begin}) {
+    Training training({2, 2, 2}, {});
+    auto& recorder = training.learn.add<Recorder>();
+    on(training.learn, event, [](Learner& l) {
+      if (l.progress().batch_in_pass == 1) l.cancel(Scope::batch);
+    });
+    training.learn.fit(1, 0.0);
+    const auto& batches = recorder.batches(training.learn);
+    REQUIRE(batches.size() == 2);
+    CHECK(batches[1].batch == 3);
+    CHECK(batches[1].smooth_loss ==
+          doctest::Approx((0.98 * batches[0].loss + batches[1].loss) / 1.98));
+  }
+}
+
 TEST_CASE("one loss that is not finite does not blind the smoothed one") {
   Training training({2, 2, 2}, {2});
   auto& recorder = training.learn.add<Recorder>();

@@ -181,6 +181,13 @@ TEST_CASE("a run that was killed continues from the last epoch's end") {
   second.fit();
   CHECK(contents(run / "last.safetensors") == contents(straight / "last.safetensors"));
   CHECK(rows_without_times(run / "results.csv") == rows_without_times(straight / "results.csv"));
+  // The checkpoint was made while a schedule was at work; what it found comes back at the end.
+  for (int group = 0; group < whole.t.learn.params().groups(); ++group) {
+    CHECK(second.t.learn.optimizer().hypers(group).lr ==
+          whole.t.learn.optimizer().hypers(group).lr);
+    CHECK(second.t.learn.optimizer().hypers(group).momentum ==
+          whole.t.learn.optimizer().hypers(group).momentum);
+  }
 }
 
 TEST_CASE("a training that stopped itself does not go on") {

@@ -1,4 +1,5 @@
 #include "framework/autograd/ops/elementwise.h"
+#include "framework/optim/sgd.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"
@@ -133,6 +134,59 @@ TEST_CASE("what a handler may replace, it replaces at its event only") {
     Training t;
     CHECK_THROWS_WITH_AS(
         set(t.learn), doctest::Contains("outside of any handler"), std::logic_error);
+  }
+}
+
+namespace {
+
+/// A second layer that takes part in the first batch only.
+class Now final : public nn::Module {
+ public:
+  explicit Now(const nn::Scope& scope)
+      : Module(scope), always_(scope / "always"), once_(scope / "once", 0.7) {}
+  [[nodiscard]] std::string describe() const override { return "Now"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override {
+    const Var y = always_(x);
+    return batches_++ == 0 ? once_(y) : y;
+  }
+
+ private:
+  Scale always_, once_;
+  int batches_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a parameter that takes no part in a batch has no gradient of an earlier one") {
+  LearnerOptions options;
+  options.optimizer = optim::sgd({.momentum = 0});
+  Training t(
+      {2, 2, 2}, {}, options, nn::make_model<Now>("now", {kFeatures}, static_cast<int>(kFeatures)));
+  std::vector<std::vector<double>> weights;
+  t.learn.add<Each>(Event::batch_end, [&](Learner& l) {
+    weights.push_back(values(l.params().master(l.params().find("once.weight"))));
+  });
+  t.learn.fit(1, 0.1);
+  REQUIRE(weights.size() == 3);
+  CHECK(weights[0] != std::vector<double>(3, 0.7F));
+  CHECK(weights[1] == weights[0]);
+  CHECK(weights[2] == weights[0]);
+}
+
+TEST_CASE("training is true from the first batch of a training pass to its last") {
+  for (const bool validates : {true, false}) {
+    Training t({2, 2}, validates ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{});
+    std::string at;
+    for (const EventInfo& info : kEventTable)
+      t.learn.add<Each>(info.event, [&at, event = info.event](Learner& l) {
+        if (l.progress().training) at += mark_of(event) + " ";
+      });
+    t.learn.fit(2, 0.1);
+    std::string epoch;
+    for (int batch = 0; batch < 2; ++batch) epoch += "B( l b d S( )S )B ";
+    CHECK(at == epoch + epoch);
   }
 }
 

@@ -78,6 +78,24 @@ TEST_CASE("a parameter counts its own steps, whoever was frozen meanwhile") {
   }
 }
 
+TEST_CASE(
+    "norms that are trained in frozen groups count more steps than their neighbours, flat or not") {
+  Net flat(true);
+  Net each(false);
+  for (Net* net : {&flat, &each}) {
+    net->steps(0, 2);
+    net->store.freeze_to(2, true);
+    net->steps(2, 5);
+    net->store.unfreeze();
+    net->steps(5, 7);
+  }
+  for (std::int64_t i = 0; i < flat.store.size(); ++i) {
+    CAPTURE(flat.store.info(i).name);
+    CHECK(same_bits(flat.store.master(i), each.store.master(i)));
+  }
+  CHECK(same_bits(flat.store.state("mean"), each.store.state("mean")));
+}
+
 TEST_CASE("every subset of frozen parameters leaves just them alone") {
   for (const bool flat : {true, false})
     for (unsigned subset = 0; subset < 1U << 7U; ++subset) {

@@ -219,6 +219,7 @@ TEST_CASE("a saved optimizer continues with the same bits") {
     first.optimizer->set_lrs({0.01, 0.02, 0.03});
     straight.optimizer->set_lrs({0.01, 0.02, 0.03});
     for (int step = 0; step < 3; ++step) first.step(step);
+    resumed.step(9);  // with its own rates, which are on the device now
     test::load(resumed.ctx,
                test::save(first.ctx, first.store, *first.optimizer),
                resumed.store,
