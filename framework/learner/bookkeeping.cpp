@@ -31,9 +31,10 @@ void Learner::end_train_pass() {
   progress_.training = false;
   if (pass_continues_ && !cancelled()) check_place(progress_.batch_in_pass == progress_.batches);
   drop_held_gradients();
-  results_.skipped_steps = optimizer_->read_control().skipped - skipped_before_;
+  const StepControl control = optimizer_->read_control();
+  progress_.step_clock = control.step;
+  results_.skipped_steps = control.skipped - skipped_before_;
   results_.train_loss = losses_.mean(ctx_, results_.skipped_steps);
-  sync_step_clock();
 }
 
 bool Learner::next_batch(BatchSource& source) {

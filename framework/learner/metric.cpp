@@ -23,7 +23,8 @@ class CountPass final : public MetricPass {
     samples_ += pred.shape()[0];
   }
   [[nodiscard]] double value() const override {
-    return static_cast<double>(counted_.item<std::int64_t>()) / static_cast<double>(samples_);
+    return static_cast<double>(to_host(ctx_, counted_).item<std::int64_t>()) /
+           static_cast<double>(samples_);
   }
 
  private:

@@ -125,8 +125,7 @@ TEST_CASE("validation measures the average, and the weights come back") {
   }
 }
 
-TEST_CASE(
-    "training goes on with its own weights after a validation of the average, half copies too") {
+TEST_CASE("training has its own weights again after a validation of the average, half copies too") {
   for (const DType precision : {DType::f32, DType::f16, DType::bf16}) {
     CAPTURE(std::string(name_of(precision)));
     Training t({2, 2}, {2, 1});

@@ -128,7 +128,7 @@ class Subject {
 
   [[nodiscard]] test::MemoryState state() { return test::save(t_.ctx, t_.learn); }
   /// Another learner in its state.
-  [[nodiscard]] std::unique_ptr<Subject> twin() {
+  [[nodiscard]] std::unique_ptr<Subject> reloaded() {
     auto other = std::make_unique<Subject>(half_);
     other->freeze(frozen_);
     test::load(other->t_.ctx, state(), other->t_.learn);
@@ -223,7 +223,7 @@ class Sequence {
         change_precision();
         break;
       case 4:
-        compare_with_twin();
+        compare_with_reloaded();
         break;
       case 5:
         compare_resumed();
@@ -269,23 +269,23 @@ class Sequence {
   }
 
   /// One that was loaded goes on as the one that was saved: nothing hides outside of the state.
-  void compare_with_twin() {
-    said += " twin";
-    const auto twin = subject_->twin();
+  void compare_with_reloaded() {
+    said += " reloaded";
+    const auto reloaded = subject_->reloaded();
     subject_->fit(1);
-    twin->fit(1);
-    REQUIRE(difference(twin->state(), subject_->state()) == "");
+    reloaded->fit(1);
+    REQUIRE(difference(reloaded->state(), subject_->state()) == "");
   }
 
   /// A fit that is stopped, saved, loaded and resumed is the same as one that is not.
   void compare_resumed() {
     const std::int64_t batch = any_batch();
     said += fmt::format(" resume@{}", batch);
-    const auto stopped = subject_->twin();
+    const auto stopped = subject_->reloaded();
     subject_->fit(kEpochs);
     stopped->cancel_in(Scope::train, batch);
     stopped->fit(kEpochs);
-    auto resumed = stopped->twin();
+    auto resumed = stopped->reloaded();
     resumed->learn().resume();
     resumed->fit(kEpochs);
     REQUIRE(difference(resumed->state(), subject_->state()) == "");
