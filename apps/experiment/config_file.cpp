@@ -19,7 +19,8 @@ std::string line_of(const std::string& source, unsigned line) {
   return text;
 }
 
-/// The message, the place, and the line with a mark under its `width` characters, as compilers do.
+/// The message, the place, and the line with a mark under its `width` characters, as compilers do;
+/// of a long line the part around the place.
 [[noreturn]] void fail_at(const ConfigFile& file,
                           unsigned line,
                           unsigned column,
@@ -28,8 +29,14 @@ std::string line_of(const std::string& source, unsigned line) {
                           const std::string& hint = {}) {
   const std::string number = std::to_string(line);
   const std::string margin(number.size() + 1, ' ');
-  const std::string text = line_of(file.source, line);
-  const std::size_t before = column > 0 ? column - 1 : 0;
+  constexpr std::size_t kShown = 120;
+  std::string text = line_of(file.source, line);
+  std::size_t before = column > 0 ? column - 1 : 0;
+  if (text.size() > kShown) {
+    const std::size_t from = std::min(before - std::min(before, kShown / 2), text.size());
+    text = text.substr(from, kShown);
+    before -= from;
+  }
   fail<UsageError>("{}\n{}--> {}:{}:{}\n{} |\n{} | {}\n{} | {}{} {}",
                    message,
                    margin,
@@ -41,7 +48,7 @@ std::string line_of(const std::string& source, unsigned line) {
                    text,
                    margin,
                    std::string(before, ' '),
-                   std::string(std::max<std::size_t>(1, width), '^'),
+                   std::string(std::clamp<std::size_t>(width, 1, kShown), '^'),
                    hint);
 }
 

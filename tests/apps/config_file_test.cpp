@@ -76,6 +76,23 @@ TEST_CASE("what is wrong is shown with its place and a suggestion") {
   CHECK(f.error("[train]\nlr = -1\n").find("experiment.toml:2:6") != std::string::npos);
 }
 
+TEST_CASE("of a long line the part around the fault is shown") {
+  Fields f;
+  const std::string error =
+      f.error("[train]\nclasses = [" + std::string(50'000, ' ') + "'a'], oops = 1\n");
+  CHECK(
+      error ==
+      "this is not TOML: Error while parsing key-value pair: expected a comment or whitespace, saw "
+      "','\n"
+      "  --> experiment.toml:2:50016\n"
+      "   |\n"
+      " 2 | " +
+          std::string(56, ' ') +
+          "'a'], oops = 1\n"
+          "   | " +
+          std::string(60, ' ') + "^ ");
+}
+
 TEST_CASE("what is written is read back") {
   Fields f;
   f.read("[train]\nlr = 0.1234567890123\nname = \"a \\\"b\\\" \\\\\"\nclasses = [\"x\"]\n");
