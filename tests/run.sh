@@ -10,12 +10,25 @@
 #              (tests/systems/run.py); its options and names follow (--help)
 #   --mutants  instead of all that, faults are planted one by one, and the tests must notice them (tests/mutants/run.py);
 #              parts and options follow (--help)
+#   --fuzz MINUTES [TARGET...]  instead of all that, lets clang's libFuzzer try each reader of files for so long
+#              (tests/fuzz/run.sh); says where an input was put that one does not stand
 #   --gpu      instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
 #              ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case ${1:-} in
+  --fuzz)
+    if ! [[ ${2:-} =~ ^[1-9][0-9]*$ ]]; then
+      echo "error: --fuzz wants a number of minutes: tests/run.sh --fuzz 10" >&2
+      exit 2
+    fi
+    seconds=$((60 * $2))
+    shift 2
+    framework/cmake/install_packages.sh --tests
+    [ $# != 0 ] || set -- archive cifar config csv image options plan_cache safetensors state
+    exec tests/fuzz/run.sh "$seconds" "$@"
+    ;;
   --gpu | --systems | --mutants)
     program=tests/${1#--}/run.py
     shift
@@ -32,12 +45,12 @@ for word in "$@"; do
     --strict) strict=ON ;;
     --ci) strict=ON systems=yes ;;
     -h | --help)
-      sed -n '2,16s/^# \{0,1\}//p' "$0"
+      sed -n '2,18s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "error: unknown option '$word'; known: --full --quick --smoke --strict --ci, and --systems, --mutants and --gpu as" \
-        "the first one" >&2
+      echo "error: unknown option '$word'; known: --full --quick --smoke --strict --ci, and --fuzz, --systems, --mutants" \
+        "and --gpu as the first one" >&2
       exit 2
       ;;
   esac
@@ -84,6 +97,7 @@ if [ "$only" != quick ]; then
   stage "address and undefined-behaviour sanitizers: tests" quiet_ctest asan --label-exclude slow
   stage "thread sanitizer: build" framework/cmake/build.sh tsan tests_core tests_data
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow
+  stage "fuzzing: 20 s for each reader of files" tests/fuzz/run.sh 20
   if [ $full = yes ]; then stage "clang-tidy" tests/tools/tidy.sh; fi
 fi
 if [ $systems = yes ]; then

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""make_seeds.py [FOLDER]: writes what the fuzz targets begin with, a folder for each, by default into corpus/ beside it.
+
+What fuzzing found and what had to be repaired lies there too, called regression-*; the seeds that this makes are called
+seed-*. Whoever changes a format runs it again and looks at the difference.
+"""
+import base64
+import bz2
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import pathlib
+import struct
+import sys
+import tarfile
+import zipfile
+import zlib
+
+# Of 8x8 pixels, by turbojpeg: there is no encoder in Python's library.
+JPEGS = {
+    "baseline": (
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
+        "q62rZ4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+        "pKSkpKSkpKT/wAARCAAIAAgDASIAAhEBAxEB/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUF"
+        "BAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVW"
+        "V1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi"
+        "4+Tl5ufo6erx8vP09fb3+Pn6/8QAHwEAAwEBAQEBAQEBAQAAAAAAAAECAwQFBgcICQoL/8QAtREAAgECBAQDBAcFBAQAAQJ3AAEC"
+        "AxEEBSExBhJBUQdhcRMiMoEIFEKRobHBCSMzUvAVYnLRChYkNOEl8RcYGRomJygpKjU2Nzg5OkNERUZHSElKU1RVVldYWVpjZGVm"
+        "Z2hpanN0dXZ3eHl6goOEhYaHiImKkpOUlZaXmJmaoqOkpaanqKmqsrO0tba3uLm6wsPExcbHyMnK0tPU1dbX2Nna4uPk5ebn6Onq"
+        "8vP09fb3+Pn6/9oADAMBAAIRAxEAPwBGACrGoUZ65Ix/n+nt94ooqXNxSsClZXsf/9k="
+    ),
+    "progressive": (
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
+        "q62rZ4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+        "pKSkpKSkpKT/wgARCAAIAAgDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAAAf/EABQBAQAAAAAAAAAAAAAAAAAAAAD/2gAM"
+        "AwEAAhADEAAAAQ//xAAUEAEAAAAAAAAAAAAAAAAAAAAA/9oACAEBAAEFAn//xAAWEQADAAAAAAAAAAAAAAAAAAAAATH/2gAIAQMB"
+        "AT8BrP/EABYRAAMAAAAAAAAAAAAAAAAAAAABUf/aAAgBAgEBPwFU/8QAFRABAQAAAAAAAAAAAAAAAAAAABH/2gAIAQEABj8Cj//E"
+        "ABgQAAIDAAAAAAAAAAAAAAAAAAHwETFB/9oACAEBAAE/ITQCFd//2gAMAwEAAgADAAAAEJ//xAAbEQABBAMAAAAAAAAAAAAAAABh"
+        "AAERQZGx8P/aAAgBAwEBPxDG2uJm1//EABcRAQEBAQAAAAAAAAAAAAAAAAHwIVH/2gAIAQIBAT8QWLq4f//EABoQAQABBQAAAAAA"
+        "AAAAAAAAAAERADFhwfD/2gAIAQEAAT8QAACbykdrFP/Z"
+    ),
+    "grey": (
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
+        "q62rZ4C8ybqmx5moq6T/wAALCAAIAAgBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUF"
+        "BAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6Q0RFRkdISUpTVFVW"
+        "V1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uHi"
+        "4+Tl5ufo6erx8vP09fb3+Pn6/9oACAEBAAA/AGrErqba1IWBR+9lzgMO4B9PU9/p1//Z"
+    ),
+    "cmyk": (
+        "/9j/7gAOQWRvYmUAZAAAAAAC/9sAQwAbEhQXFBEbFxYXHhwbIChCKyglJShROj0wQmBVZWRfVV1baniZgWpxkHNbXYW1hpCeo6ut"
+        "q2eAvMm6pseZqKuk/9sAQwEcHh4oIyhOKytOpG5dbqSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
+        "pKSkpKSk/8AAFAgACAAIBAERAAIRAQMRAQQRAP/EAB8AAAEFAQEBAQEBAAAAAAAAAAABAgMEBQYHCAkKC//EALUQAAIBAwMCBAMF"
+        "BQQEAAABfQECAwAEEQUSITFBBhNRYQcicRQygZGhCCNCscEVUtHwJDNicoIJChYXGBkaJSYnKCkqNDU2Nzg5OkNERUZHSElKU1RV"
+        "VldYWVpjZGVmZ2hpanN0dXZ3eHl6g4SFhoeIiYqSk5SVlpeYmZqio6Slpqeoqaqys7S1tre4ubrCw8TFxsfIycrS09TV1tfY2drh"
+        "4uPk5ebn6Onq8fLz9PX29/j5+v/EAB8BAAMBAQEBAQEBAQEAAAAAAAABAgMEBQYHCAkKC//EALURAAIBAgQEAwQHBQQEAAECdwAB"
+        "AgMRBAUhMQYSQVEHYXETIjKBCBRCkaGxwQkjM1LwFWJy0QoWJDThJfEXGBkaJicoKSo1Njc4OTpDREVGR0hJSlNUVVZXWFlaY2Rl"
+        "ZmdoaWpzdHV2d3h5eoKDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXGx8jJytLT1NXW19jZ2uLj5OXm5+jp"
+        "6vLz9PX29/j5+v/aAA4EAQACEQMRBAAAPwAzj5txAPck5Pf+v179SKP7tv67/wBfkrBvqt1939f8NfcMCH5ApVX4GAd5Hc9eOv17"
+        "ZyTX/9k="
+    ),
+}
+
+
+def png(color, depth, channels, palette=b"", interlaced=0):
+    """4x4 pixels of that kind."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    row = (4 * depth * channels + 7) // 8
+    # An interlaced image has its pixels in seven passes, each row with its filter; for 4x4 these are five rows.
+    widths = [1, 1, 2, 2, 4, 4] if interlaced else [4] * 4
+    pixels = b"".join(bytes([i % 5]) + bytes(range(1, 1 + row * width // 4 + (row * width % 4 > 0)))
+                      for i, width in enumerate(widths))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 4, depth, color, 0, 0, interlaced)) + palette
+            + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+
+
+def safetensors(tensors, metadata=None, seal=None):
+    """seal: None, or the format whose hash is added."""
+    header, data = {}, b""
+    metadata = dict(metadata or {})
+    if seal == 2:
+        metadata |= {"learn.format": "2", "learn.sha256": "0" * 64}
+    for name, (dtype, shape, content) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    if seal == 1:
+        metadata["learn.payload_sha256"] = hashlib.sha256(data).hexdigest()
+    if metadata:
+        header = {"__metadata__": metadata} | header
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file = struct.pack("<Q", len(text)) + text + data
+    if seal == 2:
+        file = file.replace(b"0" * 64, hashlib.sha256(file).hexdigest().encode(), 1)
+    return file
+
+
+def safetensors_seeds():
+    floats = struct.pack("<4f", 0, 1, -1, float("nan"))
+    every = {"f32": ("F32", [2, 2], floats), "f16": ("F16", [3], b"\0" * 6), "bf16": ("BF16", [1, 1, 1], b"\0" * 2),
+             "f64": ("F64", [], b"\0" * 8), "i64": ("I64", [1], b"\1" * 8), "i32": ("I32", [0], b""),
+             "u8": ("U8", [5, 1], b"hello")}
+    yield "every-dtype", safetensors(every)
+    yield "sealed", safetensors(every, {"learn.kind": "weights", "text": "\n\"\\é"}, seal=2)
+    yield "sealed-before", safetensors({"w": every["f32"]}, {"learn.kind": "weights"}, seal=1)
+    yield "empty", safetensors({})
+    # What was tried on this format: products that wrap, bytes of two tensors, a hole, a key twice.
+    yield "wraps-to-nothing", safetensors({"w": ("F32", [2**32, 2**32], b"")})
+    yield "wraps", safetensors({"w": ("F64", [3, 2**61 + 1], b"\0" * 24)})
+    yield "overlap", safetensors(every).replace(b"[16,22]", b"[14,20]")
+    yield "twice", safetensors({"a": every["i32"], "b": every["i32"]}).replace(b'"b"', b'"a"')
+    yield "pickle", b"\x80\x02}q\x01(X\x02" + b"\0" * 8
+    yield "zip", b"PK\3\4" + b"\0" * 8
+
+
+def state_seeds():
+    tensors = {"model.weight": ("F32", [2, 3], struct.pack("<6f", *range(6))), "model.half": ("F16", [4], b"\0\x3c" * 4),
+               "losses": ("F64", [2], struct.pack("<2d", 0.5, float("inf"))), "steps": ("I64", [], struct.pack("<q", 7))}
+    texts = {"learn.kind": "train", "state.epoch": "-3", "state.scale": "1e-300", "state.warm": "1", "state.name": "a\nb"}
+    yield "sealed", safetensors(tensors, texts, seal=2)
+    yield "plain", safetensors(tensors, texts)
+    yield "other-dtype", safetensors(tensors | {"losses": ("I64", [2], b"\0" * 16)}, texts)
+    yield "other-shape", safetensors(tensors | {"model.weight": ("F32", [3, 2], b"\0" * 24)}, texts)
+    yield "no-number", safetensors(tensors, texts | {"state.epoch": "12x"})
+    yield "too-large", safetensors(tensors, texts | {"state.epoch": "9223372036854775808", "state.scale": "nan"})
+    yield "other", safetensors({"model.weight": ("F16", [3, 2], b"\0" * 12)}, {"state.more": ""})
+
+
+def config_seeds():
+    yield "usual", b"# mine\n[train]\nepochs = 5\nlr = 1e-3\nplots = false\nname = \"a \\\"b\\\" \\u00e9\"\nclasses = ['x', \"y\"]\n"
+    yield "blocks", b"[train]\nname = \"\"\"a\nb\\\n  c\"\"\"\"\"\nclasses = '''\nx''', # end\n"
+    yield "types", b"[train]\nlr = 0x1F\nepochs = 1_000\nplots = 1979-05-27T07:32:00Z\nname = inf\n"
+    yield "nested", b"[train]\nclasses = [[1, {a.b = 2}], []]\n[[train.more]]\n\"x\".'y' . z = 1\n"
+    yield "typo", b"[trian]\nepohcs = 5\n"
+
+
+def options_seeds():
+    yield "usual", (b"[train]\ndata = \"synthetic10\"\nmodel = \"resnet9:width=8\"\nepochs = 3\nbatch-size = 32\nlr = \"1e-3:1e-2\"\n"
+                    b"optimizer = \"adam:beta2=0.99,eps=1e-6\"\nschedule = \"one-cycle\"\ncallbacks = [\"mixup\", \"early_stopping:patience=2\"]\n"
+                    b"precision = \"bf16\"\nval-split = 0.1\ntrain-limit = \"0.5\"\nseed = 7\n")
+    yield "specs", b"[train]\nmodel = \"mlp:sizes=3,=,:x\"\noptimizer = \"sgd:nesterov=true,momentum=0x1p-1\"\n"
+    yield "ranges", b"[train]\nepochs = -1\nbatch-size = 9223372036854775807\nlr = 1e400\n"
+
+
+def image_seeds():
+    for name, text in JPEGS.items():
+        yield f"jpeg-{name}", base64.b64decode(text)
+    yield "png-rgb", png(2, 8, 3)
+    yield "png-rgba16", png(6, 16, 4)
+    yield "png-grey1", png(0, 1, 1)
+    yield "png-interlaced", png(0, 8, 1, interlaced=1)
+    entries = bytes(range(12))
+    palette = struct.pack(">I", 12) + b"PLTE" + entries + struct.pack(">I", zlib.crc32(b"PLTE" + entries))
+    yield "png-palette2", png(3, 2, 1, palette)
+
+
+def tar(members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            if content is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "elsewhere"
+            entry.size = len(content or b"")
+            archive.addfile(entry, io.BytesIO(content or b""))
+    # As short as tar allows: the end mark, without the blocks that fill it up.
+    return out.getvalue().rstrip(b"\0").ljust(512 * (len(out.getvalue().rstrip(b"\0")) // 512 + 3), b"\0")
+
+
+def zipped(members, method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name), content, method)
+    return out.getvalue()
+
+
+def archive_seeds():
+    members = {"set/train/cat/1.png": b"image", "set/train/dog/2.jpg": b"other" * 20, "set/.hidden/x": b"x"}
+    plain = tar(members)
+    yield "tar", plain
+    yield "tar-empty", tar({})
+    yield "zip-empty", zipped({}, zipfile.ZIP_STORED)
+    yield "tar-gz", gzip.compress(plain, mtime=0)
+    yield "tar-bz2", bz2.compress(plain)
+    yield "tar-xz", lzma.compress(plain)
+    yield "tar-link", tar({"a/b": b"x", "a/c": None})
+    yield "tar-long-name", tar({"é" * 120 + "/x": b"x"})
+    yield "tar-outside", tar({"a/b": b"x", "../evil": b"x"})
+    yield "two-tars-gz", gzip.compress(plain + plain, mtime=0)
+    yield "zip", zipped(members, zipfile.ZIP_STORED)
+    yield "zip-deflated", zipped(members, zipfile.ZIP_DEFLATED)
+
+
+def cifar_seeds():
+    yield "record", bytes([2]) + bytes([9]) + bytes(i % 251 for i in range(3072)) + b"cat\ndog\r\n"
+    yield "record-100", bytes([3]) + bytes([19, 99]) + bytes(3072) + "é\n".encode()
+    yield "label", bytes([2]) + bytes([10]) + bytes(3072)
+    yield "no-record", bytes([0]) + b"a\na\n"
+    yield "too-short", bytes([130]) + bytes(3072)
+
+
+def csv_seeds():
+    yield "usual", b"epoch,train_loss,\"a \"\"b\"\", c\"\n1,0.5,\"x\ny\"\n2,,\n"
+    yield "endings", b"a,b\r\n1,2\r\n3,4"
+    yield "ragged", b"a,b\n1\n"
+    yield "open", b"a,\"b\n1,2\n"
+
+
+def plan_cache_seeds():
+    yield "match", b"key\n{\"plan\":1}\n"
+    yield "other", b"key2\nx"
+    yield "cut", b"ke\ny"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
+    for name, make in sorted(globals().items()):
+        if name.endswith("_seeds"):
+            target = folder / name.removesuffix("_seeds")
+            target.mkdir(parents=True, exist_ok=True)
+            for seed, content in make():
+                (target / f"seed-{seed}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
