@@ -89,10 +89,10 @@ Dataset read(const FileTree& tree,
     published = false;
     if (verify)
       fail<DataError>(
-          "'{}' is not {}'s: its MD5 is {}, the published one {}. It is damaged: get it anew; or "
-          "it "
-          "holds other images in the same layout: add ':verify=false' to the name or path of the "
-          "data",
+          "'{}' is not {}'s: its MD5 is {}, the published one {}. If it is damaged, get it "
+          "anew; if it holds other images in this layout, add ':verify=false' to the name or path "
+          "of "
+          "the data",
           tree.text(file.name),
           set,
           md5,
