@@ -138,7 +138,7 @@ def config_seeds():
 
 def options_seeds():
     yield "usual", (b"[train]\ndata = \"synthetic10\"\nmodel = \"resnet9:width=8\"\nepochs = 3\nbatch-size = 32\nlr = \"1e-3:1e-2\"\n"
-                    b"optimizer = \"adam:beta2=0.99,eps=1e-6\"\nschedule = \"one-cycle\"\ncallbacks = [\"mixup\", \"early_stopping:patience=2\"]\n"
+                    b"optimizer = \"adam:beta2=0.99,eps=1e-6\"\nschedule = \"one-cycle\"\ncallbacks = [\"ema\", \"early_stopping:patience=2\"]\n"
                     b"precision = \"bf16\"\nval-split = 0.1\ntrain-limit = \"0.5\"\nseed = 7\n")
     yield "specs", b"[train]\nmodel = \"mlp:sizes=3,=,:x\"\noptimizer = \"sgd:nesterov=true,momentum=0x1p-1\"\n"
     yield "ranges", b"[train]\nepochs = -1\nbatch-size = 9223372036854775807\nlr = 1e400\n"
