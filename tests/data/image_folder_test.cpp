@@ -242,6 +242,13 @@ TEST_CASE("folder: several sizes need a size to scale to") {
   CHECK(pair.train.size() + pair.valid.size() == 6);
 }
 
+TEST_CASE("folder: images of one height and several widths have several sizes") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 4, 10);
+  test::write_bytes(folder.path() / "b" / "wide.png", test::png(test::plain(4, 6, 5, 6, 7), 4, 6));
+  CHECK(contains(error_of(folder.path()), "b/wide.png' is 6x4"));
+}
+
 TEST_CASE("folder: small files of many pixels are refused before they fill the memory") {
   const test::TemporaryFolder folder;
   const std::vector<std::uint8_t> black =
