@@ -23,6 +23,16 @@ TEST_CASE("philox4x32-10 gives the published answers") {
              0x24126ea1));
 }
 
+TEST_CASE("every bit of seed, purpose, batch and element is part of a random number's place") {
+  const std::uint64_t seed = 0x0123456789ABCDEF;
+  const std::uint64_t batch = 0x0000BEEF12345678;
+  const std::uint64_t element = 0xFEDCBA9876543210;
+  const Random4 drawn = random4(seed, RandomPurpose::shuffle, batch, element);
+  const Random4 expected =
+      philox4x32({{0x76543210, 0xFEDCBA98, 0x12345678, 0x0002BEEF}}, 0x89ABCDEF, 0x01234567);
+  for (int i = 0; i < 4; ++i) CHECK(drawn.v[i] == expected.v[i]);
+}
+
 TEST_CASE("uniform01 stays below one and uniform_below in range") {
   CHECK(uniform01(0) == 0.0F);
   CHECK(uniform01(~0U) < 1.0F);

@@ -19,6 +19,8 @@ TEST_CASE("only a near name is suggested") {
   CHECK(nearest("epoch", known) == "epochs");
   CHECK(nearest("momentum", known).empty());
   CHECK(nearest("xy", known).empty());
+  CHECK(nearest("abc", {"axy"}).empty());  // as are all words of three letters
+  CHECK(nearest("adm", {"adam", "adama"}) == "adam");
   CHECK(did_you_mean("epoch", known) == "; did you mean 'epochs'?");
   CHECK_THROWS_WITH_AS(require_known("model", "resnt9", {"resnet9", "small"}),
                        "unknown model 'resnt9'; did you mean 'resnet9'? (known: resnet9, small)",

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -30,18 +31,27 @@ TEST_CASE("every index runs exactly once, for any number of threads") {
 
 TEST_CASE("chunks cover the range in order and do not depend on the number of threads") {
   for (const std::int64_t n : {1, 10, 64, 65, 1000, 100000}) {
-    std::vector<std::int64_t> borders[2];
+    std::vector<std::int64_t> borders[2], ends[2];
     for (const int t : {0, 1}) {
       ThreadPool pool(t == 0 ? 1 : 3);
       borders[t].assign(static_cast<std::size_t>(ThreadPool::chunk_count(n, 16)) + 1, -1);
       borders[t].back() = n;
-      pool.for_chunks(n, 16, [&](std::int64_t c, std::int64_t begin, std::int64_t) {
+      ends[t] = borders[t];
+      pool.for_chunks(n, 16, [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
         borders[t][static_cast<std::size_t>(c)] = begin;
+        ends[t][static_cast<std::size_t>(c)] = end;
       });
     }
     CHECK(borders[0] == borders[1]);
     CHECK(borders[0].front() == 0);
+    CHECK(std::equal(borders[0].begin() + 1, borders[0].end(), ends[0].begin()));
   }
+}
+
+TEST_CASE("chunks are of the grain at least, and as many as a reduction has room for at most") {
+  CHECK(ThreadPool::chunk_count(0, 16) == 0);
+  CHECK(ThreadPool::chunk_count(100, 16) == 7);
+  CHECK(ThreadPool::chunk_count(100000, 16) == ThreadPool::kMaxChunks);
 }
 
 TEST_CASE("an exception of a task reaches the caller and the pool stays usable") {

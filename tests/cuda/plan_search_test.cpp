@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,24 +74,26 @@ TEST_CASE("determinism, TF32 and scratch memory decide which plans there are") {
 }
 
 TEST_CASE("where Winograd is off, no plan transforms its operands") {
+  std::map<std::string, std::ptrdiff_t> transforming;  // where it is on
   for (const char* name : {"h200", "a100"})
     for (const ConvPass pass :
          {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_weight}) {
       CAPTURE(std::string(name));
       CAPTURE(std::string(name_of(pass)));
       ConvProblem problem{pass, kLayer, DType::f32};
-      const auto transforming = [&] {
+      const auto count = [&] {
         const std::vector<ConvPlan> plans = find_plans(device(name), problem, {}, kAll);
         REQUIRE(!plans.empty());
         return std::ranges::count_if(plans,
                                      [](const ConvPlan& plan) { return plan.engine().winograd; });
       };
-      CHECK(transforming() > 0);
+      transforming[name] += count();
       const std::string with = problem.text();
       problem.winograd = false;
-      CHECK(transforming() == 0);
+      CHECK(count() == 0);
       CHECK(problem.text() == with + " without winograd");  // so that a stored plan is not taken
     }
+  CHECK(transforming["a100"] > 0);  // cuDNN 9.19 suggests none for an H200
 }
 
 TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by none") {

@@ -69,8 +69,10 @@ def copy_tree() -> str:
         if not copy.is_file() or copy.read_bytes() != content:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy)
+    known = set(names)
     for path in TREE.rglob("*"):
-        if path.is_file() and str(path.relative_to(TREE)) not in set(names):
+        name = path.relative_to(TREE)
+        if name.parts[0] != "build" and path.is_file() and str(name) not in known:
             path.unlink()
     return digest.hexdigest()[:16]
 
@@ -99,7 +101,8 @@ class Build:
 
     def __init__(self, cuda: bool, jobs: int) -> None:
         self.cuda, self.jobs = cuda, jobs
-        self.folder = WORK / ("cuda" if cuda else "cpu")
+        # As deep in its tree as a developer's build: ccache then knows what that has compiled.
+        self.folder = TREE / "build" / ("cuda" if cuda else "cpu")
         launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         os.environ.setdefault("CCACHE_NOHASHDIR", "1")
         os.environ.setdefault("CCACHE_BASEDIR", str(TREE))
