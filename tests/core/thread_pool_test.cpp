@@ -111,14 +111,24 @@ double processor_seconds() {
 
 }  // namespace
 
-TEST_CASE("who waits for a long task of another thread sleeps") {
+TEST_CASE("who waits for a long task of another thread sleeps until it is done") {
   using namespace std::chrono_literals;
   ThreadPool pool(2);
-  const double before = processor_seconds();
-  // Each thread takes one: the caller's ends at once, and it waits, or the worker does.
-  pool.run(2, [](std::int64_t i) {
-    if (i == 1) std::this_thread::sleep_for(500ms);
+  REQUIRE(pool.threads() == 2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> started{0}, done{0};
+  double before = 0;
+  pool.run(2, [&](std::int64_t) {
+    ++started;
+    if (std::this_thread::get_id() == caller) {
+      while (started < 2) std::this_thread::yield();  // the other thread has the other task
+      before = processor_seconds();
+    } else {
+      std::this_thread::sleep_for(500ms);
+    }
+    ++done;
   });
+  CHECK(done == 2);
   CHECK(processor_seconds() - before < 0.1);  // 50 microseconds of spinning, not 500 ms of it
 }
 
