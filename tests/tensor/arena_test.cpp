@@ -3,8 +3,14 @@
 #include "framework/core/error.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
+#include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 using namespace learn;
@@ -36,6 +42,75 @@ TEST_CASE("blocks are aligned and freed neighbours merge") {
   const auto reserved = arena.stats().reserved;
   const auto all = arena.allocate(reserved);
   CHECK(arena.stats().reserved == reserved);
+}
+
+TEST_CASE("blocks of slabs that happen to be neighbours do not merge") {
+  static constexpr std::size_t kBytes = std::size_t{16} << 20U;
+  struct AdjacentPages final : PageSource {
+    std::byte* memory = static_cast<std::byte*>(std::aligned_alloc(Arena::kAlignment, kBytes));
+    std::size_t given = 0;
+    ~AdjacentPages() override { std::free(memory); }
+    AdjacentPages() = default;
+    AdjacentPages(const AdjacentPages&) = delete;
+    AdjacentPages& operator=(const AdjacentPages&) = delete;
+    void* allocate(std::size_t bytes) override {
+      REQUIRE(given + bytes <= kBytes);
+      return memory + std::exchange(given, given + bytes);
+    }
+    void release(void*, std::size_t) noexcept override {}
+    [[nodiscard]] Device device() const noexcept override { return Device::cpu(); }
+  };
+  constexpr std::size_t kSlab = std::size_t{2} << 20U;
+  Arena arena("test", std::make_unique<AdjacentPages>());
+  {
+    const auto first = arena.allocate(kSlab), second = arena.allocate(kSlab);
+    REQUIRE(second.data() == first.data() + kSlab);
+  }
+  const auto both = arena.allocate(2 * kSlab);
+  CHECK(arena.stats().reserved == 4 * kSlab);
+}
+
+TEST_CASE("an arena knows what is used, what was at most, and in how many blocks") {
+  Arena arena("test", cpu_pages());
+  {
+    const auto a = arena.allocate(Arena::kAlignment), b = arena.allocate(1);
+    CHECK(arena.stats().used == 2 * Arena::kAlignment);
+    CHECK(arena.stats().blocks == 2);
+  }
+  const auto c = arena.allocate(Arena::kAlignment);
+  CHECK(arena.stats().used == Arena::kAlignment);
+  CHECK(arena.stats().peak == 2 * Arena::kAlignment);
+  CHECK(arena.stats().blocks == 1);
+}
+
+TEST_CASE("what is written outside of a guarded block ends the program") {
+  for (const std::ptrdiff_t at : {-1, 10, 5}) {
+    CAPTURE(at);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      std::signal(SIGABRT, SIG_DFL);
+      close(STDOUT_FILENO);
+      close(STDERR_FILENO);
+      Arena arena("test", cpu_pages(), {.guard = true});
+      arena.allocate(10).data()[at] = std::byte{1};
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) == (at != 5));
+  }
+}
+
+TEST_CASE("a block is read by its bytes, and not beyond them") {
+  Arena arena("test", cpu_pages());
+  const auto block = arena.allocate(4);
+  for (int i = 0; i < 4; ++i) block.data()[i] = static_cast<std::byte>(i);
+  std::array<std::byte, 2> read{};
+  block.read(read.data(), 2, 2);
+  CHECK(read == std::array{std::byte{2}, std::byte{3}});
+  CHECK_THROWS_WITH_AS(
+      block.read(read.data(), 3, 2), doctest::Contains("bytes 3 to 5 of 4"), Error);
 }
 
 TEST_CASE("a frozen arena serves what it has and refuses to grow") {

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -22,6 +23,10 @@ TEST_CASE("views share memory and check their arguments") {
   CHECK_THROWS_AS((void)t.view({5}), ShapeError);
   CHECK_THROWS_AS((void)t.rows(1, 2), ShapeError);
   CHECK_THROWS_AS((void)t.data<double>(), DTypeError);
+  CHECK_THROWS_AS((void)t.data<std::int32_t>(), DTypeError);
+  CHECK_NOTHROW(Tensor(t.storage(), 8, {4}, DType::f32));
+  CHECK_THROWS_AS(Tensor(t.storage(), 12, {4}, DType::f32), ShapeError);
+  CHECK(to_string(t, 2) == "f32(2,3) cpu [1, 2, ...]");
 }
 
 TEST_CASE("a host tensor of values is a copy, and has as many as its shape") {
@@ -36,6 +41,42 @@ TEST_CASE("a host tensor of values is a copy, and has as many as its shape") {
                        doctest::Contains("6 values for shape (2,2)"),
                        ShapeError);
   CHECK_THROWS_AS((void)borrowed<float>({7}, values), ShapeError);
+}
+
+TEST_CASE("tensors are made of values, one for each element, or of random ones in a range") {
+  Arena arena("test", cpu_pages());
+  CHECK_THROWS_WITH_AS((void)from_values(arena, {2, 2}, std::vector<double>{1, 2, 3}),
+                       doctest::Contains("3 values for shape (2,2)"),
+                       ShapeError);
+  const Tensor drawn = uniform(arena, {1000}, DType::f32, 3, 5, 7);
+  double least = 5, most = 3;
+  for (std::int64_t i = 0; i < drawn.elements(); ++i) {
+    least = std::min(least, get(drawn, i));
+    most = std::max(most, get(drawn, i));
+  }
+  CHECK(least >= 3);
+  CHECK(least < 3.1);
+  CHECK(most < 5);
+  CHECK(most > 4.9);
+}
+
+TEST_CASE("the relative tolerance is relative to the second tensor") {
+  Arena arena("test", cpu_pages());
+  const auto of = [&](double value) { return from_values(arena, {1}, std::vector{value}); };
+  CHECK(all_close(of(1000), of(1009), 0.01, 0));
+  CHECK_FALSE(all_close(of(1000), of(1011), 0.01, 0));
+  CHECK_FALSE(all_close(of(0.001), of(0.002), 0.01, 0));
+  CHECK(all_close(of(0.001), of(0.002), 0, 0.0011));
+}
+
+TEST_CASE("the same bits are more than equal values, and less") {
+  Arena arena("test", cpu_pages());
+  const auto of = [&](double value) { return from_values(arena, {1}, std::vector{value}); };
+  CHECK(same_bits(of(NAN), of(NAN)));
+  const Comparison zeros = same_bits(of(0), of(-0.0));
+  CHECK_FALSE(zeros);
+  CHECK(zeros.text == "first difference at 0: 0 against -0");
+  CHECK_FALSE(same_bits(of(1), from_values(arena, {1, 1}, std::vector<double>{1})));
 }
 
 TEST_CASE("all_close names the worst element and does not let NaN or infinity pass") {
