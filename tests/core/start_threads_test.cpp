@@ -4,6 +4,7 @@
 #include "tests/support/thread_limit.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <string>
@@ -45,8 +46,10 @@ TEST_CASE("where the system refuses a thread there are fewer, and one warning sa
       CHECK(threads.size() == std::stoul(granted));
     }
     CHECK(ran <= 2 * std::stoi(granted));
-    CHECK(log.count("only " + granted + " of 5 " + name +
-                    " could be started (Resource temporarily unavailable)") == 1);
+    CHECK(
+        log.count(fmt::format("only {} of 5 {} could be started (Resource temporarily unavailable)",
+                              granted,
+                              name)) == 1);
     CHECK(log.count("\n") == 1);
   }
 }
