@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace learn;
@@ -105,10 +106,50 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   refused(pool, {2, 3, 9, 1}, "'pool' of 4x4 does not fit into (2,3,9,1)");
   Bench fresh;
   CHECK_THROWS_AS(nn::Conv2d(fresh.scope / "a", 3, 8, {.groups = 2}), UsageError);
+  CHECK_THROWS_AS(nn::Conv2d(fresh.scope / "e", 4, 3, {.groups = 2}), UsageError);
   CHECK_THROWS_AS(nn::Conv2d(fresh.scope / "b", 3, 8, {.stride = 0}), UsageError);
   CHECK_THROWS_AS(nn::Linear(fresh.scope / "c", 0, 8), UsageError);
   CHECK_THROWS_AS(nn::Dropout(fresh.scope / "d", 1.0), UsageError);
   CHECK_THROWS_AS((void)nn::cross_entropy(1.0F), UsageError);
+}
+
+TEST_CASE(
+    "a layer's own values before training: biases within a bound of the inputs, plain norms") {
+  Bench b;
+  nn::Conv2d conv(b.scope / "conv", 9, 200);
+  nn::Linear linear(b.scope / "linear", 100, 200);
+  nn::BatchNorm2d norm(b.scope / "norm", 5);
+  b.start();
+  const auto largest = [&](const char* name) {
+    const Tensor values = b.store.master(b.store.find(name));
+    float found = 0;
+    for (const float value : values.span<float>()) found = std::max(found, std::abs(value));
+    return found;
+  };
+  // Of 200 uniform values the largest is within a tenth of the bound.
+  CHECK(largest("conv.bias") == doctest::Approx(1.0 / 9).epsilon(0.1));
+  CHECK(largest("linear.bias") == doctest::Approx(1.0 / 10).epsilon(0.1));
+  for (std::int64_t c = 0; c < 5; ++c) {
+    CHECK(get(b.store.buffer(0).value, c) == 0);  // running mean
+    CHECK(get(b.store.buffer(1).value, c) == 1);  // running variance
+    CHECK(get(b.store.master(b.store.find("norm.weight")), c) == 1);
+    CHECK(get(b.store.master(b.store.find("norm.bias")), c) == 0);
+  }
+}
+
+TEST_CASE("a convolution's bias is added, and left out where there is none") {
+  Bench b;
+  nn::Conv2d with(b.scope / "with", 3, 4), without(b.scope / "without", 3, 4, {.bias = false});
+  b.start();
+  Tensor bias = b.store.master(b.store.find("with.bias"));
+  for (std::int64_t k = 0; k < 4; ++k) set(bias, k, static_cast<double>(k + 1));
+  Tensor black = b.ctx.empty({1, 2, 2, 3}, DType::f32);
+  for (std::int64_t i = 0; i < black.elements(); ++i) set(black, i, 0);
+  const Tensor y = with(b.tape.input(black)).value(), z = without(b.tape.input(black)).value();
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    CHECK(get(y, i) == static_cast<double>(i % 4 + 1));
+    CHECK(get(z, i) == 0);
+  }
 }
 
 TEST_CASE("Sequential names its children by number and runs them in order") {
