@@ -142,7 +142,7 @@ void load_run(Experiment& experiment, const fs::path& run) {
   check_same(file, now, "learn.normalization", "mean and standard deviation", run);
   const auto computed_on = file.metadata().find("learn.computed_on");
   if (computed_on != file.metadata().end() && computed_on->second != now.at("learn.computed_on"))
-    log::info("[resume] computed on {} so far, from here on on {}: the last bits may differ",
+    log::info("[resume] computed on {} until here, on {} from here: the last bits may differ",
               computed_on->second,
               now.at("learn.computed_on"));
   Learner& learn = experiment.learner();

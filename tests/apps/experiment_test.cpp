@@ -89,7 +89,7 @@ TEST_CASE("a run that continues with other instructions says so") {
         metadata);
     const test::LogFile log;
     load_run(experiment, folder.path());
-    CHECK(log.count("computed on " + before + " so far, from here on on " + here) ==
+    CHECK(log.count("computed on " + before + " until here, on " + here + " from here") ==
           (before == here ? 0U : 1U));
   }
 }
