@@ -58,7 +58,7 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
 void update(RunRecord& record, Learner& learn) {
   const auto* recorder = learn.find<Recorder>();
   const auto* checkpointer = learn.find<callbacks::Checkpointer>();
-  record.epochs_done = static_cast<std::int64_t>(recorder->epochs().size());
+  record.epochs_done = recorder->epochs_seen();
   if (const auto& best = checkpointer->monitor().best())
     record.best =
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};

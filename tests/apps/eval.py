@@ -4,6 +4,7 @@
 Every image of what it is given, scaled to the model's input; it says what that was. Prints what failed; exit status 1
 then.
 """
+import hashlib
 import os
 import subprocess
 import sys
@@ -101,10 +102,12 @@ def weights_that_are_not_numbers():
     weights = Path("runs/train/weights/best.safetensors")
     data = weights.read_bytes()
     header = data[8:8 + int.from_bytes(data[:8], "little")]
-    start = header.index(b"sha256")
-    without_hash = header.replace(header[start:start + 6], b"sha000")
+    key = b'"learn.sha256":"'
+    hash_at = 8 + header.index(key) + len(key)
     poisoned = b"\x00\x00\xc0\x7f" * ((len(data) - 8 - len(header)) // 4)
-    Path("nan.safetensors").write_bytes(data[:8] + without_hash + poisoned)
+    blank = data[:hash_at] + b"0" * 64 + data[hash_at + 64:8 + len(header)] + poisoned
+    digest = hashlib.sha256(blank).hexdigest().encode()
+    Path("nan.safetensors").write_bytes(blank[:hash_at] + digest + blank[hash_at + 64:])
     done = learn("eval", "nan.safetensors", status=7)
     check("NaN is never right", "(0 of 12)" in done.stdout, done)
     check("and said", "12 of 12 images a prediction is NaN" in done.stderr, done)

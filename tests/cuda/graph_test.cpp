@@ -125,7 +125,8 @@ void check_same_bits(const Trained& graph, const Trained& eager) {
     CHECK(std::bit_cast<std::uint64_t>(graph.losses[i]) ==
           std::bit_cast<std::uint64_t>(eager.losses[i]));  // a NaN too
   }
-  CHECK(graph.valid_loss == eager.valid_loss);
+  CHECK(std::bit_cast<std::uint64_t>(graph.valid_loss) ==
+        std::bit_cast<std::uint64_t>(eager.valid_loss));
   CHECK(graph.state.integers == eager.state.integers);
   CHECK(graph.state.reals == eager.state.reals);
   REQUIRE(graph.state.tensors.size() == eager.state.tensors.size());
@@ -389,7 +390,7 @@ TEST_CASE("a loss that is not finite skips its step on the device, and ends the 
   CHECK(std::isfinite(graph.losses[11]));
   CHECK(graph.control.step == 11);
   CHECK(graph.control.skipped == 1);
-  CHECK(std::isfinite(graph.valid_loss));
+  CHECK(std::isnan(graph.valid_loss));  // what has diverged is not validated
 }
 
 TEST_CASE("a throw under capture leaves the learner usable") {
