@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace learn::callbacks {
@@ -36,11 +37,12 @@ void TerminateOnNan::backward_begin(Learner& learn) {
   if (!learn.context().device().is_cpu()) return;
   const double loss = get(learn.batch().loss.value(), 0);
   if (std::isfinite(loss)) return;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // others may have a sign
   terminate(learn,
             fmt::format("the loss of epoch {}, batch {} is {}",
                         learn.progress().epoch + 1,
                         learn.progress().batch_in_pass + 1,
-                        loss));
+                        std::isnan(loss) ? kNaN : loss));
 }
 
 void TerminateOnNan::backward_end(Learner& learn) {
