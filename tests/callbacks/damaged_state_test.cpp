@@ -115,7 +115,8 @@ TEST_CASE("no number of a checkpoint makes a training hang, crash or reserve wha
                                      std::int64_t{1} << 30,
                                      std::numeric_limits<std::int64_t>::min(),
                                      std::numeric_limits<std::int64_t>::max()}) {
-      CAPTURE(name);
+      const std::string& number = name;  // clang captures no binding
+      CAPTURE(number);
       CAPTURE(wrong);
       test::MemoryState damaged = state;
       damaged.integers[name] = wrong;
@@ -124,7 +125,8 @@ TEST_CASE("no number of a checkpoint makes a training hang, crash or reserve wha
   constexpr double kInf = std::numeric_limits<double>::infinity();
   for (const auto& [name, value] : state.reals)
     for (const double wrong : {-1.0, 0.0, 1.0, value + 1, 1e300, kInf, -kInf, std::nan("")}) {
-      CAPTURE(name);
+      const std::string& number = name;  // clang captures no binding
+      CAPTURE(number);
       CAPTURE(wrong);
       test::MemoryState damaged = state;
       damaged.reals[name] = wrong;

@@ -115,7 +115,7 @@ TEST_CASE("batches: a record each, then neighbours share one, and the losses kee
 
 TEST_CASE("batches: losses that are not finite are left out of the mean and the range") {
   BatchHistory history;
-  for (std::int64_t batch = 1; batch <= 2 * 2048; ++batch) {
+  for (std::int64_t batch = 1; batch <= std::int64_t{2} * 2048; ++batch) {
     BatchRecord record = batch_record(batch);
     if (batch % 4 == 1) record.loss = record.lowest_loss = record.highest_loss = NAN;
     history.add(record);
