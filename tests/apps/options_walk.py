@@ -32,6 +32,7 @@ class Case:
     command: list
     with_option: list
     same: str = ""  # why nothing changes; empty: something must
+    hidden: bool = False  # it changes digits that are not shown, or may not be
     before: list = None  # a command that is run first
     terminal: bool = False  # standard error is one
 
@@ -80,6 +81,7 @@ CASES = {
         "deterministic": train("--no-deterministic"),
         "tune": train("--tune"),
         "plan-cache": train("--plan-cache plans"),
+        "winograd": train("--no-winograd", "--width", "16"),
         "threads": train("--threads 2"),
         "seed": train("--seed 7"),
         "out": train("--out there"),
@@ -112,6 +114,7 @@ CASES = {
         "deterministic": Case(["eval", "last"], ["--no-deterministic"], before=TRAIN),
         "tune": Case(["eval", "last"], ["--tune"], before=TRAIN),
         "plan-cache": Case(["eval", "last"], ["--plan-cache", "plans"], before=TRAIN),
+        "winograd": Case(["eval", "last"], ["--no-winograd"], before=[*TRAIN, "--width", "16"], hidden=True),
         "threads": Case(["eval", "last"], ["--threads", "2"], before=TRAIN, same=SPEED),
     },
     "models": {
@@ -204,14 +207,15 @@ SETTINGS = {
     },
     "callback recorder": {"beta": callback("recorder:beta=0.1")},
     "data cifar10": {"verify": Case([*TRAIN, "--data", "cifar10", "--data-dir", "{cifar}"],
-                                    ["--data", "cifar10:verify={other_verify}"])},
+                                    ["--data", "cifar10:verify=false"])},
     "data cifar100": {"verify": Case([*TRAIN, "--data", "cifar100", "--data-dir", "{cifar}"],
-                                     ["--data", "cifar100:verify={other_verify}"])},
+                                     ["--data", "cifar100:verify=false"])},
     "data folder": {
         "path": Case([*TRAIN, "--data", "folder:path={images}"], ["--data", "folder:path={more_images}"]),
         "size": Case([*TRAIN, *FOLDER], ["--data", "{images}:size=16"]),
         "max_bad": Case([*TRAIN, "--data", "{damaged}"], ["--data", "{damaged}:max_bad=0.5"]),
-        "verify": Case([*TRAIN, *FOLDER], ["--data", "{images}:verify=true"]),
+        "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
+                       ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
     "model mlp": {"dropout": spec("--model", "mlp:dropout=0.5")},
     "model wrn_22": {"dropout": Case([*TRAIN, "--width", "1", "--model", "wrn_22"], ["--model", "wrn_22:dropout=0.5"])},
@@ -346,7 +350,7 @@ def verdict(case, places):
 
     without, given = observed(*case.command), observed(*case.command, *case.with_option)
     changed = sorted(key for key in without.keys() | given.keys() if without.get(key) != given.get(key))
-    if not case.same and not changed:
+    if not case.same and not case.hidden and not changed:
         return "changes nothing"
     if case.same and changed:
         return f"should change nothing ({case.same}), but: {', '.join(changed)}"
@@ -378,8 +382,6 @@ def prepare(folder):
             with open(Path(places["cifar"], name, file), "wb") as sparse:
                 sparse.truncate(size)
         Path(places["cifar"], name, classes).write_text("".join(f"class{i}\n" for i in range(count)))
-    verified = "[true]" in next(line for line in told("options", "cifar10").splitlines() if "verify=" in line)
-    places["other_verify"] = "false" if verified else "true"
     return places
 
 
