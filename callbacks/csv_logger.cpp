@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> header_with(const std::vector<std::string>& metrics) {
-  std::vector<std::string> header{"epoch", "time", "train_loss", "val_loss"};
+  std::vector<std::string> header{"epoch", "time", "train_loss", "valid_loss"};
   header.insert(header.end(), metrics.begin(), metrics.end());
-  header.insert(header.end(), {"lr", "img_s"});
+  header.insert(header.end(), {"lr", "samples_per_second"});
   return header;
 }
 
@@ -117,12 +117,13 @@ void CsvLogger::write(const EpochRecord& epoch) {
 }
 
 std::vector<Cell> CsvLogger::row_of(const EpochRecord& epoch) const {
-  std::map<std::string, double, std::less<>> values{{"epoch", static_cast<double>(epoch.epoch)},
-                                                    {"time", epoch.seconds},
-                                                    {"train_loss", epoch.train_loss},
-                                                    {"val_loss", epoch.valid_loss},
-                                                    {"lr", static_cast<double>(epoch.lr)},
-                                                    {"img_s", epoch.samples_per_second}};
+  std::map<std::string, double, std::less<>> values{
+      {"epoch", static_cast<double>(epoch.epoch)},
+      {"time", epoch.seconds},
+      {"train_loss", epoch.train_loss},
+      {"valid_loss", epoch.valid_loss},
+      {"lr", static_cast<double>(epoch.lr)},
+      {"samples_per_second", epoch.samples_per_second}};
   values.insert(epoch.metrics.begin(), epoch.metrics.end());
   std::vector<Cell> row;
   for (const std::string& column : header_) {

@@ -2,6 +2,7 @@
 
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
 #include "framework/kernels/step/gradients.h"
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
@@ -10,7 +11,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace learn::callbacks {
@@ -37,12 +37,11 @@ void TerminateOnNan::backward_begin(Learner& learn) {
   if (!learn.context().device().is_cpu()) return;
   const double loss = get(learn.batch().loss.value(), 0);
   if (std::isfinite(loss)) return;
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  // others may have a sign
   terminate(learn,
             fmt::format("the loss of epoch {}, batch {} is {}",
                         learn.progress().epoch + 1,
                         learn.progress().batch_in_pass + 1,
-                        std::isnan(loss) ? kNaN : loss));
+                        without_nan_sign(loss)));
 }
 
 void TerminateOnNan::backward_end(Learner& learn) {

@@ -71,7 +71,7 @@ void register_darknet(ModelRegistry& registry) {
       "fastai's notebook Darknet, groups of 1,2,2,2,2 blocks",
       DarknetOptions{},
       [](OptionTable& t, DarknetOptions& o) {
-        t.number("width", o.width, kCount, "N", "channels of the stem");
+        t.number("width", o.width, kWidth, "N", "channels of the stem");
       },
       [](const DarknetOptions& o, const Task& task) {
         return make_convolutional<Darknet>("darknet", task, {"layers.9", "layers.15"}, o);

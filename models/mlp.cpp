@@ -52,7 +52,7 @@ void register_mlp(ModelRegistry& registry) {
       "two hidden layers with relu",
       MlpOptions{},
       [](OptionTable& t, MlpOptions& o) {
-        t.number("width", o.width, kCount, "N", "units per hidden layer");
+        t.number("width", o.width, kWidth, "N", "units per hidden layer");
         t.number("dropout", o.dropout, kShare, "P", "after each hidden layer");
       },
       make("mlp"));

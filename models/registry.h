@@ -14,6 +14,10 @@ struct Task {
   Shape input{32, 32, 3};  ///< one image, (H,W,C)
 };
 
+/// Of layers, in channels or units. Beyond that no memory is enough, and products of sizes
+/// overflow.
+inline constexpr Range kWidth{.low = 1, .high = 1 << 16};
+
 using ModelRegistry = Registry<nn::Model(const Task&)>;
 
 /// Every model by name. To add one, put NAME.h and NAME.cpp into this folder, with a function

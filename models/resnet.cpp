@@ -162,7 +162,7 @@ void register_resnet(ModelRegistry& registry) {
         help,
         defaults,
         [](OptionTable& t, ResNetOptions& o) {
-          t.number("width", o.width, kCount, "N", "channels of the first stage");
+          t.number("width", o.width, kWidth, "N", "channels of the first stage");
         },
         [name](const ResNetOptions& o, const Task& task) {
           return make_convolutional<ResNet>(name, task, {"layer3", "fc"}, o);

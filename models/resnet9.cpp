@@ -63,7 +63,7 @@ void register_resnet9(ModelRegistry& registry) {
         help,
         ResNet9Options{.width = width},
         [](OptionTable& t, ResNet9Options& o) {
-          t.number("width", o.width, kCount, "N", "channels of the first layer");
+          t.number("width", o.width, kWidth, "N", "channels of the first layer");
         },
         [name](const ResNet9Options& o, const Task& task) {
           constexpr std::int64_t kSmallest = 8;  // three max pools halve the image

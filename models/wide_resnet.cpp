@@ -102,7 +102,7 @@ void register_wide_resnet(ModelRegistry& registry) {
       "fastai's wide ResNet of 22 layers",
       WideResNetOptions{},
       [](OptionTable& t, WideResNetOptions& o) {
-        t.number("width", o.widen, kCount, "N", "widening factor");
+        t.number("width", o.widen, kWidth, "N", "widening factor");
         t.number("dropout", o.dropout, kShare, "P", "between the convolutions of a block");
       },
       [](const WideResNetOptions& o, const Task& task) {

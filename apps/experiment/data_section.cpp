@@ -54,7 +54,7 @@ void DataSection::declare(OptionTable& t) {
   t.number("valid-limit", valid_limit, kNotNegative, "N", "number of validation images; 0: all");
   t.number("image-size",
            image_size,
-           kNotNegative,
+           {.low = 0, .high = 1 << 14},
            "N",
            "resize the images of a folder to N x N; 0: keep their size");
   t.number("workers",

@@ -42,7 +42,11 @@ void ModelSection::declare(OptionTable& t) {
   declare_spec(
       t, "model", model, models::model_registry(), "NAME", "model; 'learn models' lists them")
       .short_name = "m";
-  t.number("width", width, kNotNegative, "N", "width of the model; 0: its default");
+  t.number("width",
+           width,
+           {.low = 0, .high = models::kWidth.high},
+           "N",
+           "width of the model; 0: its default");
   t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
   t.text(
       "pretrained",

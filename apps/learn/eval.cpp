@@ -5,6 +5,7 @@
 #include "apps/experiment/saved_weights.h"
 #include "apps/learn/class_table.h"
 #include "framework/core/console.h"
+#include "framework/core/nan_sign.h"
 #include "framework/io/checkpoint.h"
 
 #include <cmath>
@@ -128,7 +129,7 @@ int eval(const EvalOptions& options) {
                              trained.model.model,
                              describe(options, data, options.valid_limit),
                              class_table(confusion, classes),
-                             predictions.loss,
+                             without_nan_sign(predictions.loss),
                              static_cast<double>(right) / static_cast<double>(confusion.samples()),
                              right,
                              confusion.samples(),
@@ -138,7 +139,7 @@ int eval(const EvalOptions& options) {
       "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
       "is NaN",
       path.string(),
-      predictions.loss,
+      without_nan_sign(predictions.loss),
       confusion.samples() - decided,
       confusion.samples());
 }

@@ -76,9 +76,13 @@ Command models_command() {
   const auto o = std::make_shared<ModelsOptions>();
   OptionTable t;
   t.group("Options");
-  t.number("classes", o->classes, kPositive, "N", "outputs");
-  t.number("image-size", o->image_size, kPositive, "N", "images of N x N");
-  t.number("width", o->width, kNotNegative, "N", "width of the model; 0: its default");
+  t.number("classes", o->classes, {.low = 1, .high = 1 << 20}, "N", "outputs");
+  t.number("image-size", o->image_size, {.low = 1, .high = 1 << 14}, "N", "images of N x N");
+  t.number("width",
+           o->width,
+           {.low = 0, .high = models::kWidth.high},
+           "N",
+           "width of the model; 0: its default");
   return {.name = "models",
           .help = "list the models, or show the layers of one",
           .options = t,

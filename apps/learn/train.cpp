@@ -67,7 +67,7 @@ void update(RunRecord& record, Learner& learn) {
   record.results = {{"train_loss", last.train_loss},
                     {"valid_loss", last.valid_loss},
                     {"seconds", last.seconds},
-                    {"images_per_second", last.samples_per_second}};
+                    {"samples_per_second", last.samples_per_second}};
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
 }
 

@@ -1,6 +1,7 @@
 #include "framework/io/csv.h"
 
 #include "framework/core/error.h"
+#include "framework/core/nan_sign.h"
 #include "framework/io/atomic_file.h"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 namespace learn {
@@ -21,9 +23,21 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+/// A spreadsheet takes a text that begins with one of these for a formula, and an apostrophe before
+/// it as a sign that it is none; so a text that begins with an apostrophe gets one, too.
+bool needs_apostrophe(std::string_view text) {
+  constexpr std::string_view kFirst = "=+-@\t\r'";
+  if (text.empty() || kFirst.find(text.front()) == std::string_view::npos) return false;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  return std::from_chars(text.data(), end, number).ptr != end;
+}
+
 std::string print(const Cell& cell) {
-  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{:.6g}", *number);
-  if (const auto* text = std::get_if<std::string>(&cell)) return quoted(*text);
+  if (const auto* number = std::get_if<double>(&cell))
+    return fmt::format("{:.6g}", without_nan_sign(*number));
+  if (const auto* text = std::get_if<std::string>(&cell))
+    return quoted(needs_apostrophe(*text) ? "'" + *text : *text);
   return {};
 }
 
@@ -83,7 +97,11 @@ CsvTable read_csv(const std::filesystem::path& path) {
   std::vector<std::string> row;
   std::string cell;
   bool inside_quotes = false;
-  const auto end_cell = [&] { row.push_back(std::exchange(cell, {})); };
+  const auto end_cell = [&] {
+    if (cell.starts_with('\'') && needs_apostrophe(std::string_view(cell).substr(1)))
+      cell.erase(0, 1);
+    row.push_back(std::exchange(cell, {}));
+  };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (inside_quotes) {

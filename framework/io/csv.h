@@ -10,8 +10,9 @@ namespace learn {
 /// A cell of a table: nothing, a number ("%.6g", whatever the locale) or a text.
 using Cell = std::variant<std::monostate, double, std::string>;
 
-/// Writes comma-separated values, RFC 4180 quoting. Each row is on the disk when `row` returns, so
-/// that a killed run leaves whole rows.
+/// Writes comma-separated values, RFC 4180 quoting, and an apostrophe before a text that a
+/// spreadsheet would take for a formula, which `read_csv` takes away again. Each row is on the disk
+/// when `row` returns, so that a killed run leaves whole rows.
 class CsvWriter {
  public:
   /// Creates or empties the file and writes the header. Throws IoError.

@@ -2,6 +2,7 @@
 
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
 #include "framework/report/text_table.h"
@@ -15,6 +16,8 @@ namespace learn {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
+
+std::string loss_text(double value) { return fmt::format("{:.6f}", without_nan_sign(value)); }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -33,14 +36,16 @@ std::vector<std::string> Progress::claims() const {
 
 void Progress::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
-  begin_ = last_shown_ = Clock::now();
-  first_batch_ = learn.progress().batch_clock;
+  last_batch_ = last_shown_ = Clock::now();
+  training_ = validation_ = {};
   metrics_ = learn.metric_names();
   print_titles();
 }
 
 void Progress::batch_end(Learner& learn) {
   if (learn.progress().activity != Activity::fit) return;
+  (learn.progress().training ? training_ : validation_).add(seconds_since(last_batch_));
+  last_batch_ = Clock::now();
   const double wait = options_.live == Live::bar ? kRedrawSeconds : options_.heartbeat_seconds;
   if (options_.live == Live::off || seconds_since(last_shown_) < wait) return;
   last_shown_ = Clock::now();
@@ -56,10 +61,9 @@ void Progress::epoch_end(Learner& learn) {
     metrics_ = std::move(metrics);
     print_titles();
   }
-  std::vector<std::string> cells{std::to_string(epoch->epoch),
-                                 fmt::format("{:.6f}", epoch->train_loss),
-                                 fmt::format("{:.6f}", epoch->valid_loss)};
-  for (const auto& [metric, value] : epoch->metrics) cells.push_back(fmt::format("{:.6f}", value));
+  std::vector<std::string> cells{
+      std::to_string(epoch->epoch), loss_text(epoch->train_loss), loss_text(epoch->valid_loss)};
+  for (const auto& [metric, value] : epoch->metrics) cells.push_back(loss_text(value));
   cells.resize(3 + metrics_.size());  // without validation there are none
   cells.push_back(fmt::format("{:.2e}", epoch->lr));
   cells.push_back(grouped(static_cast<std::int64_t>(epoch->samples_per_second)));
@@ -95,8 +99,6 @@ BarState Progress::state_of(Learner& learn) const {
   const FitProgress& fit = learn.progress();
   Recorder& recorder = recorder_of(learn, name());
   const std::vector<BatchRecord>& batches = recorder.batches(learn);
-  const std::int64_t watched = fit.batch_clock - first_batch_;
-  const std::int64_t left = fit.fit_batches - (fit.batch_clock - fit.fit_first_batch);
   BarState bar{.epoch = fit.epoch + 1,
                .epochs = fit.epochs,
                .batch = fit.batch_in_pass + 1,
@@ -104,10 +106,25 @@ BarState Progress::state_of(Learner& learn) const {
                .training = fit.training,
                .loss = batches.empty() ? 0 : batches.back().smooth_loss,
                .samples_per_second = fit.training ? recorder.samples_per_second() : 0};
-  if (watched > 0)
-    bar.eta_seconds =
-        seconds_since(begin_) * static_cast<double>(left) / static_cast<double>(watched);
+  bar.eta_seconds = seconds_left(learn);
   return bar;
+}
+
+/// Of the fit; negative as long as it cannot be said.
+double Progress::seconds_left(const Learner& learn) const {
+  constexpr double kForwardShare = 1.0 / 3;  // of a batch that is trained, before one is validated
+  const FitProgress& fit = learn.progress();
+  const std::optional<double> training = training_.per_batch();
+  if (!training) return -1;
+  const std::int64_t train_left = fit.fit_batches - (fit.batch_clock - fit.fit_first_batch);
+  std::int64_t valid_left = 0;
+  if (learn.valid_source() != nullptr) {
+    const std::int64_t passes = fit.epochs - fit.epoch - (fit.training ? 0 : 1);
+    valid_left = passes * learn.valid_source()->batches() +
+                 (fit.training ? 0 : fit.batches - fit.batch_in_pass - 1);
+  }
+  const double validation = validation_.per_batch().value_or(kForwardShare * *training);
+  return static_cast<double>(train_left) * *training + static_cast<double>(valid_left) * validation;
 }
 
 void Progress::show(Learner& learn) {
@@ -124,7 +141,8 @@ void Progress::show(Learner& learn) {
                           state.loss,
                           learn.optimizer().lr(learn.params().layer_groups() - 1),
                           state.samples_per_second);
-    log::info("{}  eta {}", line, clock_text(state.eta_seconds));
+    if (state.eta_seconds >= 0) line += "  eta " + clock_text(state.eta_seconds);
+    log::info("{}", line);
     return;
   }
   // One column stays free: a full line would make some terminals scroll.

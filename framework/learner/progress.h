@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,29 @@ class Progress final : public Callback {
   bool unicode_;
   std::vector<std::string> metrics_;  // that have a column
   std::vector<std::string> titles_;
-  Clock::time_point begin_, last_shown_;
-  std::int64_t first_batch_ = 0;  // when it began to watch
-  std::string drawn_;             // the bar on the screen
+  /// How long a batch takes. The first two are left out: they touch memory for the first time,
+  /// choose algorithms, and wait for workers that only begin.
+  class Pace {
+   public:
+    void add(double seconds) {
+      constexpr int kWarmUp = 2;
+      if (++seen_ > kWarmUp) seconds_ += seconds;
+      if (seen_ > kWarmUp) ++batches_;
+    }
+    [[nodiscard]] std::optional<double> per_batch() const {
+      return batches_ > 0 ? std::optional(seconds_ / static_cast<double>(batches_)) : std::nullopt;
+    }
+
+   private:
+    std::int64_t seen_ = 0;
+    std::int64_t batches_ = 0;
+    double seconds_ = 0;
+  };
+  [[nodiscard]] double seconds_left(const Learner& learn) const;
+
+  Pace training_, validation_;  // with what comes before a batch: a checkpoint, a first worker
+  Clock::time_point last_batch_, last_shown_;
+  std::string drawn_;  // the bar on the screen
 };
 
 }  // namespace learn

@@ -310,7 +310,7 @@ def seen(folder, done):
             record = json.loads(path.read_text())
             for key in ("argv", "started", "ended", "resumes"):
                 record.pop(key)
-            for key in ("seconds", "images_per_second"):
+            for key in ("seconds", "samples_per_second"):
                 record["results"].pop(key, None)
             found[f"record {name}"] = record
     return found

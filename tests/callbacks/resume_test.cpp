@@ -102,7 +102,7 @@ std::string difference(const std::map<std::string, std::vector<double>>& a,
 
 std::vector<std::vector<std::string>> rows_without_times(const std::filesystem::path& path) {
   std::vector<std::vector<std::string>> rows = read_csv(path).rows;
-  for (auto& row : rows) row[1] = row.back() = "";  // time, img_s
+  for (auto& row : rows) row[1] = row.back() = "";  // time, samples_per_second
   return rows;
 }
 

@@ -28,6 +28,22 @@ TEST_CASE("numbers have six digits, texts are quoted where needed, and rows are 
   CHECK(table.rows[2][2].empty());
 }
 
+TEST_CASE("no text becomes a formula in a spreadsheet, and all come back as they were") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> texts{
+      "=cmd()", "+1+1", "-x", "@sum", "\tx", "'quoted", "a=b", "-1.5", "+", "", "'"};
+  {
+    CsvWriter csv(folder / "r.csv", {"=title"});
+    for (const std::string& text : texts) csv.row({text});
+    csv.row({-1.5});
+  }
+  CHECK(read_text_file(folder / "r.csv") ==
+        "'=title\n'=cmd()\n'+1+1\n'-x\n'@sum\n'\tx\n''quoted\na=b\n-1.5\n'+\n\n''\n-1.5\n");
+  const CsvTable table = read_csv(folder / "r.csv");
+  CHECK(table.header == std::vector<std::string>{"=title"});
+  for (std::size_t i = 0; i < texts.size(); ++i) CHECK(table.rows.at(i).at(0) == texts[i]);
+}
+
 TEST_CASE("a locale with a decimal comma changes nothing") {
   const TemporaryFolder folder;
   const char* const locale = std::setlocale(LC_ALL, "de_DE.UTF-8");

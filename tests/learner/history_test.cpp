@@ -199,7 +199,7 @@ TEST_CASE("a history that cannot be one is refused before memory is reserved for
   refused(epochs,
           [&](test::MemoryState& s) { s.texts.at("metrics") = std::string(1'000'000, '\n'); });
   for (const double bad : {-1.0, 0.0, 1e300, static_cast<double>(NAN)})
-    for (const std::size_t column : {0, 1})
+    for (const std::size_t column : {std::size_t{0}, std::size_t{1}})
       refused(batches, [&](test::MemoryState& s) {
         s.tensors.at("batches.table").span<double>()[10 + column] = bad;
       });

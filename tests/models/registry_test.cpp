@@ -124,5 +124,7 @@ TEST_CASE("options that a model has no use for are refused") {
   refused("mlp", {.input = {32, 32}}, "(H,W,C)");
   refused("mlp:dropout=1", {}, "[0, 1)");
   refused("darknet", {.classes = 0}, "0 classes");
-  refused("darknet:width=-4", {}, "-4 is not at least 1");
+  refused("darknet:width=-4", {}, "-4 is not in [1, 65536]");
+  for (const char* const model : {"darknet", "mlp", "resnet18", "resnet9", "small", "wrn_22"})
+    refused(fmt::format("{}:width=1000000000", model).c_str(), {}, "is not in [1, 65536]");
 }
