@@ -9,13 +9,6 @@
 namespace learn {
 namespace {
 
-/// The value of an option; empty if it is not given.
-std::string option_of(const Spec& spec, std::string_view name) {
-  for (const auto& [key, value] : spec.options)
-    if (key == name) return value;
-  return {};
-}
-
 bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
 
 }  // namespace
@@ -84,7 +77,8 @@ std::optional<std::filesystem::path> DataSection::place() const {
   if (!found_at.empty()) return found_at;
   const Spec spec = data::dataset_spec(data);
   if (spec.name == "folder") {
-    const std::filesystem::path path = option_of(spec, "path");
+    const std::string* const given = find_option(spec, "path");
+    const std::filesystem::path path = given != nullptr ? *given : std::string();
     std::error_code ignored;
     return std::filesystem::exists(path, ignored) ? path : std::filesystem::path();
   }

@@ -1,13 +1,11 @@
 #include "apps/experiment/device_section.h"
 
+#include "apps/experiment/spec_flag.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/mixed_precision.h"
 #include "framework/core/log.h"
-#include "framework/core/spec.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/device_choice.h"
-
-#include <algorithm>
 
 namespace learn {
 namespace {
@@ -103,8 +101,8 @@ DType DeviceSection::dtype() const {
 
 void DeviceSection::check_replaced(const std::string& mixed_precision) const {
   const Spec spec = Spec::parse(mixed_precision);
-  const auto given = std::ranges::find(spec.options, "dtype", &OptionValues::value_type::first);
-  const bool bf16 = given != spec.options.end() && given->second == "bf16";
+  const std::string* const given = find_option(spec, "dtype");
+  const bool bf16 = given != nullptr && *given == "bf16";
   const std::string wanted = bf16 ? "bf16" : "fp16";
   if (precision != wanted)
     fail<UsageError>("--callbacks {} computes in {}, and --precision is {}: say --precision {}",

@@ -7,8 +7,14 @@
 
 namespace learn {
 
+/// The text that a spec sets an option to, or null.
+[[nodiscard]] inline const std::string* find_option(const Spec& spec, std::string_view option) {
+  const auto found = std::ranges::find(spec.options, option, &OptionValues::value_type::first);
+  return found == spec.options.end() ? nullptr : &found->second;
+}
+
 [[nodiscard]] inline bool has_option(const Spec& spec, std::string_view option) {
-  return std::ranges::any_of(spec.options, [&](const auto& one) { return one.first == option; });
+  return find_option(spec, option) != nullptr;
 }
 
 /// `--flag value` is short for an option of what `spec` names: adds it there. Throws UsageError if

@@ -53,10 +53,8 @@ data::Dataset load_data(const EvalOptions& options,
 }
 
 /// "all 120 images of photos": what was measured.
-std::string describe(const EvalOptions& options,
-                     const data::Dataset& data,
-                     std::int64_t valid_limit) {
-  const bool limited = data.size() == valid_limit;
+std::string describe(const EvalOptions& options, const data::Dataset& data) {
+  const bool limited = data.size() == options.valid_limit;
   return fmt::format("{}{} {}images of {}{}",
                      limited                ? ""
                      : options.data.empty() ? "the "
@@ -127,7 +125,7 @@ int eval(const EvalOptions& options) {
                              path.string(),
                              separator(),
                              trained.model.model,
-                             describe(options, data, options.valid_limit),
+                             describe(options, data),
                              class_table(confusion, classes),
                              without_nan_sign(predictions.loss),
                              static_cast<double>(right) / static_cast<double>(confusion.samples()),
