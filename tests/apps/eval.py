@@ -46,6 +46,12 @@ def evaluations():
     check("which are easy", "accuracy 1.0000  (12 of 12)" in done.stdout, done)
     check("no note where nothing differs", "cross-entropy" not in done.stdout and "scaled" not in done.stderr, done)
 
+    here = os.getcwd()
+    os.chdir("/")
+    done = learn("eval", f"{here}/runs/train")
+    os.chdir(here)
+    check("which are found from another folder", "on the 12 validation images of plain" in done.stdout, done)
+
     done = learn("eval", "runs/train", "--data", "plain")
     check("of a folder given, all images are measured", "on all 60 images of plain" in done.stdout, done)
     check("each class in full", done.stdout.count(" 30    1.0000") == 2, done)
