@@ -41,8 +41,10 @@ class Checkpointer final : public Callback {
   void epoch_end(Learner& learn) override;
   void train_end(Learner& learn) override;
 
-  /// Writes `last` now and returns its path. From batch_end, unless gradients are held.
+  /// Writes `last` now and returns its path. From train_begin, or from batch_end unless gradients
+  /// are held.
   std::filesystem::path save_last(Learner& learn);
+  [[nodiscard]] bool saves_last() const noexcept { return options_.last; }
   /// Epoch (from 1) of the best value so far; 0 before there is one.
   [[nodiscard]] std::int64_t best_epoch() const noexcept { return best_epoch_; }
   [[nodiscard]] const Monitor& monitor() const noexcept { return monitor_; }

@@ -65,8 +65,9 @@ std::vector<std::string> CsvLogger::claims() const {
 
 void CsvLogger::train_begin(Learner& learn) {
   const Recorder& recorder = recorder_of(learn, name());
-  if (csv_) return;
   const FitProgress& fit = learn.progress();
+  if (csv_ && !fit.resumed) return;
+  csv_.reset();
   CsvTable table;
   if (fit.resumed && fs::exists(path_)) table = table_in(path_);
   Rows rows = rows_of(table, fit.epoch_clock);

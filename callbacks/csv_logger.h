@@ -16,9 +16,9 @@ namespace learn::callbacks {
 /// Recorder.
 ///
 /// The first fit makes the file anew, with a row for each epoch that the recorder knows; further
-/// fits of the same learner add to it, and nothing else touches it. If that first fit is the rest
-/// of a saved one, the rows of the file that is there are kept up to the epoch that it resumes, so
-/// that each epoch has one row.
+/// fits of the same learner add to it, and nothing else touches it. If a fit is the rest of a saved
+/// one, the rows of the file that is there are kept up to the epoch that it resumes, so that each
+/// epoch has one row.
 class CsvLogger final : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}

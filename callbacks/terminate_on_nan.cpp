@@ -1,5 +1,6 @@
 #include "callbacks/terminate_on_nan.h"
 
+#include "callbacks/first_non_finite.h"
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/core/nan_sign.h"
@@ -16,7 +17,7 @@
 namespace learn::callbacks {
 
 void TerminateOnNan::train_begin(Learner& learn) {
-  terminated_ = false;
+  why_.clear();
   batches_since_look_ = 0;
   Context& ctx = learn.context();
   if (ctx.device().is_cpu()) return;
@@ -25,11 +26,16 @@ void TerminateOnNan::train_begin(Learner& learn) {
 }
 
 void TerminateOnNan::terminate(Learner& learn, const std::string& why) {
-  terminated_ = true;
+  std::string cause;
+  try {
+    cause = first_non_finite(learn);
+  } catch (const OutOfMemoryError&) {  // there is none left to look, which is not why it ends
+  }
+  why_ = cause.empty() ? why : fmt::format("{} ({})", why, cause);
   log::warn(
       "[terminate_on_nan] {}: training ends. Try a lower learning rate, gradient clipping, or "
       "fp32",
-      why);
+      why_);
   learn.cancel(Scope::train);
 }
 
@@ -63,7 +69,7 @@ void TerminateOnNan::validate_begin(Learner& learn) {
 
 void TerminateOnNan::validate_end(Learner& learn) {
   const PassResults& results = learn.results();
-  if (learn.progress().activity != Activity::fit || terminated_) return;
+  if (learn.progress().activity != Activity::fit || terminated()) return;
   if (results.valid_samples == 0 || std::isfinite(results.valid_loss)) return;
   terminate(
       learn,

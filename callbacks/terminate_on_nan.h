@@ -29,13 +29,16 @@ class TerminateOnNan final : public Callback {
   void validate_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   /// True if it ended the last fit.
-  [[nodiscard]] bool terminated() const noexcept { return terminated_; }
+  [[nodiscard]] bool terminated() const noexcept { return !why_.empty(); }
+  /// Which loss was not finite, and what in the model or the batch is the cause, as far as that can
+  /// be seen; empty unless `terminated`.
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
  private:
   void look(Learner& learn);
   void terminate(Learner& learn, const std::string& why);
 
-  bool terminated_ = false;
+  std::string why_;
   DeviceArray<StepControl> seen_;  // its found_inf stays once a loss was not finite
   std::int64_t batches_since_look_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "apps/experiment/experiment.h"
 
+#include "callbacks/rollback.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/report/progress_bar.h"
 #include "framework/runtime/cuda_report.h"
@@ -79,7 +80,11 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   run.add_callbacks(*learner_);
 }
 
-void Experiment::fit() { learner_->fit(options_.training.epochs); }
+void Experiment::fit() {
+  const auto train = [&] { learner_->fit(options_.training.epochs); };
+  if (options_.run.on_nan == OnNan::stop) return train();
+  callbacks::fit_with_rollbacks(*learner_, train);
+}
 
 Metadata Experiment::metadata(const std::string& config) const {
   const data::Dataset& train = data().train;

@@ -29,7 +29,8 @@ class Experiment {
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
-  /// Trains as the options say: epochs, rates, schedule.
+  /// Trains as the options say: epochs, rates, schedule, rollbacks. Those need the Checkpointer of
+  /// `add_reporting`: UsageError without it.
   void fit();
   /// What a checkpoint must say of the experiment, so that it can be used without it.
   [[nodiscard]] Metadata metadata(const std::string& config) const;

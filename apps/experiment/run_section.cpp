@@ -25,6 +25,12 @@ void RunSection::declare(OptionTable& t) {
            kNotNegative,
            "N",
            "stop after N epochs without a better value; 0: never");
+  t.choice("nan",
+           on_nan,
+           {{"stop", OnNan::stop}, {"rollback", OnNan::rollback}},
+           "when the loss is infinite or NaN: end the run, or go back to the last checkpoint and "
+           "halve the learning rate, up to 3 times")
+      .may_change = true;
   Option& specs = t.list("callbacks",
                          callbacks,
                          ';',

@@ -10,6 +10,9 @@ namespace learn {
 
 class Learner;
 
+/// What is done when the loss is infinite or NaN.
+enum class OnNan : std::uint8_t { stop, rollback };
+
 /// What an experiment keeps and shows, and when it stops.
 struct RunSection {
   std::string out = "runs";
@@ -17,6 +20,7 @@ struct RunSection {
   std::int64_t save_every = 0;
   std::string monitor = "accuracy";
   std::int64_t patience = 0;
+  OnNan on_nan = OnNan::stop;
   std::vector<std::string> callbacks;  ///< specs of the registry
   bool plots = true;
   bool progress = true;

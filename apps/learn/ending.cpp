@@ -12,8 +12,7 @@ Ending ending_of(const Learner& learn) {
   const auto* const guard = learn.find<callbacks::TerminateOnNan>();
   if (guard != nullptr && guard->terminated())
     return {"diverged",
-            fmt::format("the loss is not finite at batch {}; try a lower --lr or --clip-norm 1",
-                        learn.progress().batch_clock),
+            fmt::format("{}; try a lower --lr or --clip-norm 1", guard->why()),
             static_cast<int>(ExitCode::diverged)};
   return {"finished", "", static_cast<int>(ExitCode::ok)};
 }

@@ -121,6 +121,7 @@ int dry_run(ExperimentOptions options) {
 
 int fast_dev_run(ExperimentOptions options) {
   options.training.epochs = 1;
+  options.run.on_nan = OnNan::stop;
   Experiment experiment(options, kDevRunBatches);
   if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
   add_progress(experiment.learner(), options.run);

@@ -49,14 +49,14 @@ void Recorder::batch_end(Learner& learn) {
   if (static_cast<std::int64_t>(pending_.size()) == kPending) read_losses(learn);
   Tensor slot = pending_losses_.range(static_cast<std::int64_t>(pending_.size()), 1);
   kernels::cast(learn.context(), learn.batch().loss.value().view({1}), slot);
-  const GroupHypers& hypers =
-      learn.optimizer().hypers(nn::index_of({learn.params().layer_groups() - 1, true}));
+  const int last_group = learn.params().layer_groups() - 1;
   const double position =
       static_cast<double>(fit.batch_in_pass + 1) / static_cast<double>(fit.batches);
-  pending_.push_back({.batch = fit.batch_clock,
-                      .epoch = static_cast<double>(fit.epoch_clock) + position,
-                      .lr = hypers.lr,
-                      .momentum = hypers.momentum});
+  pending_.push_back(
+      {.batch = fit.batch_clock,
+       .epoch = static_cast<double>(fit.epoch_clock) + position,
+       .lr = learn.optimizer().lr(last_group),
+       .momentum = learn.optimizer().hypers(nn::index_of({last_group, true})).momentum});
   // Nothing is won by waiting where memory is shared, and the loss scale is then exact.
   if (learn.context().device().is_cpu()) read_losses(learn);
 }

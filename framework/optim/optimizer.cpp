@@ -101,7 +101,9 @@ void Optimizer::groups_changed() {
 
 void Optimizer::upload_hypers() {
   if (!hypers_changed_) return;
-  kernels::write_hypers(store_.context(), hypers_, device_hypers_);
+  std::vector<GroupHypers> used = hypers_;
+  for (GroupHypers& h : used) h.lr *= lr_factor_;
+  kernels::write_hypers(store_.context(), used, device_hypers_);
   hypers_changed_ = false;
 }
 
@@ -200,6 +202,13 @@ void Optimizer::set_lrs(const LearningRates& lrs) {
   for (int g = 0; g < store_.layer_groups(); ++g) set_lr(g, each[static_cast<std::size_t>(g)]);
 }
 
+void Optimizer::set_lr_factor(float factor) {
+  check<UsageError>(
+      factor > 0 && factor <= 1, "a factor of the learning rates must be in (0,1], got {}", factor);
+  lr_factor_ = factor;
+  hypers_changed_ = true;
+}
+
 void Optimizer::set_momentum(float momentum) {
   for (int group = 0; group < store_.groups(); ++group) {
     GroupHypers changed = hypers(group);
@@ -242,6 +251,7 @@ void Optimizer::visit_state(StateVisitor& visitor) {
     visit_real(visitor, "eps", h.eps, kPositiveFloat);
     visit_real(visitor, "weight_decay", h.weight_decay, kNotNegativeFloat);
   }
+  visit_real(visitor, "lr_factor", lr_factor_, {.low = kSmallest, .high = 1});
   hypers_changed_ = true;
   StepControl control = read_control();
   visit_real(visitor,

@@ -71,9 +71,14 @@ class Optimizer {
   void set_lr(int layer_group, float lr);
   /// Those of all. Throws UsageError as `LearningRates::spread`.
   void set_lrs(const LearningRates& lrs);
+  /// The one that its next update uses: that of its hyper-parameters times `lr_factor`.
   [[nodiscard]] float lr(int layer_group) const {
-    return hypers(nn::index_of({layer_group, true})).lr;
+    return hypers(nn::index_of({layer_group, true})).lr * lr_factor_;
   }
+  /// What all learning rates are multiplied by, whatever a schedule makes of them; 1 at first, and
+  /// part of the state. Throws UsageError unless it is in (0,1].
+  void set_lr_factor(float factor);
+  [[nodiscard]] float lr_factor() const noexcept { return lr_factor_; }
   /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
   void set_momentum(float momentum);
   void set_weight_decay(float weight_decay);
@@ -118,6 +123,7 @@ class Optimizer {
   nn::ParamStore& store_;
   OptimizerOptions options_;
   std::vector<GroupHypers> hypers_;
+  float lr_factor_ = 1;
   bool hypers_changed_ = true;
   // Per parameter: updates it missed while frozen, and the step at which it was frozen (-1: it is
   // trained).

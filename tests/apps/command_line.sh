@@ -85,6 +85,15 @@ check "two averages are status 2" exits 2
 run train "${tiny[@]}" --epochs 1 --lr 1e30 --optimizer sgd --schedule const --name boom
 check "a loss that is not finite is status 7" exits 7
 check "and recorded" grep -q '"status": "diverged"' runs/boom/run.json
+check "with the first layer or parameter that is not" grep -qE "the (parameter|output of) '" runs/boom/run.json
+check "and saves nothing of it" test ! -e runs/boom/weights/best.safetensors
+run train "${tiny[@]}" --epochs 1 --lr 1e30 --optimizer sgd --schedule const --name back --nan rollback
+check "and one that no rollback helps" exits 7
+check "after three, each said" test "$(grep -c '\[rollback\] . of 3: back to the state after batch 0' runs/back/run.log)" = 3
+check "leaves the state before the first batch" test -e runs/back/weights/last.safetensors
+check "and saves nothing else" test ! -e runs/back/weights/best.safetensors
+run train "${tiny[@]}" --nan rollback --callbacks checkpointer:last=false --name kept
+check "a rollback without a state to go back to is status 2" exits 2
 
 before=$(find runs | wc -l)
 run train "${tiny[@]}" --dry-run

@@ -89,6 +89,7 @@ CASES = {
         "save-every": train("--save-every 1"),
         "monitor": train("--monitor valid_loss"),
         "patience": train("--patience 1", "-e", "6", "--lr", "0.9", "--schedule", "const"),
+        "nan": train("--nan rollback", "--lr", "1e30"),
         "callbacks": train("--callbacks terminate_on_nan;gradient_clip:limit=0.01"),
         "plots": train("--no-plots"),
         "progress": train("--no-progress", "--train-limit", "800", terminal=True),

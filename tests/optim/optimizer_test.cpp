@@ -175,6 +175,32 @@ TEST_CASE("each layer group has its own learning rate and momentum") {
   CHECK(t.optimizer->hypers(5).momentum == 0.5F);
 }
 
+TEST_CASE("a factor scales all learning rates and changes no setting") {
+  const auto factory = optim::sgd({.lr = 0.25F, .weight_decay = 0.1F});
+  Trained scaled(factory, 1, DType::f32, false);
+  Trained slower(optim::sgd({.lr = 0.125F, .weight_decay = 0.1F}), 1, DType::f32, false);
+  scaled.optimizer->set_lr_factor(0.5F);
+  CHECK(scaled.optimizer->lr(1) == 0.125F);
+  CHECK(scaled.optimizer->hypers(2).lr == 0.25F);
+  scaled.step(0);
+  slower.step(0);
+  CHECK(same_everything(scaled, slower));
+  scaled.optimizer->set_lr(1, 0.5F);  // as a schedule does
+  slower.optimizer->set_lr(1, 0.25F);
+  scaled.step(1);
+  slower.step(1);
+  CHECK(same_everything(scaled, slower));
+
+  Trained other(factory, 1, DType::f32, false);
+  test::load(other.ctx,
+             test::save(scaled.ctx, scaled.store, *scaled.optimizer),
+             other.store,
+             *other.optimizer);
+  CHECK(other.optimizer->lr_factor() == 0.5F);
+  for (const float wrong : {0.0F, -1.0F, 1.5F, std::numeric_limits<float>::quiet_NaN()})
+    CHECK_THROWS_AS(scaled.optimizer->set_lr_factor(wrong), UsageError);
+}
+
 TEST_CASE("the multiplier scales the gradients of one step only") {
   Trained t(optim::sgd({.lr = 1}), 1, DType::f32, false);
   const double before = get(t.store.master(0), 0);

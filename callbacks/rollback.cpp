@@ -1,0 +1,81 @@
+#include "callbacks/rollback.h"
+
+#include "callbacks/checkpointer.h"
+#include "callbacks/lambda.h"
+#include "callbacks/terminate_on_nan.h"
+#include "framework/core/log.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/last_state.h"
+#include "framework/learner/learner.h"
+
+#include <string>
+
+namespace learn::callbacks {
+namespace {
+
+/// Saves the state that a fit begins with, for as long as it lives.
+class SaveStart {
+ public:
+  SaveStart(Learner& learn, Checkpointer& saver)
+      : learn_(learn),
+        listener_(on(
+            learn,
+            Event::train_begin,
+            [&saver](Learner& l) {
+              if (!l.progress().resumed) (void)saver.save_last(l);
+            },
+            "save_start",
+            order::kTracker + 20)) {}
+  ~SaveStart() { learn_.remove(listener_); }
+  SaveStart(const SaveStart&) = delete;
+  SaveStart& operator=(const SaveStart&) = delete;
+
+ private:
+  Learner& learn_;
+  LambdaCallback& listener_;
+};
+
+void roll_back(Learner& learn, const Checkpointer& saver) {
+  constexpr float kHalf = 0.5F;
+  const float factor = learn.optimizer().lr_factor() * kHalf;
+  const std::filesystem::path folder = saver.path("last").parent_path();
+  const LastState state = find_last_state(folder);
+  load_state(state.file->path(), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
+  if (!state.problem.empty()) {
+    log::warn("[rollback] {}", state.problem);
+    set_last_state_aside(folder);
+  }
+  learn.resume();
+  learn.optimizer().set_lr_factor(factor);
+}
+
+}  // namespace
+
+std::int64_t fit_with_rollbacks(Learner& learn, FunctionRef<void()> fit, std::int64_t times) {
+  const auto* const guard = learn.find<TerminateOnNan>();
+  auto* const saver = learn.find<Checkpointer>();
+  check<UsageError>(guard != nullptr && saver != nullptr && saver->saves_last(),
+                    "a rollback needs the callbacks terminate_on_nan and checkpointer, which has "
+                    "to save 'last'");
+  const SaveStart save_start(learn, *saver);
+  for (std::int64_t made = 0;; ++made) {
+    try {
+      fit();
+      if (!guard->terminated() || made == times) return made;
+    } catch (const DivergedError& e) {
+      if (made == times) throw;
+      log::warn("[rollback] {}", e.what());
+    }
+    roll_back(learn, *saver);
+    log::warn(
+        "[rollback] {} of {}: back to the state after batch {}, in epoch {}, with the "
+        "learning rate times {} from here",
+        made + 1,
+        times,
+        learn.progress().batch_clock,
+        learn.progress().epoch_clock + 1,
+        learn.optimizer().lr_factor());
+  }
+}
+
+}  // namespace learn::callbacks
