@@ -65,6 +65,11 @@ void TrainingSection::declare(OptionTable& t) {
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("accumulate", accumulate, {.low = 1, .high = 1 << 20}, "N", "batches per update");
+  t.flag("shrink-batch",
+         shrink_batch,
+         "where memory runs out in the first epoch, begin again with half the batch size and twice "
+         "--accumulate, up to 3 times; BatchNorm sees the smaller batches")
+      .may_change = true;
   t.numbers("lr",
             lr,
             kPositive,
@@ -104,6 +109,13 @@ void TrainingSection::declare(OptionTable& t) {
 void TrainingSection::check() const {
   (void)optim::schedule_registry().make(schedule_spec(*this))(1);
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
+}
+
+bool TrainingSection::halve_batch() {
+  if (batch_size == 1) return false;
+  batch_size /= 2;
+  accumulate *= 2;
+  return true;
 }
 
 optim::LearningRates TrainingSection::learning_rates() const {

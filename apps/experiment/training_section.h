@@ -14,6 +14,7 @@ struct TrainingSection {
   std::int64_t epochs = 10;
   std::int64_t batch_size = 128;
   std::int64_t accumulate = 1;
+  bool shrink_batch = true;
   std::vector<double> lr;              ///< empty: the optimizer's usual one
   std::string schedule = "one-cycle";  ///< a spec of the registry
   std::optional<double> warmup;        ///< of the schedule
@@ -28,6 +29,9 @@ struct TrainingSection {
   void declare(OptionTable& table);
   /// Throws UsageError for options that the optimizer or the schedule does not have.
   void check() const;
+  /// Half the batch size, and twice as many of them for each update, whose gradients stay the same.
+  /// False if a batch is one image.
+  bool halve_batch();
   /// The rates to train with: what was given, or the optimizer's usual one.
   [[nodiscard]] optim::LearningRates learning_rates() const;
   /// Loss, optimizer and metrics. `flat`: update all weights in one pass.

@@ -20,6 +20,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -176,29 +178,8 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
                    fit.epochs));
 }
 
-int train_for_real(Experiment& experiment,
-                   const TrainOptions& options,
-                   const OptionTable& table,
-                   const std::vector<std::string>& argv) {
-  const RunSection& settings = options.experiment.run;
-  const bool resuming = !options.resume.empty();
-  const RunDir dir = resuming ? RunDir::open(options.resume)
-                              : RunDir::create(settings.out, settings.name, options.exist_ok);
-  log::set_file((dir.path() / "run.log").string());
-  const std::string config = write_config(table, "train");
-  write_file_atomically(dir.path() / "config.toml", config);
-  tell(experiment.headline());
-  tell(fmt::format("run   {}", dir.path().string()));
-
-  RunRecord record = new_record(experiment, argv);
-  add_reporting(experiment, dir.path(), config);
-  experiment.learner().add<callbacks::Interrupt>(caught_signal());
-  if (resuming) go_on(experiment, dir, record);
-  Learner& learn = experiment.learner();
-  warn_if_space_is_short(dir.path(),
-                         state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
-  catch_signals();
-  const int code = run(experiment, dir, record);
+/// What is left to say when the training has ended in whatever way.
+void say_ending(const RunRecord& record, const RunDir& dir, bool plots) {
   if (record.status == "interrupted")
     tell("interrupted after a whole batch" +
          (std::filesystem::exists(dir.weights("last"))
@@ -206,9 +187,95 @@ int train_for_real(Experiment& experiment,
               : ""));
   else if (record.status == "diverged")
     console::say(stderr, fmt::format("diverged: {}", record.error));
-  show_closing(record, dir, settings.plots);
-  log::set_file("");
-  return code;
+  show_closing(record, dir, plots);
+}
+
+/// A call of `learn train` that writes a run: its folder, and the options it began with.
+class Run {
+ public:
+  Run(const TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
+      : options_(options), table_(table), argv_(argv) {}
+  ~Run() { log::set_file(""); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// The exit code; none if memory ran out before an epoch was done, so that nothing is lost by
+  /// beginning again.
+  std::optional<int> train(ExperimentOptions start) {
+    std::unique_ptr<Experiment> experiment;
+    try {
+      experiment = std::make_unique<Experiment>(std::move(start));
+      return train(*experiment);
+    } catch (const OutOfMemoryError& e) {
+      const bool nothing_done =
+          experiment == nullptr || experiment->learner().progress().epoch_clock == 0;
+      if (resuming() || !nothing_done) throw;
+      problem_ = e.what();
+      return std::nullopt;
+    }
+  }
+  /// Why `train` returned none.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  [[nodiscard]] bool resuming() const { return !options_.resume.empty(); }
+
+  int train(Experiment& experiment) {
+    const RunSection& settings = options_.experiment.run;
+    if (!dir_)
+      dir_ = resuming() ? RunDir::open(options_.resume)
+                        : RunDir::create(settings.out, settings.name, options_.exist_ok);
+    const RunDir& dir = *dir_;
+    log::set_file((dir.path() / "run.log").string());
+    const std::string config = write_config(table_, "train");
+    write_file_atomically(dir.path() / "config.toml", config);
+    tell(experiment.headline());
+    tell(fmt::format("run   {}", dir.path().string()));
+
+    RunRecord record = new_record(experiment, argv_);
+    add_reporting(experiment, dir.path(), config);
+    experiment.learner().add<callbacks::Interrupt>(caught_signal());
+    if (resuming()) go_on(experiment, dir, record);
+    Learner& learn = experiment.learner();
+    warn_if_space_is_short(dir.path(),
+                           state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
+    catch_signals();
+    const int code = run(experiment, dir, record);
+    say_ending(record, dir, settings.plots);
+    return code;
+  }
+
+  const TrainOptions& options_;
+  const OptionTable& table_;
+  const std::vector<std::string>& argv_;
+  std::optional<RunDir> dir_;
+  std::string problem_;
+};
+
+/// Where memory runs out in the first epoch, again with a smaller batch.
+int train_for_real(TrainOptions& options,
+                   ExperimentOptions start,
+                   const OptionTable& table,
+                   const std::vector<std::string>& argv) {
+  constexpr int kHalvings = 3;
+  TrainingSection& training = options.experiment.training;
+  const bool may_shrink = training.shrink_batch && options.resume.empty() &&
+                          options.experiment.run.named("gradient_accumulation") == nullptr;
+  Run run(options, table, argv);
+  for (int halvings = 0;; ++halvings) {
+    if (const auto code = run.train(start)) return *code;
+    if (!may_shrink || halvings == kHalvings || !training.halve_batch())
+      fail<OutOfMemoryError>("{}; with batches of {} images: try a smaller --batch-size or --model",
+                             run.problem(),
+                             training.batch_size);
+    start.training = training;
+    log::warn("[train] {}; begins again with batches of {} images, {} for each update ({} of {})",
+              run.problem(),
+              training.batch_size,
+              training.accumulate,
+              halvings + 1,
+              kHalvings);
+  }
 }
 
 /// Before data and model are made, which may take long.
@@ -233,9 +300,7 @@ int say_finished(const std::string& run) {
 
 }  // namespace
 
-int train(const TrainOptions& options,
-          const OptionTable& table,
-          const std::vector<std::string>& argv) {
+int train(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv) {
   if (options.print_config) {
     console::print(write_config(table, "train"));
     return 0;
@@ -252,8 +317,8 @@ int train(const TrainOptions& options,
     start.data = saved_data(start.data, options.resume);
   }
   if (!options.explain) check_can_write(options);
+  if (!options.explain) return train_for_real(options, std::move(start), table, argv);
   Experiment experiment(std::move(start));
-  if (!options.explain) return train_for_real(experiment, options, table, argv);
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
   console::print(experiment.learner().explain());
   return 0;

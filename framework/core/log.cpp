@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -71,10 +72,16 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   int fd_;
 };
 
+/// What was logged before there was a file: of reading the data, for the most part.
+using EarlySink = spdlog::sinks::ringbuffer_sink_mt;
+constexpr std::size_t kEarlyMessages = 1000;
+
 std::shared_ptr<spdlog::logger>& instance() {
   static std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>(
-        "learn", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+        "learn",
+        spdlog::sinks_init_list{std::make_shared<spdlog::sinks::stderr_color_sink_mt>(),
+                                std::make_shared<EarlySink>(kEarlyMessages)});
     made->set_pattern("%^%l%$ %v");
     made->flush_on(spdlog::level::warn);
     return made;
@@ -90,10 +97,17 @@ void set_level(Level level) { logger().set_level(translate(level)); }
 
 void set_file(const std::string& path) {
   auto& sinks = logger().sinks();
-  if (sinks.size() > 1) sinks.pop_back();
-  if (path.empty()) return;
+  if (path.empty()) {
+    if (sinks.size() > 1) sinks.pop_back();
+    return;
+  }
   auto sink = std::make_shared<FileSink>(path);
   sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  if (sinks.size() > 1) {
+    if (const auto early = std::dynamic_pointer_cast<EarlySink>(sinks.back()))
+      for (const auto& message : early->last_raw()) sink->log(message);
+    sinks.pop_back();
+  }
   sinks.push_back(std::move(sink));
 }
 

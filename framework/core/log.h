@@ -15,6 +15,7 @@ enum class Level { trace, debug, info, warn, error, off };
 /// Messages below `level` are dropped. Default: info.
 void set_level(Level level);
 /// Also writes every message, with time stamps, to `path`, until called again; empty: to no file.
+/// The first file begins with the last 1000 messages of the time before it.
 /// Throws IoError if the file cannot be opened, or is a symbolic link or no regular file. What
 /// cannot be written later is dropped.
 void set_file(const std::string& path);

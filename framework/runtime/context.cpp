@@ -5,6 +5,7 @@
 #include "framework/core/processors.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"
+#include "framework/runtime/memory_limit.h"
 
 #include <cstdlib>
 #include <string>
@@ -47,7 +48,9 @@ Context::Context(const ContextOptions& options)
     (void)choose_device(to_string(device_));
     if constexpr (kHaveCuda) cuda_ = std::make_shared<cuda::Runtime>(device_.index);
   }
-  persistent_ = std::make_unique<Arena>("persistent", pages_for(device_), options.arena);
+  const std::size_t limit = options.memory_limit ? *options.memory_limit : memory_limit();
+  if (limit > 0) budget_ = make_memory_budget(limit);
+  persistent_ = std::make_unique<Arena>("persistent", make_pages(), options.arena);
   step_ = make_step_arena("step");
   current_step_ = step_.get();
 }
@@ -55,7 +58,12 @@ Context::Context(const ContextOptions& options)
 Context::~Context() = default;
 
 std::unique_ptr<Arena> Context::make_step_arena(std::string name) const {
-  return std::make_unique<Arena>(std::move(name), pages_for(device_), options_.arena);
+  return std::make_unique<Arena>(std::move(name), make_pages(), options_.arena);
+}
+
+std::unique_ptr<PageSource> Context::make_pages() const {
+  std::unique_ptr<PageSource> pages = pages_for(device_);
+  return budget_ == nullptr ? std::move(pages) : limited(std::move(pages), budget_);
 }
 
 cuda::Runtime& Context::cuda() {

@@ -25,9 +25,14 @@ struct ContextOptions {
   /// errors, and values of a 4x4 tile leak into one another's. On CUDA false leaves out cuDNN's
   /// engines that transform tiles or images, FFT's as well.
   bool winograd = true;
+  /// Bytes that the tensors of the context may take on its device; 0: as many as there are. None:
+  /// what LEARN_MEM_LIMIT in the environment says, "200M".
+  std::optional<std::size_t> memory_limit;
   ArenaOptions arena;
   CudaOptions cuda = {};
 };
+
+class MemoryBudget;
 
 namespace cuda {
 class Runtime;  // streams, handles and properties of one CUDA device
@@ -42,7 +47,8 @@ class Runtime;  // streams, handles and properties of one CUDA device
 /// thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
 class Context {
  public:
-  /// Throws DeviceError if the device is not there, UsageError for a bad thread count.
+  /// Throws DeviceError if the device is not there, UsageError for a bad thread count or a bad
+  /// LEARN_MEM_LIMIT.
   explicit Context(const ContextOptions& options = {});
   ~Context();
   Context(const Context&) = delete;
@@ -69,10 +75,13 @@ class Context {
 
  private:
   friend class StepArenaScope;
+  [[nodiscard]] std::unique_ptr<PageSource> make_pages() const;
+
   ContextOptions options_;
   Device device_;
   std::unique_ptr<ThreadPool> threads_;
   std::shared_ptr<cuda::Runtime> cuda_;
+  std::shared_ptr<MemoryBudget> budget_;  // null: no limit
   std::unique_ptr<Arena> persistent_;
   std::unique_ptr<Arena> step_;
   Arena* current_step_ = nullptr;

@@ -119,6 +119,15 @@ def weights_that_are_not_numbers():
     check("and said", "12 of 12 images a prediction is NaN" in done.stderr, done)
 
 
+def images_that_are_skipped():
+    Path("plain/red/damaged.png").write_bytes(b"no image")
+    done = learn("train", "--data", "plain:max_bad=0.1", "--model", "linear", "--epochs", "1", "-b", "8", "--no-plots",
+                 "--name", "skips")
+    for where, text in (("the terminal", done.stderr), ("run.log", Path("runs/skips/run.log").read_text())):
+        check(f"an image that is skipped is named, by {where}",
+              "skipped 1 of 61 files" in text and "damaged.png" in text, text)
+
+
 with tempfile.TemporaryDirectory(prefix="learn eval ") as scratch:
     os.chdir(scratch)
     os.environ.pop("LEARN_DATA", None)
@@ -126,6 +135,7 @@ with tempfile.TemporaryDirectory(prefix="learn eval ") as scratch:
     names_of_checkpoints()
     other_numbers_than_in_training()
     weights_that_are_not_numbers()
+    images_that_are_skipped()
     os.chdir("/")
 print(f"{len(failures)} failed" if failures else "all passed")
 sys.exit(bool(failures))

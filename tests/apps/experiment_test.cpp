@@ -89,9 +89,32 @@ TEST_CASE("a run that continues with other instructions says so") {
         metadata);
     const test::LogFile log;
     load_run(experiment, folder.path());
-    CHECK(log.count("computed on " + before + " until here, on " + here + " from here") ==
+    CHECK(log.count(fmt::format("computed on {} until here, on {} from here", before, here)) ==
           (before == here ? 0U : 1U));
   }
+}
+
+TEST_CASE("half the batch size, accumulated, makes the same updates") {
+  ExperimentOptions halves = tiny({{"model", "linear"}, {"batch-size", "21"}, {"accumulate", "2"}});
+  CHECK(halves.training.halve_batch());
+  CHECK(halves.training.batch_size == 10);
+  CHECK(halves.training.accumulate == 4);
+  halves = tiny({{"model", "linear"}, {"optimizer", "sgd"}, {"schedule", "const"}});
+  Experiment whole(halves);
+  CHECK(halves.training.halve_batch());
+  Experiment halved(halves);
+  whole.fit();
+  halved.fit();
+  CHECK(whole.learner().progress().step_clock == 2);
+  CHECK(halved.learner().progress().batch_clock == 4);
+  CHECK(halved.learner().progress().step_clock == 2);
+  const auto a = whole.learner().params().flat_master().span<float>();
+  const auto b = halved.learner().params().flat_master().span<float>();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4).scale(0.01));  // sums in another order
+  TrainingSection one{.batch_size = 1};
+  CHECK_FALSE(one.halve_batch());
+  CHECK(one.batch_size == 1);
 }
 
 TEST_CASE("options of the optimizer arrive, from its own text or from the general ones") {

@@ -55,10 +55,10 @@ class Trial:
         self.skipped = []
         print(f"seed {options.seed}", flush=True)
 
-    def run(self, *words, before=(), cwd=None, preexec=None, timeout=120):
+    def run(self, *words, before=(), cwd=None, preexec=None, timeout=120, env=None):
         """Runs `learn WORDS`, behind the words of another program if there are some."""
         done = subprocess.run([*before, self.learn, *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, preexec_fn=preexec, timeout=timeout, check=False)
+                              stderr=subprocess.PIPE, preexec_fn=preexec, timeout=timeout, check=False, env=env)
         return Outcome(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def start(self, *words, **more):

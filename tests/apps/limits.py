@@ -38,6 +38,36 @@ class Limits:
         self.held += trial.failed == before
         return outcome.status
 
+    def batches_that_do_not_fit(self):
+        """Where memory runs out in the first epoch, smaller batches are tried, and recorded; three times."""
+        trial = self.trial
+
+        def train(limit, name, *words):
+            self.tried += 1
+            return trial.run("train", "--data", "synthetic10", "--train-limit", "512", "--valid-limit", "64", "--model", "small", "--width",
+                             "8", "--batch-size", "512", "--epochs", "1", "--threads", "1", "--workers", "0", "--no-plots", "--out",
+                             "limited/runs", "--name", name, *words, env={**os.environ, "LEARN_MEM_LIMIT": limit})
+
+        done = train("2G", "whole")
+        trial.check(done.status == 0 and "begins again" not in done.err, "a limit that is not reached changes nothing", done)
+        done = train("48M", "halved")
+        trial.check(done.status == 0, "a smaller batch fits", done)
+        trial.check("begins again with batches of 256 images, 2 for each update (1 of 3)" in done.err, "which is said", done)
+        config = open("limited/runs/halved/config.toml").read()
+        halvings = done.err.count("begins again")
+        trial.check(f"batch-size = {512 >> halvings}" in config and f"accumulate = {1 << halvings}" in config, "and recorded", config)
+        trial.check('"status": "finished"' in open("limited/runs/halved/run.json").read(), "as a run like any other")
+        for name, words, times in (("tiny", (), 3), ("refused", ("--no-shrink-batch",), 0),
+                                   ("own", ("--callbacks", "gradient_accumulation:batches=2"), 0)):
+            done = train("10M", name, *words)
+            trial.check(done.status == 6 and done.err.count("begins again") == times,
+                        f"status 6 after {times} smaller batches", done)
+            trial.check("LEARN_MEM_LIMIT allows" in done.err and "try a smaller --batch-size" in done.err, "with what to do", done)
+            self.held += 1
+        done = train("much", "wrong")
+        trial.check(done.status == 2 and "LEARN_MEM_LIMIT: 'much' is not a size" in done.err, "a limit that is none is refused", done)
+        self.held += 3
+
     def least_memory(self):
         """The least address space in which the program starts, to a mebibyte."""
         low, high = 0, 4096
@@ -82,6 +112,7 @@ def main():
         for processes in range(1, 12, 1 if trial.full else 4):
             for words in (["--threads", "8"], ["--threads", "4", "--workers", "4"]):
                 limits.train(f"{processes} processes, {' '.join(words)}", (0, 5, 6), lambda value=processes: few_processes(value), words)
+    limits.batches_that_do_not_fit()
     print(f"limits: {limits.held} of {limits.tried} held")
     trial.conclude()
 

@@ -89,6 +89,7 @@ CASES = {
         "save-every": train("--save-every 1"),
         "monitor": train("--monitor valid_loss"),
         "patience": train("--patience 1", "-e", "6", "--lr", "0.9", "--schedule", "const"),
+        "shrink-batch": train("--no-shrink-batch", same="memory does not run out; limits.py has a training where it does"),
         "nan": train("--nan rollback", "--lr", "1e30"),
         "callbacks": train("--callbacks terminate_on_nan;gradient_clip:limit=0.01"),
         "plots": train("--no-plots"),

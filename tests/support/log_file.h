@@ -13,7 +13,10 @@ namespace learn::test {
 /// What is logged while it lives.
 class LogFile {
  public:
-  LogFile() { log::set_file(path().string()); }
+  LogFile() {
+    log::set_file("");  // what was logged before is not of interest
+    log::set_file(path().string());
+  }
   ~LogFile() { log::set_file(""); }
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
