@@ -14,7 +14,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// False if a resumed epoch has had its training pass: it was cut short while it validated.
 bool Learner::begin_train_pass() {
-  progress_.begin_pass(true, train_.batches());
+  progress_.begin_pass(true, train_source().batches());
   pass_continues_ = progress_.batch_in_pass > 0;
   progress_.training = progress_.batch_in_pass < progress_.batches;
   if (!progress_.training) return false;
@@ -23,7 +23,7 @@ bool Learner::begin_train_pass() {
     skipped_before_ = optimizer_->read_control().skipped;
   }
   results_.train_loss = kNaN;
-  train_.begin(progress_.epoch_clock);
+  train_source().begin(progress_.epoch_clock);
   return true;
 }
 
@@ -142,7 +142,7 @@ void Learner::validate_epoch() {
     results_.valid_samples = valid_losses_.samples();
     results_.metrics = metrics.values();
   };
-  evaluate(*valid_, add_metrics, take_results);
+  evaluate(*data_.valid, add_metrics, take_results);
 }
 
 void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }

@@ -27,7 +27,7 @@ class Temporary {
 void Learner::fit(std::int64_t epochs, const LearningRates& lrs) {
   require_idle("fit");
   if (epochs < 0) fail<UsageError>("fit: {} epochs; the count cannot be negative", epochs);
-  if (train_.batches() <= 0) fail<UsageError>("fit: the training source has no batches");
+  if (train_source().batches() <= 0) fail<UsageError>("fit: the training source has no batches");
   optimizer_->set_lrs(lrs);
   run_activity(Activity::fit, [&] { train(epochs); });
 }

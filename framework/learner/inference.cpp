@@ -60,7 +60,8 @@ void softmax_rows(Tensor& logits) {
 
 void Learner::validate() {
   require_idle("validate");
-  check<UsageError>(valid_ != nullptr, "validate: this learner was given no validation source");
+  check<UsageError>(data_.valid != nullptr,
+                    "validate: this learner was given no validation source");
   run_activity(Activity::validate, [&] { validate_epoch(); });
 }
 

@@ -7,12 +7,24 @@
 #include <utility>
 
 namespace learn {
+namespace {
+
+/// Many a net takes images of any size, and would validate on others than it is trained on.
+void check_sample_shapes(const BatchSources& data) {
+  if (data.valid == nullptr) return;
+  const Shape train = data.train->sample_shape();
+  const Shape valid = data.valid->sample_shape();
+  if (train.rank() == 0 || valid.rank() == 0 || train == valid) return;
+  fail<DataError>(
+      "training samples are {}, validation samples are {}: give both one shape", train, valid);
+}
+
+}  // namespace
 
 Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options)
     : ctx_(ctx),
       model_(std::move(model)),
-      train_(*data.train),
-      valid_(data.valid),
+      data_(data),
       options_(std::move(options)),
       tape_(ctx),
       runner_(std::make_unique<EagerStep>()) {
@@ -20,7 +32,7 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
                     "the learner was given a model without parameters or without a module");
   if (model_.classes > 0)
     for (const Metric& metric : options_.metrics) metric.check_classes(model_.classes);
-  check_sample_shapes();
+  check_sample_shapes(data_);
   if (!model_.params->materialized()) model_.params->materialize(ctx_);
   if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
   optimizer_ = options_.optimizer(params());
@@ -30,14 +42,19 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
 
 Learner::~Learner() = default;
 
-/// Many a net takes images of any size, and would validate on others than it is trained on.
-void Learner::check_sample_shapes() const {
-  if (valid_ == nullptr) return;
-  const Shape train = train_.sample_shape();
-  const Shape valid = valid_->sample_shape();
-  if (train.rank() == 0 || valid.rank() == 0 || train == valid) return;
-  fail<DataError>(
-      "training samples are {}, validation samples are {}: give both one shape", train, valid);
+void Learner::set_data(BatchSources data) {
+  require_idle("set_data");
+  check_sample_shapes(data);
+  data_ = data;
+  place_loaded_ = false;
+  resumed_hypers_.clear();
+  step_changed();
+}
+
+Model Learner::take_model() && {
+  require_idle("take_model");
+  model_.params->drop_states();
+  return std::move(model_);
 }
 
 void Learner::insert(std::unique_ptr<Callback> callback, EventSet events) {

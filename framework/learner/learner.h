@@ -80,6 +80,14 @@ class Learner {
     insert(std::move(owned), handled_by<C>());
     return callback;
   }
+  /// Trains and validates on other data from now on: larger images, another split. Borrowed, as the
+  /// first. The next fit is a new one, even after `resume`. Throws DataError for sources that say
+  /// different shapes of a sample, and changes nothing then; std::logic_error from a handler.
+  void set_data(BatchSources data);
+  /// The trained model, for another learner: `std::move(learn).take_model()`. The optimizer's state
+  /// of it is dropped. This learner can only be destroyed then. std::logic_error from a handler.
+  [[nodiscard]] Model take_model() &&;
+
   /// For callbacks made by the registry.
   void insert(std::unique_ptr<Callback> callback, EventSet events);
   /// Removes a callback; one that is not there is a UsageError. Not from inside a handler.
@@ -174,8 +182,8 @@ class Learner {
   [[nodiscard]] nn::ParamStore& params() const noexcept { return *model_.params; }
   [[nodiscard]] optim::Optimizer& optimizer() const noexcept { return *optimizer_; }
   [[nodiscard]] Tape& tape() noexcept { return tape_; }
-  [[nodiscard]] BatchSource& train_source() const noexcept { return train_; }
-  [[nodiscard]] BatchSource* valid_source() const noexcept { return valid_; }
+  [[nodiscard]] BatchSource& train_source() const noexcept { return *data_.train; }
+  [[nodiscard]] BatchSource* valid_source() const noexcept { return data_.valid; }
   [[nodiscard]] const LearnerOptions& options() const noexcept { return options_; }
   /// Clocks, position and plan.
   [[nodiscard]] const FitProgress& progress() const noexcept { return progress_; }
@@ -237,7 +245,6 @@ class Learner {
   void end_train_pass();
   [[nodiscard]] bool next_batch(BatchSource& source);
   void release_batch();
-  void check_sample_shapes() const;
   void check_batch(const BatchSource& source) const;
   void check_place(bool right) const;
   void begin_attempt();
@@ -264,8 +271,7 @@ class Learner {
 
   Context& ctx_;
   Model model_;
-  BatchSource& train_;
-  BatchSource* valid_;
+  BatchSources data_;
   LearnerOptions options_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Tape tape_;

@@ -15,11 +15,11 @@ void Learner::train(std::int64_t epochs) {
 
 void Learner::train_epoch() {
   if (begin_train_pass()) {
-    for (; next_batch(train_); ++progress_.batch_in_pass)
+    for (; next_batch(train_source()); ++progress_.batch_in_pass)
       run(Scope::batch, [&] { runner_->run(*this, [&] { return train_batch(); }); });
     end_train_pass();
   }
-  if (!cancelled() && valid_ != nullptr) validate_epoch();
+  if (!cancelled() && data_.valid != nullptr) validate_epoch();
 }
 
 bool Learner::train_batch() {

@@ -33,7 +33,7 @@ void Learner::visit_state(StateVisitor& host_visitor) {
   progress_.visit_state(visitor);
   {
     const StateVisitor::Scope data(visitor, "data");
-    train_.visit_state(visitor);
+    train_source().visit_state(visitor);
     place_loaded_ = visitor.loading();
   }
   {
@@ -63,8 +63,8 @@ void Learner::visit_fit(StateVisitor& visitor) {
     fit_hypers_.clear();
   }
   const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
-  if (done > 0 && done < train_.batches())
-    losses_.visit_state(ctx_, done, train_.batches(), visitor);
+  if (done > 0 && done < train_source().batches())
+    losses_.visit_state(ctx_, done, train_source().batches(), visitor);
 }
 
 void Learner::resume() {
@@ -84,11 +84,11 @@ void Learner::begin_fit(std::int64_t epochs) {
   const bool place_loaded = std::exchange(place_loaded_, false);
   if (saved.empty()) {
     // A new fit begins with a whole epoch: this uses up the place in the middle of one.
-    if (place_loaded) train_.begin(progress_.epoch_clock);
+    if (place_loaded) train_source().begin(progress_.epoch_clock);
     fit_hypers_ = asked;
-    return progress_.begin_fit(epochs, train_.batches());
+    return progress_.begin_fit(epochs, train_source().batches());
   }
-  progress_.resume_fit(epochs, train_.batches());
+  progress_.resume_fit(epochs, train_source().batches());
   for (std::size_t group = 0; group < asked.size(); ++group)
     check<UsageError>(asked[group].lr == fit_hypers_[group].lr,
                       "fit: the training to be resumed had a learning rate of {} for layer group "
