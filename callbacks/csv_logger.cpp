@@ -10,6 +10,7 @@
 #include <charconv>
 #include <map>
 #include <system_error>
+#include <utility>
 
 namespace learn::callbacks {
 namespace {
@@ -63,13 +64,18 @@ std::vector<std::string> CsvLogger::claims() const {
   return {fmt::format("write '{}'", path_.lexically_normal().string())};
 }
 
+void CsvLogger::visit_state(StateVisitor& visitor) {
+  if (visitor.loading()) continues_ = true;
+}
+
 void CsvLogger::train_begin(Learner& learn) {
   const Recorder& recorder = recorder_of(learn, name());
   const FitProgress& fit = learn.progress();
-  if (csv_ && !fit.resumed) return;
+  const bool continues = std::exchange(continues_, false);
+  if (csv_ && !continues) return;
   csv_.reset();
   CsvTable table;
-  if (fit.resumed && fs::exists(path_)) table = table_in(path_);
+  if (continues && fs::exists(path_)) table = table_in(path_);
   Rows rows = rows_of(table, fit.epoch_clock);
   const std::vector<EpochRecord>& known = recorder.epochs();
   if (!rows.empty())

@@ -16,9 +16,9 @@ namespace learn::callbacks {
 /// Recorder.
 ///
 /// The first fit makes the file anew, with a row for each epoch that the recorder knows; further
-/// fits of the same learner add to it, and nothing else touches it. If a fit is the rest of a saved
-/// one, the rows of the file that is there are kept up to the epoch that it resumes, so that each
-/// epoch has one row.
+/// fits of the same learner add to it, and nothing else touches it. After a state was loaded, the
+/// rows of the file that is there are kept up to the epoch of that state, so that each epoch has
+/// one row.
 class CsvLogger final : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -26,6 +26,7 @@ class CsvLogger final : public Callback {
   [[nodiscard]] std::string_view name() const override { return "csv_logger"; }
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
+  void visit_state(StateVisitor& visitor) override;
   /// Throws IoError if the file cannot be made, UsageError without a Recorder.
   void train_begin(Learner& learn) override;
   void epoch_end(Learner& learn) override;
@@ -38,6 +39,7 @@ class CsvLogger final : public Callback {
   std::vector<std::string> header_;
   std::unique_ptr<CsvWriter> csv_;
   bool has_rows_ = false;
+  bool continues_ = false;  // a state was loaded, and the file is that of its run
   bool warned_ = false;
 };
 

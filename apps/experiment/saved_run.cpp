@@ -8,6 +8,10 @@
 #include "framework/io/checkpoint.h"
 #include "framework/io/last_state.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace learn {
 namespace {
 
@@ -117,19 +121,23 @@ ResumeGuard::ResumeGuard(const OptionTable& table) {
   for (const Option& option : table.all()) saved_.push_back(option.toml());
 }
 
-void ResumeGuard::check(const OptionTable& table) const {
+void ResumeGuard::check(const OptionTable& table, bool extends) const {
+  constexpr std::array<std::string_view, 3> kOfFit{"lr", "schedule", "warmup"};
   std::string differences;
   auto saved = saved_.begin();
   for (const Option& option : table.all()) {
     const std::string before = *saved++;
     if (!option.in_config || option.may_change || option.toml() == before) continue;
+    if (extends && std::ranges::find(kOfFit, option.name) != kOfFit.end()) continue;
     differences +=
         fmt::format("\n  --{}: {} then, {} now", option.name, shown(before), shown(option.toml()));
   }
   if (!differences.empty())
     fail<UsageError>(
-        "--resume keeps the options the run was begun with; these differ:{}\n  To train longer or "
-        "in another way, begin a new run from its weights: --pretrained RUN",
+        "--resume keeps the options the run was begun with; these differ:{}\n  To train longer, "
+        "add "
+        "epochs when it is finished: --extend N. To train in another way, begin a new run from its "
+        "weights: --pretrained RUN",
         differences);
 }
 
@@ -153,7 +161,6 @@ void load_run(Experiment& experiment, const fs::path& run) {
               file.path().string());
     set_last_state_aside(weights_of(run));
   }
-  learn.resume();
 }
 
 }  // namespace learn

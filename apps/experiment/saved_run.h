@@ -30,20 +30,20 @@ void set_saved_options(const OptionTable& table, const std::filesystem::path& ru
 [[nodiscard]] DataSection saved_data(DataSection trained, const std::filesystem::path& run);
 
 /// A configuration, and what became of it: throws UsageError that names each option whose value is
-/// another one and would change the training.
+/// another one and would change the training, but for those of a further fit if there is to be one.
 class ResumeGuard {
  public:
   explicit ResumeGuard(const OptionTable& table);
-  void check(const OptionTable& table) const;
+  void check(const OptionTable& table, bool extends) const;
 
  private:
   std::vector<std::string> saved_;  // as TOML, in the order of the table
 };
 
-/// Loads the state of a run into the objects that its options have made; the next `fit` continues
-/// from there. A last state that is missing or damaged is set aside, with a warning, and the one
-/// before it is taken. Throws CheckpointError, and DataError if the data, wherever they lie, are
-/// not those it was trained and validated on.
+/// Loads the state of a run into the objects that its options have made; `Learner::resume` then
+/// continues its fit, without that the next one is a further fit. A last state that is missing or
+/// damaged is set aside, with a warning, and the one before it is taken. Throws CheckpointError,
+/// and DataError if the data, wherever they lie, are not those it was trained and validated on.
 void load_run(Experiment& experiment, const std::filesystem::path& run);
 
 }  // namespace learn

@@ -162,20 +162,28 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   return record.exit_code;
 }
 
-/// Takes the state that the run has left, and its record.
-void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record) {
+/// Takes the state that the run has left, and its record. `extends`: for a further fit.
+void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool extends) {
+  Learner& learn = experiment.learner();
   load_run(experiment, dir.path());
   RunRecord past = read_past(dir.path());
   past.resumes.push_back({utc_now(), record.argv});
   record.resumes = std::move(past.resumes);
   if (!past.argv.empty()) record.argv = std::move(past.argv);
   if (!past.started.empty()) record.started = std::move(past.started);
-  const FitProgress& fit = experiment.learner().progress();
+  const FitProgress& fit = learn.progress();
+  const std::int64_t before = extends ? fit.epoch_clock : fit.fit_first_epoch;
+  record.epochs += before;
+  if (extends) {
+    learn.optimizer().set_lr_factor(1);  // a schedule of their own
+    return tell(fmt::format("extends a run of {} epochs by {}", before, record.epochs - before));
+  }
+  learn.resume();
   tell(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
-                   fit.batch_clock,
+                   fit.batch_clock - fit.fit_first_batch,
                    fit.fit_batches,
-                   std::min(fit.epoch_clock + 1, fit.epochs),
-                   fit.epochs));
+                   std::min(fit.epoch_clock + 1, record.epochs),
+                   record.epochs));
 }
 
 /// What is left to say when the training has ended in whatever way.
@@ -235,7 +243,7 @@ class Run {
     RunRecord record = new_record(experiment, argv_);
     add_reporting(experiment, dir.path(), config);
     experiment.learner().add<callbacks::Interrupt>(caught_signal());
-    if (resuming()) go_on(experiment, dir, record);
+    if (resuming()) go_on(experiment, dir, record, options_.extend > 0);
     Learner& learn = experiment.learner();
     warn_if_space_is_short(dir.path(),
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
@@ -287,12 +295,22 @@ void check_can_write(const TrainOptions& options) {
     RunDir::check_can_open(options.resume);
 }
 
+/// Throws UsageError unless the run has nothing left to do.
+void check_finished(const TrainOptions& options) {
+  const std::string status = read_past(options.resume).status;
+  if (status != "finished")
+    fail<UsageError>("--extend {}: '{}' is not finished ({}): resume it without --extend first",
+                     options.extend,
+                     options.resume,
+                     status);
+}
+
 /// A run that has nothing left to do is left as it is.
 int say_finished(const std::string& run) {
   console::say(
       stdout,
-      fmt::format("'{0}' is finished, there is nothing left to do. To train longer, begin a "
-                  "new run from its weights:\n  learn train --pretrained {1} ...",
+      fmt::format("'{0}' is finished, there is nothing left to do. To train longer:\n  learn "
+                  "train --resume {1} --extend EPOCHS",
                   run,
                   shell_word(run)));
   return 0;
@@ -307,7 +325,10 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
   }
   if (options.dry_run) return dry_run(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
-  if (!options.resume.empty() && !options.explain && read_past(options.resume).status == "finished")
+  if (options.extend > 0)
+    check_finished(options);
+  else if (!options.resume.empty() && !options.explain &&
+           read_past(options.resume).status == "finished")
     return say_finished(options.resume);
   ExperimentOptions start = options.experiment;
   const RunSection& run = options.experiment.run;

@@ -26,6 +26,12 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
          "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
          "never stopped, to the bit on the same kind of processor or GPU; 'last': the latest in "
          "--out. After a signal that is the middle of an epoch, after a crash the end of one");
+  t.number("extend",
+           o.extend,
+           {.low = 0, .high = 100000},
+           "N",
+           "train the finished run of --resume N epochs more, by a schedule of their own; --lr, "
+           "--schedule and --warmup may be others than before");
   t.flag("exist-ok",
          o.exist_ok,
          "use runs/NAME again if it exists; the run that it holds is kept in runs/NAME/former-1");
@@ -51,6 +57,8 @@ void check_call(const TrainOptions& o) {
     fail<UsageError>("--exist-ok has no effect with {}: it writes nothing", trials.front());
   if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run))
     fail<UsageError>("--resume cannot go with --exist-ok, --dry-run or --fast-dev-run");
+  if (o.resume.empty() && o.extend > 0)
+    fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
 }
 
 }  // namespace
@@ -88,8 +96,9 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   }
   if (!config.empty()) set_options(table, read_config(config, "train", table));
   set_options(table, command_line);
-  if (guard) guard->check(table);
+  if (guard) guard->check(table, options.extend > 0);
   options.resume = resume;
+  if (options.extend > 0) options.experiment.training.epochs = options.extend;
   check_call(options);
   options.experiment.check();
 }

@@ -11,7 +11,8 @@ struct TrainOptions {
   ExperimentOptions experiment;
   std::string config;
   std::string preset;
-  std::string resume;  ///< folder of the run to resume, once resolved
+  std::string resume;       ///< folder of the run to resume, once resolved
+  std::int64_t extend = 0;  ///< epochs to add to the run that is resumed
   bool exist_ok = false;
   bool dry_run = false;
   bool fast_dev_run = false;

@@ -97,6 +97,7 @@ CASES = {
         "config": train("--config {config}"),
         "preset": Case(["train", "--print-config"], ["--preset", "quick"]),
         "resume": train("--resume last", before=TRAIN),
+        "extend": Case(["train", "--resume", "last"], ["--extend", "2"], before=TRAIN),
         "exist-ok": train("--exist-ok", before=TRAIN),
         "dry-run": train("--dry-run"),
         "fast-dev-run": train("--fast-dev-run"),

@@ -53,10 +53,34 @@ check "is resumed from the end of an epoch, options repeated" exits 0
 check "leaves the same" same killed
 
 cp killed/runs/train/run.json before.json
+cp killed/runs/train/results.csv killed.before.csv
 in_folder killed train --resume runs/train
 check "a finished run has nothing left to do" exits 0
-check "says how to train longer" says "learn train --pretrained runs/train"
+check "says how to train longer" says "learn train --resume runs/train --extend EPOCHS"
 check "and stays as it is" cmp before.json killed/runs/train/run.json
+in_folder killed train --resume runs/train --extend 2 --lr 0.001 --schedule cosine
+check "but can be extended" exits 0
+check "which is said" complains "extends a run of 4 epochs by 2"
+check "by epochs of their own" test "$(cut -d, -f1 killed/runs/train/results.csv | tr '\n' ' ')" = "epoch 1 2 3 4 5 6 "
+check "after those that it had" cmp <(head -n 5 killed/runs/train/results.csv) <(head -n 5 killed.before.csv)
+check "and is finished then" grep -q '"epochs_done": 6' killed/runs/train/run.json
+check "of as many" grep -q '"epochs": 6' killed/runs/train/run.json
+in_folder killed train --resume runs/train --extend 1 --batch-size 8
+check "other options than those of the schedule are refused" exits 2
+check "and named" complains "--batch-size: 16 then, 8 now"
+in_folder killed train --extend 1
+check "there must be a run to extend" exits 2
+in_folder damaged train --resume runs/train --extend 1
+check "and a finished one" exits 2
+check "or it says what to do" complains "resume it without --extend first"
+(cd killed && exec "$learn" train --resume runs/train --extend 9 --train-limit 256) >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 600); do grep -q '^7,' killed/runs/train/results.csv && break; sleep 0.05; done
+kill -INT "$pid"
+wait "$pid" 2>/dev/null
+in_folder killed train --resume runs/train
+check "an extension that is interrupted is resumed" exits 0
+check "to its own end" test "$(tail -n 1 killed/runs/train/results.csv | cut -d, -f1)" = 15
 
 in_folder killed train --resume last --model resnet9 --batch-size 8 --threads 2
 check "other options are refused" exits 2

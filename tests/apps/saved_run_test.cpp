@@ -5,6 +5,7 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/reporting.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/csv.h"
 #include "framework/report/png.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/support/log_file.h"
@@ -36,7 +37,7 @@ const OptionValues kTiny{{"data", "synthetic10"},
                          {"plots", "false"},
                          {"progress", "false"}};
 
-constexpr std::size_t kPixels = 3 * 8 * 8;
+constexpr std::size_t kPixels = 192;  // 8x8, 3 channels
 
 ExperimentOptions options_of(const OptionValues& values) {
   ExperimentOptions options;
@@ -59,12 +60,13 @@ void resume(const fs::path& run, const OptionValues& values = {}) {
   set_saved_options(table, run);
   const ResumeGuard guard(table);
   set_options(table, values);
-  guard.check(table);
+  guard.check(table, false);
   ExperimentOptions start = options;
   start.data = saved_data(start.data, run);
   Experiment experiment(start);
   add_reporting(experiment, run, write_config(table, "train"));
   load_run(experiment, run);
+  experiment.learner().resume();
   experiment.fit();
 }
 
@@ -159,6 +161,48 @@ TEST_CASE("a last state that is damaged or missing: the run resumes from the one
     CHECK(SafetensorsFile(weights(run, "last.prev")).metadata().at("learn.epoch") == "2");
     CHECK(fs::exists(weights(run, "last.damaged")) == damaged.has_value());
   }
+}
+
+TEST_CASE("a finished run is extended with the same bits as by a second fit of its program") {
+  const TemporaryFolder folder;
+  const auto masters = [](Experiment& experiment) {
+    const auto all = experiment.learner().params().flat_master().span<float>();
+    return std::vector<float>(all.begin(), all.end());
+  };
+  Experiment twice(options_of(with(kTiny, {{"ema", "0.9"}})));
+  fs::create_directories(folder / "twice");
+  add_reporting(twice, folder / "twice", "");
+  twice.fit();
+  twice.learner().fit(2);
+
+  const fs::path run = folder / "run";
+  train(run, with(kTiny, {{"ema", "0.9"}}));
+  ExperimentOptions options;
+  set_saved_options(options.table(), run);
+  options.training.epochs = 2;
+  Experiment extended(options);
+  add_reporting(extended, run, write_config(options.table(), "train"));
+  load_run(extended, run);
+  extended.fit();
+  CHECK(masters(extended) == masters(twice));
+  CHECK(extended.learner().progress().epoch_clock == 5);
+  std::string epochs;
+  for (const auto& row : read_csv(run / "results.csv").rows) epochs += row.front() + " ";
+  CHECK(epochs == "1 2 3 4 5 ");
+}
+
+TEST_CASE(
+    "options of a run may not differ when it is resumed; those of the rate may for a further fit") {
+  ExperimentOptions options = options_of(kTiny);
+  const OptionTable table = options.table();
+  const ResumeGuard guard(table);
+  set_options(table,
+              {{"lr", "0.5"}, {"schedule", "cosine"}, {"warmup", "0.1"}, {"nan", "rollback"}});
+  CHECK_NOTHROW(guard.check(table, true));
+  CHECK_THROWS_WITH_AS(guard.check(table, false), doctest::Contains("--schedule"), UsageError);
+  set_options(table, OptionValues{{"ema", "0.5"}});
+  CHECK_THROWS_WITH_AS(
+      guard.check(table, true), doctest::Contains("--ema: 0 then, 0.5 now"), UsageError);
 }
 
 TEST_CASE("two damaged states are an error that names both") {
