@@ -1,5 +1,6 @@
 #include "framework/autograd/ops/batch_norm.h"
 
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
@@ -88,6 +89,36 @@ TEST_CASE("batch norm: every activation and place of the residual") {
         test::test_op(batch_norm_case({{3, 2, 2, 3}, act.kind, residual, mode}));
         test::test_op(batch_norm_case({{2, 2, 2, 8}, act.kind, residual, mode}));
       }
+}
+
+// Unlike a leaf's gradient, that of a computed value may be dy's own memory.
+TEST_CASE("batch norm: the gradient of a residual that was computed") {
+  for (const Residual residual : {Residual::before, Residual::after}) {
+    OpCase op = batch_norm_case({{3, 2, 3, 4}, ActivationKind::silu(), residual});
+    op.name += " computed";
+    op.call = [call = op.call](Tape& tape, std::span<const Var> in) {
+      std::vector<Var> operands(in.begin(), in.end());
+      operands[5] = ops::scale(in[5], 0.5);
+      return call(tape, operands);
+    };
+    test::test_op(op);
+  }
+}
+
+// One of the two gradients is added to what the other norm has written, the other overwrites.
+TEST_CASE("batch norm: two that share their weights, or their biases") {
+  for (const std::size_t shared : {1U, 2U}) {
+    OpCase op = batch_norm_case({{3, 2, 3, 4}, ActivationKind::silu()});
+    op.name += fmt::format(" shared {}", op.inputs[shared].name);
+    op.inputs.push_back(op.inputs[3 - shared]);
+    op.inputs.back().name += " of the second";
+    op.call = [shared, call = op.call](Tape& tape, std::span<const Var> in) {
+      std::vector<Var> second(in.begin(), in.end());
+      second[3 - shared] = in[5];
+      return ops::add(call(tape, in), call(tape, second));
+    };
+    test::test_op(op);
+  }
 }
 
 TEST_CASE("batch norm: few, odd and many channels, with and without a tail") {

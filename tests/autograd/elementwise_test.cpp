@@ -173,6 +173,21 @@ TEST_CASE("dropout: the mask is a function of seed, batch, stream and element") 
   CHECK(std::abs(static_cast<double>(kept) - 0.7 * kElements) < 5 * 145);
 }
 
+TEST_CASE("dropout: a tape that was reset numbers its dropouts from 0 again") {
+  Context ctx({.threads = 1});
+  Tape tape(ctx, {.batch = 7});
+  const auto dropped = [&] {
+    const Tensor y = ops::dropout(tape.input(full(ctx.step(), {1000}, DType::f32, 1)), 0.5).value();
+    return std::vector<float>(y.span<float>().begin(), y.span<float>().end());
+  };
+  const std::vector<float> first = dropped();
+  const std::vector<float> second = dropped();
+  CHECK(first != second);
+  tape.reset({.batch = 7});
+  CHECK(dropped() == first);
+  CHECK(dropped() == second);
+}
+
 TEST_CASE("dropout: nothing in eval mode or for p = 0, and a bad p says so") {
   Context ctx({.threads = 1});
   Tape eval(ctx, {.mode = ForwardMode::eval});

@@ -204,6 +204,18 @@ TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean ste
   CHECK(step(true) == 2);
 }
 
+TEST_CASE("the loss scale stops at its ceiling and floor, whatever its factor") {
+  Context ctx(test::fast_context(1));
+  const LossScaleOptions options{.factor = 4, .growth_interval = 1, .floor = 3, .ceiling = 20};
+  const auto after = [&](float scale, std::int32_t overflow) {
+    Control control(ctx, {.loss_scale = scale, .inverse_scale = 1 / scale, .found_inf = overflow});
+    end_step(ctx, options, control.block);
+    return control.read().loss_scale;
+  };
+  CHECK(after(8, 0) == 20);
+  CHECK(after(8, 1) == 3);
+}
+
 TEST_CASE("a static loss scale does not move") {
   Context ctx(test::fast_context(1));
   for (const std::int32_t overflow : {0, 1}) {

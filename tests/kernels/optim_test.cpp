@@ -27,13 +27,14 @@ struct Case {
     run.weight = random(-2, 2, 1);
     run.grad = random(-1, 1, 2);
     if (half != DType::f32) run.half = test::put_full(ctx, {n}, half, 0);
-    run.hypers = test::put_block(ctx,
-                                 GroupHypers{.lr = 0.01F,
-                                             .momentum = 0.9F,
-                                             .dampening = 0.25F,
-                                             .beta2 = 0.95F,
-                                             .eps = 1e-5F,
-                                             .weight_decay = 0.1F});
+    run.hypers =
+        test::put_block(ctx,
+                        GroupHypers{.lr = 0.01F,
+                                    .momentum = 0.9F,
+                                    .dampening = 0.25F,
+                                    .beta2 = 0.95F,
+                                    .eps = 0.01F,  // large enough to matter where it is added
+                                    .weight_decay = 0.1F});
     run.control = test::put_block(ctx, control);
     a = random(0, 1, 3);
     b = random(0.5, 1, 4);  // mean squares, well above the squares of the means, c
@@ -182,6 +183,24 @@ TEST_CASE("a found infinity leaves an update without effect") {
       same(skipped.b, untouched.b);
       same(skipped.c, untouched.c);
     }
+}
+
+TEST_CASE("RMSprop: a variance that rounding has made negative counts as 0") {
+  for (const bool reference : {false, true}) {
+    if (reference && test::testing_cuda()) continue;
+    Case k(reference ? reference_context() : test::fast_context(1), 100, DType::f32);
+    const auto filled = [&](double value) {
+      return test::put_full(k.ctx, {100}, DType::f32, value);
+    };
+    k.run.hypers = test::put_block(k.ctx, GroupHypers{.lr = 0.25F, .beta2 = 0.5F, .eps = 0.5F});
+    k.run.weight = filled(0);
+    k.run.grad = filled(1);
+    kernels::RmsPropState state{.square = filled(0.5), .mean = filled(1)};  // 0.5 < 1 * 1
+    kernels::rmsprop_step(k.ctx, k.run, state);
+    Arena values("values", cpu_pages());
+    const Tensor expected = full(values, {100}, DType::f32, -0.25 * 1 / 0.5);
+    CHECK(same_bits(host(k, k.run.weight), expected));
+  }
 }
 
 TEST_CASE("hyper-parameters of any number of groups reach the device") {
