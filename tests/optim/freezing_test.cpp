@@ -1,6 +1,7 @@
 #include "framework/optim/adam.h"
 #include "framework/tensor/compare.h"
 #include "tests/optim/small_net.h"
+#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
@@ -76,6 +77,32 @@ TEST_CASE("a parameter counts its own steps, whoever was frozen meanwhile") {
     CHECK_FALSE(same_bits(frozen.store.master(frozen.store.find("d.weight")),
                           straight.store.master(straight.store.find("d.weight"))));
   }
+}
+
+TEST_CASE("the steps that parameters missed are saved, of those still frozen too") {
+  const auto begin = [](Net& net) {
+    net.steps(0, 2);
+    net.store.freeze_to(2, false);
+    net.steps(2, 5);
+    net.store.freeze_to(1, false);  // "b" is trained again, "a" is not yet
+    net.steps(5, 6);
+  };
+  const auto go_on = [](Net& net) {
+    net.store.unfreeze();
+    net.steps(6, 8);
+  };
+  Net straight;
+  begin(straight);
+  Net resumed;
+  resumed.store.freeze_to(1, false);
+  test::load(resumed.ctx,
+             test::save(straight.ctx, straight.store, *straight.optimizer),
+             resumed.store,
+             *resumed.optimizer);
+  go_on(straight);
+  go_on(resumed);
+  CHECK(same_bits(straight.store.flat_master(), resumed.store.flat_master()));
+  CHECK(same_bits(straight.store.state("mean"), resumed.store.state("mean")));
 }
 
 TEST_CASE(

@@ -56,6 +56,14 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
   }
 }
 
+TEST_CASE("half gradients that were gathered are written anew by the next batch") {
+  Net net(DType::f16);
+  for (std::int64_t i = 0; i < net.store.size(); ++i) net.store.slot(i).adopt_grad();
+  optim::unscale_half_gradients(net.store, net.optimizer->control(), GradMode::overwrite);
+  CHECK_FALSE(net.store.slot(net.store.find("a.weight")).has_grad());
+  CHECK(net.store.slot(net.store.find("a.bn.weight")).has_grad());  // f32: is where it belongs
+}
+
 TEST_CASE("gathering may accumulate") {
   Net net(DType::bf16);
   test::random_gradients(net.store, 0);

@@ -155,6 +155,7 @@ TEST_CASE("coupled decay passes through the momentum and decoupled decay does no
 
 TEST_CASE("each layer group has its own learning rate and momentum") {
   Trained t(optim::sgd({.lr = 1}), 1, DType::f32, false);
+  t.step(9);  // with one rate for all, which is on the device now
   t.optimizer->set_lrs({0, 0.25, 0.5});
   CHECK(t.optimizer->lr(1) == 0.25F);
   const Tensor before = test::snapshot(t.store, t.store.flat_master());
@@ -235,6 +236,15 @@ TEST_CASE("groups may change in the middle of training") {
   }
 }
 
+TEST_CASE("groups that are added have the rates of the last one") {
+  Trained t(optim::sgd({.lr = 1}), 1, DType::f32, false);
+  t.optimizer->set_lrs({0.125, 0.25, 0.5});
+  t.store.set_layer_groups({"a.bn", "b", "c", "d"});
+  t.optimizer->groups_changed();
+  CHECK(t.optimizer->hypers(5).lr == 0.5F);
+  for (const int added : {6, 7, 8, 9}) CHECK(t.optimizer->hypers(added).lr == 0.5F);
+}
+
 TEST_CASE("a saved optimizer continues with the same bits") {
   for (const auto& [name, factory] : every_kind(true)) {
     const std::string& kind = name;  // clang captures no binding
@@ -269,6 +279,25 @@ TEST_CASE("a checkpoint of other layer groups is refused") {
                        CheckpointError);
 }
 
+TEST_CASE("a checkpoint's hyper-parameters are refused where the same options are") {
+  Trained t(optim::adam({}), 1, DType::f32, false);
+  const test::MemoryState good = test::save(t.ctx, *t.optimizer);
+  CHECK_NOTHROW(test::load(t.ctx, good, *t.optimizer));
+  for (const auto& [name, wrong] : {std::pair<std::string, double>{"lr", -1},
+                                    {"lr", std::numeric_limits<double>::quiet_NaN()},
+                                    {"momentum", 1},
+                                    {"dampening", std::numeric_limits<double>::infinity()},
+                                    {"beta2", 1},
+                                    {"eps", 0},
+                                    {"weight_decay", -1}}) {
+    test::MemoryState damaged = good;
+    damaged.reals.at("group1." + name) = wrong;
+    CHECK_THROWS_WITH_AS(test::load(t.ctx, damaged, *t.optimizer),
+                         doctest::Contains(("'group1." + name + "' is").c_str()),
+                         CheckpointError);
+  }
+}
+
 TEST_CASE("options that make no sense are refused") {
   Trained t(optim::sgd({}), 1, DType::f32, false);
   CHECK_THROWS_AS((void)optim::sgd({.nesterov = true})(t.store), UsageError);
@@ -276,6 +305,7 @@ TEST_CASE("options that make no sense are refused") {
       (void)optim::sgd({.momentum = 0.9F, .dampening = 0.1F, .nesterov = true})(t.store),
       UsageError);
   CHECK_THROWS_AS((void)optim::sgd({.lr = -1})(t.store), UsageError);
+  CHECK_THROWS_AS((void)optim::sgd({.momentum = 1})(t.store), UsageError);
   CHECK_THROWS_AS((void)optim::adam({.eps = 0})(t.store), UsageError);
   CHECK_THROWS_AS((void)optim::adam({.beta2 = 1})(t.store), UsageError);
   CHECK_THROWS_WITH_AS(

@@ -6,6 +6,7 @@
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/optim/small_net.h"
+#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
@@ -111,6 +112,19 @@ TEST_CASE("after an overflow training goes on as if the step had not been") {
     CHECK(same_bits(expected.at(what), now));
   }
   CHECK(bumpy.optimizer->read_control().loss_scale == 1024);
+}
+
+TEST_CASE("the loss scale grows after as many clean steps, though the training was resumed") {
+  Step first(optim::sgd({}), DType::f16);
+  for (int number = 0; number < 3; ++number) first.run(number);
+  Step resumed(optim::sgd({}), DType::f16);
+  test::load(resumed.ctx,
+             test::save(first.ctx, first.store, *first.optimizer),
+             resumed.store,
+             *resumed.optimizer);
+  CHECK(resumed.optimizer->read_control().loss_scale == 1024);
+  resumed.run(3);  // the fourth of growth_interval
+  CHECK(resumed.optimizer->read_control().loss_scale == 2048);
 }
 
 TEST_CASE("gradients of frozen parameters are not looked at") {

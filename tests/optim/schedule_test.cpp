@@ -47,6 +47,8 @@ TEST_CASE("schedules refuse what makes no sense") {
       (void)combine({0.5}, {constant(1), constant(2)}), doctest::Contains("1 shares"), UsageError);
   CHECK_THROWS_WITH_AS(
       (void)combine({0.5, 0.6}, {constant(1), constant(2)}), doctest::Contains("1.1"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)combine({0.5, 0.4}, {constant(1), constant(2)}), doctest::Contains("0.9"), UsageError);
   CHECK_THROWS_AS((void)combine({-0.5, 1.5}, {constant(1), constant(2)}), UsageError);
   CHECK_THROWS_AS((void)piecewise({0.5}, {1}), UsageError);
   CHECK_THROWS_AS((void)piecewise({0.6, 0.5}, {1, 2, 3}), UsageError);
