@@ -26,7 +26,7 @@ struct Parts {
   double scale = 0;
   bool warm = false;
   std::string order;
-  bool more = false;  ///< asks for one more value
+  bool more = false;  ///< asks for one more value and one more tensor
 
   void visit_state(StateVisitor& visitor) {
     const StateVisitor::Scope scope(visitor, "optimizer");
@@ -35,7 +35,9 @@ struct Parts {
     visitor.visit("scale", scale);
     visitor.visit("warm", warm);
     visitor.visit("order", order);
-    if (more) visitor.visit("more", step);
+    if (!more) return;
+    visitor.visit("more", step);
+    visitor.visit("more_values", momentum);
   }
 };
 
@@ -43,13 +45,13 @@ void count_up(Tensor& values, std::uint64_t, std::uint64_t) {
   for (std::int64_t i = 0; i < values.elements(); ++i) set(values, i, static_cast<double>(i));
 }
 
-/// A store like a small network's: a convolution of 2 filters of 1x3 taps over 2 channels, a norm,
+/// A store like a small network's: a convolution of 2 filters of 2x3 taps over 2 channels, a norm,
 /// a classifier.
 struct Net {
   Context ctx{ContextOptions{.threads = 1}};
   nn::ParamStore store;
   explicit Net(std::int64_t classes = 2, const std::string& head = "fc") {
-    store.declare("conv.weight", {2, 1, 3, 2}, nn::ParamRole::weight, count_up);
+    store.declare("conv.weight", {2, 2, 3, 2}, nn::ParamRole::weight, count_up);
     store.declare("bn.weight", {2}, nn::ParamRole::norm_weight, count_up);
     store.declare(head + ".weight", {classes, 2}, nn::ParamRole::weight, count_up);
     store.declare_buffer("bn.running_mean", {2}, 0.5);
@@ -107,19 +109,35 @@ TEST_CASE("state of another shape, missing and left-over state are named") {
   const auto visit = [&](StateVisitor& v) { parts.visit_state(v); };
   save_state(folder / "s", visit);
   parts.more = true;
-  CHECK_THROWS_WITH_AS(load_state(folder / "s", visit),
-                       doctest::Contains("missing in the file: 'optimizer.more'"),
-                       CheckpointError);
+  CHECK_THROWS_WITH_AS(
+      load_state(folder / "s", visit),
+      doctest::Contains("missing in the file: 'optimizer.more' 'optimizer.more_values'"),
+      CheckpointError);
   save_state(folder / "more", visit);
   parts.more = false;
   CHECK_THROWS_WITH_AS(load_state(folder / "more", visit),
-                       doctest::Contains("not asked for: 'optimizer.more'"),
+                       doctest::Contains("not asked for: 'optimizer.more_values' 'optimizer.more'"),
                        CheckpointError);
   parts.momentum = zeros(parts.arena, {4});
   CHECK_THROWS_WITH_AS(
       load_state(folder / "s", visit),
       doctest::Contains("'optimizer.momentum' is (3) f32 in the file, (4) f32 here"),
       CheckpointError);
+  parts.momentum = zeros(parts.arena, {3}, DType::f64);
+  CHECK_THROWS_WITH_AS(
+      load_state(folder / "s", visit),
+      doctest::Contains("'optimizer.momentum' is (3) f32 in the file, (3) f64 here"),
+      CheckpointError);
+}
+
+TEST_CASE("a number with a tail is none") {
+  const TemporaryFolder folder;
+  std::string text = "12x";
+  save_state(folder / "s", [&](StateVisitor& v) { v.visit("step", text); });
+  std::int64_t step = 0;
+  CHECK_THROWS_WITH_AS(load_state(folder / "s", [&](StateVisitor& v) { v.visit("step", step); }),
+                       doctest::Contains("'step' is not a number: '12x'"),
+                       CheckpointError);
 }
 
 TEST_CASE("weights have PyTorch's names and layout") {
@@ -129,11 +147,12 @@ TEST_CASE("weights have PyTorch's names and layout") {
   const SafetensorsFile file(folder / "w");
   CHECK(file.metadata().at("format") == "pt");
   const TensorEntry& entry = file.tensors().at("conv.weight");
-  CHECK(entry.shape == Shape{2, 2, 1, 3});  // OIHW
-  std::vector<float> values(12);
+  CHECK(entry.shape == Shape{2, 2, 2, 3});  // OIHW
+  std::vector<float> values(24);
   file.read(entry, std::as_writable_bytes(std::span(values)));
   // Ours is (filter, row, tap, channel) counted up; by hand, channel before tap:
-  CHECK(values == std::vector<float>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
+  CHECK(values == std::vector<float>{0,  2,  4,  6,  8,  10, 1,  3,  5,  7,  9,  11,
+                                     12, 14, 16, 18, 20, 22, 13, 15, 17, 19, 21, 23});
   CHECK(file.tensors().at("bn.running_var").shape == Shape{2});
   CHECK(file.tensors().at("bn.num_batches_tracked").dtype == DType::i64);
 }
@@ -149,6 +168,7 @@ TEST_CASE("weights come back, in a half model too") {
     Tensor master = loaded.store.master(i);
     for (std::int64_t k = 0; k < master.elements(); ++k) set(master, k, -1);
   }
+  loaded.store.refresh_working();
   const WeightsReport report = load_weights(folder / "w", loaded.store);
   CHECK(report.clean());
   CHECK(report.loaded == 5);
@@ -156,6 +176,8 @@ TEST_CASE("weights come back, in a half model too") {
     CHECK(loaded.values(name) == saved.values(name));
   CHECK(get(loaded.store.buffer(0).value, 1) == 9);
   CHECK(get(loaded.store.slot(0).value, 11) == 11);  // the working copy followed
+  // A skipped step goes back to what is committed.
+  CHECK(same_bits(loaded.store.flat_committed_buffers(), loaded.store.flat_buffers()));
 }
 
 TEST_CASE("weights of another model are refused with the differences, nothing is written") {
@@ -209,7 +231,7 @@ TEST_CASE(
   save_weights(folder / "bad", saved.store);
   const std::string text = warnings([&] { load_weights(folder / "bad", loaded.store); });
   CAPTURE(text);
-  CHECK(text.find("bad': 2 of the 12 values of 'conv.weight' are NaN or infinite, and some of 1 "
+  CHECK(text.find("bad': 2 of the 24 values of 'conv.weight' are NaN or infinite, and some of 1 "
                   "more tensors\n") != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
   CHECK(std::isnan(loaded.values("conv.weight")[3]));

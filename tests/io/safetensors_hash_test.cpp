@@ -110,6 +110,17 @@ TEST_CASE("no flipped bit of a state's file goes unnoticed") {
   CHECK(accepted == std::vector<std::size_t>{});
 }
 
+TEST_CASE("the hash covers the last byte of a large file") {
+  const TemporaryFolder folder;
+  Arena arena{"test", cpu_pages()};
+  const Tensor large = full(arena, {(5 << 18) + 3}, DType::f32, 1);  // 5 MiB and a bit
+  write_safetensors(folder / "large", std::vector<NamedTensor>{{"large", large}});
+  const std::string good = read_text_file(folder / "large", std::size_t{1} << 23U);
+  REQUIRE(opening(folder, good).empty());
+  for (const std::size_t megabytes : {0, 1, 4})
+    CHECK_FALSE(opening(folder, flipped(good, 8 * (good.size() - 1 - (megabytes << 20U)))).empty());
+}
+
 TEST_CASE("a header that was rewritten is refused: other texts, tensors exchanged, no hash") {
   const TemporaryFolder folder;
   const std::string good = state_file(folder);

@@ -157,6 +157,7 @@ TEST_CASE("places and shapes that do not tile the data are rejected") {
             "overflows"},
            {"product wraps to zero", file_of(one("[2,4611686018427387904]", "[0,0]")), "overflows"},
            {"shape larger than range", file_of(one("[2]", "[0,4]"), 4), "needs 8 bytes"},
+           {"shape smaller than range", file_of(one("[1]", "[0,8]"), 8), "needs 4 bytes"},
            {"rank 7", file_of(one("[1,1,1,1,1,1,1]", "[0,4]"), 4), "too many numbers"},
            {"truncated data", file_of(one("[2]", "[0,8]"), 6), "truncated"},
            {"bytes after the data", file_of(one("[1]", "[0,4]"), 6), "2 bytes follow"},
