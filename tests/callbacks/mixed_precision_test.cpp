@@ -285,6 +285,19 @@ TEST_CASE("the model is f32 outside of fits, however they end") {
   }
 }
 
+TEST_CASE("whether updates are flat is the optimizer's own choice again after a fit") {
+  for (const bool own : {true, false}) {
+    NetTraining t;
+    t.learn.optimizer().set_flat(own);
+    t.learn.add<MixedPrecision>(MixedPrecisionOptions{.flat_master = !own});
+    on(t.learn, Event::batch_begin, [&](Learner& l) {
+      if (l.progress().training) CHECK(l.optimizer().options().flat == !own);
+    });
+    t.learn.fit(1, 0.05);
+    CHECK(t.learn.optimizer().options().flat == own);
+  }
+}
+
 TEST_CASE("validation outside of a fit uses the precision of the one inside") {
   NetTraining t;
   t.learn.add<MixedPrecision>();

@@ -157,6 +157,47 @@ TEST_CASE("resume equals straight run with every callback that keeps state") {
              kEvents);
 }
 
+TEST_CASE("a second fit that was interrupted keeps its place on the step clock") {
+  const std::vector<std::string> scheduled{
+      "param_scheduler:hyper=weight_decay,schedule=(linear:start=0.1,end=0.01),clock=step"};
+  const TemporaryFolder straight;
+  Process whole(straight, scheduled);
+  whole.fit();
+  whole.fit();
+  const TemporaryFolder run;
+  {
+    Process first(run, scheduled);
+    first.fit();
+    on(first.t.learn, Event::batch_end, [&](Learner& l) {
+      if (l.progress().epoch == 1) first.signal = 2;
+    });
+    first.fit();
+    CHECK(first.t.learn.progress().epoch_clock == kEpochs + 1);
+  }
+  Process second(run, scheduled);
+  second.load();
+  second.fit();
+  CHECK(difference(contents(run / "last.safetensors"), contents(straight / "last.safetensors")) ==
+        "");
+}
+
+TEST_CASE("an epoch that was interrupted is not one without improvement") {
+  const TemporaryFolder run;
+  const std::vector<std::string> stopping{"early_stopping:patience=1"};
+  {
+    Process first(run, stopping);
+    on(first.t.learn, Event::batch_end, [&](Learner& l) {
+      if (l.progress().epoch == 1) first.signal = 2;
+    });
+    first.fit();
+    CHECK(first.t.learn.progress().epoch_clock == 1);
+  }
+  Process second(run, stopping);
+  second.load();
+  second.fit();
+  CHECK(second.t.learn.progress().epoch_clock == kEpochs);
+}
+
 TEST_CASE("a run that was killed continues from the last epoch's end") {
   const TemporaryFolder straight;
   Process whole(straight);

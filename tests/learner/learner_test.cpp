@@ -283,6 +283,9 @@ TEST_CASE("predict gives probabilities and needs samples of the model's shape") 
     CHECK(get(p, i) == doctest::Approx(1.0 / 3).epsilon(1e-6));
     CHECK(get(p, 3 + i) == doctest::Approx(std::exp(i) / sum).epsilon(1e-6));
   }
+  const Tensor large = from_values(t.ctx.persistent(), {1, 3}, std::vector<double>{1e5, 0, -1e5});
+  const Tensor sure = t.learn.predict(large);  // beyond exp's range
+  CHECK(values(sure) == std::vector<double>{1, 0, 0});
   CHECK_THROWS_AS((void)t.learn.predict(full(t.ctx.persistent(), {2, 4}, DType::f32, 0)),
                   ShapeError);
 }
@@ -394,6 +397,26 @@ TEST_CASE("the data is told which epoch it is, over several fits") {
   t.learn.fit(2, 0.1);
   t.learn.fit(1, 0.1);
   CHECK(t.train.epochs_begun == std::vector<std::int64_t>{0, 1, 2});
+}
+
+TEST_CASE("random operations are told the batch's number, over epochs and fits") {
+  Training t({1, 1}, {1});
+  std::vector<double> numbers;
+  class Numbers final : public Callback {
+   public:
+    explicit Numbers(std::vector<double>& seen) : seen_(seen) {}
+    [[nodiscard]] std::string_view name() const override { return "numbers"; }
+    void loss_begin(Learner& l) override {
+      if (l.progress().training) seen_.push_back(get(l.batch().pred.tape().batch_index(), 0));
+    }
+
+   private:
+    std::vector<double>& seen_;
+  };
+  t.learn.add<Numbers>(numbers);
+  t.learn.fit(2, 0.1);
+  t.learn.fit(1, 0.1);
+  CHECK(numbers == std::vector<double>{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("two short fits equal one long one") {
