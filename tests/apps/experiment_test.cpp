@@ -174,6 +174,28 @@ TEST_CASE("the schedule moves the rates, and the momentum unless it was given") 
   CHECK(rates({{"schedule", "step:at=0.5,factor=0.5"}})[9] == 0.5F);
 }
 
+TEST_CASE("the body is all layer groups but the last") {
+  for (const char* const freeze : {"body", "2"}) {
+    Experiment experiment(tiny({{"freeze", freeze}}));
+    nn::ParamStore& params = experiment.learner().params();
+    for (std::int64_t i = 0; i < params.size(); ++i) {
+      CAPTURE(params.info(i).name);
+      if (params.info(i).role == nn::ParamRole::weight)
+        CHECK(params.slot(i).trainable == (params.info(i).layer_group == 2));
+    }
+  }
+}
+
+TEST_CASE("batches are accumulated from two on") {
+  const auto updates = [](const char* accumulate) {
+    Experiment experiment(tiny({{"accumulate", accumulate}}));
+    experiment.fit();
+    return experiment.learner().progress().step_clock;
+  };
+  CHECK(updates("1") == 2);
+  CHECK(updates("2") == 1);
+}
+
 TEST_CASE("what the model or the data cannot do is refused when the experiment is built") {
   const auto refused = [](const OptionValues& values, const char* why) {
     CAPTURE(values.back().first);
@@ -186,7 +208,7 @@ TEST_CASE("what the model or the data cannot do is refused when the experiment i
   refused({{"image-size", "64"}},
           "--image-size 64 has no effect: data set 'synthetic10' has no option 'size'");
   refused({{"data-dir", "somewhere"}}, "'somewhere' has no effect");
-  refused({{"freeze", "9"}}, "would freeze all of the 3 layer groups");
+  refused({{"freeze", "3"}}, "would freeze all of the 3 layer groups");
   refused({{"model", "mlp"}, {"freeze", "1"}}, "has no cuts of its own");
   refused({{"monitor", "accurcy"}}, "there is no value 'accurcy' to monitor");
   refused({{"clip-norm", "1"}, {"callbacks", "gradient_clip"}}, "both");

@@ -35,6 +35,9 @@ TEST_CASE("every preset is made of options that exist and fit") {
     CAPTURE(preset.name);
     CHECK_NOTHROW(Resolved(OptionValues{{"preset", preset.name}}));
   }
+  const Resolved notebook(OptionValues{{"preset", "notebook"}});
+  CHECK(notebook.options.experiment.model.model == "darknet");
+  CHECK(notebook.options.experiment.training.lr == std::vector<double>{0.1});
 }
 
 TEST_CASE("the written configuration gives the same options again") {

@@ -1,0 +1,105 @@
+// What the options of one section mean, without a whole experiment.
+#include "apps/experiment/data_section.h"
+#include "apps/experiment/device_section.h"
+#include "apps/experiment/training_section.h"
+#include "framework/autograd/tape.h"
+#include "framework/report/png.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+/// Two classes of ten training images each, no two alike, and one of each to test on.
+class Images {
+ public:
+  Images() {
+    for (const std::string part : {"train", "test"})
+      for (const int label : {0, 1}) {
+        const auto place = folder_ / part / std::to_string(label);
+        std::filesystem::create_directories(place);
+        for (int i = 0; i < (part == "train" ? 10 : 1); ++i)
+          write_png(place / (std::to_string(i) + ".png"),
+                    1,
+                    1,
+                    std::vector<std::uint8_t>(3, static_cast<std::uint8_t>(100 * label + i)));
+      }
+  }
+  [[nodiscard]] data::DataPair load(DataSection section, std::int64_t seed = 0) const {
+    section.data = folder_.path().string();
+    return section.load(seed, 1);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a limit of training images is a number, or a share if it has a point") {
+  const Images images;
+  const auto limited = [&](const char* limit) {
+    DataSection section;
+    section.train_limit = limit;
+    return images.load(section).train.size();
+  };
+  CHECK(limited("1") == 1);
+  CHECK(limited("1.0") == 20);
+  CHECK(limited("0.25") == 5);
+  CHECK_THROWS_WITH_AS(limited("0.01"), doctest::Contains("leaves no image of 20"), UsageError);
+}
+
+TEST_CASE("which images --val-split holds out follows from the seed") {
+  const Images images;
+  const auto trained_on = [&](std::int64_t seed) {
+    DataSection section;
+    section.val_split = 0.5;
+    return images.load(section, seed).train.pixels;
+  };
+  CHECK(trained_on(1).size() == 3 * 10);
+  CHECK(trained_on(1) == trained_on(1));
+  CHECK(trained_on(1) != trained_on(2));
+}
+
+TEST_CASE("the seed reaches the context, which all random numbers come from") {
+  DeviceSection section;
+  section.device = "cpu";
+  section.seed = 7;
+  CHECK(section.context_options().seed == 7);
+}
+
+TEST_CASE("two rates are those of the first and the last layer group") {
+  TrainingSection section;
+  section.lr = {0.25, 1};
+  CHECK(section.learning_rates().spread(3) == std::vector<float>{0.25F, 0.5F, 1});
+}
+
+TEST_CASE("top_5 is measured of more than ten classes") {
+  const TrainingSection section;
+  CHECK(section.learner_options(true, 10).metrics.size() == 1);
+  REQUIRE(section.learner_options(true, 11).metrics.size() == 2);
+  CHECK(section.learner_options(true, 11).metrics[1].name == "top_5");
+}
+
+TEST_CASE("label smoothing is the loss's") {
+  Context ctx({.threads = 1});
+  const Tensor logits = from_values(ctx.persistent(), {1, 2}, std::vector<double>{0, 2});
+  Tensor target(ctx.persistent(), {1}, DType::i64);
+  set(target, 0, 1);
+  for (const double smoothing : {0.0, 0.5}) {
+    TrainingSection section;
+    section.label_smoothing = smoothing;
+    Tape tape(ctx);
+    const double loss =
+        get(section.learner_options(true, 2).loss.fn(tape.input(logits), target).value(), 0);
+    // -log p of the right class is log(1 + e^-2), of the other one 2 more; of smoothing / 2 the
+    // other one is the target. Rounded to f32.
+    CHECK(loss == doctest::Approx(std::log1p(std::exp(-2.0)) + smoothing / 2 * 2).epsilon(1e-6));
+  }
+}
