@@ -143,8 +143,9 @@ class Trial:
             self.clean_seconds[name] = time.monotonic() - began
         if status == 0:
             return ""
-        case = re.search(r"TEST CASE:\s+(.*)", output) or re.search(r"^\s*\d+ - (.*) \((?!Skipped)", output, re.MULTILINE)
-        noticed = f"{name}: {case[1].strip() if case else f'status {status}'}" + (" (hangs)" if status is None else "")
+        # The last one: a case that passes may have printed something before.
+        cases = re.findall(r"TEST CASE:\s+(.*)", output)[-1:] or re.findall(r"^\s*\d+ - (.*) \((?!Skipped)", output, re.MULTILINE)
+        noticed = f"{name}: {cases[0].strip() if cases else f'status {status}'}" + (" (hangs)" if status is None else "")
         if self.is_clean:
             raise CleanTreeFails(f"without any fault, {noticed}\n{output[-3000:]}")
         return noticed
