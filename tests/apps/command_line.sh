@@ -79,6 +79,12 @@ done
 best=$(awk -F, 'NR > 1 && $5 > best { best = $5 } END { printf "%.4f", best }' runs/average/results.csv)
 run eval runs/average --threads 1 --precision tf32 --no-deterministic
 check "best.safetensors is the average that was measured ($best)" says "accuracy $best"
+for option in resume config preset data model out name; do  # a shell variable that is not set
+  run train "${tiny[@]}" "--$option" ""
+  check "an empty --$option is refused" exits 2
+  check "by its name" complains "--$option"
+done
+
 run train "${tiny[@]}" --ema 0.9 --callbacks ema
 check "two averages are status 2" exits 2
 

@@ -10,11 +10,15 @@
 #include "framework/learner/recorder.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
+#include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <thread>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -47,7 +51,36 @@ std::string progress_output(Training& training, ProgressOptions options) {
   return read_text_file(folder / "out");
 }
 
+/// The last time left that a log tells, "1:40", in seconds.
+int last_eta(const std::string& log) {
+  const std::size_t at = log.rfind("eta ");
+  REQUIRE(at != std::string::npos);
+  const std::string text = log.substr(at + 4);
+  return 60 * std::atoi(text.c_str()) + std::atoi(text.c_str() + text.find(':') + 1);
+}
+
 }  // namespace
+
+TEST_CASE("the time left counts no cold batch, and the validation of all epochs") {
+  Training t({2}, std::vector<std::int64_t>(9, 2));
+  int batches = 0;
+  on(t.learn, Event::batch_begin, [&](Learner& l) {
+    const bool cold = l.progress().training && batches++ < 2;
+    std::this_thread::sleep_for(std::chrono::milliseconds(cold ? 300 : 10));
+  });
+  on(t.learn, Event::epoch_end, [](Learner& l) {
+    if (l.progress().epoch == 5) l.cancel(Scope::train);
+  });
+  const test::LogFile log;
+  t.learn.add<Recorder>();
+  t.learn.add<Progress>(ProgressOptions{.live = Live::lines, .heartbeat_seconds = 0});
+  t.learn.fit(1000, 0.1);
+  // 1000 epochs of ten batches of 10 ms are 100 s. With the cold batches it would be 200, without
+  // the validation 10. A busy machine sleeps longer than it is asked to.
+  const int eta = last_eta(log.text());
+  CHECK(eta >= 90);
+  CHECK(eta < 170);
+}
 
 TEST_CASE("the recorder keeps each batch, and per epoch the true mean of its losses") {
   Training training({2, 1}, {2}, with_metric());
