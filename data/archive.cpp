@@ -149,11 +149,13 @@ class ArchiveTree : public FileTree {
  private:
   [[nodiscard]] fs::path at(const fs::path& path) const { return tidy(root_ / path); }
 
-  [[noreturn]] void fail_archive(archive* reader) const {
+  [[noreturn]] void fail_archive(archive* reader,
+                                 SourceLocation at = SourceLocation::current()) const {
     const char* why = archive_error_string(reader);
-    fail<DataError>("'{}' is neither a folder nor an archive that can be read (tar, zip): {}",
-                    text(),
-                    why == nullptr ? "damaged" : why);
+    fail_from<DataError>(at,
+                         "'{}' is neither a folder nor an archive that can be read (tar, zip): {}",
+                         text(),
+                         why == nullptr ? "damaged" : why);
   }
 
   void load() {

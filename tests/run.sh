@@ -108,6 +108,8 @@ exclude=slow
 [ $full = no ] || exclude='^$'
 # Without a GPU its tests report "skipped", with the reason, and are counted; --gpu is where that is a failure.
 echo "== release: tests"
+export LEARN_ERROR_LOG=$PWD/build/release.errors.log # framework/core/error.h writes it
+rm -f "$LEARN_ERROR_LOG"
 run_ctest release --label-exclude "$exclude" --quiet --output-log build/release.tests.log || {
   cat build/release.tests.log
   exit 1
@@ -115,5 +117,6 @@ run_ctest release --label-exclude "$exclude" --quiet --output-log build/release.
 echo "all checks: $((SECONDS - began)) s"
 # The runner's own summary; skipped tests are listed below it.
 sed -n '/tests passed/,$p' build/release.tests.log
-kernels=build/release/lib/liblearn_cuda.so
-if [ -f "$kernels" ]; then python3 tests/gpu/kernel_ledger.py check "$kernels"; fi
+kernels=build/release/lib/liblearn_cuda.so built=()
+if [ -f "$kernels" ]; then python3 tests/gpu/kernel_ledger.py check "$kernels"; else built=(--without-cuda); fi
+if [ "$only" != quick ]; then python3 tests/tools/check_errors.py "$LEARN_ERROR_LOG" "${built[@]}"; fi

@@ -26,7 +26,8 @@ std::string line_of(const std::string& source, unsigned line) {
                           unsigned column,
                           std::size_t width,
                           const std::string& message,
-                          const std::string& hint = {}) {
+                          const std::string& hint = {},
+                          SourceLocation at = SourceLocation::current()) {
   const std::string number = std::to_string(line);
   const std::string margin(number.size() + 1, ' ');
   constexpr std::size_t kShown = 120;
@@ -37,19 +38,20 @@ std::string line_of(const std::string& source, unsigned line) {
     text = text.substr(from, kShown);
     before -= from;
   }
-  fail<UsageError>("{}\n{}--> {}:{}:{}\n{} |\n{} | {}\n{} | {}{} {}",
-                   message,
-                   margin,
-                   file.name,
-                   line,
-                   column,
-                   margin,
-                   " " + number,
-                   text,
-                   margin,
-                   std::string(before, ' '),
-                   std::string(std::clamp<std::size_t>(width, 1, kShown), '^'),
-                   hint);
+  fail_from<UsageError>(at,
+                        "{}\n{}--> {}:{}:{}\n{} |\n{} | {}\n{} | {}{} {}",
+                        message,
+                        margin,
+                        file.name,
+                        line,
+                        column,
+                        margin,
+                        " " + number,
+                        text,
+                        margin,
+                        std::string(before, ' '),
+                        std::string(std::clamp<std::size_t>(width, 1, kShown), '^'),
+                        hint);
 }
 
 std::string number_text(const toml::node& node) {

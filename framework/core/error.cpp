@@ -1,13 +1,37 @@
 #include "framework/core/error.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <string_view>
 
 namespace learn {
 
+void detail::note_raised(SourceLocation at) noexcept {
+  const char* const log = std::getenv("LEARN_ERROR_LOG");
+  if (log == nullptr) return;
+  // One short write at the end of the file: processes do not mix their lines, and what is noted
+  // outlives a process that is killed next.
+  const int file = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  std::array<char, 512> line{};
+  const auto end = fmt::format_to_n(line.data(), line.size(), "{}:{}\n", at.file, at.line).out;
+  [[maybe_unused]] const ssize_t written =
+      ::write(file, line.data(), static_cast<std::size_t>(end - line.data()));
+  ::close(file);
+}
+
+std::string detail::unlocated(SourceLocation at, fmt::string_view text, fmt::format_args args) {
+  note_raised(at);
+  return fmt::vformat(text, args);
+}
+
 std::string detail::located(SourceLocation at, fmt::string_view text, fmt::format_args args) {
+  note_raised(at);
   std::string_view file(at.file);
   if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
     file.remove_prefix(slash + 1);

@@ -51,7 +51,7 @@ using OutOfMemoryError = ErrorOf<ExitCode::out_of_memory, struct OutOfMemoryTag>
 using DivergedError = ErrorOf<ExitCode::diverged, struct DivergedTag>;  ///< loss is not finite
 using DeviceError = ErrorOf<ExitCode::device, struct DeviceTag>;  ///< device absent or failing
 
-/// Where a check stands. `std::source_location` is missing in clang 14's library.
+/// Where an error is raised. `std::source_location` is missing in clang 14's library.
 struct SourceLocation {
   const char* file;
   unsigned line;
@@ -71,6 +71,14 @@ struct LocatedFormat {
   consteval LocatedFormat(const S& s, SourceLocation where = SourceLocation::current())
       : text(s), at(where) {}
 };
+/// For the tests, which prove with it that each error is raised by one of them: appends "FILE:LINE"
+/// to the file that the environment variable LEARN_ERROR_LOG names, if there is one. Every error
+/// comes through here.
+void note_raised(SourceLocation at) noexcept;
+/// The text of an error, without and with its place. Both note it.
+[[nodiscard]] std::string unlocated(SourceLocation at,
+                                    fmt::string_view text,
+                                    fmt::format_args args);
 [[nodiscard]] std::string located(SourceLocation at, fmt::string_view text, fmt::format_args args);
 }  // namespace detail
 
@@ -85,8 +93,16 @@ void check(bool ok, detail::LocatedFormat<std::type_identity_t<Args>...> message
 
 /// Throws `E` with the formatted text alone. For errors of the outside world: files, options, data.
 template <class E, class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw E(fmt::vformat(text, fmt::make_format_args(args...)));
+[[noreturn]] void fail(detail::LocatedFormat<std::type_identity_t<Args>...> message,
+                       Args&&... args) {
+  throw E(detail::unlocated(message.at, message.text, fmt::make_format_args(args...)));
+}
+
+/// `fail` for a helper that several places raise an error with: it takes
+/// `SourceLocation at = SourceLocation::current()` and gives it here.
+template <class E, class... Args>
+[[noreturn]] void fail_from(SourceLocation at, fmt::format_string<Args...> text, Args&&... args) {
+  throw E(detail::unlocated(at, text, fmt::make_format_args(args...)));
 }
 
 }  // namespace learn

@@ -80,7 +80,7 @@ std::string Option::help_with_default() const {
 
 Option& OptionTable::add(Option option) {
   if (find(option.name) != nullptr)
-    throw std::logic_error(fmt::format("the option '{}' is declared twice", option.name));
+    fail<std::logic_error>("the option '{}' is declared twice", option.name);
   option.group = group_;
   option.usual = option.toml();
   options_.push_back(std::move(option));

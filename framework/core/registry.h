@@ -88,8 +88,7 @@ class Registry<Product(Args...)> {
   void insert(std::string name, std::string help, std::function<Configured()> configure) {
     const auto [at, fresh] =
         entries_.try_emplace(std::move(name), Entry{std::move(help), std::move(configure)});
-    if (!fresh)
-      throw std::logic_error(fmt::format("{} '{}' is registered twice", kind_, at->first));
+    if (!fresh) fail<std::logic_error>("{} '{}' is registered twice", kind_, at->first);
   }
   [[nodiscard]] const Entry& at(std::string_view name) const {
     if (const auto found = refused_.find(name); found != refused_.end())

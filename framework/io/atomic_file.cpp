@@ -96,11 +96,12 @@ void AtomicFile::discard() noexcept {
 }
 
 /// The temporary file goes first, so that the space it took counts as free.
-void AtomicFile::fail_to(const char* what) {
+void AtomicFile::fail_to(const char* what, SourceLocation at) {
   const int error = errno;
   const std::string temporary = temporary_.string();
   discard();
-  fail<IoError>(
+  fail_from<IoError>(
+      at,
       "cannot {} '{}': {}{}",
       what,
       temporary,

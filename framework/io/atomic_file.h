@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/error.h"
 #include "framework/io/file_system.h"
 
 #include <cstddef>
@@ -37,7 +38,7 @@ class AtomicFile {
   [[nodiscard]] static bool is_temporary(std::string_view file_name);
 
  private:
-  [[noreturn]] void fail_to(const char* what);
+  [[noreturn]] void fail_to(const char* what, SourceLocation at = SourceLocation::current());
   void discard() noexcept;
   void keep_as(const std::filesystem::path& previous);
 

@@ -68,8 +68,9 @@ FileSystem& disk() {
 
 namespace {
 
-[[noreturn]] void fail_to_make(const std::filesystem::path& path) {
-  fail<IoError>("cannot make '{}': {}", path.string(), std::strerror(errno));
+[[noreturn]] void fail_to_make(const std::filesystem::path& path,
+                               SourceLocation at = SourceLocation::current()) {
+  fail_from<IoError>(at, "cannot make '{}': {}", path.string(), std::strerror(errno));
 }
 
 }  // namespace

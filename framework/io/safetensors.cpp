@@ -130,8 +130,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   check_hash(std::move(json));
 }
 
-std::string SafetensorsFile::damaged(std::string_view what) const {
-  return fmt::format(
+void SafetensorsFile::fail_damaged(std::string_view what, SourceLocation at) const {
+  fail_from<CheckpointError>(
+      at,
       "'{}' is damaged: {} (a program that changes such a file must leave '{}' and "
       "'{}' out of its metadata)",
       path().string(),
@@ -149,18 +150,16 @@ void SafetensorsFile::check_hash(std::string header) const {
   const std::optional<std::string> whole = value(kHash);
   const std::optional<std::string> payload = value(kPayloadHash);
   if (format && *format != kFormatVersion)
-    throw CheckpointError(
-        damaged(fmt::format("its format is '{}', this program reads '{}'; or a newer one wrote it",
-                            *format,
-                            kFormatVersion)));
-  if (format && !whole) throw CheckpointError(damaged("the SHA-256 of its content is missing"));
+    fail_damaged(fmt::format("its format is '{}', this program reads '{}'; or a newer one wrote it",
+                             *format,
+                             kFormatVersion));
+  if (format && !whole) fail_damaged("the SHA-256 of its content is missing");
   if (!whole && !payload) return;
 
   Sha256 hash;
   if (whole) {
     const std::size_t place = hash_place(header);
-    if (place == std::string::npos)
-      throw CheckpointError(damaged("its header is not as it was written"));
+    if (place == std::string::npos) fail_damaged("its header is not as it was written");
     header.replace(place, blank_hash().size(), blank_hash());
     hash.update(encode(header.size()));
     hash.update(std::as_bytes(std::span(header)));
@@ -173,7 +172,7 @@ void SafetensorsFile::check_hash(std::string header) const {
     hash.update(part);
   }
   if (hash.hex() != (whole ? *whole : *payload))
-    throw CheckpointError(damaged("its content does not have the SHA-256 that its header names"));
+    fail_damaged("its content does not have the SHA-256 that its header names");
 }
 
 void SafetensorsFile::read(const TensorEntry& entry, std::span<std::byte> into) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/core/dtype.h"
+#include "framework/core/error.h"
 #include "framework/core/regular_file.h"
 #include "framework/core/shape.h"
 #include "framework/io/file_system.h"
@@ -74,7 +75,8 @@ class SafetensorsFile {
 
  private:
   void check_hash(std::string header) const;
-  [[nodiscard]] std::string damaged(std::string_view what) const;
+  [[noreturn]] void fail_damaged(std::string_view what,
+                                 SourceLocation at = SourceLocation::current()) const;
 
   RegularFile file_;
   std::uint64_t data_begin_ = 0;

@@ -146,11 +146,16 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
  private:
   enum class Place { start, top, metadata, tensor, shape, offsets, end };
 
-  [[noreturn]] void wrong(const std::string& what) const {
-    if (name_.empty()) fail<CheckpointError>("'{}': header: {}", file_, printable(what));
-    fail<CheckpointError>("'{}': tensor '{}': {}", file_, printable(name_), printable(what));
+  [[noreturn]] void wrong(const std::string& what,
+                          SourceLocation at = SourceLocation::current()) const {
+    if (name_.empty()) fail_from<CheckpointError>(at, "'{}': header: {}", file_, printable(what));
+    fail_from<CheckpointError>(
+        at, "'{}': tensor '{}': {}", file_, printable(name_), printable(what));
   }
-  [[noreturn]] void reject(const std::string& what) const { wrong(what + " where none belongs"); }
+  [[noreturn]] void reject(const std::string& what,
+                           SourceLocation at = SourceLocation::current()) const {
+    wrong(what + " where none belongs", at);
+  }
 
   void finish_tensor() {
     if (seen_.size() != 3) wrong("dtype, shape and data_offsets must all be there");

@@ -95,12 +95,12 @@ struct Arena::Impl {
     auto best = free_by_size.lower_bound({bytes, nullptr});
     if (best == free_by_size.end()) {
       if (frozen)
-        throw Error(
-            fmt::format("arena '{}' is frozen with {} bytes and cannot serve {} more: a size "
-                        "appeared after the warm-up",
-                        name,
-                        stats.reserved,
-                        bytes));
+        fail<Error>(
+            "arena '{}' is frozen with {} bytes and cannot serve {} more: a size appeared after "
+            "the warm-up",
+            name,
+            stats.reserved,
+            bytes);
       const std::size_t unit = std::clamp(stats.reserved, kFirstSlabBytes, kLargeSlabBytes);
       const std::size_t slab_bytes = (bytes + unit - 1) / unit * unit;
       auto* slab = static_cast<std::byte*>(pages->allocate(slab_bytes));

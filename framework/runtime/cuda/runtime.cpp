@@ -13,20 +13,19 @@ void check_api(cudaError_t code, SourceLocation where) {
   if (code == cudaSuccess) [[likely]]
     return;
   forget_last_error();
-  throw DeviceError(fmt::format(
-      "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code)));
+  fail<DeviceError>(
+      "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code));
 }
 
 void forget_last_error() noexcept { (void)cudaGetLastError(); }
 
 void launch_failed(const char* kernel, cudaError_t code) {
-  throw DeviceError(
-      fmt::format("{}: {}: {}", kernel, cudaGetErrorName(code), cudaGetErrorString(code)));
+  fail<DeviceError>("{}: {}: {}", kernel, cudaGetErrorName(code), cudaGetErrorString(code));
 }
 
 void too_large(const char* kernel, std::int64_t amount, const char* what) {
-  throw DeviceError(fmt::format(
-      "{}: {} {} are more than a kernel can count; use smaller tensors", kernel, amount, what));
+  fail<DeviceError>(
+      "{}: {} {} are more than a kernel can count; use smaller tensors", kernel, amount, what);
 }
 
 CudaStatus status() {

@@ -49,12 +49,12 @@ void check_cublas(cublasStatus_t status, const char* what, SourceLocation where)
   if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
     return;
   forget_last_error();  // of a launch inside
-  throw DeviceError(fmt::format("{}:{}: cuBLASLt {}: {} ({})",
-                                where.file,
-                                where.line,
-                                what,
-                                api().status_name(status),
-                                api().status_string(status)));
+  fail<DeviceError>("{}:{}: cuBLASLt {}: {} ({})",
+                    where.file,
+                    where.line,
+                    what,
+                    api().status_name(status),
+                    api().status_string(status));
 }
 
 }  // namespace learn::cuda::cublas

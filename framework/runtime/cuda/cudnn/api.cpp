@@ -46,12 +46,12 @@ void check_cudnn(cudnnStatus_t status, const char* what, SourceLocation where) {
   forget_last_error();  // of a launch inside
   std::array<char, 2048> text{};
   api().last_error_string(text.data(), text.size());
-  throw DeviceError(fmt::format("{}:{}: cuDNN {}: {} ({})",
-                                where.file,
-                                where.line,
-                                what,
-                                api().error_string(status),
-                                text.data()));
+  fail<DeviceError>("{}:{}: cuDNN {}: {} ({})",
+                    where.file,
+                    where.line,
+                    what,
+                    api().error_string(status),
+                    text.data());
 }
 
 }  // namespace learn::cuda::cudnn
