@@ -49,6 +49,9 @@ TEST_CASE("log: a file that is a link, or none, is refused") {
   CHECK_THROWS_AS(log::set_file((folder / "folder").string()), IoError);
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
   CHECK_THROWS_AS(log::set_file((folder / "fifo").string()), IoError);  // nobody reads it
+  CHECK_THROWS_WITH_AS(log::set_file("/dev/null"),
+                       "cannot open the log file '/dev/null': it is not a regular file",
+                       IoError);
 }
 
 TEST_CASE("log: what cannot be written is dropped") {

@@ -54,6 +54,13 @@ TEST_CASE(
       RegularFile{folder / "none"}, doctest::Contains("No such file or directory"), IoError);
 }
 
+TEST_CASE("a file that the system cannot read says so") {
+  const RegularFile memory("/proc/self/mem");  // nothing is mapped at its beginning
+  std::array<std::byte, 1> first{};
+  CHECK_THROWS_WITH_AS(
+      memory.read(0, first), "cannot read '/proc/self/mem': Input/output error", IoError);
+}
+
 TEST_CASE("a file of a cache counts for its key alone") {
   const TemporaryFolder folder;
   CHECK(read_keyed_file(folder / "none", "key", 100) == std::nullopt);

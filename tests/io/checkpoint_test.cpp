@@ -6,6 +6,7 @@
 #include "framework/nn/param_store.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/other_device.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -128,6 +129,10 @@ TEST_CASE("state of another shape, missing and left-over state are named") {
       load_state(folder / "s", visit),
       doctest::Contains("'optimizer.momentum' is (3) f32 in the file, (3) f64 here"),
       CheckpointError);
+  parts.momentum = test::on_other_device({3});
+  CHECK_THROWS_WITH_AS(load_state(folder / "s", visit),
+                       doctest::Contains("'optimizer.momentum' must be loaded through the host"),
+                       DeviceError);
 }
 
 TEST_CASE("a number with a tail is none") {

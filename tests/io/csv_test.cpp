@@ -58,6 +58,8 @@ TEST_CASE("misuse and damaged files are errors") {
   CsvWriter csv(folder / "r.csv", {"a", "b"});
   CHECK_THROWS_AS(csv.row({1.0}), UsageError);
   CHECK_THROWS_AS(CsvWriter(folder / "no" / "r.csv", {"a"}), IoError);
+  CHECK_THROWS_WITH_AS(
+      CsvWriter("/dev/full", {"a"}), "cannot write '/dev/full': No space left on device", IoError);
   CHECK_THROWS_AS((void)read_csv(folder / "missing"), IoError);
   write_file_atomically(folder / "bad", "a,b\n1\n");
   CHECK_THROWS_WITH_AS((void)read_csv(folder / "bad"), doctest::Contains("row 1"), DataError);

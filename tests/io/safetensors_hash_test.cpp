@@ -130,6 +130,14 @@ TEST_CASE("a header that was rewritten is refused: other texts, tensors exchange
   CHECK(refused(replaced(good, "0.49 0.48", "0.48 0.49")));
   CHECK(refused(replaced(good, R"("state.epoch":"3")", R"("state.epoch":"1")")));
   CHECK(refused(replaced(good, "learn.sha256", "other.sha256")));
+  // The key with an escape, in a header of the same length.
+  const std::string key = R"("learn.sha256":)";
+  const std::string space = "0.49 ";
+  std::string escaped = good;
+  escaped.replace(escaped.find(key), key.size(), R"("learn.sha25\u0036":)");
+  escaped.erase(escaped.find(space), space.size());
+  CHECK(opening(folder, escaped).find("is damaged: its header is not as it was written (") !=
+        std::string::npos);
   CHECK(refused(replaced(good, "learn.format\":\"2\"", "learn.format\":\"3\"")));
 
   // Two tensors of one shape under each other's name.

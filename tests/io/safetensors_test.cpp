@@ -3,6 +3,7 @@
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/other_device.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -99,6 +100,11 @@ TEST_CASE("writing names the tensor it cannot write and leaves no file") {
   CHECK_THROWS_AS(write_safetensors(folder / "w", std::vector<NamedTensor>{{"\xFF", t}}),
                   UsageError);
   CHECK_THROWS_AS(write_safetensors(folder / "w", {}, {{"k", "\xFF"}}), UsageError);
+  CHECK_THROWS_WITH_AS(
+      write_safetensors(folder / "w",
+                        std::vector<NamedTensor>{{"far", test::on_other_device({1})}}),
+      "safetensors: 'far' is on cuda:1; copy it to the host first",
+      DeviceError);
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
@@ -139,4 +145,14 @@ TEST_CASE("a write that does not end leaves the old file") {
   }
   CHECK(read_text_file(folder / "x") == "old");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a tensor is read into memory of its size only") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "w", std::vector<NamedTensor>{{"a", zeros(arena(), {3})}});
+  const SafetensorsFile file(folder / "w");
+  std::array<std::byte, 8> small{};
+  CHECK_THROWS_WITH_AS(file.read(file.tensors().at("a"), small),
+                       doctest::Contains("tensor 'a' has 12 bytes in the file, 8 are wanted"),
+                       CheckpointError);
 }

@@ -356,11 +356,29 @@ TEST_CASE("misuse of a store says what to do") {
                        Error);
   CHECK_THROWS_AS(store.declare_buffer("w", {2}, 0), Error);
   CHECK_THROWS_AS(store.declare("none", {0, 3}, ParamRole::weight, random_init), ShapeError);
+  CHECK_THROWS_WITH_AS(store.declare("bare", {1}, ParamRole::weight, nullptr),
+                       doctest::Contains("parameter 'bare' was declared without an init"),
+                       Error);
+  CHECK_THROWS_WITH_AS(store.declare_buffer("flat", {0}, 0),
+                       doctest::Contains("buffer 'flat' has no elements: its shape is (0)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)store.master(0), doctest::Contains("parameter 'w' has no memory of this kind"), Error);
+  test::MemoryState nothing;
+  test::MemorySaver saver(nothing);
+  CHECK_THROWS_WITH_AS(
+      store.visit_state(saver), doctest::Contains("the parameters have no memory yet"), Error);
+  CHECK_THROWS_WITH_AS(store.materialize(ctx, DType::bf16),
+                       doctest::Contains("masters are f32 (f64 for gradient checks), not bf16"),
+                       DTypeError);
   store.materialize(ctx, DType::f64);
   CHECK(store.slot(0).value.dtype() == DType::f64);
   CHECK_THROWS_AS(store.set_working_dtype(DType::f16), DTypeError);
   CHECK_THROWS_AS(store.materialize(ctx), Error);
   CHECK_THROWS_WITH_AS(store.declare("late", {2}, ParamRole::weight, random_init),
                        doctest::Contains("whole model"),
+                       Error);
+  CHECK_THROWS_WITH_AS(store.declare_buffer("late", {2}, 0),
+                       doctest::Contains("buffer 'late' was declared after"),
                        Error);
 }

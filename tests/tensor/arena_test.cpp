@@ -122,7 +122,22 @@ TEST_CASE("a frozen arena serves what it has and refuses to grow") {
       (void)arena.allocate(std::size_t{1} << 30U), doctest::Contains("frozen"), Error);
   arena.thaw();
   CHECK_NOTHROW((void)arena.allocate(std::size_t{100} << 20U));
+
+  Arena exact("exact", cpu_pages(), {.exact = true});
+  exact.freeze();
+  CHECK_THROWS_WITH_AS((void)exact.allocate(1),
+                       "arena 'exact' is frozen, and gives each block its own memory",
+                       Error);
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which ends the program where malloc returns null
+TEST_CASE("memory that the machine does not have is an error with the size") {
+  Arena arena("test", cpu_pages());
+  CHECK_THROWS_WITH_AS((void)arena.allocate(std::size_t{1} << 50U),
+                       "cannot reserve 1073741824 MiB of host memory",
+                       OutOfMemoryError);
+}
+#endif
 
 TEST_CASE("poison fills new blocks with NaN") {
   Arena arena("test", cpu_pages(), {.guard = true, .poison = true});

@@ -4,6 +4,7 @@
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 #include "framework/tensor/print.h"
+#include "tests/support/other_device.h"
 
 #include <doctest/doctest.h>
 
@@ -22,11 +23,24 @@ TEST_CASE("views share memory and check their arguments") {
   CHECK(t.view({6}).same_memory(t));
   CHECK_THROWS_AS((void)t.view({5}), ShapeError);
   CHECK_THROWS_AS((void)t.rows(1, 2), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)t.range(4, 3), doctest::Contains("range: [4, 7) of 6 elements"), ShapeError);
   CHECK_THROWS_AS((void)t.data<double>(), DTypeError);
   CHECK_THROWS_AS((void)t.data<std::int32_t>(), DTypeError);
   CHECK_NOTHROW(Tensor(t.storage(), 8, {4}, DType::f32));
   CHECK_THROWS_AS(Tensor(t.storage(), 12, {4}, DType::f32), ShapeError);
   CHECK(to_string(t, 2) == "f32(2,3) cpu [1, 2, ...]");
+}
+
+TEST_CASE("a tensor of another device is not read as if it were the host's") {
+  const Tensor elsewhere = test::on_other_device({2});
+  CHECK_THROWS_WITH_AS((void)elsewhere.span<float>(),
+                       doctest::Contains("tensor is on cuda:1: copy it to the host to read it"),
+                       DeviceError);
+  float value = 0;
+  CHECK_THROWS_WITH_AS(elsewhere.storage().read(&value, 0, sizeof(value)),
+                       doctest::Contains("nobody knows how to read this memory of cuda:1"),
+                       DeviceError);
 }
 
 TEST_CASE("a host tensor of values is a copy, and has as many as its shape") {

@@ -1,0 +1,84 @@
+#include "framework/io/file_system.h"
+
+#include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/last_state.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+
+using namespace learn;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The disk, which cannot make names durable or change them.
+class StuckFs final : public FileSystem {
+ public:
+  int rename(const fs::path& /*from*/, const fs::path& /*to*/) override { return refused(); }
+  int sync_folder(const fs::path& /*path*/) override { return refused(); }
+
+ private:
+  static int refused() {
+    errno = EIO;
+    return -1;
+  }
+};
+
+std::string cannot_make(const fs::path& path, const char* why) {
+  return fmt::format("cannot make '{}': {}", path.string(), why);
+}
+
+}  // namespace
+
+TEST_CASE("a folder that cannot be made, or not durably, is an error that names it") {
+  const TemporaryFolder folder;
+  StuckFs stuck;
+  const char* const kBroken = "Input/output error";
+  CHECK_THROWS_WITH_AS(
+      (void)make_folder(folder / "a", stuck), cannot_make(folder / "a", kBroken).c_str(), IoError);
+  CHECK_THROWS_WITH_AS(
+      make_folders(folder / "b", stuck), cannot_make(folder / "b", kBroken).c_str(), IoError);
+  CHECK_THROWS_WITH_AS(make_folders(folder.path() / "c" / "d", stuck),
+                       cannot_make(folder / "c", kBroken).c_str(),
+                       IoError);
+  write_file_atomically(folder / "file", "");
+  const fs::path below = folder.path() / "file" / "e";
+  CHECK_THROWS_WITH_AS(make_folders(below), cannot_make(below, "Not a directory").c_str(), IoError);
+  CHECK_THROWS_WITH_AS(
+      (void)make_folder(below), cannot_make(below, "Not a directory").c_str(), IoError);
+}
+
+TEST_CASE("a last state that cannot be set aside is an error, one that is missing is not") {
+  const TemporaryFolder folder;
+  StuckFs stuck;
+  const fs::path last = folder / "last.safetensors";
+  write_file_atomically(last, "damaged");
+  CHECK_THROWS_WITH_AS(
+      set_last_state_aside(folder.path(), stuck),
+      fmt::format("cannot set '{}' aside: Input/output error", last.string()).c_str(),
+      IoError);
+  fs::remove(last);
+  CHECK_NOTHROW(set_last_state_aside(folder.path()));
+}
+
+TEST_CASE("a run without a whole state says what each of both files lacks") {
+  const TemporaryFolder folder;
+  const std::string last = (folder / "last.safetensors").string();
+  const std::string previous = (folder / "last.prev.safetensors").string();
+  CHECK_THROWS_WITH_AS((void)find_last_state(folder.path()),
+                       fmt::format("'{}' is missing", last).c_str(),
+                       CheckpointError);
+  write_file_atomically(last, "short");
+  write_file_atomically(previous, "shorter");
+  CHECK_THROWS_WITH_AS((void)find_last_state(folder.path()),
+                       fmt::format("'{}' is not a safetensors file: 5 bytes\n"
+                                   "  and so is the state before it: "
+                                   "'{}' is not a safetensors file: 7 bytes",
+                                   last,
+                                   previous)
+                           .c_str(),
+                       CheckpointError);
+}
