@@ -107,6 +107,13 @@ TEST_CASE("reshape and flatten: no copy, the gradient takes the old shape") {
   CHECK(flat.shape() == Shape{2, 12});
   CHECK(flat.value().same_memory(x.value()));
   CHECK_THROWS_WITH_AS((void)ops::reshape(x, {5, 5}), doctest::Contains("(5,5)"), ShapeError);
+  const Var scalar = x.tape().input(full(x.tape().context().step(), {}, DType::f32, 1));
+  CHECK_THROWS_WITH_AS((void)ops::flatten(scalar),
+                       doctest::Contains("flatten: a scalar has no batch dimension"),
+                       ShapeError);
+  const Var none = x.tape().input(full(x.tape().context().step(), {0, 3}, DType::f32, 1));
+  CHECK_THROWS_WITH_AS(
+      (void)ops::mean(none), doctest::Contains("mean: shape (0,3) has no elements"), ShapeError);
 }
 
 TEST_CASE("concat: every axis, parts of different size") {

@@ -1,3 +1,5 @@
+#include "callbacks/checkpointer.h"
+#include "callbacks/cuda_graph.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
@@ -155,9 +157,22 @@ TEST_CASE("any hyper-parameter can be scheduled, per layer group") {
   CHECK(after.eps == before.eps);
   CHECK_THROWS_AS(ParamScheduler({}), UsageError);
   CHECK_THROWS_AS(ParamScheduler({all[0], all[0]}), UsageError);
+  CHECK_THROWS_WITH_AS(ParamScheduler({ScheduledHyper{Hyper::eps, {}}}),
+                       doctest::Contains("no schedule for 'eps'"),
+                       UsageError);
   Training two({1}, {});
   two.learn.add<ParamScheduler>(std::vector{ScheduledHyper{Hyper::lr, {line, line}}});
   CHECK_THROWS_AS(two.learn.fit(1), UsageError);  // one layer group
+}
+
+TEST_CASE("a checkpointer and a graph refuse counts that mean nothing") {
+  CHECK_THROWS_WITH_AS(Checkpointer({.every = -1}),
+                       doctest::Contains("checkpointer: every must not be negative, got -1"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      CudaGraph(0),
+      doctest::Contains("cuda_graph: at least 1 batch must warm up before a capture, not 0"),
+      UsageError);
 }
 
 TEST_CASE("callbacks are made from text") {

@@ -1,6 +1,7 @@
 #include "framework/learner/learner.h"
 
 #include "framework/kernels/step/gradients.h"
+#include "framework/learner/graph_step.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
@@ -149,6 +150,42 @@ TEST_CASE("a misuse is told before anything runs") {
   CHECK_THROWS_AS(no_valid.learn.validate(), UsageError);
   Training no_data({}, {});
   CHECK_THROWS_AS(no_data.learn.fit(1), UsageError);
+  CHECK_THROWS_WITH_AS(
+      t.learn.insert(nullptr, {}), doctest::Contains("a null callback was added"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      t.learn.set_step_runner(nullptr), doctest::Contains("set_step_runner: null"), UsageError);
+  CHECK_THROWS_WITH_AS(Training({2}, {}, {}, nn::Model{}),
+                       doctest::Contains("a model without parameters or without a module"),
+                       UsageError);
+}
+
+TEST_CASE("a step is no graph on a CPU") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  GraphStepCounts counts;
+  CHECK_THROWS_WITH_AS(GraphStep(ctx, counts, 1),
+                       doctest::Contains("a step is a graph on a CUDA device only, not on cpu"),
+                       DeviceError);
+}
+
+TEST_CASE("a source that gives more batches than it says is stopped") {
+  class Liar final : public BatchSource {
+   public:
+    explicit Liar(BatchSource& data) : data_(data) {}
+    [[nodiscard]] std::int64_t batches() const override { return 1; }
+    [[nodiscard]] std::int64_t samples() const override { return data_.samples(); }
+    void begin(std::int64_t epoch) override { data_.begin(epoch); }
+    [[nodiscard]] bool next(Batch& batch) override { return data_.next(batch); }
+
+   private:
+    BatchSource& data_;
+  };
+  Training t;
+  Liar liar(t.train);
+  Learner learn(t.ctx, Training::make_scale(), liar, Training::with_loss({}));
+  CHECK_THROWS_WITH_AS(
+      learn.fit(1),
+      doctest::Contains("the data source gave more batches than the 1 it announced"),
+      Error);
 }
 
 TEST_CASE("gradients are handed out where they are what their name says") {

@@ -199,6 +199,9 @@ TEST_CASE("a confusion matrix counts NaN as no class, and soft targets by their 
                        DataError);
   CHECK_THROWS_AS(matrix.add(tensor({1, 3}, {0, 1, 2}), wrong), ShapeError);
   CHECK_THROWS_AS(matrix.add(tensor({2, 2}, {0, 1, 2, 3}), wrong), ShapeError);
+  CHECK_THROWS_WITH_AS((void)matrix.count(0, 2),
+                       doctest::Contains("confusion matrix: classes 0 and 2 of 2"),
+                       UsageError);
   CHECK(matrix.samples() == 3);
 }
 
@@ -214,4 +217,8 @@ TEST_CASE("a metric that needs more classes than there are is refused") {
                        "metric 'recall_3' needs at least 4 classes, there are 3",
                        UsageError);
   CHECK_THROWS_AS((void)metrics::f1(-1), UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)value_of(ctx, metrics::recall(0), {{test::put_values(ctx, {1, 3}, {1, 3, 2}), {}}}),
+      doctest::Contains("a metric of classes: the batch has no targets"),
+      DataError);
 }

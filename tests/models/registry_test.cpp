@@ -1,5 +1,11 @@
 #include "models/registry.h"
 
+#include "models/darknet.h"
+#include "models/mlp.h"
+#include "models/resnet.h"
+#include "models/resnet9.h"
+#include "models/wide_resnet.h"
+
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -127,4 +133,26 @@ TEST_CASE("options that a model has no use for are refused") {
   refused("darknet:width=-4", {}, "-4 is not in [1, 65536]");
   for (const char* const model : {"darknet", "mlp", "resnet18", "resnet9", "small", "wrn_22"})
     refused(fmt::format("{}:width=1000000000", model).c_str(), {}, "is not in [1, 65536]");
+}
+
+TEST_CASE("numbers that no net can be made of are refused by each model") {
+  const auto refused = [](auto make, const char* text) {
+    CHECK_THROWS_WITH_AS(make(), doctest::Contains(text), UsageError);
+  };
+  using namespace models;
+  const Shape image{32, 32, 3};
+  refused(
+      [&] {
+        (void)nn::make_model<Darknet>("m", image, 10, DarknetOptions{.blocks = {1, 0}});
+      },
+      "Darknet: blocks [1,0], width 16 and 10 classes must be at least 1");
+  refused([&] { (void)nn::make_model<Mlp>("m", image, 10, image, MlpOptions{.width = 0}); },
+          "Mlp: 2 hidden layers of width 0 and 10 classes are not possible");
+  refused([&] { (void)nn::make_model<ResNet>("m", image, 10, ResNetOptions{.width = 0}); },
+          "ResNet: blocks [2,2,2,2], width 0, 3 channels and 10 classes must all be at least 1");
+  refused([&] { (void)nn::make_model<ResNet9>("m", image, 10, ResNet9Options{.channels = 0}); },
+          "ResNet9: width 64, 0 channels and 10 classes must be at least 1");
+  refused([&] { (void)nn::make_model<WideResNet>("m", image, 10, WideResNetOptions{.blocks = 0}); },
+          "WideResNet: 3 groups of 0 blocks, widening 6, start 16, 3 channels and 10 classes must "
+          "all be at least 1");
 }
