@@ -345,6 +345,10 @@ void write_cifar_layout(const std::filesystem::path& directory,
     file.close();
     if (!file) fail<IoError>("cannot write {} bytes to '{}'", bytes.size(), path.string());
   };
+  // The small file first: a folder that cannot be written to is found before anything is drawn.
+  std::string names;
+  for (const std::string& name : synthetic_classes()) names += name + '\n';
+  write("batches.meta.txt", {reinterpret_cast<const std::uint8_t*>(names.data()), names.size()});
   std::vector<std::uint8_t> bytes(kPerFile * kRecord);
   const auto batch = [&](const std::string& name, Split split, i64 first) {
     in_parallel(kPerFile, threads, {}, [&](i64 i) {
@@ -358,9 +362,6 @@ void write_cifar_layout(const std::filesystem::path& directory,
   for (i64 i = 0; i < kSyntheticTrain / kPerFile; ++i)
     batch("data_batch_" + std::to_string(i + 1) + ".bin", Split::train, i * kPerFile);
   batch("test_batch.bin", Split::test, 0);
-  std::string names;
-  for (const std::string& name : synthetic_classes()) names += name + '\n';
-  write("batches.meta.txt", {reinterpret_cast<const std::uint8_t*>(names.data()), names.size()});
 }
 
 }  // namespace learn::data

@@ -235,6 +235,14 @@ TEST_CASE("archive: what unpacks to far more than it has is not taken for a data
                  "unpacks to more than " + std::to_string(allowed) + " MiB"));
 }
 
+TEST_CASE("archive: a file that is not in it is a data error") {
+  const test::TemporaryFolder folder;
+  write_archive(folder.path() / "set.tar", {{"a/1.png", {1}}});
+  const auto tree = open_tree(folder.path() / "set.tar");
+  CHECK(text_of<DataError>([&] { static_cast<void>(tree->read("a/2.png")); }) ==
+        "the archive does not have it");
+}
+
 TEST_CASE("archive: a file in it that is too large is refused by what its header says") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.tar";

@@ -6,7 +6,9 @@
 #include "tests/data/images.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -111,6 +113,18 @@ TEST_CASE("cifar: a folder without the files names the first that is missing") {
   const std::string test = text_of<DataError>(
       [&] { static_cast<void>(read_cifar100(*open_tree(folder.path()), Split::test)); });
   CHECK(test.find("test.bin' is missing") != std::string::npos);
+}
+
+TEST_CASE("cifar: a file that is far too large is not read") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "data_batch_1.bin";
+  test::write_bytes(file, {});
+  std::filesystem::resize_file(file,
+                               (std::uintmax_t{256} << 20U) + 1);  // takes no room on the disk
+  CHECK(text_of<DataError>([&] {
+          static_cast<void>(read_cifar10(*open_tree(folder.path()), Split::train));
+        }) == fmt::format("cannot read '{}': 268435457 bytes; at most 268435456 are read",
+                          file.string()));
 }
 
 TEST_CASE("cifar: whole files and class names; what is not the original is refused, or called so") {

@@ -4,8 +4,10 @@
 #include "tests/data/images.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 using namespace learn;
@@ -43,6 +45,27 @@ TEST_CASE("dataset: validate finds what does not fit") {
   set.pixels.pop_back();
   CHECK_THROWS_AS(set.validate(), DataError);
   CHECK_THROWS_AS(Dataset{}.validate(), DataError);
+  set = test::small_set(2, 3, 3);
+  set.name = "flat";
+  set.height = 0;
+  CHECK_THROWS_WITH_AS(set.validate(), "data set 'flat': image size 0x3x3", DataError);
+}
+
+TEST_CASE("dataset: a subset is of images that are there") {
+  Dataset set = test::small_set(2, 3, 3);
+  set.name = "two";
+  for (const std::int64_t bad : {-1, 2})
+    CHECK_THROWS_WITH_AS(static_cast<void>(subset(set, std::array{std::int64_t{0}, bad})),
+                         fmt::format("subset: image {} of 2 ('two')", bad).c_str(),
+                         UsageError);
+}
+
+TEST_CASE("dataset: class names are names, each once") {
+  CHECK_NOTHROW(check_class_names({"a", "b"}, "here"));
+  CHECK_THROWS_WITH_AS(
+      check_class_names({"a", ""}, "here"), "'here': a class has no name", DataError);
+  CHECK_THROWS_WITH_AS(
+      check_class_names({"a", "b", "a"}, "here"), "'here': two classes are called 'a'", DataError);
 }
 
 TEST_CASE("dataset: limited keeps every class of a set that is sorted by class") {

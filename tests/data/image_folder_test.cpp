@@ -72,6 +72,11 @@ TEST_CASE("codec: damage of every kind is a data error") {
     }
   }
   const auto whole = test::png(test::plain(8, 8, 1, 2, 3), 8, 8);
+  // The frames of a PNG's chunks are 12 bytes, its header's data 13; what follows are the pixels.
+  constexpr std::ptrdiff_t kPixels = 8 + 12 + 13;
+  auto hollow = whole;
+  hollow.erase(hollow.begin() + kPixels, hollow.end() - 12);
+  CHECK(contains(bad(hollow), "damaged PNG: "));
   for (std::size_t i = 8; i < whole.size(); ++i) {
     CAPTURE(i);
     auto flipped = whole;
@@ -102,6 +107,12 @@ TEST_CASE("resize: equal sizes copy, plain colours stay, halves are averages") {
   const double left = (0.75 * 0 + 0.75 * 60 + 0.25 * 120) / 1.75;
   CHECK(half.pixels[0] == std::lround(left));
   CHECK(half.pixels[3] == std::lround(180 - left));
+}
+
+TEST_CASE("resize: to no pixels is an error") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(resize_and_crop(decode_image(red_jpeg()), 0, 4)),
+                       doctest::Contains("resize: to 4x0 pixels"),
+                       UsageError);
 }
 
 TEST_CASE("resize: keeps proportions and cuts the middle out") {
@@ -166,6 +177,38 @@ TEST_CASE("folder: train and valid folders, classes by name, files by path") {
     fill_class(folder.path() / "valid" / "yak", 1, 30);
     CHECK(contains(error_of(folder.path()), "class 'yak'"));
   }
+}
+
+TEST_CASE("folder: options that cannot be are refused") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "a", 2, 10);
+  const auto refused = [&](const FolderOptions& options) {
+    return text_of<UsageError>([&] { static_cast<void>(from_folder(folder.path(), options)); });
+  };
+  CHECK(refused({.classes = {"a", "a"}}) == "class 'a' is named twice");
+  CHECK(refused({.size = ImageSize{4, 0}}) == "image size 0x4: each side must be at least 1");
+  CHECK(refused({.max_bad = 1}) == "the share of bad files must lie in [0, 1), not 1");
+  CHECK(contains(error_of(folder.path(), {.valid = "a"}), "has no folder 'train'"));
+}
+
+TEST_CASE("folder: training and validation images of different sizes") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "train" / "a", 2, 10);
+  test::write_bytes(folder.path() / "valid" / "a" / "1.png",
+                    test::png(test::plain(6, 5, 1, 2, 3), 6, 5));
+  CHECK(contains(error_of(folder.path()), "training images are 4x4, validation images 5x6; "));
+}
+
+TEST_CASE("folder: a class that the model does not know is refused when it is evaluated") {
+  const test::TemporaryFolder folder;
+  fill_class(folder.path() / "cat", 1, 10);
+  fill_class(folder.path() / "yak", 1, 10);
+  const std::string text = text_of<DataError>([&] {
+    static_cast<void>(evaluation_folder(*open_tree(folder.path()), {.classes = {"cat", "dog"}}));
+  });
+  CHECK(contains(text,
+                 "has a folder for class 'yak', which the model does not know: it knows "
+                 "cat, dog"));
 }
 
 TEST_CASE("folder: without a train folder the split is by seed, and split names are no classes") {

@@ -311,4 +311,9 @@ TEST_CASE("loader: bad options are usage errors") {
   CHECK_THROWS_AS(make({.batch_size = 9, .drop_last = true}), DataError);
   const Dataset empty;
   CHECK_THROWS_AS(Loader(ctx, empty, {}), DataError);
+  Dataset grey = test::small_set(2, 1, 1);
+  grey.name = "grey";
+  grey.channels = 1;
+  grey.pixels.resize(2);
+  CHECK_THROWS_WITH_AS(Loader(ctx, grey, {}), "'grey' has 1 channels, expected 3", DataError);
 }

@@ -125,6 +125,7 @@ TEST_CASE("registry: options that a data set has no use for are refused") {
   refused("folder", {}, "give its path");
   refused("folder:path=" + path + ",verify=false", {}, "verify=false has no effect");
   refused("cifar10:verfy=true", {}, "did you mean 'verify'?");
+  refused("synthetic10", {.train_limit = -1}, "must be 0 (all) or more, not -1");
 }
 
 TEST_CASE("registry: one class is refused, in a folder or chosen from more") {

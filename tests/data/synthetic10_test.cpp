@@ -105,6 +105,15 @@ TEST_CASE("synthetic10: a range outside the split is an error") {
   CHECK_THROWS_AS(static_cast<void>(synthetic10({.first = -1, .count = 2})), UsageError);
 }
 
+TEST_CASE("synthetic10: a folder that cannot be written to is an error before anything is drawn") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "file";
+  test::write_bytes(file, {});
+  CHECK_THROWS_WITH_AS(write_cifar_layout(file, SyntheticLevel::normal),
+                       doctest::Contains("/file/batches.meta.txt'"),
+                       IoError);
+}
+
 TEST_CASE("synthetic10: progress ends at the total") {
   std::int64_t last = 0;
   std::int64_t total = 0;

@@ -219,6 +219,17 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_THROWS_AS(make({Cutout{.length = 0}}), UsageError);
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, 4, 4), UsageError);
+  CHECK_THROWS_WITH_AS(
+      make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms are too many", UsageError);
+}
+
+TEST_CASE("measure: grey images have no three channels") {
+  Dataset grey = test::small_set(2, 1, 1);
+  grey.channels = 1;
+  grey.pixels.resize(2);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measure(grey)),
+                       doctest::Contains("measure: 1 channels, expected 3"),
+                       ShapeError);
 }
 
 TEST_CASE("measure: mean and deviation per channel, by hand") {
