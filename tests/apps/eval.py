@@ -97,6 +97,24 @@ def names_of_checkpoints():
     check("a run can be trained further", "tensors from 'runs/train/weights/best" in done.stderr, done)
 
 
+def what_is_refused():
+    def refused(status, why, *words):
+        done = learn(*words, status=status)
+        check(f"the reason: {why}", why in done.stderr, done)
+
+    refused(2, "--out elsewhere has no effect: it is where 'last' looks", "eval", "runs/train", "--out", "elsewhere")
+    refused(2, "RUN|FILE|last is empty: leave it out, or give it a value", "eval", "")
+    refused(2, "--train-limit 0.001 leaves no image of 48", "train", "--data", "plain", "--train-limit", "0.001",
+            "--model", "linear")
+    for text, why in (("{}", "does not say its 'learn.config': it was not written for an experiment of 'learn'"),
+                      ('{"__metadata__":{"learn.config":"[train]\\nepochs = -1\\n"}}', "'made.safetensors': epochs: -1 is not in [1, 100000]")):
+        Path("made.safetensors").write_bytes(len(text).to_bytes(8, "little") + text.encode())
+        refused(4, why, "eval", "made.safetensors")
+    Path("plain/red").rename("plain/scarlet")
+    refused(3, "'plain' has other classes than the model was trained on", "eval", "runs/train")
+    Path("plain/scarlet").rename("plain/red")
+
+
 def other_numbers_than_in_training():
     learn("train", "--data", "plain", "--model", "linear", "--epochs", "1", "-b", "8", "--no-plots", "--precision", "bf16",
           "--label-smoothing", "0.1", "--name", "smooth")
@@ -132,6 +150,7 @@ with tempfile.TemporaryDirectory(prefix="learn eval ") as scratch:
     os.chdir(scratch)
     os.environ.pop("LEARN_DATA", None)
     evaluations()
+    what_is_refused()
     names_of_checkpoints()
     other_numbers_than_in_training()
     weights_that_are_not_numbers()

@@ -246,3 +246,28 @@ TEST_CASE("a constant schedule leaves the rate to a scheduler of the user's own"
                        doctest::Contains("both set the lr"),
                        UsageError);
 }
+
+TEST_CASE("what a checkpoint says of its images is read, or refused with what it says") {
+  CHECK(image_size_from("24 40 3").width == 40);
+  for (const char* const bad : {"", "24", "24 40 1", "0 40 3", "24 65537 3", "a b c"})
+    CHECK_THROWS_WITH_AS(
+        (void)image_size_from(bad),
+        fmt::format("'{}' is no shape of an image: expected height, width and 3", bad).c_str(),
+        CheckpointError);
+  CHECK(normalization_from("0.5 0.4 0.3 0.2 0.1 1").std[2] == 1);
+  for (const char* const bad : {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x"})
+    CHECK_THROWS_WITH_AS(
+        (void)normalization_from(bad),
+        fmt::format("'{}' is not a normalization: expected six numbers", bad).c_str(),
+        CheckpointError);
+  CHECK_THROWS_WITH_AS((void)normalization_from("0.5 0.4 0.3 0.2 0.1 0"),
+                       "'0.5 0.4 0.3 0.2 0.1 0' is not a normalization: a standard deviation must "
+                       "be above 0 and finite",
+                       CheckpointError);
+}
+
+TEST_CASE("an option that a program sets by a wrong name is refused") {
+  CHECK_THROWS_WITH_AS((void)tiny({{"epoch", "1"}}),
+                       "there is no option 'epoch'; did you mean 'epochs'?",
+                       UsageError);
+}

@@ -18,6 +18,7 @@
 #include "framework/kernels/pool/pool_kernels.h"
 #include "framework/kernels/reduce/reduce_kernels.h"
 #include "framework/runtime/cuda/runtime.h"
+#include "framework/runtime/cuda_options.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,9 @@
 // What the op cases of convolutions and linear layers do not reach: operands that are not aligned,
 // empty batches, and the choice of plans.
+#include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
+#include "framework/runtime/cuda/shared_library.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/oracle.h"
@@ -170,6 +172,19 @@ TEST_CASE("an empty batch on the device has no result and zero weight gradients"
   CHECK(same_bits(to_host(cuda, dw_linear), zeros(oracle().step(), {3, 5})).equal);
 }
 
+TEST_CASE("a library that is not there, or lacks a function, is named with what to do") {
+  cuda::SharedLibrary none("libnothing.so.0", "");
+  CHECK_THROWS_WITH_AS((void)none.function<void()>("f"),
+                       "CUDA needs libnothing.so.0, which cannot be loaded (libnothing.so.0: "
+                       "cannot open shared object file: No such file or directory): install it or "
+                       "add its folder to LD_LIBRARY_PATH",
+                       DeviceError);
+  cuda::SharedLibrary other("libz.so.1", "");
+  CHECK_THROWS_WITH_AS((void)other.function<void()>("no_such_function"),
+                       doctest::Contains("libz.so.1 has no no_such_function: "),
+                       DeviceError);
+}
+
 TEST_CASE("f64 is refused on the device, with the reason") {
   Context cuda(test::on_cuda());
   const Tensor x = cuda.empty({1, 4, 4, 8}, DType::f64);
@@ -177,6 +192,10 @@ TEST_CASE("f64 is refused on the device, with the reason") {
   Tensor y = x;
   CHECK_THROWS_WITH_AS(kernels::conv2d_forward(cuda, x, w, {}, y, kSame),
                        doctest::Contains("f64 lives on the CPU only"),
+                       DTypeError);
+  Tensor single = cuda.empty(x.shape(), DType::f32);
+  CHECK_THROWS_WITH_AS(kernels::cast(cuda, x, single),
+                       doctest::Contains("cast: f64 lives on the CPU only"),
                        DTypeError);
 }
 

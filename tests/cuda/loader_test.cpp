@@ -4,8 +4,10 @@
 #include "framework/kernels/cast/fill.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/transfer.h"
+#include "framework/runtime/uploads.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "framework/tensor/host_tensor.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/memory_state.h"
 
@@ -213,6 +215,17 @@ struct Busy {
 };
 
 }  // namespace
+
+TEST_CASE("an upload is of batches like those it was made for") {
+  Context ctx(test::on_cuda());
+  const Tensor x = host_tensor({2, 3}, DType::f32);
+  const Tensor y = host_tensor({2}, DType::i64);
+  Uploads uploads(ctx, x, y);
+  CHECK_NOTHROW((void)uploads.bring(x, y, 0));
+  CHECK_THROWS_WITH_AS((void)uploads.bring(host_tensor({2, 3}, DType::f16), y, 1),
+                       doctest::Contains("an upload of f32 (2,3) was prepared, not of f16 (2,3)"),
+                       ShapeError);
+}
 
 TEST_CASE("a batch is uploaded while the device is busy with the one before") {
   // Other fakes run what is queued when they like.

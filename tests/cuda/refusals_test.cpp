@@ -5,6 +5,8 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/elementwise/elementwise.h"
+#include "framework/runtime/device_choice.h"
+#include "framework/runtime/uploads.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/oracle.h"
 #include "tests/cuda/short_training.h"
@@ -96,6 +98,10 @@ TEST_CASE("contexts of two devices work side by side, and in a thread that has c
     };
     run();
     std::thread(run).join();
+    CHECK_THROWS_WITH_AS((void)choose_device("cuda:2"),
+                         "device 'cuda:2' is not available: there are 2 CUDA devices, numbered "
+                         "from 0",
+                         DeviceError);
   }
   (void)unsetenv("FAKE_CUDA_DEVICES");
 }
@@ -153,6 +159,27 @@ TEST_CASE("the checker of a device's operations names every type, tensor and mod
        {"output at", "gradient of x at", "[f16, cuda, overwrite", "[bf16, cuda, accumulate"})
     CHECK(result.text.find(part) != std::string::npos);
   CHECK(result.text.find("[f32") == std::string::npos);
+}
+
+TEST_CASE("memory that the device or the host does not have is an error with its size") {
+  Context cuda(test::on_cuda());
+  constexpr std::size_t kHuge = std::size_t{1} << 50U;
+  CHECK_THROWS_WITH_AS((void)cuda.persistent().allocate(kHuge),
+                       doctest::Contains("cannot reserve 1073741824 MiB on cuda:0: "),
+                       OutOfMemoryError);
+  CHECK_THROWS_WITH_AS((void)make_upload_arena(cuda, "test")->allocate(kHuge),
+                       "cannot reserve 1073741824 MiB of pinned host memory for cuda:0",
+                       OutOfMemoryError);
+}
+
+TEST_CASE("a kernel that cannot be launched is an error with its name") {
+  Context cuda(test::on_cuda());
+  const Tensor x = on_device(cuda, drawn({6}, DType::f32, 1));
+  Tensor y = cuda.empty(x.shape(), DType::f32);
+  const Refusal refusal("cudaLaunchKernel");
+  CHECK_THROWS_WITH_AS(kernels::scale(cuda, x, 2, y),
+                       doctest::Contains("scale: cudaErrorLaunchOutOfResources: "),
+                       DeviceError);
 }
 
 TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {

@@ -7,6 +7,7 @@
 #include "tests/cuda/fake/fat_binary.h"
 #include "tests/cuda/fake/limits.h"
 #include "tests/cuda/fake/ptx_module.h"
+#include "tests/cuda/fake/refusal.h"
 #include "tests/cuda/fake/stop.h"
 #include "tests/cuda/fake/stream.h"
 
@@ -149,6 +150,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle,
   const Kernel& kernel = kernel_of(*host);
   const LaunchShape shape{grid, block, shared};
   if (const cudaError_t code = check_launch(kernel, *host, shape)) return report(code);
+  if (is_refused("cudaLaunchKernel")) return report(cudaErrorLaunchOutOfResources);
   if (stream != nullptr && stream_of(stream).device != current_device())
     return report(cudaErrorInvalidResourceHandle);
   enqueue(stream,
