@@ -79,7 +79,7 @@ TEST_CASE("add_bias: gradients, parity, determinism") {
   test_large_op(bias_case({301, 104}));
 }
 
-TEST_CASE("cast: the same bits every time; the gradient comes back in the input's dtype") {
+TEST_CASE("cast: the same bits every time, and the gradient comes back in the input's dtype") {
   for (const DType to : {DType::f32, DType::f16, DType::bf16}) {
     const OpCase op = unary("cast", {5, 7}, [to](const Var& x) { return ops::cast(x, to); });
     const auto same = test::check_determinism(op);

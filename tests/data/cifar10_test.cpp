@@ -127,7 +127,8 @@ TEST_CASE("cifar: a file that is far too large is not read") {
                           file.string()));
 }
 
-TEST_CASE("cifar: whole files and class names; what is not the original is refused, or called so") {
+TEST_CASE(
+    "cifar: whole files and class names, and what is not the original is refused, or called so") {
   const test::TemporaryFolder folder;
   std::vector<std::uint8_t> record(3073, 7);
   std::vector<std::uint8_t> bytes;

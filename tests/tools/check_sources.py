@@ -10,6 +10,8 @@ TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbac
 MAX_LINES = 500
 OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
+# CMake takes such a name for a list, and its case would not be run.
+CASE_WITH_LIST = re.compile(r'^ *TEST_CASE\(\s*"[^"]*[;\[\]]', re.M)
 # Only kernels may have the address of memory that may be a device's: span and item are for the host.
 DEVICE_ADDRESS = re.compile(r"\.(template )?data<[^;]*>\(\)")
 KERNELS = ("framework/kernels/", "framework/runtime/", "framework/tensor/", "tests/", "apps/bench/")
@@ -51,6 +53,9 @@ def complaints(name, text):
         yield f"{name}: {len(lines)} lines; split it, {MAX_LINES} is the limit"
     if name == "tests/tools/check_sources.py":
         return
+    for found in CASE_WITH_LIST.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield f"{name}:{line}: a bracket or semicolon in the name of a case: ctest would not run it"
     for number, line in enumerate(lines, 1):
         if OPEN_PROMISE.search(line):
             yield f"{name}:{number}: an open promise: finish it or file an issue"
@@ -69,6 +74,7 @@ def complaints(name, text):
 def main():
     assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x")) \
         and list(complaints("a.cpp", '  TEST_CASE("slow, very") {')) \
+        and list(complaints("a.cpp", 'TEST_CASE(\n    "one; two") {')) \
         and list(complaints("a.h", "/// The CUDA twin of add.")) and not list(complaints("a.h", "/// between two")) \
         and list(complaints("callbacks/a.cpp", "x = norm.data<float>()[0];")) \
         and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();"))
