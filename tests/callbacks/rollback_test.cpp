@@ -17,6 +17,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -54,6 +55,21 @@ struct Run {
   Training t;
   TerminateOnNan* guard = nullptr;
   Checkpointer* saver = nullptr;
+};
+
+/// One layer behind another.
+class Two final : public nn::Module {
+ public:
+  explicit Two(const nn::Scope& scope)
+      : Module(scope), first_(scope / "first"), second_(scope / "second") {}
+  [[nodiscard]] std::string describe() const override { return "Two"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return second_(first_(x)); }
+
+ private:
+  Scale first_;
+  Scale second_;
 };
 
 /// So many that the loss overflows in the first epoch at a rate that is too high.
@@ -178,8 +194,12 @@ TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a ru
   std::string found = "not asked";
   double input = 1;
   t.train.gain_of_batch = [&](std::size_t) { return input; };
+  const std::vector<double> before = values(params.flat_buffers());
   auto& asks = on(t.learn, Event::backward_begin, [&](Learner& l) {
+    CHECK(values(params.flat_buffers()) != before);  // the forward pass has changed them
     found = first_non_finite(l);
+    if (std::isfinite(input) && !found.starts_with("the parameter"))
+      CHECK(values(params.flat_buffers()) == before);
     l.cancel(Scope::train);
   });
   const auto first = [&] {
@@ -194,7 +214,6 @@ TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a ru
   set(weight, 1, 1e30);
   Tensor gain = params.master(1);
   set(gain, 1, 1e30);
-  const std::vector<double> before = values(params.flat_buffers());
   CHECK(first() == "the output of Scale is the first");
   CHECK(values(params.flat_buffers()) == before);
   set(gain, 1, std::numeric_limits<double>::quiet_NaN());
@@ -204,4 +223,22 @@ TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a ru
   set(params.buffer(0).value, 2, kInf);
   t.learn.remove(asks);
   CHECK(first_non_finite(t.learn) == "the running statistic 'running' is not finite");
+}
+
+TEST_CASE("of several layers whose outputs are not finite the first is named") {
+  Training t({2}, {}, {}, nn::make_model<Two>("two", {kFeatures}, 0));
+  Tensor second = t.learn.params().master(2);
+  set(second, 0, 3e38);
+  std::string found;
+  on(t.learn, Event::backward_begin, [&](Learner& l) {
+    found = first_non_finite(l);
+    l.cancel(Scope::train);
+  });
+  t.train.gain_of_batch = [](std::size_t) { return 100.0; };
+  t.learn.fit(1, 0.01);
+  CHECK(found == "the output of 'second', Scale, is the first");
+  Tensor first = t.learn.params().master(0);
+  set(first, 0, 3e38);
+  t.learn.fit(1, 0.01);
+  CHECK(found == "the output of 'first', Scale, is the first");
 }

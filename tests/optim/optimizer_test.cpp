@@ -191,6 +191,12 @@ TEST_CASE("a factor scales all learning rates and changes no setting") {
   scaled.step(1);
   slower.step(1);
   CHECK(same_everything(scaled, slower));
+  scaled.optimizer->set_lr_factor(0.25F);  // and nothing else changes
+  slower.optimizer->set_lrs({0.0625, 0.125, 0.0625});
+  scaled.step(2);
+  slower.step(2);
+  CHECK(same_everything(scaled, slower));
+  scaled.optimizer->set_lr_factor(0.5F);
 
   Trained other(factory, 1, DType::f32, false);
   test::load(other.ctx,
