@@ -4,8 +4,10 @@
 Every image of what it is given, scaled to the model's input; it says what that was. Prints what failed; exit status 1
 then.
 """
+import csv
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,15 @@ def evaluations():
     check("a run is measured on its validation images", "on the 12 validation images of plain" in done.stdout, done)
     check("which are easy", "accuracy 1.0000  (12 of 12)" in done.stdout, done)
     check("no note where nothing differs", "cross-entropy" not in done.stdout and "scaled" not in done.stderr, done)
+
+    learn(*train, "--lr", "1e-6", "--out", "slow")  # whose loss is not 0
+    done = learn("eval", "slow/train", "--weights", "last", "-b", "8", "--threads", "1")
+    with open("slow/train/results.csv", encoding="utf-8", newline="") as table:
+        trained = float(list(csv.DictReader(table))[-1]["valid_loss"])
+    measured = re.search(r"^loss ([0-9.]+)", done.stdout, re.MULTILINE)
+    # Both are rounded to six digits.
+    check(f"the last weights have the loss that training measured, {trained}",
+          measured is not None and abs(float(measured[1]) - trained) <= 1e-6, done)
 
     here = os.getcwd()
     os.chdir("/")

@@ -102,6 +102,10 @@ def main():
                                      lambda size=least + more + jitter: as_limit(resource.RLIMIT_AS, size * MEBIBYTE)))
     trial.check(statuses[-1] == 0, f"enough memory is enough: {statuses}")
 
+    # The whole set is drawn for a split; its images, 146 MiB, are asked for at once.
+    limits.train("100 MiB for a data set that is larger", (6,), lambda: as_limit(resource.RLIMIT_AS, (least + 100) * MEBIBYTE),
+                 ["--val-split", "0.5"])
+
     statuses = [limits.train(f"{files} open files", (0, 5, 6), lambda files=files: as_limit(resource.RLIMIT_NOFILE, files))
                 for files in range(4, 24)]
     trial.check(statuses[-1] == 0 and statuses[0] == 5, f"few open files are status 5, and enough are enough: {statuses}")
