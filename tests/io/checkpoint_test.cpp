@@ -221,7 +221,7 @@ TEST_CASE(
     log::set_file((folder / "log").string());
     run();
     log::set_file("");
-    const std::string text = read_text_file(folder / "log");
+    std::string text = read_text_file(folder / "log");
     std::filesystem::remove(folder / "log");
     return text;
   };
@@ -257,7 +257,7 @@ TEST_CASE("of a training's state the model alone must be finite") {
     log::set_file((folder / "log").string());
     load_state(folder / "s", visit);
     log::set_file("");
-    const std::string text = read_text_file(folder / "log");
+    std::string text = read_text_file(folder / "log");
     std::filesystem::remove(folder / "log");
     return text;
   };

@@ -115,7 +115,8 @@ TEST_CASE("a rise of whole steps loses none to rounding, and is never longer tha
       OneCycleShape shape;
       shape.pct_start = percent / 100.0;
       const double rise = shape.snapped(steps).pct_start * static_cast<double>(steps);
-      REQUIRE(std::round(rise) == static_cast<double>(percent * steps / 100));
+      const std::int64_t whole = percent * steps / 100;
+      REQUIRE(std::round(rise) == static_cast<double>(whole));
     }
 }
 
