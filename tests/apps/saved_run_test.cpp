@@ -191,8 +191,7 @@ TEST_CASE("a finished run is extended with the same bits as by a second fit of i
   CHECK(epochs == "1 2 3 4 5 ");
 }
 
-TEST_CASE(
-    "options of a run may not differ when it is resumed; those of the rate may for a further fit") {
+TEST_CASE("a resumed run keeps its options, and a further fit all but those of the rate") {
   ExperimentOptions options = options_of(kTiny);
   const OptionTable table = options.table();
   const ResumeGuard guard(table);

@@ -67,7 +67,7 @@ TEST_CASE("LEARN_ERROR_LOG names a file that gets the place of each error") {
   CHECK_THROWS_AS(refuse(1), UsageError);
   std::string wanted;
   for (int i = 1; i <= 3; ++i)
-    wanted += std::string(SourceLocation::current().file) + ":" + std::to_string(line + i) + "\n";
+    wanted += fmt::format("{}:{}\n", SourceLocation::current().file, line + i);
   CHECK(content(path) == wanted);
 }
 

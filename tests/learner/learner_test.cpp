@@ -2,7 +2,6 @@
 
 #include "framework/kernels/step/gradients.h"
 #include "framework/learner/graph_step.h"
-#include "framework/learner/param_scheduler.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
 #include "framework/tensor/factory.h"
@@ -12,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <stdexcept>
 
@@ -35,21 +35,6 @@ class Named final : public Callback {
   std::string name_;
   int order_;
   std::string claim_;
-};
-
-/// Writes down a number at the beginning of each training batch.
-class Watch final : public Callback {
- public:
-  explicit Watch(std::function<double(Learner&)> what) : what_(std::move(what)) {}
-  [[nodiscard]] std::string_view name() const override { return "watch"; }
-  [[nodiscard]] int order() const override { return 100; }
-  void batch_begin(Learner& l) override {
-    if (l.progress().training) seen.push_back(what_(l));
-  }
-  std::vector<double> seen;
-
- private:
-  std::function<double(Learner&)> what_;
 };
 
 struct Snapshot {
@@ -463,59 +448,4 @@ TEST_CASE("two short fits equal one long one") {
   Training once;
   once.learn.fit(2, 0.1);
   CHECK(Snapshot(twice.learn) == Snapshot(once.learn));
-}
-
-TEST_CASE("one-cycle follows the published curve and leaves no trace") {
-  Training t({1, 1, 1, 1}, {});
-  const float momentum = t.learn.optimizer().hypers(0).momentum;
-  const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
-  const auto& mom = t.learn.add<Watch>([](Learner& l) { return l.optimizer().hypers(0).momentum; });
-  t.learn.fit_one_cycle(2, 0.5);
-  REQUIRE(lr.seen.size() == 8);
-  const auto cosine = [](double a, double b, double p) {
-    return b + (a - b) / 2 * (1 + std::cos(std::acos(-1.0) * p));
-  };
-  for (std::size_t i = 0; i < 8; ++i) {
-    const double p = static_cast<double>(i) / 8;
-    const bool up = p < 0.25;
-    const double part = up ? p / 0.25 : (p - 0.25) / 0.75;
-    // The hyper-parameters are f32.
-    CHECK(lr.seen[i] ==
-          doctest::Approx(up ? cosine(0.02, 0.5, part) : cosine(0.5, 5e-6, part)).epsilon(1e-5));
-    CHECK(mom.seen[i] ==
-          doctest::Approx(up ? cosine(0.95, 0.85, part) : cosine(0.85, 0.95, part)).epsilon(1e-5));
-  }
-  CHECK(t.learn.optimizer().hypers(0).momentum == momentum);
-  CHECK(t.learn.optimizer().lr(0) == 0.5F);
-  CHECK(t.learn.find<ParamScheduler>() == nullptr);
-}
-
-TEST_CASE("a temporary schedule is removed when the fit throws or is refused") {
-  Training t;
-  const float momentum = t.learn.optimizer().hypers(0).momentum;
-  t.learn.add<Once>(Event::step_end, true, [](Learner&) { throw IoError("disk full"); });
-  CHECK_THROWS_AS(t.learn.fit_one_cycle(1, 0.5), IoError);
-  CHECK(t.learn.find<ParamScheduler>() == nullptr);
-  CHECK(t.learn.optimizer().hypers(0).momentum == momentum);
-  CHECK_THROWS_AS(t.learn.fit_flat_cos(-1, 0.5), UsageError);
-  CHECK(t.learn.find<ParamScheduler>() == nullptr);
-  // A user's own schedule of the learning rate contradicts the policy, and both are named.
-  t.learn.add<ParamScheduler>(
-      std::vector{ScheduledHyper{Hyper::lr, {optim::schedules::constant(1)}}});
-  CHECK_THROWS_WITH_AS(
-      t.learn.fit_one_cycle(1, 0.5),
-      "callbacks 'param_scheduler' and 'one_cycle' both set the lr: remove one of them",
-      UsageError);
-  t.learn.fit(1);  // the refused policy is gone
-}
-
-TEST_CASE("flat-cosine stays flat, then falls") {
-  Training t({1, 1, 1, 1}, {});
-  const auto& lr = t.learn.add<Watch>([](Learner& l) { return l.optimizer().lr(0); });
-  t.learn.fit_flat_cos(1, 0.5, 1e5, 0.5);
-  REQUIRE(lr.seen.size() == 4);
-  CHECK(lr.seen[0] == 0.5);
-  CHECK(lr.seen[1] == 0.5);
-  CHECK(lr.seen[2] == 0.5);
-  CHECK(lr.seen[3] == doctest::Approx(0.25 + 0.25e-5).epsilon(1e-5));  // half way down
 }
