@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 namespace learn {
@@ -18,10 +18,11 @@ void detail::note_raised(SourceLocation at) noexcept {
   // outlives a process that is killed next.
   const int file = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return;
-  std::array<char, 512> line{};
-  const auto end = fmt::format_to_n(line.data(), line.size(), "{}:{}\n", at.file, at.line).out;
-  [[maybe_unused]] const ssize_t written =
-      ::write(file, line.data(), static_cast<std::size_t>(end - line.data()));
+  try {
+    const std::string line = fmt::format("{}:{}\n", at.file, at.line);
+    [[maybe_unused]] const ssize_t written = ::write(file, line.data(), line.size());
+  } catch (const std::exception&) {  // there is no memory, which may be the error that is raised
+  }
   ::close(file);
 }
 
