@@ -25,6 +25,10 @@ function(learn_settings target)
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+    if(LEARN_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # What these two find the address sanitizer finds too, and they are a tenth of the time to compile.
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size>)
+    endif()
     target_link_options(${target} PUBLIC -fsanitize=${LEARN_SANITIZE})
   endif()
 endfunction()
@@ -46,7 +50,7 @@ endif()
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
                               <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>
                               <fmt/core.h>)
-if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 

@@ -73,14 +73,14 @@ check "there must be a run to extend" exits 2
 in_folder damaged train --resume runs/train --extend 1
 check "and a finished one" exits 2
 check "or it says what to do" complains "resume it without --extend first"
-(cd killed && exec "$learn" train --resume runs/train --extend 9 --train-limit 256) >out 2>err </dev/null &
+(cd killed && exec "$learn" train --resume runs/train --extend 3) >out 2>err </dev/null &
 pid=$!
 for _ in $(seq 600); do grep -q '^7,' killed/runs/train/results.csv && break; sleep 0.05; done
 kill -INT "$pid"
 wait "$pid" 2>/dev/null
 in_folder killed train --resume runs/train
 check "an extension that is interrupted is resumed" exits 0
-check "to its own end" test "$(tail -n 1 killed/runs/train/results.csv | cut -d, -f1)" = 15
+check "to its own end" test "$(tail -n 1 killed/runs/train/results.csv | cut -d, -f1)" = 9
 
 in_folder killed train --resume last --model resnet9 --batch-size 8 --threads 2
 check "other options are refused" exits 2
