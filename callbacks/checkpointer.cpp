@@ -45,7 +45,12 @@ bool Checkpointer::diverged(const Learner& learn) {
 
 void Checkpointer::epoch_end(Learner& learn) {
   const EpochRecord* const record = recorder_of(learn, name()).finished_epoch();
-  if (record == nullptr || diverged(learn)) return;
+  if (diverged(learn)) return;
+  if (record == nullptr) {
+    // Not at train_end, where schedules have taken back what they had set.
+    if (options_.last && learn.progress().epoch_cut) save_last(learn);
+    return;
+  }
   const std::int64_t epoch = learn.progress().epoch_clock;
   const bool finite = learn.valid_source() == nullptr || std::isfinite(record->valid_loss);
   if (options_.best && finite && monitor_.improves(monitor_.value(learn))) {

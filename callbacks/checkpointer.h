@@ -24,9 +24,9 @@ struct CheckpointerOptions {
 
 /// Writes checkpoints at the end of epochs, each file as a whole or not at all, `last` with the one
 /// before it as last.prev.safetensors. When training is cut short in the middle of an epoch, `last`
-/// is written at train_end. Nothing is written once TerminateOnNan has ended the training: `last`
-/// stays the state before. An epoch whose validation loss is not finite is never the best. Needs a
-/// Recorder.
+/// is written at the end of that part. Nothing is written once TerminateOnNan has ended the
+/// training: `last` stays the state before. An epoch whose validation loss is not finite is never
+/// the best. Needs a Recorder.
 class Checkpointer final : public Callback {
  public:
   explicit Checkpointer(CheckpointerOptions options);

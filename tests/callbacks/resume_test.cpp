@@ -66,9 +66,7 @@ struct Process {
   Training t;
 };
 
-/// Everything a checkpoint holds, but for the times of epochs, and for the hyper-parameters of the
-/// moment: a schedule sets them at each batch, and takes them back before the last checkpoint of a
-/// training that was interrupted.
+/// Everything a checkpoint holds, but for the times of epochs.
 std::map<std::string, std::vector<double>> contents(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   std::map<std::string, std::vector<double>> out;
@@ -84,8 +82,7 @@ std::map<std::string, std::vector<double>> contents(const std::filesystem::path&
         out[name][static_cast<std::size_t>(row * columns + timed)] = 0;
   }
   for (const auto& [name, text] : file.metadata())
-    if (name.starts_with("state.") && name != "state.callbacks.recorder.cut_seconds" &&
-        !name.starts_with("state.optimizer.group"))
+    if (name.starts_with("state.") && name != "state.callbacks.recorder.cut_seconds")
       out[fmt::format("{} = {}", name, text)] = {};
   return out;
 }
