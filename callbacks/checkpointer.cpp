@@ -48,7 +48,7 @@ void Checkpointer::epoch_end(Learner& learn) {
   if (diverged(learn)) return;
   if (record == nullptr) {
     // Not at train_end, where schedules have taken back what they had set.
-    if (options_.last && learn.progress().epoch_cut) save_last(learn);
+    if (learn.progress().epoch_cut) save_rest(learn);
     return;
   }
   const std::int64_t epoch = learn.progress().epoch_clock;
@@ -71,6 +71,10 @@ void Checkpointer::train_end(Learner& learn) {
                   : "there is no state from before it");
     return;
   }
+  save_rest(learn);
+}
+
+void Checkpointer::save_rest(Learner& learn) {
   if (options_.last && learn.progress().batch_clock != saved_batch_) save_last(learn);
 }
 

@@ -56,6 +56,7 @@ class Checkpointer final : public Callback {
   [[nodiscard]] static bool diverged(const Learner& learn);
   [[nodiscard]] Metadata metadata(const Learner& learn) const;
   void save_best(Learner& learn);
+  void save_rest(Learner& learn);  // `last`, unless it has the last batch
   void save_state_as(Learner& learn, const std::string& file, const std::string& previous = {});
 
   CheckpointerOptions options_;
