@@ -207,27 +207,9 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// The exit code; none if memory ran out before an epoch was done, so that nothing is lost by
-  /// beginning again.
-  std::optional<int> train(ExperimentOptions start) {
-    std::unique_ptr<Experiment> experiment;
-    try {
-      experiment = std::make_unique<Experiment>(std::move(start));
-      return train(*experiment);
-    } catch (const OutOfMemoryError& e) {
-      const bool nothing_done =
-          experiment == nullptr || experiment->learner().progress().epoch_clock == 0;
-      if (resuming() || !nothing_done) throw;
-      problem_ = e.what();
-      return std::nullopt;
-    }
-  }
-  /// Why `train` returned none.
-  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-
- private:
   [[nodiscard]] bool resuming() const { return !options_.resume.empty(); }
 
+  /// Returns the exit code. May be called again if memory ran out before an epoch was done.
   int train(Experiment& experiment) {
     const RunSection& settings = options_.experiment.run;
     if (!dir_)
@@ -253,11 +235,11 @@ class Run {
     return code;
   }
 
+ private:
   const TrainOptions& options_;
   const OptionTable& table_;
   const std::vector<std::string>& argv_;
   std::optional<RunDir> dir_;
-  std::string problem_;
 };
 
 /// Where memory runs out in the first epoch, again with a smaller batch.
@@ -267,22 +249,31 @@ int train_for_real(TrainOptions& options,
                    const std::vector<std::string>& argv) {
   constexpr int kHalvings = 3;
   TrainingSection& training = options.experiment.training;
-  const bool may_shrink = training.shrink_batch && options.resume.empty() &&
-                          options.experiment.run.named("gradient_accumulation") == nullptr;
+  const bool may_shrink =
+      training.shrink_batch && options.experiment.run.named("gradient_accumulation") == nullptr;
   Run run(options, table, argv);
   for (int halvings = 0;; ++halvings) {
-    if (const auto code = run.train(start)) return *code;
-    if (!may_shrink || halvings == kHalvings || !training.halve_batch())
-      fail<OutOfMemoryError>("{}; with batches of {} images: try a smaller --batch-size or --model",
-                             run.problem(),
-                             training.batch_size);
-    start.training = training;
-    log::warn("[train] {}; begins again with batches of {} images, {} for each update ({} of {})",
-              run.problem(),
-              training.batch_size,
-              training.accumulate,
-              halvings + 1,
-              kHalvings);
+    std::unique_ptr<Experiment> experiment;
+    try {
+      experiment = std::make_unique<Experiment>(start);
+      return run.train(*experiment);
+    } catch (const OutOfMemoryError& e) {
+      const bool nothing_done =
+          experiment == nullptr || experiment->learner().progress().epoch_clock == 0;
+      if (run.resuming() || !nothing_done) throw;
+      if (!may_shrink || halvings == kHalvings || !training.halve_batch())
+        fail<OutOfMemoryError>(
+            "{}; with batches of {} images: try a smaller --batch-size or --model",
+            e.what(),
+            training.batch_size);
+      start.training = training;
+      log::warn("[train] {}; begins again with batches of {} images, {} for each update ({} of {})",
+                e.what(),
+                training.batch_size,
+                training.accumulate,
+                halvings + 1,
+                kHalvings);
+    }
   }
 }
 
@@ -337,8 +328,10 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     start.model.pretrained.clear();
     start.data = saved_data(start.data, options.resume);
   }
-  if (!options.explain) check_can_write(options);
-  if (!options.explain) return train_for_real(options, std::move(start), table, argv);
+  if (!options.explain) {
+    check_can_write(options);
+    return train_for_real(options, std::move(start), table, argv);
+  }
   Experiment experiment(std::move(start));
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
   console::print(experiment.learner().explain());
