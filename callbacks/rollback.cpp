@@ -4,11 +4,10 @@
 #include "callbacks/lambda.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
-#include "framework/io/checkpoint.h"
 #include "framework/io/last_state.h"
 #include "framework/learner/learner.h"
 
-#include <string>
+#include <filesystem>
 
 namespace learn::callbacks {
 namespace {
@@ -39,12 +38,8 @@ void roll_back(Learner& learn, const Checkpointer& saver) {
   constexpr float kHalf = 0.5F;
   const float factor = learn.optimizer().lr_factor() * kHalf;
   const std::filesystem::path folder = saver.path("last").parent_path();
-  const LastState state = find_last_state(folder);
-  load_state(state.file->path(), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
-  if (!state.problem.empty()) {
-    log::warn("[rollback] {}", state.problem);
-    set_last_state_aside(folder);
-  }
+  load_last_state(
+      folder, find_last_state(folder), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
   learn.resume();
   learn.optimizer().set_lr_factor(factor);
 }

@@ -5,7 +5,6 @@
 #include "apps/experiment/saved_weights.h"
 #include "data/registry.h"
 #include "framework/core/log.h"
-#include "framework/io/checkpoint.h"
 #include "framework/io/last_state.h"
 
 #include <algorithm>
@@ -154,13 +153,8 @@ void load_run(Experiment& experiment, const fs::path& run) {
               computed_on->second,
               now.at("learn.computed_on"));
   Learner& learn = experiment.learner();
-  load_state(file.path(), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
-  if (!state.problem.empty()) {
-    log::warn("[resume] {}\n  resuming from the state before it, '{}'",
-              state.problem,
-              file.path().string());
-    set_last_state_aside(weights_of(run));
-  }
+  load_last_state(
+      weights_of(run), state, [&](StateVisitor& visitor) { learn.visit_state(visitor); });
 }
 
 }  // namespace learn

@@ -1,6 +1,7 @@
 #include "framework/io/last_state.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 
 #include <cerrno>
 #include <cstring>
@@ -23,6 +24,17 @@ LastState find_last_state(const std::filesystem::path& weights) {
   } catch (const Error& e) {
     fail<CheckpointError>("{}\n  and so is the state before it: {}", problem, e.what());
   }
+}
+
+void load_last_state(const std::filesystem::path& weights,
+                     const LastState& state,
+                     VisitState visit) {
+  load_state(state.file->path(), visit);
+  if (state.problem.empty()) return;
+  log::warn("[resume] {}\n  resuming from the state before it, '{}'",
+            state.problem,
+            state.file->path().string());
+  set_last_state_aside(weights);
 }
 
 void set_last_state_aside(const std::filesystem::path& weights, FileSystem& files) {

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/io/checkpoint.h"
 #include "framework/io/file_system.h"
 #include "framework/io/safetensors.h"
 
@@ -18,6 +19,11 @@ struct LastState {
 /// `last.prev.safetensors`, the state one save before it. Throws CheckpointError if neither is
 /// whole.
 [[nodiscard]] LastState find_last_state(const std::filesystem::path& weights);
+
+/// Loads it as `load_state` does. If it is the one before the last, warns, and sets the last aside.
+void load_last_state(const std::filesystem::path& weights,
+                     const LastState& state,
+                     VisitState visit);
 
 /// Renames a damaged `last.safetensors` to `last.damaged.safetensors`, so that the next save does
 /// not keep it in place of the state before it, the only one that is whole. Nothing if there is no
