@@ -6,7 +6,6 @@
 #include "framework/learner/learner.h"
 #include "framework/nn/module.h"
 #include "framework/runtime/device_array.h"
-#include "framework/runtime/transfer.h"
 
 #include <fmt/core.h>
 
@@ -71,10 +70,8 @@ std::string first_in_batch(Learner& learn, Probe& probe) {
              .grad = false,
              .batch = static_cast<std::uint64_t>(learn.progress().batch_clock)});
   tape.observe(&first);
-  (void)learn.model()(batch.padding == 0 ? tape.input(batch.x)
-                                         : tape.padded_input(batch.x, batch.padding));
-  nn::ParamStore& params = learn.params();
-  copy(learn.context(), params.flat_committed_buffers(), params.flat_buffers());
+  (void)learn.model()(tape.padded_input(batch.x, batch.padding));
+  learn.params().restore_buffers();
   return first.found();
 }
 

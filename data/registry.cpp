@@ -166,7 +166,7 @@ void declare_folder(OptionTable& t, PathOptions& o) {
   t.text("path", o.path, "PATH", "folder or archive");
   t.number("size",
            o.size,
-           {.low = 0, .high = 1 << 14},
+           {.low = 0, .high = kImageSide.high},
            "N",
            "resize images to N x N; 0: keep their size");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");

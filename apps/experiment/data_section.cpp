@@ -47,7 +47,7 @@ void DataSection::declare(OptionTable& t) {
   t.number("valid-limit", valid_limit, kNotNegative, "N", "number of validation images; 0: all");
   t.number("image-size",
            image_size,
-           {.low = 0, .high = 1 << 14},
+           {.low = 0, .high = data::kImageSide.high},
            "N",
            "resize the images of a folder to N x N; 0: keep their size");
   t.number("workers",

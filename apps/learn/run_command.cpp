@@ -7,6 +7,7 @@
 #include "apps/learn/options.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/train.h"
+#include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 
@@ -77,7 +78,7 @@ Command models_command() {
   OptionTable t;
   t.group("Options");
   t.number("classes", o->classes, {.low = 1, .high = 1 << 20}, "N", "outputs");
-  t.number("image-size", o->image_size, {.low = 1, .high = 1 << 14}, "N", "images of N x N");
+  t.number("image-size", o->image_size, data::kImageSide, "N", "images of N x N");
   t.number("width",
            o->width,
            {.low = 0, .high = models::kWidth.high},

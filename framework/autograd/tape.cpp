@@ -57,7 +57,7 @@ Var Tape::input(Tensor value, bool needs_grad) {
 }
 
 Var Tape::padded_input(Tensor value, std::int64_t padding) {
-  check(padding >= 0 && value.shape().rank() > 0 && padding < value.shape()[-1],
+  check(padding == 0 || (padding > 0 && value.shape().rank() > 0 && padding < value.shape()[-1]),
         "a padding of {} channels leaves none of {}",
         padding,
         value.shape());

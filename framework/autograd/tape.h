@@ -51,7 +51,7 @@ class Tape {
   Var input(Tensor value, bool needs_grad = false);
   /// Images (N,H,W,C) whose last `padding` channels are zeros. A convolution takes them as
   /// images of C - padding channels; for other operations they are channels like all others.
-  /// Throws ShapeError unless a channel is left.
+  /// Without padding an `input` of any shape. Throws ShapeError unless a channel is left.
   Var padded_input(Tensor value, std::int64_t padding);
   /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
   /// writer.

@@ -85,8 +85,7 @@ Var Learner::forward(ForwardMode mode) {
   tape_.reset({.mode = mode,
                .grad = mode == ForwardMode::train,
                .batch = static_cast<std::uint64_t>(progress_.batch_clock)});
-  return model()(batch_.padding == 0 ? tape_.input(batch_.x)
-                                     : tape_.padded_input(batch_.x, batch_.padding));
+  return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 
 void Learner::backward() {
@@ -117,17 +116,13 @@ void Learner::finish_batch() {
   if (!batch_.pred.defined()) return;  // it ended before it could change anything
   progress_.gradients_held = batch_.outcome == Outcome::deferred;
   if (batch_.outcome == Outcome::skipped || batch_.outcome == Outcome::cancelled)
-    roll_back_buffers();
+    params().restore_buffers();
 }
 
 void Learner::drop_held_gradients() {
   if (!progress_.gradients_held) return;
   progress_.gradients_held = false;
-  roll_back_buffers();
-}
-
-void Learner::roll_back_buffers() {
-  copy(ctx_, params().flat_committed_buffers(), params().flat_buffers());
+  params().restore_buffers();
 }
 
 void Learner::validate_epoch() {

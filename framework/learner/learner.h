@@ -253,7 +253,6 @@ class Learner {
   void finish(Scope scope);
   void finish_batch();
   void drop_held_gradients();
-  void roll_back_buffers();
 
   // Events, scopes and activities (events.cpp).
   void emit(Event event);

@@ -170,6 +170,8 @@ class ParamStore {
   /// Makes the present buffers the ones a skipped step goes back to. The step itself uses
   /// `kernels::end_step`, which obeys the step's found_inf.
   void commit_buffers();
+  /// Goes back to the buffers that were committed last.
+  void restore_buffers();
   [[nodiscard]] std::int64_t buffer_count() const noexcept {
     return static_cast<std::int64_t>(buffer_slots_.size());
   }

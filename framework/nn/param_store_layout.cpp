@@ -96,6 +96,7 @@ void ParamStore::make_buffers() {
 }
 
 void ParamStore::commit_buffers() { copy(context(), buffers_, committed_buffers_); }
+void ParamStore::restore_buffers() { copy(context(), committed_buffers_, buffers_); }
 
 void ParamStore::set_layer_groups(const std::vector<std::string>& boundaries) {
   std::vector<std::int64_t> starts;
