@@ -3,8 +3,8 @@
 #include "framework/core/build.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/dispatch.h"
+#include "framework/tensor/host_tensor.h"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace learn {
@@ -43,13 +43,7 @@ Tensor to_device(Context& ctx, Arena& arena, const Tensor& host) {
 }
 
 Tensor to_host(Context& ctx, const Tensor& device) {
-  const std::size_t bytes = device.bytes();
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) fail<OutOfMemoryError>("cannot reserve {} bytes of host memory", bytes);
-  Tensor out(Storage(memory, bytes, Device::cpu(), [memory] { std::free(memory); }),
-             0,
-             device.shape(),
-             device.dtype());
+  Tensor out = host_tensor(device.shape(), device.dtype());
   if (ctx.device().is_cpu()) {
     copy(ctx, device, out);
   } else if constexpr (kHaveCuda) {

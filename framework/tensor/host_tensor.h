@@ -10,11 +10,9 @@
 
 namespace learn {
 
-/// An uninitialised tensor in host memory of its own, wherever the context's memory is.
-[[nodiscard]] inline Tensor host_tensor(const Shape& shape, DType dtype) {
-  Arena host("host tensor", cpu_pages());
-  return {host, shape, dtype};
-}
+/// An uninitialised tensor in host memory of its own, wherever the context's memory is. Throws
+/// OutOfMemoryError.
+[[nodiscard]] Tensor host_tensor(const Shape& shape, DType dtype);
 
 /// The values themselves as a tensor, which must not outlive them. Throws ShapeError unless there
 /// are as many as `shape` has elements.

@@ -46,32 +46,40 @@ constexpr Path kWinograd{
     cpu::winograd_forward, cpu::winograd_backward_data, cpu::winograd_backward_weight};
 constexpr Path kDirect{cpu::direct_forward, cpu::direct_backward_data, cpu::direct_backward_weight};
 
-Errors errors_of(const Path& path,
-                 const cpu::simd::Kernels& kernels,
-                 const ConvGeometry& g,
-                 GradMode mode) {
-  Context ctx(test::guarded(2));
-  const cpu::ConvResources on{ctx.threads(), ctx.step(), kernels};
-  const std::vector<float> x = draw(g.x_elements(), 1);
-  const std::vector<float> w = draw(g.weight_elements(), 2);
-  const std::vector<float> dy = draw(g.y_elements(), 3);
-  const std::vector<float> bias = draw(g.k, 4);
-  std::vector<float> y = draw(g.y_elements(), 5);
-  std::vector<float> dx = draw(g.x_elements(), 6);
-  std::vector<float> dw = draw(g.weight_elements(), 7);
-  const std::vector<double> xd = in_double(x), wd = in_double(w), dyd = in_double(dy);
-  const std::vector<double> biasd = in_double(bias);
-  std::vector<double> yd = in_double(y), dxd = in_double(dx), dwd = in_double(dw);
-  const bool with_bias = mode == GradMode::accumulate;
-  path.forward(on, g, x.data(), w.data(), with_bias ? bias.data() : nullptr, y.data());
-  path.data(on, g, dy.data(), w.data(), dx.data(), mode);
-  path.weight(on, g, x.data(), dy.data(), dw.data(), mode);
-  reference::conv2d_forward(
-      {}, g, xd.data(), wd.data(), with_bias ? biasd.data() : nullptr, yd.data());
-  reference::conv2d_backward_data({}, g, dyd.data(), wd.data(), dxd.data(), mode);
-  reference::conv2d_backward_weight({}, g, xd.data(), dyd.data(), dwd.data(), mode);
-  return {worst_error(y, yd), worst_error(dx, dxd), worst_error(dw, dwd)};
-}
+/// A convolution's three passes in double, to compare others with.
+class Expected {
+ public:
+  Expected(const ConvGeometry& g, GradMode mode) : g_(g), mode_(mode) {
+    const std::vector<double> x = in_double(x_), w = in_double(w_), dy = in_double(dy_);
+    const std::vector<double> bias = in_double(bias_);
+    reference::conv2d_forward(
+        {}, g_, x.data(), w.data(), with_bias() ? bias.data() : nullptr, y_.data());
+    reference::conv2d_backward_data({}, g_, dy.data(), w.data(), dx_.data(), mode_);
+    reference::conv2d_backward_weight({}, g_, x.data(), dy.data(), dw_.data(), mode_);
+  }
+
+  [[nodiscard]] Errors errors_of(const Path& path, const cpu::simd::Kernels& kernels) const {
+    Context ctx(test::guarded(2));
+    const cpu::ConvResources on{ctx.threads(), ctx.step(), kernels};
+    std::vector<float> y = y_before_, dx = dx_before_, dw = dw_before_;
+    path.forward(on, g_, x_.data(), w_.data(), with_bias() ? bias_.data() : nullptr, y.data());
+    path.data(on, g_, dy_.data(), w_.data(), dx.data(), mode_);
+    path.weight(on, g_, x_.data(), dy_.data(), dw.data(), mode_);
+    return {worst_error(y, y_), worst_error(dx, dx_), worst_error(dw, dw_)};
+  }
+
+ private:
+  [[nodiscard]] bool with_bias() const { return mode_ == GradMode::accumulate; }
+
+  ConvGeometry g_;
+  GradMode mode_;
+  std::vector<float> x_ = draw(g_.x_elements(), 1), w_ = draw(g_.weight_elements(), 2);
+  std::vector<float> dy_ = draw(g_.y_elements(), 3), bias_ = draw(g_.k, 4);
+  std::vector<float> y_before_ = draw(g_.y_elements(), 5), dx_before_ = draw(g_.x_elements(), 6);
+  std::vector<float> dw_before_ = draw(g_.weight_elements(), 7);
+  std::vector<double> y_ = in_double(y_before_), dx_ = in_double(dx_before_);
+  std::vector<double> dw_ = in_double(dw_before_);
+};
 
 /// With windows of 3 x 3 and `k` channels of results.
 ConvGeometry geometry(const Shape& x, std::int64_t k, const Conv2dOptions& options) {
@@ -102,11 +110,12 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
                                 geometry({9, 8, 4, 16}, 80, same),
                                 geometry({1, 1, 1, 32}, 16, same),
                                 geometry({2, 8, 8, 272}, 144, same)}) {
-    for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
-      if (kernels == nullptr) continue;
-      for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
+      const Expected expected(g, mode);
+      for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
+        if (kernels == nullptr) continue;
         INFO(fmt::format("{}: {}, seed {}", kernels->name, test::text_of(g), test::test_seed()));
-        const Errors e = errors_of(kWinograd, *kernels, g, mode);
+        const Errors e = expected.errors_of(kWinograd, *kernels);
         CHECK(e.forward < kAllowed);
         CHECK(e.data < kAllowed);
         CHECK(e.weight < kAllowed);
@@ -118,15 +127,17 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
 TEST_CASE("the direct path agrees with the reference for every instruction set") {
   // Sums of up to 2448 terms in f32: eps * sqrt(2448) is 3e-6.
   for (const ConvGeometry& g : {geometry({2, 8, 8, 272}, 144, Conv2dOptions::symmetric(2, 1)),
-                                geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))})
+                                geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))}) {
+    const Expected expected(g, GradMode::accumulate);
     for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
       if (kernels == nullptr) continue;
       INFO(kernels->name);
-      const Errors e = errors_of(kDirect, *kernels, g, GradMode::accumulate);
+      const Errors e = expected.errors_of(kDirect, *kernels);
       CHECK(e.forward < 1e-5);
       CHECK(e.data < 1e-5);
       CHECK(e.weight < 1e-5);
     }
+  }
 }
 
 namespace {

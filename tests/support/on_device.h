@@ -20,20 +20,25 @@ namespace learn::test {
   return testing_cuda() ? small : large;
 }
 
+/// Where values wait on their way to a device. One for all: a slab takes longer to map than most
+/// operations take to run, by far under a sanitizer.
+[[nodiscard]] inline Arena& host_values() {
+  static Arena arena("values", cpu_pages());
+  return arena;
+}
+
 /// Tensors on a context's device, from values made on the host.
 [[nodiscard]] inline Tensor put(Context& ctx, const Tensor& host) {
   return to_device(ctx, ctx.persistent(), host);
 }
 [[nodiscard]] inline Tensor put_full(Context& ctx, const Shape& shape, DType dtype, double value) {
-  Arena host("values", cpu_pages());
-  return put(ctx, full(host, shape, dtype, value));
+  return put(ctx, full(host_values(), shape, dtype, value));
 }
 [[nodiscard]] inline Tensor put_values(Context& ctx,
                                        const Shape& shape,
                                        const std::vector<double>& values,
                                        DType dtype = DType::f32) {
-  Arena host("values", cpu_pages());
-  return put(ctx, from_values(host, shape, values, dtype));
+  return put(ctx, from_values(host_values(), shape, values, dtype));
 }
 [[nodiscard]] inline Tensor put_uniform(Context& ctx,
                                         const Shape& shape,
@@ -42,8 +47,7 @@ namespace learn::test {
                                         double high,
                                         std::uint64_t seed,
                                         std::uint64_t stream = 0) {
-  Arena host("values", cpu_pages());
-  return put(ctx, uniform(host, shape, dtype, low, high, seed, stream));
+  return put(ctx, uniform(host_values(), shape, dtype, low, high, seed, stream));
 }
 
 /// A plain value on the device.

@@ -1,8 +1,7 @@
 #include "tests/support/op_case.h"
 
 #include "framework/core/random.h"
-#include "framework/runtime/transfer.h"
-#include "framework/tensor/factory.h"
+#include "tests/support/on_device.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,8 +66,7 @@ ParamSlot make_slot(Context& ctx, const OpInput& input, Tensor value, bool accum
   ParamSlot slot;
   slot.name = input.name;
   slot.value = std::move(value);
-  Arena host("test gradients", cpu_pages());
-  Tensor grad = full(host, slot.value.shape(), slot.value.dtype(), NAN);
+  Tensor grad = full(host_values(), slot.value.shape(), slot.value.dtype(), NAN);
   if (accumulate)
     for (std::int64_t i = 0; i < grad.elements(); ++i) set(grad, i, start_value(i));
   slot.grad = to_device(ctx, ctx.step(), grad);
@@ -99,10 +97,10 @@ OpValues draw_values(const OpCase& op, std::uint64_t seed) {
 }
 
 OpValues round_values(const OpCase& op, OpValues values, DType dtype) {
-  Arena arena("rounding", cpu_pages());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const OpInput& input = op.inputs[i];
-    const Tensor rounded = from_values(arena, input.shape, values[i], dtype_of(input, dtype));
+    const Tensor rounded =
+        from_values(host_values(), input.shape, values[i], dtype_of(input, dtype));
     for (std::size_t j = 0; j < values[i].size(); ++j)
       values[i][j] = get(rounded, static_cast<std::int64_t>(j));
   }
@@ -115,13 +113,14 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
   std::vector<ParamSlot*> slot_of(op.inputs.size(), nullptr);
   std::vector<Var> inputs;
   OpRun run;
-  Arena host("test values", cpu_pages());
   run.grads.resize(op.inputs.size());
   run.states.resize(op.inputs.size());
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const OpInput& input = op.inputs[i];
     Tensor value = to_device(
-        ctx, ctx.step(), from_values(host, input.shape, values[i], dtype_of(input, options.dtype)));
+        ctx,
+        ctx.step(),
+        from_values(host_values(), input.shape, values[i], dtype_of(input, options.dtype)));
     if (input.role == OpInput::Role::state) run.states[i] = value;
     if (input.role == OpInput::Role::gradient) {
       slot_of[i] = &slots.emplace_back(make_slot(ctx, input, value, options.accumulate));
@@ -134,7 +133,7 @@ OpRun run_op(Context& ctx, const OpCase& op, const OpValues& values, const OpRun
   run.output = fetched(ctx, y.value());
   if (options.backward) {
     const DType wide = y.dtype() == DType::f64 ? DType::f64 : DType::f32;
-    Tensor loss = to_device(ctx, ctx.step(), full(host, {}, wide, 0));
+    Tensor loss = to_device(ctx, ctx.step(), full(host_values(), {}, wide, 0));
     tape.backward(tape.record({y}, loss, DotNode(ctx, options.seed)));
     for (std::size_t i = 0; i < op.inputs.size(); ++i)
       if (slot_of[i] != nullptr) run.grads[i] = fetched(ctx, slot_of[i]->grad);
