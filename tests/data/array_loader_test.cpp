@@ -87,6 +87,22 @@ TEST_CASE("real targets come with as many numbers per sample as there are") {
   CHECK_FALSE(loader.next(batch));
 }
 
+TEST_CASE("real targets are shuffled with their samples") {
+  Context ctx({.threads = 1});
+  Arrays arrays{.sample = {1}};
+  for (int i = 0; i < 20; ++i) {
+    arrays.x.push_back(static_cast<float>(i));
+    arrays.targets.push_back(static_cast<float>(100 + i));
+  }
+  ArrayLoader loader(ctx, arrays, {.batch_size = 20, .shuffle = true});
+  loader.begin(0);
+  Batch batch;
+  REQUIRE(loader.next(batch));
+  CHECK_FALSE(std::ranges::is_sorted(batch.index));
+  for (std::size_t i = 0; i < 20; ++i)
+    CHECK(batch.y.span<float>()[i] == 100 + batch.x.span<float>()[i]);
+}
+
 TEST_CASE("a pass over arrays that was saved in the middle continues there") {
   Context ctx({.threads = 1});
   const data::ArrayLoaderOptions options{.batch_size = 2, .shuffle = true};
@@ -117,7 +133,7 @@ TEST_CASE("arrays that do not fit together are refused with both numbers") {
   refused({.x = {1, 2}, .sample = {2}, .classes = {0}, .targets = {1}}, "one of the two");
   refused({.x = {1, 2}, .sample = {1}, .classes = {0}}, "1 classes for 2 samples");
   refused({.x = {1, 2}, .sample = {1}, .targets = {1, 2, 3}}, "3 targets for 2 samples");
-  refused({.x = {1, 2}, .sample = {1}, .classes = {0, -4}}, "class -4 of sample 1 is negative");
+  refused({.x = {1, 2}, .sample = {1}, .classes = {0, -1}}, "class -1 of sample 1 is negative");
   CHECK_THROWS_AS(ArrayLoader(ctx, numbered(3), {.batch_size = 0}), UsageError);
   CHECK_THROWS_AS(ArrayLoader(ctx, numbered(3), {.batch_size = 4, .drop_last = true}), DataError);
 }

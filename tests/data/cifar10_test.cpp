@@ -105,6 +105,25 @@ TEST_CASE("cifar: only the published files with their class names are called so"
   CHECK(cifar10_name(true, synthetic_classes()) == "cifar10-layout");
 }
 
+TEST_CASE("cifar: of CIFAR-100's two labels the fine one is read") {
+  const test::TemporaryFolder folder;
+  std::vector<std::uint8_t> record(3074, 7), bytes;
+  for (int i = 0; i < 10'000; ++i) {
+    record[0] = 19;
+    record[1] = static_cast<std::uint8_t>(i % 100);
+    bytes.insert(bytes.end(), record.begin(), record.end());
+  }
+  test::write_bytes(folder.path() / "test.bin", bytes);
+  std::string names;
+  for (int i = 0; i < 100; ++i) names += fmt::format("class {}\n", i);
+  test::write_bytes(folder.path() / "fine_label_names.txt", bytes_of(names));
+  const Dataset set = read_cifar100(*open_tree(folder.path()), Split::test, {.verify = false});
+  CHECK(set.name == "cifar100-layout");
+  CHECK(set.split == Split::test);
+  CHECK(set.classes[99] == "class 99");
+  CHECK(class_counts(set) == std::vector<std::int64_t>(100, 100));
+}
+
 TEST_CASE("cifar: a folder without the files names the first that is missing") {
   const test::TemporaryFolder folder;
   const std::string train = text_of<DataError>(

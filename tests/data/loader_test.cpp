@@ -174,6 +174,31 @@ TEST_CASE("loader: each epoch augments anew, and in the same way again") {
   CHECK(pass(loader, 0) == first);
 }
 
+TEST_CASE(
+    "loader: how an image is augmented follows from seed, epoch and image, not from its place") {
+  Context ctx({.threads = 1});
+  const Dataset set = test::small_set(21, 8, 8, 3);
+  const auto images = [&](bool shuffle, std::uint64_t seed) {
+    LoaderOptions options = augmented(1);
+    options.shuffle = shuffle;
+    options.seed = seed;
+    Loader loader(ctx, set, options);
+    std::map<std::int64_t, std::vector<float>> by_index;
+    for (const Copy& batch : pass(loader, 1)) {
+      const std::size_t each = batch.x.size() / batch.index.size();
+      for (std::size_t i = 0; i < batch.index.size(); ++i) {
+        const auto begin = batch.x.begin() + static_cast<std::ptrdiff_t>(i * each);
+        by_index[batch.index[i]] = {begin, begin + static_cast<std::ptrdiff_t>(each)};
+      }
+    }
+    return by_index;
+  };
+  const auto in_order = images(false, 1);
+  CHECK(in_order.size() == 21);
+  CHECK(images(true, 1) == in_order);
+  CHECK(images(false, 2) != in_order);
+}
+
 TEST_CASE("loader: tensors stay valid until the next call") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(64, 8, 8);
@@ -246,7 +271,7 @@ TEST_CASE("loader: a resumed position counts for its own epoch and its own data 
   test::load(ctx, state, without_begin);
   CHECK(rest(without_begin).size() == 4);
 
-  for (const auto& [batch, batches] : {std::pair{2, 5}, {7, 6}, {-1, 6}}) {
+  for (const auto& [batch, batches] : {std::pair{2, 5}, {2, 7}, {7, 6}, {-1, 6}}) {
     const test::MemoryState wrong{
         .integers = {{"epoch", 3}, {"batch", batch}, {"batches", batches}}};
     CHECK_THROWS_AS(test::load(ctx, wrong, straight), CheckpointError);
