@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes nets_{narrow,full}.h: what PyTorch, in double precision, makes of Darknet and ResNet-9.
+"""Writes nets_{narrow,small,full}.h: what PyTorch, in double precision, makes of the models.
 
     python3 tests/golden/make_nets.py        # needs torch and numpy; their versions go into the files
 
@@ -151,6 +151,94 @@ class ResNet9(nn.Module):
         return self.linear(nn.functional.max_pool2d(x, x.shape[-1]).flatten(1)) * 0.125
 
 
+def conv(ni, nf, ks, stride=1):
+    return nn.Conv2d(ni, nf, ks, stride, ks // 2, bias=False)
+
+
+class Block(nn.Module):
+    """torchvision's BasicBlock, or its Bottleneck: `kernels` says which."""
+
+    def __init__(self, ni, width, stride, kernels):
+        super().__init__()
+        nf = width * (4 if len(kernels) == 3 else 1)
+        strided = kernels.index(3)  # ResNet 1.5: not the 1x1 convolution before it
+        sizes = [ni] + [width] * (len(kernels) - 1) + [nf]
+        self.count = len(kernels)
+        for i, ks in enumerate(kernels):
+            setattr(self, f"conv{i + 1}", conv(sizes[i], sizes[i + 1], ks, stride if i == strided else 1))
+            setattr(self, f"bn{i + 1}", batch_norm(sizes[i + 1]))
+        if stride != 1 or ni != nf:
+            self.downsample = nn.Sequential(conv(ni, nf, 1, stride), batch_norm(nf))
+
+    def forward(self, x):
+        y = x
+        for i in range(1, self.count + 1):
+            y = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(y))
+            if i < self.count:
+                y = torch.relu(y)
+        return torch.relu(y + (self.downsample(x) if hasattr(self, "downsample") else x))
+
+
+class ResNet(nn.Module):
+    """torchvision's, with a stem for small images: one 3x3 convolution and no pool."""
+
+    def __init__(self, classes, w, blocks, kernels):
+        super().__init__()
+        self.conv1, self.bn1 = conv(3, w, 3), batch_norm(w)
+        expansion, ni = 4 if len(kernels) == 3 else 1, w
+        for stage, count in enumerate(blocks):
+            layer = []
+            for i in range(count):
+                layer.append(Block(ni, w << stage, 2 if stage > 0 and i == 0 else 1, kernels))
+                ni = (w << stage) * expansion
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*layer))
+        self.fc = nn.Linear(ni, classes)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+class WideBlock(nn.Module):
+    """fastai 1, vision/models/wrn.py."""
+
+    def __init__(self, ni, nf, stride):
+        super().__init__()
+        self.bn, self.conv1 = batch_norm(ni), conv(ni, nf, 3, stride)
+        self.conv2 = nn.Sequential(batch_norm(nf), nn.ReLU(), conv(nf, nf, 3))
+        if ni != nf or stride != 1:
+            self.shortcut = conv(ni, nf, 1, stride)
+
+    def forward(self, x):
+        x = torch.relu(self.bn(x))
+        return 0.2 * self.conv2(self.conv1(x)) + (self.shortcut(x) if hasattr(self, "shortcut") else x)
+
+
+def wide_resnet(classes, start, widen, groups, blocks):
+    layers, ni = [conv(3, start, 3)], start
+    for group in range(groups):
+        for i in range(blocks):
+            nf = start * widen << group
+            layers.append(WideBlock(ni, nf, 2 if group > 0 and i == 0 else 1))
+            ni = nf
+    layers += [batch_norm(ni), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(ni, classes)]
+    net = nn.Module()
+    net.features = nn.Sequential(*layers)
+    net.forward = net.features.forward
+    return net
+
+
+class Mlp(nn.Module):
+    def __init__(self, classes, w):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(3072, w), nn.ReLU(), nn.Linear(w, w), nn.ReLU(),
+                                    nn.Linear(w, classes))
+
+    def forward(self, x):
+        return self.layers(x.permute(0, 2, 3, 1))  # pixels in the order of `learn`
+
+
 def fresh(make, dtype):
     net = make().to(dtype)
     with torch.no_grad():
@@ -220,4 +308,7 @@ def write(kind, nets):
 
 torch.set_num_threads(1)
 write("narrow", [("Darknet", lambda: Darknet(2, 4), 4, 8, 2), ("ResNet9", lambda: ResNet9(10, 8), 8, 8, 10)])
+write("small", [("BasicResNet", lambda: ResNet(5, 4, [1, 2, 1, 1], [3, 3]), 4, 4, 5),
+                ("BottleneckResNet", lambda: ResNet(5, 2, [1, 2, 1, 1], [1, 3, 1]), 2, 4, 5),
+                ("WideResNet", lambda: wide_resnet(5, 4, 2, 3, 2), 2, 4, 5), ("Mlp", lambda: Mlp(5, 8), 8, 4, 5)])
 write("full", [("Darknet", lambda: Darknet(2, 16), 16, 16, 2), ("ResNet9", lambda: ResNet9(10, 64), 64, 16, 10)])

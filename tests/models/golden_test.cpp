@@ -2,8 +2,11 @@
 #include "framework/nn/loss.h"
 #include "framework/tensor/factory.h"
 #include "models/registry.h"
+#include "models/resnet.h"
+#include "models/wide_resnet.h"
 #include "tests/golden/nets_full.h"
 #include "tests/golden/nets_narrow.h"
+#include "tests/golden/nets_small.h"
 
 #include <doctest/doctest.h>
 
@@ -35,16 +38,13 @@ constexpr Tolerance kSingleFull{1e-2, 1e-3};
 
 class Trial {
  public:
-  Trial(const char* model, const GoldenNet& golden, DType dtype)
-      : golden_(golden),
-        dtype_(dtype),
-        model_(models::make_model(fmt::format("{}:width={}", model, golden.width),
-                                  {.classes = golden.classes})),
-        tape_(ctx_) {
+  Trial(nn::Model model, const GoldenNet& golden, DType dtype)
+      : golden_(golden), dtype_(dtype), model_(std::move(model)), tape_(ctx_) {
     model_.params->materialize(ctx_, dtype);
     for (std::int64_t i = 0; i < store().size(); ++i) set_initial(i);
   }
 
+  [[nodiscard]] const std::string& name() const { return model_.name; }
   nn::ParamStore& store() { return *model_.params; }
   Var forward(int number) {
     tape_.reset();
@@ -178,12 +178,31 @@ void check_training(Trial& trial, const GoldenNet& golden, double tolerance) {
   }
 }
 
-void check_net(const char* model, const GoldenNet& golden, DType dtype, const Tolerance& allowed) {
-  INFO(model);
-  Trial first(model, golden, dtype);
+template <class Make>
+void check_made(Make make, const GoldenNet& golden, DType dtype, const Tolerance& allowed) {
+  Trial first(make(), golden, dtype);
+  INFO(first.name());
   check_first_pass(first, golden, allowed.values);
-  Trial second(model, golden, dtype);
+  Trial second(make(), golden, dtype);
   check_training(second, golden, allowed.losses);
+}
+
+/// A model of the registry, of the golden net's width.
+void check_net(const char* model, const GoldenNet& golden, DType dtype, const Tolerance& allowed) {
+  const auto make = [&] {
+    return models::make_model(fmt::format("{}:width={}", model, golden.width),
+                              {.classes = golden.classes});
+  };
+  check_made(make, golden, dtype, allowed);
+}
+
+/// A model with fewer layers than those of the registry.
+template <class M, class Options>
+void check_small(const char* name, const GoldenNet& golden, const Options& options) {
+  const auto make = [&] {
+    return nn::make_model<M>(name, Shape{32, 32, 3}, golden.classes, options);
+  };
+  check_made(make, golden, DType::f64, kDouble);
 }
 
 }  // namespace
@@ -191,6 +210,36 @@ void check_net(const char* model, const GoldenNet& golden, DType dtype, const To
 TEST_CASE("narrow Darknet and ResNet-9 are PyTorch's, in double") {
   check_net("darknet", test::narrow::kDarknet, DType::f64, kDouble);
   check_net("resnet9", test::narrow::kResNet9, DType::f64, kDouble);
+}
+
+TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's, in double") {
+  models::ResNetOptions residual{.blocks = {1, 2, 1, 1}, .width = 4, .classes = 5};
+  check_small<models::ResNet>("basic", test::small::kBasicResNet, residual);
+  residual.block = models::ResNetBlock::bottleneck;
+  residual.width = 2;
+  check_small<models::ResNet>("bottleneck", test::small::kBottleneckResNet, residual);
+  check_small<models::WideResNet>(
+      "wide",
+      test::small::kWideResNet,
+      models::WideResNetOptions{.groups = 3, .blocks = 2, .widen = 2, .start = 4, .classes = 5});
+  check_net("mlp", test::small::kMlp, DType::f64, kDouble);
+}
+
+TEST_CASE(
+    "a residual net begins with the spread that He et al. derived, by fan out as torchvision") {
+  Context ctx({.threads = 2, .seed = 7});
+  nn::Model model = models::make_model("resnet18:width=32");
+  model.params->materialize(ctx);
+  const std::int64_t at = model.params->find("layer2.0.conv1.weight");
+  REQUIRE(at >= 0);
+  const Tensor weight = model.params->master(at);
+  REQUIRE(weight.shape() == Shape{64, 3, 3, 32});
+  double squares = 0;
+  for (std::int64_t i = 0; i < weight.elements(); ++i) squares += std::pow(get(weight, i), 2);
+  // The root mean square of n normal values deviates by a share of sqrt(1 / 2n), here 0.5 %; fan in
+  // would be 41 % away.
+  CHECK(std::sqrt(squares / static_cast<double>(weight.elements())) ==
+        doctest::Approx(std::sqrt(2.0 / (9 * 64))).epsilon(0.03));
 }
 
 TEST_CASE("narrow Darknet and ResNet-9 are PyTorch's") {
