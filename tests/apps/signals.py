@@ -52,9 +52,10 @@ class Signals:
         # Before there is anything to save, a signal has its usual effect.
         early = outcome.status == -number and not os.path.exists(f"{run}/run.json")
         trial.check(early or outcome.status in (0, 128 + number), f"{what}: exit status {128 + number}", outcome)
-        if outcome.status == 128 + number:
+        if outcome.status in (0, 128 + number):
             record = harness.record_of(run)
-            trial.check((record["status"], record["exit_code"]) == ("interrupted", 128 + number), f"{what}: run.json says so: {record}")
+            said = ("interrupted" if outcome.status else "finished", outcome.status)
+            trial.check((record["status"], record["exit_code"]) == said, f"{what}: run.json says {said}: {record}")
             trial.check(not harness.temporaries(run), f"{what}: nothing is left half written")
         self.judge_state(what)
         self.held += trial.failed == before
