@@ -27,8 +27,8 @@ struct Tolerance {
   double losses;
 };
 
-// Sums of up to 4608 terms in other orders, through some 15 layers.
-constexpr Tolerance kDouble{1e-10, 1e-8};
+// Sums of up to 4608 terms in other orders, through some 15 layers; no steps are made.
+constexpr Tolerance kDouble{1e-10, 0};
 // PyTorch's own f32 is 5e-6 away in the worst logit and 3e-6 in the worst narrow gradient; kernels
 // that transform (Winograd) may lose ten times more.
 constexpr Tolerance kSingle{1e-4, 2e-4};
@@ -183,6 +183,7 @@ void check_made(Make make, const GoldenNet& golden, DType dtype, const Tolerance
   Trial first(make(), golden, dtype);
   INFO(first.name());
   check_first_pass(first, golden, allowed.values);
+  if (dtype == DType::f64) return;  // with its gradients, ten steps could but take seconds
   Trial second(make(), golden, dtype);
   check_training(second, golden, allowed.losses);
 }
@@ -203,6 +204,7 @@ void check_small(const char* name, const GoldenNet& golden, const Options& optio
     return nn::make_model<M>(name, Shape{32, 32, 3}, golden.classes, options);
   };
   check_made(make, golden, DType::f64, kDouble);
+  check_made(make, golden, DType::f32, kSingle);
 }
 
 }  // namespace
@@ -212,7 +214,7 @@ TEST_CASE("narrow Darknet and ResNet-9 are PyTorch's, in double") {
   check_net("resnet9", test::narrow::kResNet9, DType::f64, kDouble);
 }
 
-TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's, in double") {
+TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's") {
   models::ResNetOptions residual{.blocks = {1, 2, 1, 1}, .width = 4, .classes = 5};
   check_small<models::ResNet>("basic", test::small::kBasicResNet, residual);
   residual.block = models::ResNetBlock::bottleneck;
@@ -223,6 +225,7 @@ TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's, in dou
       test::small::kWideResNet,
       models::WideResNetOptions{.groups = 3, .blocks = 2, .widen = 2, .start = 4, .classes = 5});
   check_net("mlp", test::small::kMlp, DType::f64, kDouble);
+  check_net("mlp", test::small::kMlp, DType::f32, kSingle);
 }
 
 TEST_CASE(
