@@ -5,10 +5,23 @@
 
 namespace learn {
 
-Tensor full(Arena& arena, const Shape& shape, DType dtype, double value) {
+namespace {
+
+/// Element `i` is `value(i)`, rounded.
+template <class Value>
+Tensor made_of(Arena& arena, const Shape& shape, DType dtype, Value value) {
   Tensor out(arena, shape, dtype);
-  for (std::int64_t i = 0; i < out.elements(); ++i) set(out, i, value);
+  visit_dtype(dtype, [&]<class T>() {
+    const std::span<T> elements = out.span<T>();
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = from_double<T>(value(i));
+  });
   return out;
+}
+
+}  // namespace
+
+Tensor full(Arena& arena, const Shape& shape, DType dtype, double value) {
+  return made_of(arena, shape, dtype, [&](std::size_t) { return value; });
 }
 
 Tensor zeros(Arena& arena, const Shape& shape, DType dtype) { return full(arena, shape, dtype, 0); }
@@ -18,9 +31,7 @@ Tensor from_values(Arena& arena, const Shape& shape, std::span<const double> val
         "from_values: {} values for shape {}",
         values.size(),
         shape);
-  Tensor out(arena, shape, dtype);
-  for (std::size_t i = 0; i < values.size(); ++i) set(out, static_cast<std::int64_t>(i), values[i]);
-  return out;
+  return made_of(arena, shape, dtype, [&](std::size_t i) { return values[i]; });
 }
 
 Tensor uniform(Arena& arena,
@@ -30,12 +41,10 @@ Tensor uniform(Arena& arena,
                double high,
                std::uint64_t seed,
                std::uint64_t stream) {
-  Tensor out(arena, shape, dtype);
-  for (std::int64_t i = 0; i < out.elements(); ++i) {
-    const Random4 r = random4(seed, RandomPurpose::test, stream, static_cast<std::uint64_t>(i));
-    set(out, i, low + (high - low) * static_cast<double>(uniform01(r.v[0])));
-  }
-  return out;
+  return made_of(arena, shape, dtype, [&](std::size_t i) {
+    const Random4 r = random4(seed, RandomPurpose::test, stream, i);
+    return low + (high - low) * static_cast<double>(uniform01(r.v[0]));
+  });
 }
 
 double get(const Tensor& tensor, std::int64_t i) {
