@@ -16,7 +16,7 @@ namespace {
 /// Data that say what shape their samples have.
 class Shaped final : public BatchSource {
  public:
-  explicit Shaped(Shape shape) : shape_(std::move(shape)) {}
+  explicit Shaped(const Shape& shape) : shape_(shape) {}
   [[nodiscard]] std::int64_t batches() const override { return 1; }
   [[nodiscard]] std::int64_t samples() const override { return 1; }
   [[nodiscard]] Shape sample_shape() const override { return shape_; }
