@@ -96,7 +96,7 @@ if [ "$only" != quick ]; then
   stage "address and undefined-behaviour sanitizers: build" framework/cmake/build.sh asan
   stage "address and undefined-behaviour sanitizers: tests" quiet_ctest asan --label-exclude slow
   stage "thread sanitizer: build" framework/cmake/build.sh tsan tests_core tests_data
-  # But those that bring one thread tens of megabytes: they took four of five minutes of processor time.
+  # But for cases that bring a single thread tens of megabytes: they took nine tenths of the time.
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow \
     --exclude-regex 'cifar: |CIFAR|far more than it has'
   stage "fuzzing: 20 s for each reader of files" tests/fuzz/run.sh 20

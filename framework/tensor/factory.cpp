@@ -4,7 +4,6 @@
 #include "framework/tensor/convert.h"
 
 namespace learn {
-
 namespace {
 
 /// Element `i` is `value(i)`, rounded.

@@ -141,7 +141,7 @@ std::array<Tensor, 2> convolve(Context& ctx,
 }  // namespace
 
 TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
-  Arena host("values", cpu_pages());
+  Arena& host = test::host_values();
   for (const bool reference : {false, true}) {
     if (reference && test::testing_cuda()) continue;
     Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}

@@ -156,7 +156,7 @@ TEST_CASE("softmax gives probabilities") {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       if (reference && test::testing_cuda()) continue;
       Context ctx(reference ? test::guarded(2, true) : test::fast_context(2));
-      Arena host("values", cpu_pages());
+      Arena& host = test::host_values();
       const Tensor logits = uniform(host, {7, 19}, dtype, -5, 5, test::test_seed());
       Tensor probabilities = ctx.empty({7, 19}, DType::f32);
       kernels::softmax(ctx, test::put(ctx, logits), probabilities);

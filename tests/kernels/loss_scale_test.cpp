@@ -61,7 +61,7 @@ TEST_CASE("one non-finite element anywhere is found, whatever its kind") {
           Context ctx(reference ? ContextOptions{.threads = 2, .reference = true}
                                 : test::fast_context(2));
           for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
-            Arena host("values", cpu_pages());
+            Arena& host = test::host_values();
             Tensor wanted = full(host, {n}, dtype, 1);
             set(wanted, at, value);
             Tensor grads = test::put(ctx, wanted);
@@ -100,7 +100,7 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
     int k = 0;
     for (const int threads : {1, 2, 3}) {
       Context ctx(test::fast_context(threads));
-      Arena host("values", cpu_pages());
+      Arena& host = test::host_values();
       const Tensor x = uniform(host, {n}, DType::f32, -3, 3, 9);
       const Tensor y = uniform(host, {7}, DType::f32, -3, 3, 10);
       Tensor result(ctx.step(), {1}, DType::f32);

@@ -197,7 +197,7 @@ TEST_CASE("RMSprop: a variance that rounding has made negative counts as 0") {
     k.run.grad = filled(1);
     kernels::RmsPropState state{.square = filled(0.5), .mean = filled(1)};  // 0.5 < 1 * 1
     kernels::rmsprop_step(k.ctx, k.run, state);
-    Arena values("values", cpu_pages());
+    Arena& values = test::host_values();
     const Tensor expected = full(values, {100}, DType::f32, -0.25 * 1 / 0.5);
     CHECK(same_bits(host(k, k.run.weight), expected));
   }

@@ -68,7 +68,7 @@ TEST_CASE("count_hits: accuracy for k = 1, every row for k >= C, monotonous in b
   const std::int64_t rows = test::sized(5000, 150);
   // bf16: ties happen. More columns than a warp has lanes.
   for (const std::int64_t columns : {10, 70}) {
-    Arena host("values", cpu_pages());
+    Arena& host = test::host_values();
     const Tensor x = uniform(host, {rows, columns}, DType::bf16, -1, 1, 11);
     Tensor target(host, {rows}, DType::i64);
     Tensor weights = uniform(host, {rows, columns}, DType::f32, 0, 1, 12);
