@@ -111,7 +111,14 @@ void set_file(const std::string& path) {
   sinks.push_back(std::move(sink));
 }
 
-void flush() { logger().flush(); }
+void flush() noexcept {
+  try {
+    logger().flush();
+  } catch (const std::exception&) {
+    // It could not be made: there was no memory even for that, and nothing is in it.
+    return;
+  }
+}
 
 void message(Level level, std::string_view text) {
   const std::string shown = printable(text);

@@ -20,7 +20,7 @@ void set_level(Level level);
 /// cannot be written later is dropped.
 void set_file(const std::string& path);
 /// Writes everything buffered so far.
-void flush();
+void flush() noexcept;
 void message(Level level, std::string_view text);
 /// Writes a line to the file of `set_file` alone, at every level; nothing if there is none. For
 /// what the terminal shows by other means, a table for instance.
