@@ -68,7 +68,8 @@ std::string first_in_batch(Learner& learn, Probe& probe) {
   Tape tape(learn.context(),
             {.mode = ForwardMode::train,
              .grad = false,
-             .batch = static_cast<std::uint64_t>(learn.progress().batch_clock)});
+             .batch = static_cast<std::uint64_t>(learn.progress().batch_clock),
+             .autocast = learn.autocast()});
   tape.observe(&first);
   (void)learn.model()(tape.padded_input(batch.x, batch.padding));
   learn.params().restore_buffers();

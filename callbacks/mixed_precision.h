@@ -1,9 +1,8 @@
 #pragma once
+#include "callbacks/loss_scaling.h"
 #include "framework/core/dtype.h"
-#include "framework/kernels/step/loss_scale_options.h"
 #include "framework/learner/callback.h"
 
-#include <cstdint>
 #include <optional>
 
 namespace learn::callbacks {
@@ -33,7 +32,7 @@ struct MixedPrecisionOptions {
 ///   step_begin      gradients are what they would be in f32: clip, log, read here
 ///   (step)          the optimizer updates the masters, decay included, and rounds them into the
 ///                   model; a gradient that is not finite makes it, and the update of running
-///                   statistics, do nothing at all; then the scale halves, stays or doubles
+///                   statistics, do nothing at all; then the scale backs off, stays or grows
 ///   train_end       the model is f32 again: its weights are the masters, nothing is rounded
 ///
 /// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
@@ -63,21 +62,17 @@ class MixedPrecision final : public Callback {
   void error(Learner& learn, const std::exception& error) override;
 
  private:
-  [[nodiscard]] bool scales() const noexcept { return options_.dtype == DType::f16; }
   void enter(Learner& learn);
   void leave(Learner& learn);
 
   MixedPrecisionOptions options_;
-  bool scale_set_ =
-      false;  // the control block holds our scale: from an earlier fit or a checkpoint
+  LossScaling scaling_;
   bool entered_ = false;
   bool flat_before_ = true;
-  std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
-  std::int64_t epoch_skipped_ = 0;
 };
 
-/// The short forms: adds MixedPrecision to a learner, or takes it away. Calling one again, or
-/// another, replaces what was there; the loss scale begins anew.
+/// The short forms: adds MixedPrecision to a learner, or takes mixed precision of either kind away.
+/// Calling one again, or another, replaces what was there; the loss scale begins anew.
 MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options = {});
 MixedPrecision& to_bf16(Learner& learn);
 void to_fp32(Learner& learn);

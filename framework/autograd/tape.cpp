@@ -1,5 +1,6 @@
 #include "framework/autograd/tape.h"
 
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/runtime/transfer.h"
@@ -30,7 +31,7 @@ Tape& Var::tape() const {
   return *tape_;
 }
 
-Tape::Tape(Context& ctx, const TapeOptions& options) : ctx_(ctx), options_(options) {}
+Tape::Tape(Context& ctx, const TapeOptions& options) : ctx_(ctx) { reset(options); }
 
 Tape::~Tape() { forget_values(); }
 
@@ -62,8 +63,28 @@ Var Tape::padded_input(Tensor value, std::int64_t padding) {
         padding,
         value.shape());
   Var x = input(std::move(value));
-  x.content_->padding = padding;
+  set_padding(x, padding);
   return x;
+}
+
+void Tape::set_padding(const Var& v, std::int64_t padding) {
+  v.check_alive();
+  v.content_->padding = padding;
+}
+
+void Tape::set_autocast(const std::optional<DType>& dtype) {
+  check<DTypeError>(!dtype || is_half(*dtype),
+                    "autocast is to f16 or bf16, not to {}",
+                    dtype.value_or(DType::f32));
+  options_.autocast = dtype;
+}
+
+Var Tape::cast_once(const Var& v, DType dtype) {
+  const ParamSlot* const param = at(v).param;
+  if (param == nullptr) return ops::cast(v, dtype);
+  Var& known = cast_params_[param];
+  if (!known.defined() || known.dtype() != dtype) known = ops::cast(v, dtype);
+  return known;
 }
 
 Var Tape::param(ParamSlot& slot) {
@@ -174,6 +195,7 @@ Tensor Tape::grad_of(const Var& v) const { return at(v).grad; }
 
 void Tape::forget_values() {
   // Handles may outlive the values: they must neither hold memory nor reach into this tape.
+  cast_params_.clear();
   for (const Value& value : values_)
     if (const auto content = value.content.lock()) *content = {.value = {}, .dead = true};
   records_.clear();
@@ -182,6 +204,7 @@ void Tape::forget_values() {
 }
 
 void Tape::reset(const TapeOptions& options) {
+  set_autocast(options.autocast);
   forget_values();
   options_ = options;
   random_streams_ = 0;

@@ -33,6 +33,8 @@ struct TapeOptions {
   bool grad = true;
   /// Identifies the batch to the random numbers of this forward pass (dropout).
   std::uint64_t batch = 0;
+  /// f16 or bf16: operations cast their inputs as their rules say (autocast.h).
+  std::optional<DType> autocast{};
 };
 
 /// The operations of one step, in the order they ran. Reversed, that is the order of the backward
@@ -53,6 +55,9 @@ class Tape {
   /// images of C - padding channels; for other operations they are channels like all others.
   /// Without padding an `input` of any shape. Throws ShapeError unless a channel is left.
   Var padded_input(Tensor value, std::int64_t padding);
+  /// Says of a value that its last `padding` channels are zeros, as `padded_input` does: for
+  /// operations that keep them so.
+  void set_padding(const Var& v, std::int64_t padding);
   /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
   /// writer.
   Var param(ParamSlot& slot);
@@ -97,6 +102,13 @@ class Tape {
   [[nodiscard]] ForwardMode mode() const noexcept { return options_.mode; }
   [[nodiscard]] bool training() const noexcept { return options_.mode == ForwardMode::train; }
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
+  /// What operations cast to, f16 or bf16; nothing outside an autocast region.
+  [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return options_.autocast; }
+  /// Prefer an AutocastRegion, which gives it back. Throws DTypeError for a dtype that is not half.
+  void set_autocast(const std::optional<DType>& dtype);
+  /// `ops::cast`, done once for a parameter and remembered until `reset`: all who use it share one
+  /// copy, and the copy's gradient goes to the parameter once.
+  [[nodiscard]] Var cast_once(const Var& v, DType dtype);
   /// The batch's number as one i64 element on the device, where random operations read it.
   [[nodiscard]] const Tensor& batch_index();
   /// Writes the number of the coming batch there, if an operation has ever asked for it: before
@@ -142,6 +154,7 @@ class Tape {
   std::vector<Value> values_;
   std::vector<Record> records_;
   std::unordered_map<const ParamSlot*, std::uint32_t> leaves_;
+  std::unordered_map<const ParamSlot*, Var> cast_params_;
   std::uint64_t random_streams_ = 0;
   Tensor batch_index_;
   std::optional<std::uint64_t> known_batch_index_;  // what it holds

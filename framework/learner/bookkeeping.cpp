@@ -84,7 +84,8 @@ void Learner::begin_attempt() {
 Var Learner::forward(ForwardMode mode) {
   tape_.reset({.mode = mode,
                .grad = mode == ForwardMode::train,
-               .batch = static_cast<std::uint64_t>(progress_.batch_clock)});
+               .batch = static_cast<std::uint64_t>(progress_.batch_clock),
+               .autocast = autocast_});
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 

@@ -73,6 +73,20 @@ void Learner::split(const std::vector<std::string>& boundaries) {
   optimizer_->groups_changed();
 }
 
+void Learner::keep_f32(const std::vector<std::string>& modules) {
+  require_idle("keep_f32");
+  params().keep_f32(modules);
+  step_changed();
+}
+
+void Learner::set_autocast(const std::optional<DType>& dtype) {
+  check<DTypeError>(!dtype || is_half(*dtype),
+                    "autocast is to f16 or bf16, not to {}",
+                    dtype.value_or(DType::f32));
+  if (dtype != autocast_) step_changed();
+  autocast_ = dtype;
+}
+
 void Learner::freeze_to(int layer_group) {
   require_idle("freeze_to");
   params().freeze_to(layer_group);

@@ -215,6 +215,13 @@ class Learner {
   void freeze() { freeze_to(-1); }
   void unfreeze() { freeze_to(0); }
 
+  /// Which modules compute in f32 whatever the others do: see ParamStore::keep_f32.
+  void keep_f32(const std::vector<std::string>& modules);
+  /// Forward passes, losses included, run under autocast to f16 or bf16 from now on; nothing: no
+  /// more of it. For callbacks that choose the precision. Throws DTypeError for another dtype.
+  void set_autocast(const std::optional<DType>& dtype);
+  [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return autocast_; }
+
   /// The handler that is running, in words: "'gradient_clip' at step_begin".
   [[nodiscard]] std::string current_handler() const { return callbacks_.current_handler(); }
   /// The loop, with the callbacks that run at each event.
@@ -287,7 +294,8 @@ class Learner {
   bool place_loaded_ = false;                // of the training source, and not used yet
   bool pass_continues_ = false;              // the training pass began in its middle
   std::int64_t skipped_before_ = 0;          // updates, when the training pass began
-  std::int64_t step_changes_ = 0;            // of options that only their owners know
+  std::optional<DType> autocast_;
+  std::int64_t step_changes_ = 0;  // of options that only their owners know
 };
 
 }  // namespace learn

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/autograd/var.h"
+#include "framework/core/function_ref.h"
 #include "framework/nn/scope.h"
 
 #include <string>
@@ -15,23 +16,27 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// Runs `forward` and tells the tape's observer.
+  /// Runs `forward`, in f32 if the module keeps to that (`ParamStore::keep_f32`), and tells the
+  /// tape's observer.
   Var operator()(const Var& x);
 
   /// What it is, with its options: "Conv2d(3 -> 16, 3x3, stride 2)".
   [[nodiscard]] virtual std::string describe() const = 0;
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& path() const noexcept { return place_.path; }
 
  protected:
   /// Marks in the store that this module's parameters begin here.
   explicit Module(const Scope& scope);
   [[nodiscard]] virtual Var forward(const Var& x) = 0;
-  /// Tells the tape's observer, if there is one, that this module made `y` from `x`; returns `y`.
-  /// For call operators of more than one argument.
-  Var observed(const Var& x, const Var& y) const;
+  /// What the call operator does, with `body` in the place of `forward`: for call operators of two
+  /// arguments, of which `second` may be undefined.
+  Var run(const Var& x, const Var& second, FunctionRef<Var(const Var&, const Var&)> body) const;
 
  private:
-  std::string path_;
+  const ModulePlace& place_;
 };
+
+/// What it is without its options: "Conv2d".
+[[nodiscard]] std::string type_of(const Module& module);
 
 }  // namespace learn::nn

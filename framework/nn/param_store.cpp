@@ -37,7 +37,13 @@ Buffer ParamStore::declare_buffer(std::string name, const Shape& shape, double f
   return &buffer_slots_.emplace_back(BufferSlot{.name = std::move(name)});
 }
 
-void ParamStore::mark_module(std::string path) { modules_.emplace_back(std::move(path), size()); }
+const ModulePlace& ParamStore::mark_module(std::string path, const Module* module, bool in_f32) {
+  return modules_.emplace_back(ModulePlace{.path = std::move(path),
+                                           .module = module,
+                                           .first_param = size(),
+                                           .declared_f32 = in_f32,
+                                           .in_f32 = in_f32});
+}
 
 Context& ParamStore::context() const {
   check<Error>(materialized(), "the parameters have no memory yet: call ParamStore::materialize");

@@ -22,6 +22,8 @@ enum class ParamRole : std::uint8_t {
   norm_bias,    ///< the same
 };
 
+class Module;
+
 /// True for BatchNorm parameters, which stay f32 whatever the model computes in.
 [[nodiscard]] constexpr bool is_norm(ParamRole role) noexcept {
   return role == ParamRole::norm_weight || role == ParamRole::norm_bias;
@@ -36,6 +38,18 @@ struct ParamInfo {
   Shape shape;
   ParamRole role = ParamRole::weight;
   int layer_group = 0;
+  /// It stays f32 in a half model: BatchNorm's do, and those of modules that compute in f32.
+  bool keeps_f32 = false;
+};
+
+/// A module's place in its store.
+struct ModulePlace {
+  std::string path;
+  const Module* module = nullptr;  ///< null for one that was only named
+  std::int64_t first_param = 0;    ///< parameters declared before it
+  bool declared_f32 = false;       ///< said by `Scope::in_f32`
+  /// It computes in f32 whatever the model computes in, with all that is in it.
+  bool in_f32 = false;
 };
 
 /// What a parameter group holds: the weights of a layer group, or its BatchNorm parameters and
@@ -101,8 +115,11 @@ class ParamStore {
   /// Throws Error for a duplicate name or after `materialize`.
   Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
   Buffer declare_buffer(std::string name, const Shape& shape, double fill);
-  /// Remembers that module `path` begins here, so that `set_layer_groups` can name it.
-  void mark_module(std::string path);
+  /// Remembers that a module begins here, so that it can be named: by `set_layer_groups`, by
+  /// `keep_f32`. The reference stays valid.
+  const ModulePlace& mark_module(std::string path,
+                                 const Module* module = nullptr,
+                                 bool in_f32 = false);
 
   // Memory.
 
@@ -125,6 +142,14 @@ class ParamStore {
   /// if the masters are f64.
   void set_working_dtype(DType dtype);
   [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
+  /// Which modules compute in f32 in a half model or under autocast, beside those that were
+  /// declared so (`Scope::in_f32`): their parameters stay f32, what they are given is cast to f32
+  /// and what they make back to what they were given. A name is a module's path, "layers.17", or a
+  /// type, "Linear", as `Module::describe` begins; all that is in such a module is meant too.
+  /// Replaces the names of an earlier call. Moves values as `set_layer_groups` does. Throws
+  /// UsageError for a name that no module has.
+  void keep_f32(const std::vector<std::string>& names);
+  [[nodiscard]] const std::deque<ModulePlace>& modules() const noexcept { return modules_; }
   /// Casts the masters to the half copies again: to be called after masters were written by others
   /// than an optimizer. Does nothing where the model is f32.
   void refresh_working();
@@ -221,6 +246,7 @@ class ParamStore {
   [[nodiscard]] std::vector<Segment> segments_of(int group,
                                                  bool per_parameter,
                                                  Wanted wanted) const;
+  void mark_f32_params();
   void lay_out();
   void point_slots();
   void initialise_values();
@@ -241,8 +267,7 @@ class ParamStore {
   std::deque<BufferSlot> buffer_slots_;
   std::vector<Shape> buffer_shapes_;
   std::vector<double> buffer_fills_;
-  std::vector<std::pair<std::string, std::int64_t>>
-      modules_;  // path, parameters declared before it
+  std::deque<ModulePlace> modules_;
   Tensor master_, grad_, half_, half_grad_, buffers_, committed_buffers_;
   std::map<std::string, Tensor> states_;
 };

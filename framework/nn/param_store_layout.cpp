@@ -1,6 +1,8 @@
 #include "framework/core/fnv1a.h"
+#include "framework/core/suggest.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
+#include "framework/nn/module.h"
 #include "framework/nn/param_store.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
@@ -29,7 +31,7 @@ void ParamStore::lay_out() {
   order_.resize(infos_.size());
   std::iota(order_.begin(), order_.end(), 0);
   const auto place = [this](std::int64_t i) {
-    return std::pair(group_of(info(i)), is_norm(info(i).role));
+    return std::pair(group_of(info(i)), info(i).keeps_f32);
   };
   std::stable_sort(order_.begin(), order_.end(), [&](std::int64_t a, std::int64_t b) {
     return place(a) < place(b);
@@ -43,7 +45,7 @@ void ParamStore::lay_out() {
 }
 
 bool ParamStore::half_in_model(std::int64_t i) const {
-  return is_half(working_dtype_) && !is_norm(info(i).role);
+  return is_half(working_dtype_) && !info(i).keeps_f32;
 }
 
 void ParamStore::point_slots() {
@@ -62,6 +64,7 @@ void ParamStore::materialize(Context& ctx, DType dtype) {
                     dtype);
   ctx_ = &ctx;
   dtype_ = working_dtype_ = dtype;
+  mark_f32_params();
   lay_out();
   master_ = zero_filled(ctx, flat_size_, dtype);
   grad_ = zero_filled(ctx, flat_size_, dtype);
@@ -102,14 +105,14 @@ void ParamStore::set_layer_groups(const std::vector<std::string>& boundaries) {
   std::vector<std::int64_t> starts;
   auto after = modules_.begin();
   for (const std::string& path : boundaries) {
-    const auto is_path = [&](const auto& module) { return module.first == path; };
+    const auto is_path = [&](const ModulePlace& module) { return module.path == path; };
     const auto found = std::find_if(after, modules_.end(), is_path);
     if (found == modules_.end() && std::any_of(modules_.begin(), after, is_path))
       fail<UsageError>(
           "layer group boundary '{}' is out of order: give each module once, in model order", path);
     if (found == modules_.end())
       fail<UsageError>("layer group boundary '{}' is no module of this model", path);
-    starts.push_back(found->second);
+    starts.push_back(found->first_param);
     after = std::next(found);
   }
   for (std::int64_t i = 0; i < size(); ++i)
@@ -136,6 +139,43 @@ void ParamStore::move_flat_buffers() {
   for (Tensor* flat : {&master_, &grad_, &half_, &half_grad_}) move(*flat);
   for (auto& [name, state] : states_) move(state);
   point_slots();
+}
+
+void ParamStore::mark_f32_params() {
+  const auto is_in = [](std::string_view param, std::string_view module) {
+    return module.empty() || (param.size() > module.size() && param.starts_with(module) &&
+                              param[module.size()] == '.');
+  };
+  for (ParamInfo& info : infos_)
+    info.keeps_f32 = is_norm(info.role) ||
+                     std::any_of(modules_.begin(), modules_.end(), [&](const ModulePlace& module) {
+                       return module.in_f32 && is_in(info.name, module.path);
+                     });
+}
+
+void ParamStore::keep_f32(const std::vector<std::string>& names) {
+  const auto has = [](const ModulePlace& place, const std::string& name) {
+    return place.path == name || (place.module != nullptr && type_of(*place.module) == name);
+  };
+  for (const std::string& name : names) {
+    if (std::any_of(modules_.begin(), modules_.end(), [&](const auto& m) { return has(m, name); }))
+      continue;
+    std::vector<std::string> known;
+    for (const ModulePlace& place : modules_) {
+      known.push_back(place.path);
+      if (place.module != nullptr) known.push_back(type_of(*place.module));
+    }
+    fail<UsageError>(
+        "no module of this model has the path or the type '{}'{}", name, did_you_mean(name, known));
+  }
+  for (ModulePlace& place : modules_)
+    place.in_f32 =
+        place.declared_f32 ||
+        std::any_of(names.begin(), names.end(), [&](const auto& name) { return has(place, name); });
+  if (!materialized()) return;
+  mark_f32_params();
+  move_flat_buffers();
+  refresh_working();
 }
 
 void ParamStore::set_working_dtype(DType dtype) {

@@ -14,9 +14,19 @@ class Scope {
   explicit Scope(ParamStore& store) : store_(&store) {}
 
   [[nodiscard]] Scope operator/(std::string_view child) const {
-    return {*store_, path_.empty() ? std::string(child) : path_ + "." + std::string(child)};
+    Scope scope = *this;
+    scope.path_ = path_.empty() ? std::string(child) : path_ + "." + std::string(child);
+    return scope;
   }
   [[nodiscard]] Scope operator/(int child) const { return *this / std::to_string(child); }
+  /// The same place, where modules compute in f32 even in a half model or under autocast, with all
+  /// that is in them (mmcv's force_fp32): `head_((scope / "head").in_f32(), 512, 10)`.
+  [[nodiscard]] Scope in_f32() const {
+    Scope scope = *this;
+    scope.in_f32_ = true;
+    return scope;
+  }
+  [[nodiscard]] bool is_in_f32() const noexcept { return in_f32_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] ParamStore& store() const noexcept { return *store_; }
 
@@ -31,9 +41,9 @@ class Scope {
   }
 
  private:
-  Scope(ParamStore& store, std::string path) : store_(&store), path_(std::move(path)) {}
   ParamStore* store_;
   std::string path_;
+  bool in_f32_ = false;
 };
 
 }  // namespace learn::nn

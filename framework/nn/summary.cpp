@@ -98,17 +98,18 @@ Row make_row(const ParamStore& store,
       precision += (precision.empty() ? "" : "+") + name;
   }
   const bool any = !owned.empty();
-  return {call.path.empty() ? "(model)" : call.path,
-          call.text,
-          batch_shape(call.output),
-          !any    ? ""
-          : again ? "shared"
-                  : with_commas(count),
-          any ? precision : name_of(call.dtype),
-          !any              ? ""
-          : trained == 0    ? "no"
-          : trained < count ? "partly"
-                            : "yes"};
+  return {
+      call.path.empty() ? "(model)" : call.path,
+      call.text,
+      batch_shape(call.output) + (call.dtype == DType::f32 ? "" : fmt::format(" {}", call.dtype)),
+      !any    ? ""
+      : again ? "shared"
+              : with_commas(count),
+      any ? precision : name_of(call.dtype),
+      !any              ? ""
+      : trained == 0    ? "no"
+      : trained < count ? "partly"
+                        : "yes"};
 }
 
 std::string format_table(const std::vector<Row>& rows) {
@@ -150,20 +151,25 @@ std::int64_t multiply_adds(const ParamStore& store, const CallLog& log, const Ow
 std::string format_totals(const ParamStore& store,
                           const Shape& input,
                           const CallLog& log,
-                          const Owners& owners) {
+                          const Owners& owners,
+                          const std::optional<DType>& autocast) {
   const std::int64_t count = store.parameter_count();
   const std::int64_t trained = store.trainable_count();
   std::string text = fmt::format(
       "\n{} parameters, {} trained, {} frozen\n"
       "{} multiply-adds in convolutions and linear layers for one sample {}\n"
-      "layer groups: {}, precision: {}\n",
+      "layer groups: {}, precision: {}{}\n",
       with_commas(count),
       with_commas(trained),
       with_commas(count - trained),
       with_commas(multiply_adds(store, log, owners)),
       input,
       store.layer_groups(),
-      store.working_dtype());
+      store.working_dtype(),
+      autocast ? fmt::format(", autocast to {}", *autocast) : "");
+  for (const ModulePlace& module : store.modules())
+    if (module.in_f32)
+      text += fmt::format("kept in f32: {}\n", module.path.empty() ? "(model)" : module.path);
   for (const std::int64_t i : owners.unused)
     text += fmt::format(
         "not used by the forward pass: {} {}\n", store.info(i).name, store.info(i).shape);
@@ -172,13 +178,17 @@ std::string format_totals(const ParamStore& store,
 
 }  // namespace
 
-std::string summary(Module& model, ParamStore& store, const Shape& input, Context& ctx) {
+std::string summary(Module& model,
+                    ParamStore& store,
+                    const Shape& input,
+                    Context& ctx,
+                    const std::optional<DType>& autocast) {
   check<UsageError>(store.materialized(),
                     "summary: the parameters have no memory yet: call ParamStore::materialize");
   Shape batch{1};
   for (const std::int64_t extent : input) batch.push_back(extent);
   CallLog log;
-  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
+  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false, .autocast = autocast});
   tape.observe(&log);
   Tensor x = tape.empty(batch, store.working_dtype());
   kernels::fill(ctx, x, 0);
@@ -195,7 +205,7 @@ std::string summary(Module& model, ParamStore& store, const Shape& input, Contex
     rows.push_back(
         make_row(store, call, owns ? owned->second : std::vector<std::int64_t>(), again));
   }
-  return format_table(rows) + format_totals(store, input, log, owners);
+  return format_table(rows) + format_totals(store, input, log, owners, autocast);
 }
 
 }  // namespace learn::nn

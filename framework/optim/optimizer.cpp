@@ -137,8 +137,10 @@ std::vector<Optimizer::Update> Optimizer::updates(int group, bool half) const {
 
 std::vector<double> Optimizer::captured_options() const {
   return {scaling_.dynamic ? 1.0 : 0.0,
-          static_cast<double>(scaling_.factor),
+          static_cast<double>(scaling_.growth_factor),
+          static_cast<double>(scaling_.backoff_factor),
           static_cast<double>(scaling_.growth_interval),
+          static_cast<double>(scaling_.hysteresis),
           static_cast<double>(scaling_.floor),
           static_cast<double>(scaling_.ceiling),
           options_.flat ? 1.0 : 0.0};
@@ -263,6 +265,7 @@ void Optimizer::visit_state(StateVisitor& visitor) {
   visitor.visit("step", control.step, {});
   visitor.visit("skipped", control.skipped, {});
   visitor.visit("clean_steps", control.clean_steps, {.high = control.step});
+  visitor.visit("overflows", control.overflows, {.high = control.skipped});
   if (visitor.loading()) write_control(control);
   visit_integers(visitor, "missed_steps", missed_steps_, {.high = control.step});
   visit_integers(visitor, "frozen_at", frozen_at_, {.low = -1, .high = control.step});

@@ -2,18 +2,14 @@
 
 #include "callbacks/lambda.h"
 #include "framework/kernels/step/gradients.h"
-#include "framework/nn/layers.h"
-#include "framework/optim/sgd.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
-#include "tests/learner/tiny_training.h"
+#include "tests/callbacks/net_training.h"
 #include "tests/learner/tracer.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <map>
 #include <set>
 
 using namespace tiny;
@@ -21,25 +17,7 @@ using namespace learn::callbacks;
 
 namespace {
 
-LearnerOptions with_momentum() {
-  LearnerOptions options;
-  options.optimizer = optim::sgd({.momentum = 0.9F, .weight_decay = 0.01F});
-  return options;
-}
-
 std::vector<std::int64_t> batches(std::size_t count) { return std::vector<std::int64_t>(count, 2); }
-
-/// All that a skipped step must leave alone.
-struct Snapshot {
-  explicit Snapshot(Learner& l)
-      : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
-    for (auto& [name, state] : l.params().states()) states[name] = values(state);
-    if (l.params().flat_half().defined()) half = values(l.params().flat_half());
-  }
-  bool operator==(const Snapshot&) const = default;
-  std::vector<double> masters, buffers, half;
-  std::map<std::string, std::vector<double>> states;
-};
 
 /// Sets found_inf at the steps of a list, counted from 0 over the life of the learner.
 class Inject final : public Callback {
@@ -74,50 +52,6 @@ std::vector<float> scales_of(const MixedPrecisionOptions& options,
   return seen;
 }
 
-/// Every half parameter is its rounded master, and every f32 one is its master itself.
-void check_one_source_of_truth(Learner& l) {
-  nn::ParamStore& params = l.params();
-  for (std::int64_t i = 0; i < params.size(); ++i) {
-    CAPTURE(params.info(i).name);
-    const Tensor master = params.master(i);
-    const Tensor& value = params.slot(i).value;
-    if (!is_half(value.dtype())) {
-      CHECK(value.same_memory(master));
-      continue;
-    }
-    Tensor rounded = full(l.context().step(), master.shape(), value.dtype(), 0);
-    for (std::int64_t k = 0; k < master.elements(); ++k) set(rounded, k, get(master, k));
-    CHECK(same_bits(value, rounded).equal);
-  }
-}
-
-/// Linear, BatchNorm, Linear: three modules to freeze and to split.
-class Net final : public nn::Module {
- public:
-  explicit Net(const nn::Scope& scope)
-      : Module(scope),
-        first_(scope / "first", kFeatures, 8, {.bias = false}),
-        norm_(scope / "norm", 8),
-        last_(scope / "last", 8, kFeatures) {}
-  [[nodiscard]] std::string describe() const override { return "Net"; }
-
- protected:
-  [[nodiscard]] Var forward(const Var& x) override { return last_(norm_(first_(x))); }
-
- private:
-  nn::Linear first_;
-  nn::BatchNorm1d norm_;
-  nn::Linear last_;
-};
-
-struct NetTraining : Training {
-  explicit NetTraining(std::vector<std::int64_t> sizes = {4, 4, 4})
-      : Training(std::move(sizes),
-                 {4},
-                 with_momentum(),
-                 nn::make_model<Net>("net", {kFeatures}, static_cast<int>(kFeatures))) {}
-};
-
 /// The masters after `epochs` epochs of the net in the given precision.
 std::vector<double> trained(const std::optional<MixedPrecisionOptions>& options,
                             std::int64_t epochs = 2) {
@@ -125,13 +59,6 @@ std::vector<double> trained(const std::optional<MixedPrecisionOptions>& options,
   if (options) t.learn.add<MixedPrecision>(*options);
   t.learn.fit(epochs, 0.05);
   return values(t.learn.params().flat_master());
-}
-
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-  return worst;
 }
 
 }  // namespace
@@ -418,6 +345,6 @@ TEST_CASE("contradicting options are refused") {
   CHECK_THROWS_AS(make({.dtype = DType::bf16, .loss_scale = 512.0F}), UsageError);
   CHECK_THROWS_AS(make({.loss_scale = 0.0F}), UsageError);
   CHECK_THROWS_AS(make({.loss_scale = 0x1p25F}), UsageError);
-  CHECK_THROWS_AS(make({.scaling = {.factor = 1}}), UsageError);
+  CHECK_THROWS_AS(make({.scaling = {.growth_factor = 1}}), UsageError);
   CHECK_THROWS_AS(make({.scaling = {.growth_interval = 0}}), UsageError);
 }

@@ -23,6 +23,7 @@ namespace {
 const std::map<std::string, std::vector<std::string>>& options_to_try() {
   static const std::map<std::string, std::vector<std::string>> all{
       {"mixed_precision", {"loss_scale=256"}},
+      {"native_mixed_precision", {"loss_scale=256"}},
       {"gradient_clip", {"limit=0.5", "limit=0.5,by=value"}},
       {"gradient_accumulation", {"batches=2"}},
       {"cuda_graph", {"warm_up=1"}},
@@ -64,6 +65,14 @@ bool reporting(const std::string& spec) {
 /// Whether a learner can have it twice.
 bool works_twice(const std::string& spec) {
   return !is_text(spec) || make_from_text(spec).callback->claims().empty();
+}
+
+/// What a learner refuses to have together, for a reason that both give.
+bool contradict(const std::string& first, const std::string& second) {
+  if (!is_text(first) || !is_text(second)) return false;
+  const std::vector<std::string> ours = make_from_text(first).callback->claims();
+  const std::vector<std::string> theirs = make_from_text(second).callback->claims();
+  return std::find_first_of(ours.begin(), ours.end(), theirs.begin(), theirs.end()) != ours.end();
 }
 
 struct TrainedPair {
@@ -108,6 +117,14 @@ TEST_CASE("every callback works with every other, in any order of addition") {
       const std::string& second = kinds()[j];
       CAPTURE(first);
       CAPTURE(second);
+      if (contradict(first, second)) {
+        const std::string both =
+            fmt::format("callbacks '{}' and '{}' both ", name_in(first), name_in(second));
+        CHECK_THROWS_WITH_AS(train_with({first, second}, folder.path()),
+                             doctest::Contains(both.c_str()),
+                             UsageError);
+        continue;
+      }
       const TrainedPair forwards = train_with({first, second}, folder.path());
       const TrainedPair backwards = train_with({second, first}, folder.path());
       CHECK(forwards.steps > 0);

@@ -4,6 +4,7 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
+#include "callbacks/native_mixed_precision.h"
 #include "callbacks/terminate_on_nan.h"
 #include "data/loader.h"
 #include "data/registry.h"
@@ -203,7 +204,9 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
     learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});  // the average is part of the state
     // Overflows at first, then every other step while it grows: replays skip and do not.
     callbacks::to_fp16(
-        learn, {.loss_scale = 16777216.0F, .scaling = {.factor = 64, .growth_interval = 2}});
+        learn,
+        {.loss_scale = 16777216.0F,
+         .scaling = {.growth_factor = 64, .backoff_factor = 1.0F / 64, .growth_interval = 2}});
   }};
   if (!test::interpreted()) {
     recipe.model = "resnet9";
@@ -213,6 +216,27 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   check_replayed(graph.counts, recipe.epochs);
   CHECK(graph.control.skipped > 2);
   CHECK(graph.control.step > 4);
+}
+
+TEST_CASE(
+    "a replayed step under autocast is the eager one, overflows and shared dropout included") {
+  for (const DType half : {DType::f16, DType::bf16}) {
+    CAPTURE(half);
+    Recipe recipe{.model = "mlp:dropout=0.5,width=4", .prepare = [half](Learner& learn) {
+                    learn.add<callbacks::GradientClip>(1.0F);
+                    callbacks::NativeMixedPrecisionOptions options{.dtype = half};
+                    if (half == DType::f16) options.loss_scale = 0x1p40F;
+                    options.scaling = {.growth_factor = 64,
+                                       .backoff_factor = 1.0F / 64,
+                                       .growth_interval = 2,
+                                       .ceiling = 0x1p40F};
+                    learn.add<callbacks::NativeMixedPrecision>(options);
+                  }};
+    const Trained graph = check_graph_equals_eager(recipe);
+    check_two_graphs(graph.counts, recipe.epochs);
+    CHECK((graph.control.skipped > 0) == (half == DType::f16));
+    CHECK(graph.control.step > 4);
+  }
 }
 
 TEST_CASE("images that come as padded halves train to the same bits, in fewer operations") {

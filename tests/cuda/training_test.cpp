@@ -1,6 +1,7 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
+#include "callbacks/native_mixed_precision.h"
 #include "data/loader.h"
 #include "data/registry.h"
 #include "framework/learner/learner.h"
@@ -90,7 +91,19 @@ TEST_CASE("a short training gives the same losses on the CPU and on CUDA, in f32
 // in strides that miss those, so that rounding cannot decide.
 TEST_CASE("so it does in f16, with two steps skipped while the loss scale finds its place") {
   const Trained cuda = check_devices_agree(0.05, [](Learner& learn) {
-    callbacks::to_fp16(learn, {.loss_scale = 16777216.0F, .scaling = {.factor = 64}});
+    callbacks::to_fp16(
+        learn,
+        {.loss_scale = 16777216.0F, .scaling = {.growth_factor = 64, .backoff_factor = 1.0F / 64}});
+  });
+  CHECK(cuda.control.skipped == 2);
+  CHECK(cuda.control.step == 5);
+}
+
+TEST_CASE("so it does under autocast to f16, with two steps skipped") {
+  const Trained cuda = check_devices_agree(0.05, [](Learner& learn) {
+    callbacks::to_native_fp16(
+        learn,
+        {.loss_scale = 16777216.0F, .scaling = {.growth_factor = 64, .backoff_factor = 1.0F / 64}});
   });
   CHECK(cuda.control.skipped == 2);
   CHECK(cuda.control.step == 5);

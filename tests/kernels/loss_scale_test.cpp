@@ -199,14 +199,15 @@ TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean ste
   CHECK(step(false) == 16);
   for (int i = 0; i < 12; ++i) CHECK(step(false) <= 32);
   CHECK(step(false) == 32);
-  CHECK(control.read().clean_steps > 3);
+  CHECK(control.read().clean_steps < 3);  // an interval that changed nothing is over, too
   for (int i = 0; i < 10; ++i) CHECK(step(true) >= 2);
   CHECK(step(true) == 2);
 }
 
 TEST_CASE("the loss scale stops at its ceiling and floor, whatever its factor") {
   Context ctx(test::fast_context(1));
-  const LossScaleOptions options{.factor = 4, .growth_interval = 1, .floor = 3, .ceiling = 20};
+  const LossScaleOptions options{
+      .growth_factor = 4, .backoff_factor = 0.25F, .growth_interval = 1, .floor = 3, .ceiling = 20};
   const auto after = [&](float scale, std::int32_t overflow) {
     Control control(ctx, {.loss_scale = scale, .inverse_scale = 1 / scale, .found_inf = overflow});
     end_step(ctx, options, control.block);
@@ -214,6 +215,51 @@ TEST_CASE("the loss scale stops at its ceiling and floor, whatever its factor") 
   };
   CHECK(after(8, 0) == 20);
   CHECK(after(8, 1) == 3);
+}
+
+TEST_CASE("with a hysteresis the loss scale backs off from a later overflow in a row on") {
+  Context ctx(test::fast_context(1));
+  Control control(ctx, {.loss_scale = 64, .inverse_scale = 1.0F / 64});
+  const LossScaleOptions options{.growth_interval = 4, .hysteresis = 3};
+  const auto step = [&](bool overflow) {
+    StepControl value = control.read();
+    value.found_inf = overflow ? 1 : 0;
+    kernels::write_control(ctx, value, control.block);
+    end_step(ctx, options, control.block);
+    return control.read().loss_scale;
+  };
+  CHECK(step(true) == 64);
+  CHECK(step(true) == 64);
+  CHECK(step(false) == 64);  // the row is broken
+  CHECK(step(true) == 64);
+  CHECK(step(true) == 64);
+  CHECK(step(true) == 32);
+  CHECK(step(true) == 16);  // and goes on
+  CHECK(control.read().overflows == 4);
+  for (int i = 0; i < 3; ++i) CHECK(step(false) == 16);
+  CHECK(step(true) == 16);  // which begins the count of clean steps anew all the same
+  for (int i = 0; i < 3; ++i) CHECK(step(false) == 16);
+  CHECK(step(false) == 32);
+  CHECK(control.read().overflows == 0);
+}
+
+TEST_CASE("a block takes the scale of another and its overflows and nothing else") {
+  Context ctx(test::fast_context(1));
+  const Control scaler(
+      ctx, {.loss_scale = 1024, .inverse_scale = 1.0F / 1024, .found_inf = 1, .clean_steps = 7});
+  Control own(ctx, {.grad_multiplier = 0.5F, .clean_steps = 2, .step = 9});
+  kernels::share_loss_scale(ctx, scaler.block, own.block);
+  CHECK(own.read().loss_scale == 1024);
+  CHECK(own.read().inverse_scale == 1.0F / 1024);
+  CHECK(own.read().found_inf == 0);
+  kernels::collect_found_inf(ctx, scaler.block, own.block);
+  CHECK(own.read().found_inf == 1);
+  CHECK(own.read().grad_multiplier == 0.5F);
+  CHECK(own.read().clean_steps == 2);
+  CHECK(own.read().step == 9);
+  const Control clean(ctx);
+  kernels::collect_found_inf(ctx, clean.block, own.block);
+  CHECK(own.read().found_inf == 1);
 }
 
 TEST_CASE("a static loss scale does not move") {
@@ -224,7 +270,16 @@ TEST_CASE("a static loss scale does not move") {
     CHECK(control.read().loss_scale == 512);
   }
   Control control(ctx);
-  CHECK_THROWS_AS(end_step(ctx, {.factor = 1}, control.block), UsageError);
+  for (const LossScaleOptions& wrong : {LossScaleOptions{.growth_factor = 1},
+                                        {.growth_factor = static_cast<float>(kInf)},
+                                        {.backoff_factor = 1},
+                                        {.backoff_factor = 0},
+                                        {.growth_interval = 0},
+                                        {.hysteresis = 0},
+                                        {.floor = 0},
+                                        {.floor = 2, .ceiling = 1},
+                                        {.ceiling = static_cast<float>(kInf)}})
+    CHECK_THROWS_AS(end_step(ctx, wrong, control.block), UsageError);
   CHECK_THROWS_AS(kernels::set_loss_scale(ctx, 0, control.block), UsageError);
   CHECK_THROWS_AS(kernels::set_loss_scale(ctx, static_cast<float>(kInf), control.block),
                   UsageError);

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 
 using namespace learn;
@@ -281,6 +283,73 @@ TEST_CASE("ConvBnAct equals convolution, normalisation, activation and sum") {
       CHECK(all_close(one.store.flat_buffers(), two.store.flat_buffers(), 1e-12, 1e-12));
     }
   }
+}
+
+namespace {
+
+/// Sees what it is given.
+class Probe final : public nn::Module {
+ public:
+  explicit Probe(const Scope& scope)
+      : Module(scope),
+        weight_(scope.param("weight", {4}, nn::ParamRole::weight, nn::init::ones())) {}
+  [[nodiscard]] std::string describe() const override { return "Probe"; }
+  std::optional<DType> given, weight;
+  bool autocast = false;
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override {
+    given = x.dtype();
+    weight = x.tape().param(*weight_).dtype();
+    autocast = x.tape().autocast().has_value();
+    return ops::mul(x, x);
+  }
+
+ private:
+  nn::Param weight_;
+};
+
+/// Its one child is a Probe.
+class Around final : public nn::Module {
+ public:
+  explicit Around(const Scope& scope) : Module(scope), probe(scope / "probe") {}
+  [[nodiscard]] std::string describe() const override { return "Around"; }
+  Probe probe;
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return probe(x); }
+};
+
+}  // namespace
+
+TEST_CASE("a module that is declared in f32 casts at its door with all that is in it") {
+  for (const bool half_model : {false, true}) {
+    CAPTURE(half_model);
+    Bench bench;
+    Around kept((bench.scope / "kept").in_f32());
+    Around plain(bench.scope / "plain");
+    bench.start();
+    if (half_model) bench.store.set_working_dtype(DType::f16);
+    const Tensor ones = full(bench.ctx.step(), {2, 4}, DType::f16, 300);
+    bench.tape.reset({.autocast = half_model ? std::nullopt : std::optional(DType::f16)});
+    const Var x = bench.tape.input(ones, true);
+    CHECK(std::isinf(get(plain(x).value(), 0)));
+    CHECK(plain.probe.given == DType::f16);
+    CHECK(plain.probe.weight == (half_model ? DType::f16 : DType::f32));
+    CHECK(plain.probe.autocast != half_model);
+    const Var y = kept(x);
+    CHECK(kept.probe.given == DType::f32);
+    CHECK(kept.probe.weight == DType::f32);
+    CHECK_FALSE(kept.probe.autocast);
+    CHECK(y.dtype() == DType::f16);  // and 90000 is infinite there
+    CHECK(bench.tape.autocast().has_value() != half_model);
+    bench.tape.backward(ops::sum(y));
+    CHECK(bench.tape.grad_of(x).dtype() == DType::f16);
+    CHECK(get(bench.tape.grad_of(x), 0) == 600);
+  }
+  Bench bench;
+  CHECK(nn::type_of(Around(bench.scope)) == "Around");
+  CHECK(nn::type_of(nn::Linear(bench.scope / "linear", 2, 3)) == "Linear");
 }
 
 TEST_CASE("losses") {

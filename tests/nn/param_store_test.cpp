@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 using namespace learn;
@@ -120,6 +121,49 @@ TEST_CASE("the flat order is group by group, castable parameters before norms") 
   CHECK(at("conv2.weight") == 64);
   CHECK(at("fc.weight") == 80);
   CHECK(at("conv2.bias") == 96);
+}
+
+TEST_CASE("modules that are kept in f32 stay so in a half model and their values move along") {
+  Context ctx(poisoned());
+  ParamStore store;
+  declare_net(store);
+  store.materialize(ctx);
+  const auto before = values_by_name(store, store.flat_master());
+  store.set_working_dtype(DType::f16);
+  const auto halves = [&] {
+    std::set<std::string> names;
+    for (std::int64_t i = 0; i < store.size(); ++i) {
+      const ParamSlot& slot = store.slot(i);
+      if (is_half(slot.value.dtype())) {
+        names.insert(slot.name);
+        CHECK(slot.grad.dtype() == DType::f16);
+        CHECK(get(slot.value, 0) ==
+              static_cast<double>(to_float(to_half(static_cast<float>(get(store.master(i), 0))))));
+      } else {
+        CHECK(slot.value.same_memory(store.master(i)));
+      }
+    }
+    CHECK(values_by_name(store, store.flat_master()) == before);
+    CHECK(gap_content(store, store.flat_master()) == 0);
+    return names;
+  };
+  using Names = std::set<std::string>;
+  const Names all = halves();
+  CHECK(all == Names{"conv.weight", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"});
+  store.keep_f32({"conv"});  // and not conv2, whose name begins alike
+  CHECK(halves() == Names{"conv2.weight", "conv2.bias", "fc.weight", "fc.bias"});
+  CHECK(store.offset(store.find("conv.weight")) > store.offset(store.find("fc.weight")));
+  store.keep_f32({"fc", "conv2"});
+  CHECK(halves() == Names{"conv.weight"});
+  store.keep_f32({""});
+  CHECK(halves().empty());
+  store.keep_f32({});
+  CHECK(halves() == all);
+  CHECK_THROWS_WITH_AS(
+      store.keep_f32({"conv3"}),
+      doctest::Contains("no module of this model has the path or the type 'conv3'; did you mean"),
+      UsageError);
+  CHECK(halves() == all);
 }
 
 TEST_CASE("half parameters are rounded copies of their masters and norms stay f32") {

@@ -48,14 +48,15 @@ TEST_CASE("summary shows layers, shapes, parameters, precision and what is train
   store.freeze();
   store.set_working_dtype(DType::f16);
   // conv: 3*3*3*4 + 4; multiply-adds: 16 * 108 + 2 * 16 * 16.
-  CHECK(nn::summary(*model.module, store, model.input, ctx) ==
-        R"(layer    type                                  output     parameters  precision  trained
-----------------------------------------------------------------------------------------
-conv     Conv2d(3 -> 4, 3x3, stride 2, pad 1)  (N,4,4,4)         112  f16        no
-norm     BatchNorm2d(4, relu)                  (N,4,4,4)           8  f32        yes
-twice    Conv2d(4 -> 4, 1x1, no bias)          (N,4,4,4)          16  f16        yes
-twice    Conv2d(4 -> 4, 1x1, no bias)          (N,4,4,4)      shared  f16        yes
-(model)  Odd                                   (N,4,4,4)           5  f16        yes
+  CHECK(
+      nn::summary(*model.module, store, model.input, ctx) ==
+      R"(layer    type                                  output         parameters  precision  trained
+--------------------------------------------------------------------------------------------
+conv     Conv2d(3 -> 4, 3x3, stride 2, pad 1)  (N,4,4,4) f16         112  f16        no
+norm     BatchNorm2d(4, relu)                  (N,4,4,4) f16           8  f32        yes
+twice    Conv2d(4 -> 4, 1x1, no bias)          (N,4,4,4) f16          16  f16        yes
+twice    Conv2d(4 -> 4, 1x1, no bias)          (N,4,4,4) f16      shared  f16        yes
+(model)  Odd                                   (N,4,4,4) f16           5  f16        yes
 
 157 parameters, 45 trained, 112 frozen
 2,240 multiply-adds in convolutions and linear layers for one sample (8,8,3)
@@ -63,6 +64,18 @@ layer groups: 2, precision: f16
 not used by the forward pass: skipped.weight (2,7)
 not used by the forward pass: skipped.bias (2)
 )");
+}
+
+TEST_CASE("summary shows what computes in what under autocast and which modules keep f32") {
+  Context ctx({.threads = 1});
+  nn::Model model = nn::make_model<Odd>("odd", {8, 8, 3}, 2);
+  model.params->materialize(ctx);
+  model.params->keep_f32({"norm"});
+  const std::string text = nn::summary(*model.module, *model.params, model.input, ctx, DType::bf16);
+  CAPTURE(text);
+  const auto has = [&](const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(has("Conv2d(3 -> 4, 3x3, stride 2, pad 1)  (N,4,4,4) bf16         112  f32"));
+  CHECK(has("layer groups: 1, precision: f32, autocast to bf16\nkept in f32: norm\n"));
 }
 
 TEST_CASE("summary changes nothing of the model") {

@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/batch_norm.h"
 
-#include "framework/autograd/tape.h"
+#include "framework/autograd/autocast.h"
 #include "framework/kernels/norm/batch_norm.h"
 #include "framework/tensor/convert.h"
 
@@ -49,6 +49,14 @@ Var batch_norm(const Var& x,
                Tensor running_var,
                const Var& residual,
                const BatchNormOptions& options) {
+  if (const auto cast = autocast(cast_class("batch_norm"), x, residual))
+    return batch_norm((*cast)[0],
+                      weight,
+                      bias,
+                      std::move(running_mean),
+                      std::move(running_var),
+                      (*cast)[1],
+                      options);
   Tape& tape = x.tape();
   check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
   Tensor y = tape.empty(x.shape(), x.dtype());

@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/conv.h"
 
-#include "framework/autograd/tape.h"
+#include "framework/autograd/autocast.h"
 #include "framework/kernels/conv/conv.h"
 
 #include <utility>
@@ -69,6 +69,8 @@ struct LinearNode final : Node {
 }  // namespace
 
 Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& options) {
+  if (const auto cast = autocast(cast_class("conv2d"), x, w, bias))
+    return conv2d((*cast)[0], (*cast)[1], (*cast)[2], options);
   Tape& tape = x.tape();
   const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options, x.padding());
   Tensor y = tape.empty({g.n, g.p, g.q, g.k}, x.dtype());
@@ -78,6 +80,8 @@ Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& opt
 }
 
 Var linear(const Var& x, const Var& w, const Var& bias) {
+  if (const auto cast = autocast(cast_class("linear"), x, w, bias))
+    return linear((*cast)[0], (*cast)[1], (*cast)[2]);
   Tape& tape = x.tape();
   check(x.shape().rank() == 2, "linear: the input must be (N,C), it has shape {}", x.shape());
   check(w.shape().rank() == 2, "linear: the weight must be (K,C), it has shape {}", w.shape());

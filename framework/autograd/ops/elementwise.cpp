@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/elementwise.h"
 
-#include "framework/autograd/tape.h"
+#include "framework/autograd/autocast.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/elementwise/elementwise.h"
@@ -92,6 +92,7 @@ Var scaled_sum(const Var& x, double factor) {
 }  // namespace
 
 Var add(const Var& a, const Var& b) {
+  if (const auto cast = autocast(cast_class("add"), a, b)) return add((*cast)[0], (*cast)[1]);
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
   kernels::add(tape.context(), a.value(), b.value(), y);
@@ -99,6 +100,7 @@ Var add(const Var& a, const Var& b) {
 }
 
 Var mul(const Var& a, const Var& b) {
+  if (const auto cast = autocast(cast_class("mul"), a, b)) return mul((*cast)[0], (*cast)[1]);
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
   kernels::multiply(tape.context(), a.value(), b.value(), y);
@@ -116,6 +118,8 @@ Var scale(const Var& x, double factor) {
 }
 
 Var add_bias(const Var& x, const Var& bias) {
+  if (const auto cast = autocast(cast_class("add_bias"), x, bias))
+    return add_bias((*cast)[0], (*cast)[1]);
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), x.dtype());
   kernels::add_bias(tape.context(), x.value(), bias.value(), y);
@@ -127,7 +131,9 @@ Var cast(const Var& x, DType dtype) {
   Tape& tape = x.tape();
   Tensor y = tape.empty(x.shape(), dtype);
   kernels::cast(tape.context(), x.value(), y);
-  return tape.record({x}, y, CastNode());
+  Var out = tape.record({x}, y, CastNode());
+  if (x.padding() != 0) tape.set_padding(out, x.padding());
+  return out;
 }
 
 Var dropout(const Var& x, double p) {
@@ -140,9 +146,13 @@ Var dropout(const Var& x, double p) {
   return tape.record({x}, y, DropoutNode(std::move(mask)));
 }
 
-Var sum(const Var& x) { return scaled_sum(x, 1); }
+Var sum(const Var& x) {
+  if (const auto cast = autocast(cast_class("sum"), x)) return sum((*cast)[0]);
+  return scaled_sum(x, 1);
+}
 
 Var mean(const Var& x) {
+  if (const auto cast = autocast(cast_class("mean"), x)) return mean((*cast)[0]);
   check(x.value().elements() > 0, "mean: shape {} has no elements", x.shape());
   return scaled_sum(x, 1 / static_cast<double>(x.value().elements()));
 }

@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/loss.h"
 
-#include "framework/autograd/tape.h"
+#include "framework/autograd/autocast.h"
 #include "framework/kernels/loss/mse.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/convert.h"
@@ -35,6 +35,8 @@ struct MseNode final : Node {
 }  // namespace
 
 Var softmax_cross_entropy(const Var& logits, const Tensor& target, float label_smoothing) {
+  if (const auto cast = autocast(cast_class("softmax_cross_entropy"), logits))
+    return softmax_cross_entropy((*cast)[0], target, label_smoothing);
   Tape& tape = logits.tape();
   const DType dtype = wide_dtype(logits.dtype());
   Tensor loss = tape.empty({}, dtype);
@@ -47,6 +49,8 @@ Var softmax_cross_entropy(const Var& logits, const Tensor& target, float label_s
 
 Var mse(const Var& pred, const Tensor& target) {
   Tape& tape = pred.tape();
+  if (const auto cast = autocast(cast_class("mse"), pred, tape.input(target)))
+    return mse((*cast)[0], (*cast)[1].value());
   Tensor loss = tape.empty({}, wide_dtype(pred.dtype()));
   kernels::mse_forward(tape.context(), pred.value(), target, loss);
   return tape.record({pred}, loss, MseNode(pred.value(), target));

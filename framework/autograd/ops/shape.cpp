@@ -1,3 +1,4 @@
+#include "framework/autograd/autocast.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/elementwise/elementwise.h"
@@ -70,6 +71,8 @@ Var concat(std::span<const Var> parts, int axis) {
   check<UsageError>(
       axis >= -rank && axis < rank, "concat: dimension {} of a tensor of rank {}", axis, rank);
   if (axis < 0) axis += rank;
+  if (const std::vector<Var> cast = autocast(cast_class("concat"), parts); !cast.empty())
+    return concat(cast, axis);
   Tape& tape = parts[0].tape();
   const Shape shape = joined_shape(parts, axis);
   std::int64_t outer = 1;

@@ -12,9 +12,10 @@ struct StepControl {
       1;  ///< applied to each gradient by the optimizer: accumulation and clipping
   std::int32_t found_inf =
       0;  ///< not 0: a gradient of this step is not finite, the step is skipped
-  std::int64_t clean_steps = 0;  ///< steps since the loss scale last changed
+  std::int64_t clean_steps = 0;  ///< steps since the last overflow, or since the scale could grow
   std::int64_t step = 0;         ///< updates applied
   std::int64_t skipped = 0;      ///< updates skipped because of found_inf
+  std::int64_t overflows = 0;    ///< of them those since the last update that was applied
 };
 
 /// Hyper-parameters of one parameter group, in device memory. Each optimizer reads what it knows.

@@ -32,6 +32,40 @@ void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control
   apply(ctx, step_rules::SetScale{scale}, control);
 }
 
+void share_loss_scale(Context& ctx,
+                      const DeviceArray<StepControl>& from,
+                      DeviceArray<StepControl>& to) {
+  check_device(ctx, step_rules::ShareScale::kName, from);
+  apply(ctx, step_rules::ShareScale{from.data()}, to);
+}
+
+void collect_found_inf(Context& ctx,
+                       const DeviceArray<StepControl>& from,
+                       DeviceArray<StepControl>& to) {
+  check_device(ctx, step_rules::CollectFoundInf::kName, from);
+  apply(ctx, step_rules::CollectFoundInf{from.data()}, to);
+}
+
+void check_loss_scaling(const LossScaleOptions& scaling) {
+  check<UsageError>(scaling.growth_factor > 1 && std::isfinite(scaling.growth_factor),
+                    "loss scale: it must grow by a factor above 1, not {}",
+                    scaling.growth_factor);
+  check<UsageError>(scaling.backoff_factor > 0 && scaling.backoff_factor < 1,
+                    "loss scale: it must back off by a factor between 0 and 1, not {}",
+                    scaling.backoff_factor);
+  check<UsageError>(scaling.growth_interval >= 1 && scaling.hysteresis >= 1,
+                    "loss scale: its growth interval {} and its hysteresis {} are in steps, at "
+                    "least 1",
+                    scaling.growth_interval,
+                    scaling.hysteresis);
+  check<UsageError>(
+      scaling.floor > 0 && scaling.ceiling >= scaling.floor && std::isfinite(scaling.ceiling),
+      "loss scale: its floor {} must be above 0 and not above its ceiling {}, which "
+      "is finite",
+      scaling.floor,
+      scaling.ceiling);
+}
+
 void begin_step(Context& ctx, DeviceArray<StepControl>& control) {
   apply(ctx, step_rules::Begin{}, control);
 }
@@ -42,15 +76,7 @@ void end_step(Context& ctx,
               const LossScaleOptions& scaling,
               DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "end_step";
-  if (!(scaling.factor > 1) || !(scaling.floor > 0) || !(scaling.ceiling >= scaling.floor) ||
-      scaling.growth_interval < 1)
-    fail<UsageError>(
-        "loss scale: factor {} must be above 1, floor {} above 0, ceiling {} not below the floor, "
-        "growth interval {} at least 1",
-        scaling.factor,
-        scaling.floor,
-        scaling.ceiling,
-        scaling.growth_interval);
+  check_loss_scaling(scaling);
   check_same(kOp, live, committed);
   check_statistics(ctx, kOp, live);
   check_statistics(ctx, kOp, committed);

@@ -38,6 +38,8 @@ void change(Stream stream, const Rule& rule, StepControl* control) {
 
 template void change(Stream, const step_rules::Write&, StepControl*);
 template void change(Stream, const step_rules::SetScale&, StepControl*);
+template void change(Stream, const step_rules::ShareScale&, StepControl*);
+template void change(Stream, const step_rules::CollectFoundInf&, StepControl*);
 template void change(Stream, const step_rules::Begin&, StepControl*);
 
 void end_step(Stream stream,

@@ -28,16 +28,18 @@ LEARN_HD constexpr void update_scale(StepControl& control, const LossScaleOption
   if (!options.dynamic) return;
   const float scale = control.loss_scale;
   if (control.found_inf != 0) {
-    const float lower = scale / options.factor;
+    const bool shrinks = control.overflows >= options.hysteresis;
+    const float lower = shrinks ? scale * options.backoff_factor : scale;
     set_scale(control, lower < options.floor ? options.floor : lower);
-  } else if (++control.clean_steps >= options.growth_interval && scale < options.ceiling) {
-    const float higher = scale * options.factor;
+  } else if (++control.clean_steps >= options.growth_interval) {
+    const float higher = scale * options.growth_factor;
     set_scale(control, higher > options.ceiling ? options.ceiling : higher);
   }
 }
 
 LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scaling) {
   ++(control.found_inf != 0 ? control.skipped : control.step);
+  control.overflows = control.found_inf != 0 ? control.overflows + 1 : 0;
   control.grad_multiplier = 1;
   update_scale(control, scaling);
 }
@@ -52,6 +54,23 @@ struct SetScale {
   static constexpr const char* kName = "set_loss_scale";
   float scale;
   LEARN_HD void operator()(StepControl& control) const { set_scale(control, scale); }
+};
+/// Takes the scale of another block; nothing else.
+struct ShareScale {
+  static constexpr const char* kName = "share_loss_scale";
+  const StepControl* from;
+  LEARN_HD void operator()(StepControl& control) const {
+    control.loss_scale = from->loss_scale;
+    control.inverse_scale = from->inverse_scale;
+  }
+};
+/// An overflow that another block has found is one here too.
+struct CollectFoundInf {
+  static constexpr const char* kName = "collect_found_inf";
+  const StepControl* from;
+  LEARN_HD void operator()(StepControl& control) const {
+    if (from->found_inf != 0) control.found_inf = 1;
+  }
 };
 struct Begin {
   static constexpr const char* kName = "begin_step";

@@ -22,7 +22,7 @@ BatchNorm::BatchNorm(const Scope& scope,
       running_var_(scope.buffer("running_var", {channels}, 1)) {}
 
 Var BatchNorm::operator()(const Var& x, const Var& residual) {
-  return observed(x, normalize(x, residual));
+  return run(x, residual, [this](const Var& in, const Var& r) { return normalize(in, r); });
 }
 
 Var BatchNorm::forward(const Var& x) { return normalize(x, Var()); }

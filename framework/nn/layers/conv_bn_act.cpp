@@ -25,7 +25,7 @@ ConvBnAct::ConvBnAct(const Scope& scope,
             options.norm_init) {}
 
 Var ConvBnAct::operator()(const Var& x, const Var& residual) {
-  return observed(x, norm_(conv_(x), residual));
+  return run(x, residual, [this](const Var& in, const Var& r) { return norm_(conv_(in), r); });
 }
 
 Var ConvBnAct::forward(const Var& x) { return norm_(conv_(x)); }

@@ -1,0 +1,56 @@
+#pragma once
+#include "framework/core/option_table.h"
+#include "framework/interfaces/state_visitor.h"
+#include "framework/kernels/step/loss_scale_options.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace learn {
+class Learner;
+}
+
+namespace learn::callbacks {
+
+/// The loss scale of a training in f16, as the callbacks of mixed precision use it. It lives in the
+/// control block of the learner's optimizer, so it carries over from fit to fit and is part of a
+/// checkpoint.
+class LossScaling {
+ public:
+  /// Without a scale: none is used, as in bf16. Throws UsageError for a scale that is not positive
+  /// and finite or not between floor and ceiling, and as `kernels::check_loss_scaling`.
+  LossScaling(const std::optional<float>& first_scale, const LossScaleOptions& options);
+
+  void visit_state(StateVisitor& visitor) { visitor.visit("scale_set", set_); }
+  [[nodiscard]] bool used() const noexcept { return first_scale_.has_value(); }
+  /// At train_begin: the first scale, if this is the first fit.
+  void begin_fit(Learner& learn);
+  /// The scale moves from now on, until `leave`.
+  void enter(Learner& learn) const;
+  static void leave(Learner& learn);
+  /// At backward_begin: the scale is the seed of the backward pass.
+  void seed(Learner& learn) const;
+  /// At epoch_end. Skipped steps are normal while the scale finds its place. An epoch in which
+  /// nothing was learned is not, and no smaller scale can help once it is at its floor: throws
+  /// DivergedError then.
+  void end_epoch(const Learner& learn);
+
+ private:
+  std::optional<float> first_scale_;
+  LossScaleOptions options_;
+  bool set_ = false;  // the control block holds our scale: from an earlier fit or a checkpoint
+  std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
+  std::int64_t epoch_skipped_ = 0;
+};
+
+/// The first scale unless one is given: 512 if static (fastai's notebook of 2018), else 2^16
+/// (fastai 1, torch.amp).
+[[nodiscard]] float first_loss_scale(const std::optional<float>& given,
+                                     const LossScaleOptions& options);
+
+/// Declares `loss_scale` and the options of how it moves.
+void declare_loss_scaling(OptionTable& table,
+                          std::optional<float>& loss_scale,
+                          LossScaleOptions& options);
+
+}  // namespace learn::callbacks

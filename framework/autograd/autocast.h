@@ -1,0 +1,105 @@
+#pragma once
+#include "framework/autograd/tape.h"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace learn {
+
+/// What an operation makes of the dtypes of its inputs under autocast (ADR 0019). f64 is never
+/// cast, and whole numbers are not.
+enum class CastClass : std::uint8_t {
+  half,    ///< to the half of the region: what matrix units are fast at
+  full,    ///< to f32: what loses digits, overflows or sums up
+  widest,  ///< to f32 if one of them is f32: inputs must agree
+  given,   ///< left as they are
+};
+
+struct CastRule {
+  std::string_view op;
+  CastClass cast_class;
+};
+
+/// One rule for each operation of `ops`, by class. They are PyTorch's (torch/amp, CUDA op
+/// reference) for every operation that both have; tests/autograd/autocast_test.cpp compares them.
+inline constexpr std::array kCastRules{
+    CastRule{"conv2d", CastClass::half},
+    CastRule{"linear", CastClass::half},
+    CastRule{"mse", CastClass::full},
+    CastRule{"softmax_cross_entropy", CastClass::full},
+    CastRule{"sum", CastClass::full},
+    CastRule{"mean", CastClass::full},
+    CastRule{"add", CastClass::widest},
+    CastRule{"mul", CastClass::widest},
+    CastRule{"add_bias", CastClass::widest},
+    CastRule{"concat", CastClass::widest},
+    // Its parameters and statistics are f32 whatever x is; x and the residual must agree.
+    CastRule{"batch_norm", CastClass::widest},
+    CastRule{"relu", CastClass::given},
+    CastRule{"leaky_relu", CastClass::given},
+    CastRule{"gelu", CastClass::given},
+    CastRule{"silu", CastClass::given},
+    CastRule{"scale", CastClass::given},
+    CastRule{"dropout", CastClass::given},
+    CastRule{"max_pool2d", CastClass::given},
+    CastRule{"avg_pool2d", CastClass::given},
+    CastRule{"reshape", CastClass::given},
+    CastRule{"cast", CastClass::given},
+};
+
+/// The class of an operation of the table; one that it does not have does not compile.
+[[nodiscard]] consteval CastClass cast_class(std::string_view op) {
+  std::size_t i = 0;
+  while (kCastRules.at(i).op != op) ++i;
+  return kCastRules.at(i).cast_class;
+}
+
+/// "half", "f32", "widest", "as given".
+[[nodiscard]] std::string_view text_of(CastClass cast_class) noexcept;
+
+namespace autocast_detail {
+
+/// Casts in place; false if all inputs are right as they are. Undefined ones stay undefined.
+[[nodiscard]] bool cast_inputs(CastClass cast_class, std::span<Var> inputs);
+
+}  // namespace autocast_detail
+
+/// The inputs as an operation of `cast_class` takes them, or nothing if they already are what it
+/// takes: always so outside an autocast region, where this costs a look at a flag. A parameter is
+/// cast once per step however often it is used. An operation begins with it, and calls itself:
+///
+///     Var my_product(const Var& a, const Var& b) {
+///       if (const auto cast = autocast(CastClass::half, a, b))
+///         return my_product((*cast)[0], (*cast)[1]);
+template <std::same_as<Var>... Vars>
+[[nodiscard]] std::optional<std::array<Var, sizeof...(Vars) + 1>> autocast(CastClass cast_class,
+                                                                           const Var& first,
+                                                                           const Vars&... others) {
+  if (!first.tape().autocast()) return std::nullopt;
+  std::array<Var, sizeof...(Vars) + 1> inputs{first, others...};
+  if (!autocast_detail::cast_inputs(cast_class, inputs)) return std::nullopt;
+  return inputs;
+}
+
+/// The same for any number of inputs; empty if they are right.
+[[nodiscard]] std::vector<Var> autocast(CastClass cast_class, std::span<const Var> inputs);
+
+/// Autocast to f16 or bf16, or none at all, for the operations that are recorded while it lives.
+/// Regions may lie in one another: the innermost counts. The backward pass of an operation runs in
+/// the dtypes of its forward pass, inside or outside of any region.
+class AutocastRegion {
+ public:
+  /// Throws DTypeError for a dtype that is not half.
+  AutocastRegion(Tape& tape, std::optional<DType> dtype);
+  ~AutocastRegion() { tape_.set_autocast(before_); }
+  AutocastRegion(const AutocastRegion&) = delete;
+  AutocastRegion& operator=(const AutocastRegion&) = delete;
+
+ private:
+  Tape& tape_;
+  std::optional<DType> before_;
+};
+
+}  // namespace learn
