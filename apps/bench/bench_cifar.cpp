@@ -182,7 +182,7 @@ int run(const Options& options) {
                                  {"width", o.model.width},
                                  {"data", o.data.data},
                                  {"device", o.device.device},
-                                 {"precision", o.device.precision},
+                                 {"precision", o.precision.chosen()},
                                  {"graph", o.device.cuda_graph},
                                  {"batch", o.training.batch_size},
                                  {"epochs", o.training.epochs},

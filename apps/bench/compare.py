@@ -20,7 +20,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = {"cpu": "darknet:64,resnet9:64,resnet18:64", "cuda": "resnet18:512"}
-TORCH_PRECISIONS = {"fp32": ["fp32"], "tf32": ["tf32"], "fp16": ["fp16", "fp16-amp"], "bf16": ["bf16", "bf16-amp"]}
+TORCH_PRECISIONS = {"fp32": ["fp32"], "tf32": ["tf32"], "fp16": ["fp16", "fp16-amp"], "bf16": ["bf16", "bf16-amp"],
+                    "fp16-amp": ["fp16-amp"], "bf16-amp": ["bf16-amp"]}
 
 
 class Bench:

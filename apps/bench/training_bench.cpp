@@ -2,7 +2,6 @@
 
 #include "apps/experiment/experiment.h"
 #include "callbacks/cuda_graph.h"
-#include "callbacks/mixed_precision.h"
 #include "framework/core/build.h"
 #include "framework/kernels/conv/conv_geometry.h"
 #include "framework/learner/learner.h"
@@ -173,13 +172,13 @@ StepFigures measure_steps(const StepOptions& options) {
   StepFigures figures;
   Context ctx(context_options(options));
   const std::size_t before = ctx.device_bytes_used();
-  const DType dtype = DeviceSection{.precision = options.precision}.dtype();
+  const PrecisionSection precision{.precision = options.precision};
+  const DType dtype = precision.dtype();
   Model model = ModelSection{.model = options.model, .width = options.width}.make({.classes = 10});
   const bool padded = model.takes_padding && ctx.device().is_cuda() && is_half(dtype);
   OneBatch source(ctx, options.batch, dtype, padded);
   Learner learn(ctx, std::move(model), source, {.report = Report::off});
-  if (dtype == DType::f16) callbacks::to_fp16(learn);
-  if (dtype == DType::bf16) callbacks::to_bf16(learn);
+  precision.prepare(learn, false);
   const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;
   const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
   learn.add<Stopwatch>(options, figures);

@@ -10,7 +10,7 @@ struct StepOptions {
   std::string model = "resnet9";
   std::int64_t width = 0;  ///< 0: the model's own
   std::int64_t batch = 64;
-  std::string precision = "fp32";  ///< fp32, tf32 (CUDA), fp16, bf16
+  std::string precision = "fp32";  ///< as learn train --precision
   std::string device = "cpu";
   bool winograd = true;      ///< convolutions may use it
   bool graph = false;        ///< the step as one CUDA graph

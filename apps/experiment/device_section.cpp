@@ -1,8 +1,6 @@
 #include "apps/experiment/device_section.h"
 
-#include "apps/experiment/spec_flag.h"
 #include "callbacks/cuda_graph.h"
-#include "callbacks/mixed_precision.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/device_choice.h"
@@ -11,8 +9,8 @@ namespace learn {
 namespace {
 
 /// Warns of what only a GPU does.
-void warn_on_cpu(const DeviceSection& o) {
-  if (o.precision == "tf32") log::warn("[device] --precision tf32 is fp32 on the CPU");
+void warn_on_cpu(const DeviceSection& o, bool tf32) {
+  if (tf32) log::warn("[device] --precision tf32 is fp32 on the CPU");
   const CudaOptions usual;
   for (const auto& [name, differs] :
        {std::pair{"tune", o.cuda.tune != usual.tune},
@@ -51,20 +49,7 @@ void declare_cuda_options(OptionTable& t, CudaOptions& o) {
 }
 
 void DeviceSection::declare(OptionTable& t) {
-  t.group("Precision and device");
-  t.choice("precision",
-           precision,
-           {"fp32", "tf32", "fp16", "bf16"},
-           "precision of weights, activations and their gradients; master weights are fp32; tf32: "
-           "fp32, but a GPU may round the factors of products to 10 bits");
-  t.flag("flat-master",
-         flat_master,
-         "update all weights in one pass, not one by one; the bits are the same");
-  Option& scale = t.text("loss-scale", loss_scale, "X|dynamic", "loss scale of fp16");
-  scale.set = [this](const std::string& text) {
-    if (text != "dynamic") (void)parse_real(text, kPositive);
-    loss_scale = text;
-  };
+  t.group("Device");
   t.text("device",
          device,
          "auto|cpu|cuda[:N]",
@@ -78,54 +63,18 @@ void DeviceSection::declare(OptionTable& t) {
       "seed", seed, kNotNegative, "N", "seed of initial weights, order, augmentation and dropout");
 }
 
-void DeviceSection::check() const {
-  if (loss_scale != "dynamic" && precision != "fp16")
-    fail<UsageError>("--loss-scale needs --precision fp16, not {}", precision);
-}
-
-ContextOptions DeviceSection::context_options() const {
+ContextOptions DeviceSection::context_options(bool tf32) const {
   ContextOptions options{.device = choose_device(device),
                          .threads = static_cast<int>(threads),
                          .seed = static_cast<std::uint64_t>(seed),
                          .winograd = winograd,
                          .cuda = cuda};
-  options.cuda.tf32 = precision == "tf32";
-  if (options.device->is_cpu()) warn_on_cpu(*this);
+  options.cuda.tf32 = tf32;
+  if (options.device->is_cpu()) warn_on_cpu(*this, tf32);
   return options;
 }
 
-DType DeviceSection::dtype() const {
-  if (precision == "fp16") return DType::f16;
-  return precision == "bf16" ? DType::bf16 : DType::f32;
-}
-
-void DeviceSection::check_replaced(const std::string& mixed_precision) const {
-  const Spec spec = Spec::parse(mixed_precision);
-  const std::string* const given = find_option(spec, "dtype");
-  const bool bf16 = given != nullptr && *given == "bf16";
-  const std::string wanted = bf16 ? "bf16" : "fp16";
-  if (precision != wanted)
-    fail<UsageError>("--callbacks {} computes in {}, and --precision is {}: say --precision {}",
-                     mixed_precision,
-                     wanted,
-                     precision,
-                     wanted);
-  if (loss_scale != "dynamic" || !flat_master)
-    fail<UsageError>(
-        "--loss-scale and --flat-master have no effect beside --callbacks {}: give it "
-        "loss_scale=X, dynamic=false or flat_master=false",
-        mixed_precision);
-}
-
-void DeviceSection::add_callbacks(Learner& learn, bool replaced) const {
-  if (is_half(dtype()) && !replaced) {
-    callbacks::MixedPrecisionOptions half{.dtype = dtype(), .flat_master = flat_master};
-    if (loss_scale != "dynamic") {
-      half.loss_scale = static_cast<float>(parse_real(loss_scale, kPositive));
-      half.scaling.dynamic = false;
-    }
-    learn.add<callbacks::MixedPrecision>(half);
-  }
+void DeviceSection::add_callbacks(Learner& learn) const {
   if (cuda_graph) learn.add<callbacks::CudaGraph>();
 }
 

@@ -55,9 +55,10 @@ std::string computed_on(Device device) {
 std::string separator() { return locale_is_utf8() ? " \u00B7 " : " - "; }
 
 Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
-    : options_(std::move(options)), ctx_(options_.device.context_options()) {
+    : options_(std::move(options)),
+      ctx_(options_.device.context_options(options_.precision.tf32())) {
   options_.check();
-  const auto& [data, model, training, device, run] = options_;
+  const auto& [data, model, training, precision, device, run] = options_;
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
   const std::size_t classes = train.classes.size();
@@ -67,15 +68,16 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   loader.batch_size = training.batch_size;
   loader.max_batches = max_batches;
   loader.seed = static_cast<std::uint64_t>(device.seed);
-  loader.dtype = device.dtype();
+  loader.dtype = precision.dtype();
   loader.pad_channels = net.takes_padding;
   data_.emplace(
       ctx_, std::move(set), data::LoadersOptions{.augment = training.augment, .loader = loader});
   if (data_->train().on_device()) data.warn_on_device();
   learner_.emplace(
-      ctx_, std::move(net), *data_, training.learner_options(device.flat_master, classes));
+      ctx_, std::move(net), *data_, training.learner_options(precision.flat_master, classes));
   model.prepare(*learner_, training.lr.size() > 1);
-  device.add_callbacks(*learner_, run.named("mixed_precision") != nullptr);
+  precision.prepare(*learner_, options_.precision_callback() != nullptr);
+  device.add_callbacks(*learner_);
   training.add_callbacks(*learner_);
   run.add_callbacks(*learner_);
 }
@@ -122,7 +124,7 @@ std::string Experiment::headline() {
                      d,
                      device,
                      d,
-                     options_.device.precision,
+                     options_.precision.chosen(),
                      d,
                      options_.training.batch_size,
                      d,

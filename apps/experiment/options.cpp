@@ -7,6 +7,7 @@ OptionTable ExperimentOptions::table() {
   data.declare(table);
   model.declare(table);
   training.declare(table);
+  precision.declare(table);
   device.declare(table);
   run.declare(table);
   return table;
@@ -16,9 +17,15 @@ void ExperimentOptions::check() const {
   data.check();
   model.check();
   training.check();
-  device.check();
+  precision.check();
   run.check();
-  if (const std::string* const spec = run.named("mixed_precision")) device.check_replaced(*spec);
+  if (const std::string* const spec = precision_callback()) precision.check_replaced(*spec);
+}
+
+const std::string* ExperimentOptions::precision_callback() const {
+  for (const char* const name : {"mixed_precision", "native_mixed_precision"})
+    if (const std::string* const spec = run.named(name)) return spec;
+  return nullptr;
 }
 
 void set_options(const OptionTable& table, const OptionValues& values) {

@@ -2,6 +2,7 @@
 #include "apps/experiment/data_section.h"
 #include "apps/experiment/device_section.h"
 #include "apps/experiment/model_section.h"
+#include "apps/experiment/precision_section.h"
 #include "apps/experiment/run_section.h"
 #include "apps/experiment/training_section.h"
 
@@ -16,6 +17,7 @@ struct ExperimentOptions {
   DataSection data;
   ModelSection model;
   TrainingSection training;
+  PrecisionSection precision;
   DeviceSection device;
   RunSection run;
 
@@ -23,6 +25,8 @@ struct ExperimentOptions {
   [[nodiscard]] OptionTable table();
   /// Options that make no sense together are refused, so that none is ignored: UsageError.
   void check() const;
+  /// The callback of mixed precision that is given in full; null if there is none.
+  [[nodiscard]] const std::string* precision_callback() const;
 };
 
 /// A named set of options. `help` says what it is for.

@@ -71,8 +71,8 @@ std::string differences(const ExperimentOptions& trained) {
   if (trained.training.label_smoothing > 0)
     all.push_back(fmt::format("the training's loss has label smoothing {}",
                               trained.training.label_smoothing));
-  if (trained.device.precision != "fp32")
-    all.push_back(fmt::format("it was trained in {}", trained.device.precision));
+  if (const std::string precision = trained.precision.chosen(); precision != "fp32")
+    all.push_back(fmt::format("it was trained in {}", precision));
   return all.empty() ? "" : "measured in fp32 as plain cross-entropy; " + join(all, ", ") + "\n";
 }
 
@@ -90,12 +90,11 @@ int eval(const EvalOptions& options) {
   const data::Normalization normalization =
       normalization_from(saved_value(file, "learn.normalization"));
 
-  const DeviceSection device{.precision = options.precision,
-                             .device = options.device,
+  const DeviceSection device{.device = options.device,
                              .winograd = options.winograd,
                              .cuda = options.cuda,
                              .threads = options.threads};
-  Context ctx(device.context_options());
+  Context ctx(device.context_options(options.precision == "tf32"));
   const bool elsewhere = !options.data.empty() || !options.data_dir.empty();
   const data::Dataset data = load_data(options,
                                        elsewhere ? trained.data : saved_data(trained.data, file),

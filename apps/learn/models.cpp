@@ -15,6 +15,8 @@ models::Task task_of(const ModelsOptions& o) {
 
 int list(const ModelsOptions& options) {
   if (options.width != 0) fail<UsageError>("--width {} needs the NAME of the model", options.width);
+  if (options.precision.chosen() != "fp32" || !options.precision.keep_fp32.empty())
+    fail<UsageError>("--precision and --keep-fp32 need the NAME of the model");
   TextTable table({{"model"}, {"params", TextTable::Align::right}, {"what it is"}});
   const auto registry = models::model_registry();
   for (const std::string& name : registry.names()) {
@@ -33,7 +35,11 @@ int models(const ModelsOptions& options) {
   nn::Model model = section.make(task_of(options));
   Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
   model.params->materialize(ctx);
-  console::print(nn::summary(*model.module, *model.params, model.input, ctx));
+  options.precision.check();
+  model.params->keep_f32(options.precision.keep_fp32);
+  model.params->set_working_dtype(options.precision.dtype());
+  console::print(
+      nn::summary(*model.module, *model.params, model.input, ctx, options.precision.autocast()));
   return 0;
 }
 

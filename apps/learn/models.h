@@ -1,4 +1,6 @@
 #pragma once
+#include "apps/experiment/precision_section.h"
+
 #include <cstdint>
 #include <string>
 
@@ -9,9 +11,11 @@ struct ModelsOptions {
   std::int64_t classes = 10;
   std::int64_t image_size = 32;
   std::int64_t width = 0;
+  PrecisionSection precision;
 };
 
-/// `learn models [NAME]`: a table of the registry, or the layers of one model. Throws UsageError.
+/// `learn models [NAME]`: a table of the registry, or the layers of one model as it computes in a
+/// precision. Throws UsageError.
 int models(const ModelsOptions& options);
 
 }  // namespace learn::cli

@@ -1,5 +1,6 @@
 #include "apps/learn/run_command.h"
 
+#include "apps/learn/autocast.h"
 #include "apps/learn/command_line.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
@@ -84,6 +85,7 @@ Command models_command() {
            {.low = 0, .high = models::kWidth.high},
            "N",
            "width of the model; 0: its default");
+  o->precision.declare_layers(t);
   return {.name = "models",
           .help = "list the models, or show the layers of one",
           .options = t,
@@ -105,6 +107,13 @@ Command options_command() {
       .run = [](const Parsed& parsed) { return options(parsed.argument); },
       .argument = "NAME",
       .argument_help = "of a kind (callback, data, model, optimizer, schedule), or of one of it"};
+}
+
+Command autocast_command() {
+  return {.name = "autocast",
+          .help = "list what each operation computes in under --precision fp16-amp and bf16-amp",
+          .options = {},
+          .run = [](const Parsed&) { return autocast_rules(); }};
 }
 
 Command doctor_command() {
@@ -129,8 +138,12 @@ Command doctor_command() {
 }
 
 int dispatch(const std::vector<std::string>& argv) {
-  const std::vector<Command> commands{
-      train_command(argv), eval_command(), models_command(), options_command(), doctor_command()};
+  const std::vector<Command> commands{train_command(argv),
+                                      eval_command(),
+                                      models_command(),
+                                      options_command(),
+                                      autocast_command(),
+                                      doctor_command()};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {
     console::print(parsed.print);

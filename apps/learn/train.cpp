@@ -45,7 +45,7 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
   record.threads = experiment.context().threads().threads();
   record.model = options.model.model;
   record.parameters = experiment.learner().params().parameter_count();
-  record.precision = options.device.precision;
+  record.precision = options.precision.chosen();
   record.dataset = data.train.name;
   record.synthetic = data.train.synthetic;
   record.fingerprint = data.train.fingerprint();

@@ -7,6 +7,7 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
+#include "callbacks/native_mixed_precision.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/recorder.h"
 #include "tests/support/log_file.h"
@@ -224,12 +225,68 @@ TEST_CASE("mixed precision given in full takes the place of learn's own") {
     CHECK_THROWS_WITH_AS(tiny(values).check(), doctest::Contains(text), UsageError);
   };
   refused({{"callbacks", "mixed_precision"}}, "say --precision fp16");
+  refused({{"callbacks", "native_mixed_precision:dtype=bf16"}}, "say --precision bf16-amp");
   refused({{"precision", "fp16"}, {"callbacks", "mixed_precision:dtype=bf16"}},
           "say --precision bf16");
   refused({{"precision", "fp16"}, {"loss-scale", "8"}, {"callbacks", "mixed_precision"}},
           "give it loss_scale=X");
   refused({{"precision", "fp16"}, {"flat-master", "false"}, {"callbacks", "mixed_precision"}},
           "flat_master=false");
+}
+
+TEST_CASE("every word of precision makes its callback with the loss scale that is asked for") {
+  const auto half = [](const OptionValues& values) {
+    Experiment experiment(tiny(values));
+    const auto* const found = experiment.learner().find<callbacks::MixedPrecision>();
+    REQUIRE(found != nullptr);
+    CHECK(experiment.learner().find<callbacks::NativeMixedPrecision>() == nullptr);
+    return found->options();
+  };
+  const auto native = [](const OptionValues& values) {
+    Experiment experiment(tiny(values));
+    const auto* const found = experiment.learner().find<callbacks::NativeMixedPrecision>();
+    REQUIRE(found != nullptr);
+    CHECK(experiment.learner().find<callbacks::MixedPrecision>() == nullptr);
+    return found->options();
+  };
+  CHECK(half({{"precision", "fp16"}}).dtype == DType::f16);
+  CHECK(half({{"precision", "bf16"}}).dtype == DType::bf16);
+  CHECK(native({{"precision", "fp16-amp"}}).dtype == DType::f16);
+  CHECK(native({{"precision", "bf16-amp"}}).dtype == DType::bf16);
+  CHECK(native({{"opt-level", "O1"}}).dtype == DType::f16);
+  CHECK(half({{"opt-level", "O2"}, {"flat-master", "false"}}).flat_master == false);
+  for (const OptionValues& fp32 : {OptionValues{{"opt-level", "O0"}}, {{"precision", "fp32"}}}) {
+    Experiment experiment(tiny(fp32));
+    CHECK(experiment.learner().find<callbacks::MixedPrecision>() == nullptr);
+    CHECK(experiment.learner().find<callbacks::NativeMixedPrecision>() == nullptr);
+  }
+  const auto fixed = native({{"precision", "fp16-amp"}, {"loss-scale", "512"}});
+  CHECK(fixed.loss_scale == 512.0F);
+  CHECK_FALSE(fixed.scaling.dynamic);
+  const auto moving = half({{"precision", "fp16"},
+                            {"loss-scale",
+                             "dynamic:loss_scale=64,growth_factor=4,growth_interval=5,"
+                             "backoff_factor=0.25,hysteresis=2,floor=8,ceiling=128"}});
+  CHECK(moving.loss_scale == 64.0F);
+  CHECK(moving.scaling == LossScaleOptions{.growth_factor = 4,
+                                           .backoff_factor = 0.25F,
+                                           .growth_interval = 5,
+                                           .hysteresis = 2,
+                                           .floor = 8,
+                                           .ceiling = 128});
+}
+
+TEST_CASE("modules that keep fp32 are those of the option") {
+  Experiment experiment(tiny({{"precision", "bf16"}, {"keep-fp32", "Linear"}}));
+  const nn::ParamStore& params = experiment.learner().params();
+  for (std::int64_t i = 0; i < params.size(); ++i) {
+    const nn::ParamInfo& info = params.info(i);
+    CAPTURE(info.name);
+    CHECK(info.keeps_f32 == (nn::is_norm(info.role) || info.shape.rank() < 3));
+  }
+  CHECK_THROWS_WITH_AS(Experiment(tiny({{"precision", "bf16"}, {"keep-fp32", "Linnear"}})),
+                       doctest::Contains("did you mean 'Linear'"),
+                       UsageError);
 }
 
 TEST_CASE("a constant schedule leaves the rate to a scheduler of the user's own") {

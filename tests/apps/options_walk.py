@@ -43,6 +43,10 @@ def train(with_option, *more, **how):
 
 FOLDER = ["--data", "{images}"]
 HALF = ["--precision", "fp16"]
+AMP = ["--precision", "fp16-amp"]
+# Options of a loss scale, beside which it grows or overflows within a few steps.
+SCALING = {"growth_interval": "1", "growth_factor": "4,growth_interval=1", "backoff_factor": "0.25,loss_scale=1e7",
+           "floor": "65536,growth_interval=1", "ceiling": "65536,growth_interval=1"}
 CASES = {
     "train": {
         "data": train("--data synthetic10-hard"),
@@ -74,6 +78,8 @@ CASES = {
         "label-smoothing": train("--label-smoothing 0.2"),
         "ema": train("--ema 0.5"),
         "precision": train("--precision bf16"),
+        "opt-level": train("--opt-level O1"),
+        "keep-fp32": train("--keep-fp32 Linear", *HALF),
         "flat-master": train("--no-flat-master", same=SPEED),
         "loss-scale": train("--loss-scale 64", "--precision", "fp16"),
         "device": train("--device cuda"),
@@ -124,8 +130,12 @@ CASES = {
         "classes": Case(["models"], ["--classes", "77"]),
         "image-size": Case(["models", "small"], ["--image-size", "64"]),
         "width": Case(["models", "small"], ["--width", "3"]),
+        "precision": Case(["models", "small"], ["--precision", "bf16-amp"]),
+        "opt-level": Case(["models", "small"], ["--opt-level", "O2"]),
+        "keep-fp32": Case(["models", "small", "--precision", "fp16"], ["--keep-fp32", "Linear"]),
     },
     "options": {},
+    "autocast": {},
     "doctor": {
         "data-dir": Case(["doctor", "--seconds", "0"], ["--data-dir", "{cifar}"]),
         "threads": Case(["doctor", "--seconds", "0.01", "--threads", "2"], ["--threads", "1"]),
@@ -187,8 +197,16 @@ SETTINGS = {
         "dtype": callback("mixed_precision:dtype=bf16 --precision bf16", *HALF),
         "loss_scale": callback("mixed_precision:loss_scale=64", *HALF),
         "dynamic": callback("mixed_precision:dynamic=false", *HALF),
-        "growth_interval": callback("mixed_precision:growth_interval=1", *HALF),
+        **{option: callback(f"mixed_precision:{option}={value}", *HALF) for option, value in SCALING.items()},
+        "hysteresis": callback("mixed_precision:hysteresis=9,loss_scale=1e7", *HALF),
         "flat_master": callback("mixed_precision:flat_master=false", *HALF, same=SPEED),
+    },
+    "callback native_mixed_precision": {
+        "dtype": callback("native_mixed_precision:dtype=bf16 --precision bf16-amp", *AMP),
+        "loss_scale": callback("native_mixed_precision:loss_scale=64", *AMP),
+        "dynamic": callback("native_mixed_precision:dynamic=false", *AMP),
+        **{option: callback(f"native_mixed_precision:{option}={value}", *AMP) for option, value in SCALING.items()},
+        "hysteresis": callback("native_mixed_precision:hysteresis=9,loss_scale=1e7", *AMP),
     },
     "callback param_scheduler": {
         "hyper": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],

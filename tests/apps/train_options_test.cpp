@@ -61,7 +61,7 @@ TEST_CASE("the written configuration gives the same options again") {
   CHECK(write_config(second.table, "train") == write_config(first.table, "train"));
   CHECK(second.options.experiment.run.callbacks.size() == 2);
   CHECK(second.options.experiment.device.cuda_graph);
-  CHECK_FALSE(second.options.experiment.device.flat_master);
+  CHECK_FALSE(second.options.experiment.precision.flat_master);
   CHECK(second.options.experiment.training.lr.size() == 2);
 }
 
@@ -73,6 +73,11 @@ TEST_CASE("options that would be ignored are refused") {
   };
   refused({{"loss-scale", "512"}}, "--loss-scale needs --precision fp16");
   refused({{"loss-scale", "512"}, {"precision", "bf16"}}, "not bf16");
+  refused({{"opt-level", "O2"}, {"precision", "bf16"}}, "--opt-level O2 is --precision fp16");
+  refused({{"keep-fp32", "layers.1"}}, "--keep-fp32 has no effect with --precision fp32");
+  refused({{"precision", "fp16"}, {"loss-scale", "dynamic:growth=3"}}, "has no option 'growth'");
+  refused({{"precision", "fp16"}, {"loss-scale", "dynamic:loss_scale=2,floor=4"}},
+          "does not lie between its floor 4 and its ceiling");
   refused({{"schedule", "one-cycle"}, {"warmup", "0"}}, "one-cycle: warmup=0: 0 is not in (0, 1)");
   refused({{"schedule", "one-cycle:warmup=0.1"}, {"warmup", "0.2"}},
           "schedule 'one-cycle' has its own 'warmup' already");
@@ -90,6 +95,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"data", "synthetc10"}}, "did you mean 'synthetic10'?");
   refused({{"data", "synthetic10:size=64"}}, "synthetic10 has no option 'size'");
   refused({{"precision", "fp8"}}, "unknown precision 'fp8'");
+  refused({{"loss-scale", "dynamical"}}, "must be a number or dynamic, not 'dynamical'");
   refused({{"freeze", "-1"}}, "-1 is not above 0");
   refused({{"train-limit", "0"}}, "0 is not above 0");
   refused({{"train-limit", "1.5"}}, "1.5 is not in (0, 1]");

@@ -1,0 +1,153 @@
+#include "apps/experiment/precision_section.h"
+
+#include "apps/experiment/spec_flag.h"
+#include "callbacks/registry.h"
+#include "framework/core/spec.h"
+#include "framework/learner/learner.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace learn {
+namespace {
+
+constexpr std::string_view kHalfModel = "mixed_precision";
+constexpr std::string_view kAutocast = "native_mixed_precision";
+
+/// What a word of `--precision` stands for.
+struct Mode {
+  std::string_view name;
+  std::string_view opt_level;  ///< apex's name; empty: it had none
+  std::string_view callback;   ///< empty: none
+  DType dtype = DType::f32;    ///< of the callback
+};
+
+constexpr std::array kModes{Mode{"fp32", "O0", "", DType::f32},
+                            Mode{"tf32", "", "", DType::f32},
+                            Mode{"fp16", "O2", kHalfModel, DType::f16},
+                            Mode{"bf16", "", kHalfModel, DType::bf16},
+                            Mode{"fp16-amp", "O1", kAutocast, DType::f16},
+                            Mode{"bf16-amp", "", kAutocast, DType::bf16}};
+
+const Mode& mode_of(std::string_view name) {
+  return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
+}
+
+/// "512" or "dynamic:growth_interval=500": a number is a static scale.
+bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("dynamic"); }
+
+}  // namespace
+
+void PrecisionSection::declare_layers(OptionTable& t) {
+  t.choice("precision",
+           precision,
+           {"fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"},
+           "what the model computes in; master weights are fp32 always. fp16, bf16: weights, "
+           "activations and gradients are halves, batch norm is not; -amp: weights are fp32, each "
+           "operation casts what it is given ('learn autocast'); tf32: fp32, but a GPU may round "
+           "the factors of products to 10 bits");
+  Option& level = t.choice("opt-level",
+                           opt_level,
+                           {"O0", "O1", "O2"},
+                           "apex's names: O0 is --precision fp32, O1 fp16-amp, O2 fp16");
+  level.toml = [this] { return opt_level.empty() ? "" : toml_text(opt_level); };
+  t.list("keep-fp32",
+         keep_fp32,
+         ',',
+         "MODULE,...",
+         "modules that compute in fp32 whatever the others do, by path or type (see 'learn models "
+         "NAME'): layers.17,Linear");
+}
+
+void PrecisionSection::declare(OptionTable& t) {
+  t.group("Precision");
+  declare_layers(t);
+  Option& scale = t.text("loss-scale",
+                         loss_scale,
+                         "X|dynamic:OPTION=VALUE,...",
+                         "loss scale of fp16: a number that stays, or dynamic, with options of "
+                         "'learn options mixed_precision'");
+  scale.set = [this](const std::string& text) {
+    if (is_static(text))
+      (void)parse_real(text, kPositive);
+    else if (const Spec spec = Spec::parse(text); spec.name != "dynamic")
+      fail<UsageError>("must be a number or dynamic, not '{}'", text);
+    loss_scale = text;
+  };
+  t.flag("flat-master",
+         flat_master,
+         "update all weights in one pass, not one by one; the bits are the same");
+}
+
+std::string PrecisionSection::chosen() const {
+  for (const Mode& mode : kModes)
+    if (!opt_level.empty() && mode.opt_level == opt_level) return std::string(mode.name);
+  return precision;
+}
+
+void PrecisionSection::check() const {
+  if (!opt_level.empty() && precision != "fp32" && precision != chosen())
+    fail<UsageError>("--opt-level {} is --precision {}, and --precision {} is given: leave one out",
+                     opt_level,
+                     chosen(),
+                     precision);
+  const Mode& mode = mode_of(chosen());
+  if (loss_scale != "dynamic" && mode.dtype != DType::f16)
+    fail<UsageError>("--loss-scale needs --precision fp16 or fp16-amp, not {}", chosen());
+  if (!keep_fp32.empty() && mode.callback.empty())
+    fail<UsageError>("--keep-fp32 has no effect with --precision {}, where all is fp32", chosen());
+  if (const std::string spec = callback(); !spec.empty()) (void)callbacks::make_from_text(spec);
+}
+
+DType PrecisionSection::dtype() const {
+  const Mode& mode = mode_of(chosen());
+  return mode.callback == kHalfModel ? mode.dtype : DType::f32;
+}
+
+std::optional<DType> PrecisionSection::autocast() const {
+  const Mode& mode = mode_of(chosen());
+  return mode.callback == kAutocast ? std::optional(mode.dtype) : std::nullopt;
+}
+
+std::string PrecisionSection::callback() const {
+  const Mode& mode = mode_of(chosen());
+  if (mode.callback.empty()) return {};
+  std::string spec = fmt::format("{}:dtype={}", mode.callback, name_of(mode.dtype));
+  if (is_static(loss_scale))
+    spec += ",dynamic=false,loss_scale=" + loss_scale;
+  else if (const std::size_t colon = loss_scale.find(':'); colon != std::string::npos)
+    spec += "," + loss_scale.substr(colon + 1);
+  if (mode.callback == kHalfModel && !flat_master) spec += ",flat_master=false";
+  return spec;
+}
+
+void PrecisionSection::check_replaced(const std::string& given) const {
+  const Spec spec = Spec::parse(given);
+  const std::string* const dtype = find_option(spec, "dtype");
+  const DType half = dtype != nullptr && *dtype == "bf16" ? DType::bf16 : DType::f16;
+  const auto wanted = std::find_if(kModes.begin(), kModes.end(), [&](const Mode& mode) {
+    return mode.callback == spec.name && mode.dtype == half;
+  });
+  if (chosen() != wanted->name)
+    fail<UsageError>("--callbacks {} is --precision {}, and --precision is {}: say --precision {}",
+                     given,
+                     wanted->name,
+                     chosen(),
+                     wanted->name);
+  if (loss_scale != "dynamic" || !flat_master)
+    fail<UsageError>(
+        "--loss-scale and --flat-master have no effect beside --callbacks {}: give it "
+        "loss_scale=X, dynamic=false or flat_master=false",
+        given);
+}
+
+void PrecisionSection::prepare(Learner& learn, bool replaced) const {
+  if (!keep_fp32.empty()) learn.keep_f32(keep_fp32);
+  if (const std::string spec = callback(); !spec.empty() && !replaced)
+    callbacks::add_from_text(learn, spec);
+}
+
+}  // namespace learn

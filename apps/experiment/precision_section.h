@@ -1,0 +1,43 @@
+#pragma once
+#include "framework/core/dtype.h"
+#include "framework/core/option_table.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+class Learner;
+
+/// What an experiment computes in.
+struct PrecisionSection {
+  std::string precision = "fp32";
+  std::string opt_level;  ///< apex's word for it; empty: not used
+  std::string loss_scale = "dynamic";
+  bool flat_master = true;
+  std::vector<std::string> keep_fp32;
+
+  void declare(OptionTable& table);
+  /// Of these options those that say what layers compute in.
+  void declare_layers(OptionTable& table);
+  /// Throws UsageError for options that contradict each other or have no effect.
+  void check() const;
+  /// One of `--precision`, whichever option said it.
+  [[nodiscard]] std::string chosen() const;
+  [[nodiscard]] bool tf32() const { return chosen() == "tf32"; }
+  /// What weights and inputs of the model are: f16, bf16 or f32.
+  [[nodiscard]] DType dtype() const;
+  /// What operations cast to, if weights stay f32.
+  [[nodiscard]] std::optional<DType> autocast() const;
+  /// The callback of mixed precision as `--callbacks` would have it; empty for fp32.
+  [[nodiscard]] std::string callback() const;
+  /// Tells a learner: modules that keep f32, and the callback unless one that is given in full
+  /// `replaces` it.
+  void prepare(Learner& learn, bool replaced) const;
+  /// Throws UsageError unless the callback `given` in full computes in what `chosen` says, and no
+  /// other option would make it.
+  void check_replaced(const std::string& given) const;
+};
+
+}  // namespace learn
