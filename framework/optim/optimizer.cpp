@@ -2,6 +2,7 @@
 
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/step/step.h"
+#include "framework/optim/control_state.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -48,15 +49,6 @@ constexpr double kSmallest = static_cast<double>(std::numeric_limits<float>::den
 constexpr RealLimits kNotNegativeFloat{.high = kLargest};
 constexpr RealLimits kPositiveFloat{.low = kSmallest, .high = kLargest};
 constexpr RealLimits kBelowOne{.high = 1 - 0x1p-24};  // the largest f32 that is
-
-void visit_real(StateVisitor& visitor,
-                std::string_view name,
-                float& value,
-                const RealLimits& limits) {
-  double wide = static_cast<double>(value);
-  visitor.visit(name, wide, limits);
-  value = static_cast<float>(wide);
-}
 
 }  // namespace
 
@@ -256,16 +248,7 @@ void Optimizer::visit_state(StateVisitor& visitor) {
   visit_real(visitor, "lr_factor", lr_factor_, {.low = kSmallest, .high = 1});
   hypers_changed_ = true;
   StepControl control = read_control();
-  visit_real(visitor,
-             "loss_scale",
-             control.loss_scale,
-             {.low = static_cast<double>(std::numeric_limits<float>::min()), .high = kLargest});
-  const double inverse = static_cast<double>(1 / control.loss_scale);
-  visit_real(visitor, "inverse_scale", control.inverse_scale, {.low = inverse, .high = inverse});
-  visitor.visit("step", control.step, {});
-  visitor.visit("skipped", control.skipped, {});
-  visitor.visit("clean_steps", control.clean_steps, {.high = control.step});
-  visitor.visit("overflows", control.overflows, {.high = control.skipped});
+  visit_control(visitor, control);
   if (visitor.loading()) write_control(control);
   visit_integers(visitor, "missed_steps", missed_steps_, {.high = control.step});
   visit_integers(visitor, "frozen_at", frozen_at_, {.low = -1, .high = control.step});

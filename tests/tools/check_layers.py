@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "io", "report", "learner"]
+FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -18,6 +18,7 @@ BELOW = {
 BELOW["framework/autograd"] = BELOW["framework/kernels"] | {"framework/autograd"}
 BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/interfaces", "framework/nn"}
 BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
+BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}

@@ -1,0 +1,67 @@
+#include "framework/amp/initialize.h"
+
+#include "framework/autograd/autocast.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/core/suggest.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace learn::amp {
+namespace {
+
+GradScalerOptions scaler_options(const OptLevel& level, const AmpOptions& o) {
+  GradScalerOptions options{.scaling = o.scaling};
+  const bool dynamic = level.dynamic_scale && o.dtype == DType::f16 && !o.loss_scale;
+  options.scaling.dynamic = dynamic;
+  options.init_scale = o.loss_scale.value_or(options.init_scale);
+  options.enabled = dynamic || o.loss_scale.has_value();
+  return options;
+}
+
+}  // namespace
+
+Amp::Amp(nn::Model& model,
+         optim::Optimizer& optimizer,
+         const OptLevel& level,
+         const AmpOptions& options)
+    : model_(model),
+      optimizer_(optimizer),
+      level_(level),
+      dtype_(options.dtype),
+      scaler_(model.params->context(), scaler_options(level, options)) {
+  check<DTypeError>(is_half(options.dtype), "amp is to f16 or bf16, not to {}", options.dtype);
+  check<UsageError>(&optimizer.store() == model.params.get(),
+                    "the optimizer that amp was given updates another model than '{}'",
+                    model.name);
+  model.params->set_working_dtype(level.half_model ? dtype_ : DType::f32);
+}
+
+Var Amp::forward(Tape& tape, const Tensor& x) {
+  const AutocastRegion region(tape, level_.autocast ? std::optional(dtype_) : std::nullopt);
+  const Var in = tape.input(x);
+  const Var pred = (*model_.module)(level_.half_model ? ops::cast(in, dtype_) : in);
+  return ops::cast(pred, DType::f32);
+}
+
+void Amp::step() {
+  scaler_.step(optimizer_);
+  scaler_.update();
+}
+
+Amp initialize(nn::Model& model,
+               optim::Optimizer& optimizer,
+               std::string_view opt_level,
+               const AmpOptions& options) {
+  const auto level = std::find_if(
+      kOptLevels.begin(), kOptLevels.end(), [&](const OptLevel& l) { return l.name == opt_level; });
+  if (level == kOptLevels.end()) {
+    std::vector<std::string> names;
+    for (const OptLevel& one : kOptLevels) names.emplace_back(one.name);
+    require_known("opt level", opt_level, names);
+  }
+  return {model, optimizer, *level, options};
+}
+
+}  // namespace learn::amp
