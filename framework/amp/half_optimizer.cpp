@@ -2,7 +2,6 @@
 
 #include "framework/autograd/tape.h"
 #include "framework/optim/gradients.h"
-#include "framework/runtime/transfer.h"
 
 namespace learn::amp {
 namespace {
@@ -35,7 +34,7 @@ float HalfOptimizer::clip_master_grads(float max_norm) {
   Context& ctx = optimizer_.store().context();
   Tensor norm = ctx.empty({1}, DType::f32);
   optim::clip_gradient_norm(optimizer_.store(), max_norm, norm, optimizer_.control());
-  return read_overflow() ? -1.0F : *to_host(ctx, norm).data<float>();
+  return read_overflow() ? -1.0F : norm.item<float>();
 }
 
 void HalfOptimizer::step() {

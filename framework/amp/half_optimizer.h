@@ -32,8 +32,8 @@ class HalfOptimizer {
 
   /// Drops all gradients: needed only where a loss is given up, as `step` does it too.
   void zero_grad() { optimizer_.store().begin_gradients(); }
-  /// The backward pass of the scaled loss; then, unless told otherwise, `update_master_grads`. For
-  /// a sum of several losses or batches all but the last are told otherwise.
+  /// The backward pass of the scaled loss; then, by default, `update_master_grads`. For a sum of
+  /// several losses or batches all but the last leave that out.
   void backward(const Var& loss, bool update_master_grads = true);
   /// Half gradients to f32 master gradients, unscaled and looked through. Throws Error when it is
   /// called twice for one step.

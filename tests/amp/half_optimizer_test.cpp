@@ -130,7 +130,7 @@ TEST_CASE("several losses are one step where all but the last leave the masters 
   CHECK(test::distance(alone, sum) > 0.01);
 }
 
-TEST_CASE("its state has masters and optimizer and scale and goes on with the same bits") {
+TEST_CASE("its state has masters and optimizer and scale and continues to the same bits") {
   const HalfOptimizerOptions options{
       .dynamic_loss_scale = true, .init_scale = 64, .scaling = {.growth_interval = 2}};
   test::SmallTraining whole;

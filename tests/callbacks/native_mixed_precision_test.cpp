@@ -110,7 +110,7 @@ TEST_CASE("autocast: an overflow leaves nothing behind, halves the scale, and th
   CHECK(t.learn.optimizer().read_control().skipped == 1);
 }
 
-TEST_CASE("autocast: the scale grows after torch's 2000 steps unless told otherwise") {
+TEST_CASE("autocast: by default the scale grows after torch's 2000 steps") {
   CHECK(NativeMixedPrecision().options().scaling.growth_interval == 2000);
   CHECK(NativeMixedPrecision().options().loss_scale == 65536.0F);
   NetTraining t;
