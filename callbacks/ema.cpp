@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace learn::callbacks {
+namespace {
+
+constexpr const char* kState = "ema";
+
+}  // namespace
 
 Ema::Ema(const EmaOptions& options, bool evaluate) : options_(options), evaluate_(evaluate) {
   check<UsageError>(options.decay >= 0 && options.decay < 1,
@@ -22,9 +27,13 @@ void Ema::visit_state(StateVisitor& visitor) {
   visitor.visit("first_step", options_.first_step, {});
 }
 
-Tensor& Ema::average(Learner& learn) { return learn.params().state("ema"); }
+Tensor& Ema::average(Learner& learn) { return learn.params().state(kState); }
 
-void Ema::attached(Learner& learn) { (void)average(learn); }
+void Ema::attached(Learner& learn) {
+  // It had another learner's average, or that of a fit that is over.
+  if (!learn.params().states().contains(kState)) begun_ = false;
+  (void)average(learn);
+}
 
 void Ema::train_begin(Learner& learn) {
   const std::int64_t step = learn.optimizer().read_control().step;

@@ -34,19 +34,23 @@ class SaveStart {
   LambdaCallback& listener_;
 };
 
-void roll_back(Learner& learn, const Checkpointer& saver) {
+void roll_back(Learner& learn, const Checkpointer& saver, const FitCallbacks& of_fit) {
   constexpr float kHalf = 0.5F;
   const float factor = learn.optimizer().lr_factor() * kHalf;
   const std::filesystem::path folder = saver.path("last").parent_path();
-  load_last_state(
-      folder, find_last_state(folder), [&](StateVisitor& visitor) { learn.visit_state(visitor); });
+  load_last_state(folder, find_last_state(folder), [&](StateVisitor& visitor) {
+    learn.visit_state(visitor, of_fit);
+  });
   learn.resume();
   learn.optimizer().set_lr_factor(factor);
 }
 
 }  // namespace
 
-std::int64_t fit_with_rollbacks(Learner& learn, FunctionRef<void()> fit, std::int64_t times) {
+std::int64_t fit_with_rollbacks(Learner& learn,
+                                FunctionRef<void()> fit,
+                                std::int64_t times,
+                                const FitCallbacks& of_fit) {
   const auto* const guard = learn.find<TerminateOnNan>();
   auto* const saver = learn.find<Checkpointer>();
   check<UsageError>(guard != nullptr && saver != nullptr && saver->saves_last(),
@@ -61,7 +65,7 @@ std::int64_t fit_with_rollbacks(Learner& learn, FunctionRef<void()> fit, std::in
       if (made == times) throw;
       log::warn("[rollback] {}", e.what());
     }
-    roll_back(learn, *saver);
+    roll_back(learn, *saver, of_fit);
     log::warn(
         "[rollback] {} of {}: back to the state after batch {}, in epoch {}, with the "
         "learning rate times {} from here",

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/core/function_ref.h"
+#include "framework/learner/fit_callbacks.h"
 
 #include <cstdint>
 
@@ -17,7 +18,10 @@ namespace learn::callbacks {
 ///
 /// A fit that is not the rest of another is saved before its first batch too. Throws UsageError
 /// unless the learner has a TerminateOnNan and a Checkpointer that saves `last`; CheckpointError,
-/// IoError.
-std::int64_t fit_with_rollbacks(Learner& learn, FunctionRef<void()> fit, std::int64_t times = 3);
+/// IoError. `of_fit` are those callbacks that `fit` gives the learner for its time.
+std::int64_t fit_with_rollbacks(Learner& learn,
+                                FunctionRef<void()> fit,
+                                std::int64_t times = 3,
+                                const FitCallbacks& of_fit = {});
 
 }  // namespace learn::callbacks

@@ -32,8 +32,11 @@ std::size_t event_index(std::string_view line) {
 
 }  // namespace
 
-Callback& CallbackList::insert(std::unique_ptr<Callback> callback, EventSet events) {
+Callback& CallbackList::insert(std::shared_ptr<Callback> callback, EventSet events) {
   check<UsageError>(callback != nullptr, "a null callback was added");
+  for (const Entry& entry : entries_)
+    if (entry.callback == callback)
+      fail<UsageError>("callback '{}' was added twice: make another one", callback->name());
   const std::vector<std::string> claims = callback->claims();
   for (const Entry& entry : entries_)
     for (const std::string& theirs : entry.callback->claims())

@@ -13,8 +13,9 @@ namespace learn {
 /// The callbacks of a learner, in the order they run, and which of their handlers is running.
 class CallbackList {
  public:
-  /// Throws UsageError for null, or that names both for one that contradicts one that is there.
-  Callback& insert(std::unique_ptr<Callback> callback, EventSet events);
+  /// Throws UsageError for null and for one that is there already, or that names both for one that
+  /// contradicts one that is there.
+  Callback& insert(std::shared_ptr<Callback> callback, EventSet events);
   /// Throws UsageError for one that is not there.
   void remove(const Callback& callback);
   /// The first of type `C`, or null.
@@ -55,7 +56,7 @@ class CallbackList {
 
  private:
   struct Entry {
-    std::unique_ptr<Callback> callback;
+    std::shared_ptr<Callback> callback;  // of a fit's: its owner has it too
     EventSet events;
   };
 

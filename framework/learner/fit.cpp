@@ -1,60 +1,98 @@
-// The ways to train: a plain fit, and the two policies that schedule it.
+// The ways to train: a plain fit, the two policies that schedule it, and the callbacks of a fit.
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 
+#include <set>
 #include <utility>
 
 namespace learn {
-namespace {
 
 namespace schedules = optim::schedules;
 
-/// A callback that is part of a learner for as long as this object lives.
-class Temporary {
+/// Callbacks that are the learner's for as long as this lives. What they have made in the store is
+/// dropped with them, or, after `keep_states`, when the next fit is over.
+class Learner::Joined {
  public:
-  Temporary(Learner& learn, ParamScheduler& callback) : learn_(learn), callback_(callback) {}
-  ~Temporary() { learn_.remove(callback_); }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
+  Joined(Learner& learn, const FitCallbacks& callbacks) : learn_(learn) {
+    const std::set<std::string> before = names_of_states();
+    try {
+      // All are accepted before one of them makes something.
+      for (const FitCallback& one : callbacks)
+        joined_.push_back(&learn_.callbacks_.insert(one.callback, one.events));
+      for (Callback* const callback : joined_) callback->attached(learn_);
+    } catch (...) {
+      note_states(before);
+      part();
+      throw;
+    }
+    note_states(before);
+  }
+  ~Joined() { part(); }
+  Joined(const Joined&) = delete;
+  Joined& operator=(const Joined&) = delete;
+
+  void keep_states() noexcept { keeps_states_ = true; }
 
  private:
+  [[nodiscard]] std::set<std::string> names_of_states() const {
+    std::set<std::string> names;
+    for (const auto& [name, state] : learn_.params().states()) names.insert(name);
+    return names;
+  }
+  void note_states(const std::set<std::string>& before) {
+    for (const std::string& name : names_of_states())
+      if (!before.contains(name)) learn_.joined_states_.push_back(name);
+  }
+  void part() {
+    for (const Callback* const callback : joined_) learn_.callbacks_.remove(*callback);
+    if (keeps_states_) return;
+    for (const std::string& name : std::exchange(learn_.joined_states_, {}))
+      learn_.params().states().erase(name);
+  }
+
   Learner& learn_;
-  ParamScheduler& callback_;
+  std::vector<Callback*> joined_;
+  bool keeps_states_ = false;
 };
 
-}  // namespace
-
-void Learner::fit(std::int64_t epochs, const LearningRates& lrs) {
+void Learner::fit(std::int64_t epochs, const LearningRates& lrs, const FitCallbacks& callbacks) {
   require_idle("fit");
   if (epochs < 0) fail<UsageError>("fit: {} epochs; the count cannot be negative", epochs);
   if (train_source().batches() <= 0) fail<UsageError>("fit: the training source has no batches");
+  const Joined joined(*this, callbacks);
   optimizer_->set_lrs(lrs);
   run_activity(Activity::fit, [&] { train(epochs); });
 }
 
 void Learner::fit_one_cycle(std::int64_t epochs,
                             const LearningRates& lr_max,
-                            const OneCycleOptions& options) {
+                            const OneCycleOptions& options,
+                            FitCallbacks callbacks) {
   const auto one_cycle = [&](double lr) { return schedules::one_cycle(lr, options); };
-  const Temporary schedule(
-      *this,
-      add<ParamScheduler>(
-          scheduled(lr_max, params().layer_groups(), one_cycle), Clock::batch, "one_cycle"));
-  fit(epochs, lr_max);
+  callbacks.emplace_back(std::make_shared<ParamScheduler>(
+      scheduled(lr_max, params().layer_groups(), one_cycle), Clock::batch, "one_cycle"));
+  fit(epochs, lr_max, callbacks);
 }
 
 void Learner::fit_flat_cos(std::int64_t epochs,
                            const LearningRates& lrs,
                            double div_final,
-                           double pct_start) {
+                           double pct_start,
+                           FitCallbacks callbacks) {
   const auto flat_cos = [&](double lr) {
     return optim::Course{.lr = schedules::flat_cosine(lr, pct_start, div_final), .momentum = {}};
   };
-  const Temporary schedule(
-      *this,
-      add<ParamScheduler>(
-          scheduled(lrs, params().layer_groups(), flat_cos), Clock::batch, "flat_cos"));
-  fit(epochs, lrs);
+  callbacks.emplace_back(std::make_shared<ParamScheduler>(
+      scheduled(lrs, params().layer_groups(), flat_cos), Clock::batch, "flat_cos"));
+  fit(epochs, lrs, callbacks);
+}
+
+void Learner::visit_state(StateVisitor& visitor, const FitCallbacks& of_fit) {
+  if (of_fit.empty()) return visit_all(visitor);  // from a handler, too
+  require_idle("visit_state");
+  Joined joined(*this, of_fit);
+  visit_all(visitor);
+  if (visitor.loading()) joined.keep_states();
 }
 
 }  // namespace learn

@@ -3,6 +3,7 @@
 #include "framework/interfaces/batch.h"
 #include "framework/learner/batch_run.h"
 #include "framework/learner/callback_list.h"
+#include "framework/learner/fit_callbacks.h"
 #include "framework/learner/fit_progress.h"
 #include "framework/learner/loss_meter.h"
 #include "framework/learner/metric.h"
@@ -98,23 +99,27 @@ class Learner {
     return callbacks_.find<C>();
   }
 
-  // Training.
+  // Training. The `callbacks` of a fit are the learner's for its time, after its own: they are
+  // removed when it is over, by an error too, and what they keep in the ParamStore is dropped. If
+  // one of them is refused, as by `add`, the learner is as it was.
 
   /// Trains for `epochs` passes, with a validation pass after each if there is a validation source.
   /// At `options().lr` unless rates are given. Throws UsageError for a negative count, bad rates,
   /// or a training source without batches.
   void fit(std::int64_t epochs) { fit(epochs, options_.lr); }
-  void fit(std::int64_t epochs, const LearningRates& lrs);
+  void fit(std::int64_t epochs, const LearningRates& lrs, const FitCallbacks& callbacks = {});
   /// The one-cycle policy (Leslie Smith, 2018) with fastai's constants: learning rate up from
   /// lr_max / div, then down to lr_max / div_final, momentum the other way, both along cosines.
   void fit_one_cycle(std::int64_t epochs,
                      const LearningRates& lr_max,
-                     const OneCycleOptions& options = {});
+                     const OneCycleOptions& options = {},
+                     FitCallbacks callbacks = {});
   /// Flat, then cosine to lr / div_final from `pct_start` on.
   void fit_flat_cos(std::int64_t epochs,
                     const LearningRates& lrs,
                     double div_final = 1e5,
-                    double pct_start = 0.75);
+                    double pct_start = 0.75,
+                    FitCallbacks callbacks = {});
   /// A validation pass alone, with its events; fills results().valid_loss and results().metrics.
   /// Throws UsageError without a validation source.
   void validate();
@@ -229,7 +234,11 @@ class Learner {
 
   /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
   /// in the fit. Gradients that are held for a later step are no part of it.
-  void visit_state(StateVisitor& visitor);
+  ///
+  /// What was saved in a fit with callbacks of its own is loaded with the same callbacks, `of_fit`,
+  /// which `resume` and then that fit are to follow. With any it throws std::logic_error from a
+  /// handler, and as `add`.
+  void visit_state(StateVisitor& visitor, const FitCallbacks& of_fit = {});
   /// After a state was loaded: the next fit continues the fit that the state was saved in, with the
   /// epochs, batches and updates that were left, and finishes an epoch that was cut short. With the
   /// same data, model, callbacks and arguments it ends with the same bits as if it had never
@@ -238,6 +247,9 @@ class Learner {
   void resume();
 
  private:
+  // Callbacks that are not there for good (fit.cpp).
+  class Joined;
+
   // The loop (loop.cpp).
   void train(std::int64_t epochs);
   void train_epoch();
@@ -271,6 +283,7 @@ class Learner {
   void run_activity(Activity activity, FunctionRef<void()> body);
 
   // A fit that continues a saved one (resume.cpp).
+  void visit_all(StateVisitor& visitor);
   void visit_fit(StateVisitor& visitor);
   void begin_fit(std::int64_t epochs);
   void restore_schedules();
@@ -282,6 +295,7 @@ class Learner {
   std::unique_ptr<optim::Optimizer> optimizer_;
   Tape tape_;
   CallbackList callbacks_;
+  std::vector<std::string> joined_states_;  // in the store, of callbacks that are there for a fit
   ScopeStack scopes_;
   FitProgress progress_;
   BatchRun batch_;

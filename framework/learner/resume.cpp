@@ -20,7 +20,7 @@ Tensor as_table(const std::vector<GroupHypers>& hypers) {
 
 }  // namespace
 
-void Learner::visit_state(StateVisitor& host_visitor) {
+void Learner::visit_all(StateVisitor& host_visitor) {
   HostStagingVisitor visitor(ctx_, host_visitor);
   {
     const StateVisitor::Scope model(visitor, "model");

@@ -2,6 +2,7 @@
 #include "callbacks/checkpointer.h"
 #include "callbacks/csv_logger.h"
 #include "callbacks/early_stopping.h"
+#include "callbacks/ema.h"
 #include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
@@ -35,15 +36,26 @@ Metric mean_prediction() {
           }};
 }
 
+/// Whose callbacks those are that are under test.
+enum class Whose : std::uint8_t { learner, fit };
+
 /// One process of a run: learner, callbacks, files in `folder`. Batches differ from epoch to epoch.
 struct Process {
-  explicit Process(const TemporaryFolder& run, const std::vector<std::string>& specs = {})
+  explicit Process(const TemporaryFolder& run,
+                   const std::vector<std::string>& specs = {},
+                   Whose whose = Whose::learner)
       : folder(run), t(kTrain, kValid, options()) {
     t.train.gain_of_batch = [this](std::size_t batch) {
       return 1 + 0.1 * static_cast<double>(t.train.epochs_begun.back()) +
              0.01 * static_cast<double>(batch);
     };
-    for (const std::string& spec : specs) add_from_text(t.learn, spec);
+    for (const std::string& spec : specs) {
+      CallbackWithEvents made = make_from_text(spec);
+      if (whose == Whose::learner)
+        t.learn.insert(std::move(made.callback), made.events);
+      else
+        of_fit.emplace_back(std::move(made.callback), made.events);
+    }
     t.learn.add<Recorder>();
     t.learn.add<CsvLogger>(run / "results.csv");
     t.learn.add<Checkpointer>(CheckpointerOptions{.folder = run.path()});
@@ -56,13 +68,15 @@ struct Process {
     return out;
   }
   void load() {
-    load_state(folder / "last.safetensors", [&](StateVisitor& v) { t.learn.visit_state(v); });
+    load_state(folder / "last.safetensors",
+               [&](StateVisitor& v) { t.learn.visit_state(v, of_fit); });
     t.learn.resume();
   }
-  void fit() { t.learn.fit_one_cycle(kEpochs, 0.05); }
+  void fit() { t.learn.fit_one_cycle(kEpochs, 0.05, {}, of_fit); }
 
   const TemporaryFolder& folder;
   std::atomic<int> signal{0};
+  FitCallbacks of_fit;
   Training t;
 };
 
@@ -105,9 +119,9 @@ std::vector<std::vector<std::string>> rows_without_times(const std::filesystem::
 
 /// Runs straight, and again with a stop wherever `stop` says so, counted in batch_end events of
 /// both passes; both must leave the same files.
-void check_same(const std::vector<std::string>& specs, int events) {
+void check_same(const std::vector<std::string>& specs, int events, Whose whose = Whose::learner) {
   const TemporaryFolder straight;
-  Process whole(straight, specs);
+  Process whole(straight, specs, whose);
   whole.fit();
   const auto expected = contents(straight / "last.safetensors");
   const GroupHypers hypers = whole.t.learn.optimizer().hypers(0);
@@ -115,7 +129,7 @@ void check_same(const std::vector<std::string>& specs, int events) {
     CAPTURE(stop);
     const TemporaryFolder run;
     {
-      Process first(run, specs);
+      Process first(run, specs, whose);
       int seen = 0;
       on(
           first.t.learn,
@@ -126,7 +140,7 @@ void check_same(const std::vector<std::string>& specs, int events) {
       first.fit();
       CHECK(first.t.learn.progress().batch_clock <= whole.t.learn.progress().batch_clock);
     }
-    Process second(run, specs);
+    Process second(run, specs, whose);
     second.load();
     second.fit();
     CHECK(difference(contents(run / "last.safetensors"), expected) == "");
@@ -144,14 +158,60 @@ TEST_CASE("resume equals straight run, bit for bit, wherever it stopped") {
   check_same({}, kEvents);
 }
 
+namespace {
+
+const std::vector<std::string> kWithState{
+    "mixed_precision:loss_scale=1024,growth_interval=2",
+    "gradient_accumulation:batches=3",
+    "gradient_clip:limit=0.5",
+    "ema:decay=0.9",
+    "early_stopping:patience=2",
+    "param_scheduler:hyper=weight_decay,schedule=(linear:start=0.1,end=0.01),clock=step"};
+
+}  // namespace
+
 TEST_CASE("resume equals straight run with every callback that keeps state") {
-  check_same({"mixed_precision:loss_scale=1024,growth_interval=2",
-              "gradient_accumulation:batches=3",
-              "gradient_clip:limit=0.5",
-              "ema:decay=0.9",
-              "early_stopping:patience=2",
-              "param_scheduler:hyper=weight_decay,schedule=(linear:start=0.1,end=0.01),clock=step"},
-             kEvents);
+  check_same(kWithState, kEvents);
+}
+
+TEST_CASE("resume equals straight run where every callback that keeps state is one of the fit") {
+  check_same(kWithState, kEvents, Whose::fit);
+}
+
+TEST_CASE("callbacks of a fit do what those of a learner do, and leave only what they trained") {
+  const TemporaryFolder for_good;
+  Process with(for_good, kWithState);
+  with.fit();
+  const TemporaryFolder for_one;
+  Process once(for_one, kWithState, Whose::fit);
+  once.fit();
+  CHECK(difference(contents(for_one / "last.safetensors"),
+                   contents(for_good / "last.safetensors")) == "");
+  CHECK(with.t.learn.params().states().contains("ema"));
+  CHECK_FALSE(once.t.learn.params().states().contains("ema"));
+}
+
+TEST_CASE("an average that is given to a second fit begins anew there") {
+  Training t({2, 2}, {});
+  const auto ema = std::make_shared<Ema>(EmaOptions{.decay = 0});  // the weights of the last update
+  std::vector<double> shown;
+  std::vector<double> expected;
+  const auto looks = std::make_shared<LambdaCallback>(
+      Event::train_end,
+      [&](Learner& l) {
+        shown = values(Ema::average(l));
+        expected = values(l.params().flat_master());
+      },
+      "looks",
+      1000);
+  const auto skips = std::make_shared<LambdaCallback>(
+      Event::step_begin, [](Learner& l) { l.skip_step(); }, "skips", 0);
+  t.learn.fit(1, 0.1, {ema, looks});
+  CHECK(shown == expected);
+  t.learn.fit(1, 0.1);
+  // Without an update the average is what the fit began with.
+  t.learn.fit(1, 0.1, {ema, looks, skips});
+  CHECK(shown == expected);
 }
 
 TEST_CASE("a second fit that was interrupted keeps its place on the step clock") {

@@ -3,6 +3,7 @@
 
 #include "callbacks/checkpointer.h"
 #include "callbacks/csv_logger.h"
+#include "callbacks/ema.h"
 #include "callbacks/first_non_finite.h"
 #include "callbacks/lambda.h"
 #include "callbacks/terminate_on_nan.h"
@@ -186,6 +187,19 @@ TEST_CASE("a rollback needs what notices and what saves, and takes nothing along
   t.learn.add<Checkpointer>(CheckpointerOptions{.folder = folder.path()});
   CHECK(fit_with_rollbacks(t.learn, fit) == 0);
   CHECK(t.learn.explain().find("save_start") == std::string::npos);
+}
+
+TEST_CASE("a fit with callbacks of its own is rolled back with them") {
+  Run run;
+  const FitCallbacks of_fit{std::make_shared<Ema>(EmaOptions{.decay = 0.5})};
+  std::int64_t bad = 1;
+  run.t.train.gain_of_batch = [&](std::size_t) {
+    return run.t.learn.progress().epoch == 1 && bad-- > 0 ? kInf : 1.0;
+  };
+  const auto fit = [&] { run.t.learn.fit(2, 0.01, of_fit); };
+  CHECK(fit_with_rollbacks(run.t.learn, fit, 3, of_fit) == 1);
+  CHECK(run.t.learn.progress().batch_clock == 4);
+  CHECK(SafetensorsFile(run.saver->path("last")).tensors().contains("model.ema.weight"));
 }
 
 TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a running statistic") {
