@@ -66,7 +66,7 @@ std::string first_in_batch(Learner& learn, Probe& probe) {
     return "the batch's inputs are not finite";
   FirstLayer first(probe);
   Tape tape(learn.context(),
-            {.mode = ForwardMode::train,
+            {.mode = learn.training_mode(),
              .grad = false,
              .batch = static_cast<std::uint64_t>(learn.progress().batch_clock),
              .autocast = learn.autocast()});

@@ -25,14 +25,14 @@ void load_pretrained(Learner& learn, const std::string& path) {
     log::warn("[model] not everything fits, the rest starts anew:{}", report.describe());
 }
 
-void freeze_groups(Learner& learn, const std::string& freeze) {
+void freeze_groups(Learner& learn, const std::string& freeze, bool train_bn) {
   if (freeze == "none") return;
-  if (freeze == "body") return learn.freeze();
+  if (freeze == "body") return learn.freeze(train_bn);
   const int groups = learn.params().layer_groups();
   const std::int64_t frozen = parse_integer(freeze, kPositive);
   if (frozen >= groups)
     fail<UsageError>("--freeze {} would freeze all of the {} layer groups", frozen, groups);
-  learn.freeze_to(static_cast<int>(frozen));
+  learn.freeze_to(static_cast<int>(frozen), train_bn);
 }
 
 }  // namespace
@@ -65,9 +65,14 @@ void ModelSection::declare(OptionTable& t) {
     if (text != "none" && text != "body") (void)parse_integer(text, kPositive);
     freeze = text;
   };
+  t.flag("train-bn", train_bn, "train BatchNorm's weights and biases in frozen layer groups too");
 }
 
-void ModelSection::check() const { (void)models::model_registry().make(spec_of(*this)); }
+void ModelSection::check() const {
+  (void)models::model_registry().make(spec_of(*this));
+  if (!train_bn && freeze == "none")
+    fail<UsageError>("--no-train-bn has no effect without --freeze: nothing is frozen");
+}
 
 nn::Model ModelSection::make(const models::Task& task) const {
   return models::make_model(spec_of(*this), task);
@@ -85,7 +90,7 @@ void ModelSection::prepare(Learner& learn, bool grouped) const {
   } else if (!split.empty()) {
     learn.split(split);
   }
-  freeze_groups(learn, freeze);
+  freeze_groups(learn, freeze, train_bn);
 }
 
 }  // namespace learn

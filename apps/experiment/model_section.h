@@ -18,6 +18,7 @@ struct ModelSection {
   std::string pretrained;
   std::vector<std::string> split;
   std::string freeze = "none";
+  bool train_bn = true;
 
   void declare(OptionTable& table);
   /// Throws UsageError for an option that the model does not have.

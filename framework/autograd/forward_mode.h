@@ -4,6 +4,10 @@
 namespace learn {
 
 /// Carried by the tape, so no module has a flag that could be left in the wrong state.
-enum class ForwardMode : std::uint8_t { train, eval };
+enum class ForwardMode : std::uint8_t {
+  train,
+  train_unfrozen,  ///< the same, but normalisation whose weight is not trained works as in `eval`
+  eval,
+};
 
 }  // namespace learn

@@ -100,7 +100,7 @@ class Tape {
 
   [[nodiscard]] Context& context() const noexcept { return ctx_; }
   [[nodiscard]] ForwardMode mode() const noexcept { return options_.mode; }
-  [[nodiscard]] bool training() const noexcept { return options_.mode == ForwardMode::train; }
+  [[nodiscard]] bool training() const noexcept { return options_.mode != ForwardMode::eval; }
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
   /// What operations cast to, f16 or bf16; nothing outside an autocast region.
   [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return options_.autocast; }

@@ -83,7 +83,7 @@ void Learner::begin_attempt() {
 
 Var Learner::forward(ForwardMode mode) {
   tape_.reset({.mode = mode,
-               .grad = mode == ForwardMode::train,
+               .grad = mode != ForwardMode::eval,
                .batch = static_cast<std::uint64_t>(progress_.batch_clock),
                .autocast = autocast_});
   return model()(tape_.padded_input(batch_.x, batch_.padding));

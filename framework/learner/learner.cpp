@@ -87,9 +87,16 @@ void Learner::set_autocast(const std::optional<DType>& dtype) {
   autocast_ = dtype;
 }
 
-void Learner::freeze_to(int layer_group) {
+void Learner::freeze_to(int layer_group, bool train_bn) {
   require_idle("freeze_to");
-  params().freeze_to(layer_group);
+  params().freeze_to(layer_group, train_bn);
+}
+
+void Learner::set_training_mode(ForwardMode mode) {
+  check<UsageError>(mode != ForwardMode::eval,
+                    "set_training_mode: nothing is trained in the mode of evaluation");
+  training_mode_ = mode;
+  step_changed();
 }
 
 std::vector<double> Learner::captured_options() const {

@@ -208,6 +208,10 @@ class Learner {
   /// Captured steps, which have the old value in them, are dropped. Callbacks have
   /// `captured_options` for theirs.
   void step_changed() noexcept { ++step_changes_; }
+  /// The mode of the forward pass of training batches: `train` unless another was set. Captured
+  /// steps are dropped.
+  void set_training_mode(ForwardMode mode);
+  [[nodiscard]] ForwardMode training_mode() const noexcept { return training_mode_; }
   /// For a StepRunner: what is passed to a step's work by value. A captured step is that of another
   /// one only while these are equal.
   [[nodiscard]] std::vector<double> captured_options() const;
@@ -216,8 +220,9 @@ class Learner {
 
   /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
   void split(const std::vector<std::string>& boundaries);
-  void freeze_to(int layer_group);
-  void freeze() { freeze_to(-1); }
+  /// Trains layer groups from `layer_group` on only, see ParamStore::freeze_to.
+  void freeze_to(int layer_group, bool train_bn = true);
+  void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }
   void unfreeze() { freeze_to(0); }
 
   /// Which modules compute in f32 whatever the others do: see ParamStore::keep_f32.
@@ -309,6 +314,7 @@ class Learner {
   bool pass_continues_ = false;              // the training pass began in its middle
   std::int64_t skipped_before_ = 0;          // updates, when the training pass began
   std::optional<DType> autocast_;
+  ForwardMode training_mode_ = ForwardMode::train;
   std::int64_t step_changes_ = 0;  // of options that only their owners know
 };
 

@@ -24,7 +24,7 @@ void Learner::train_epoch() {
 
 bool Learner::train_batch() {
   begin_attempt();
-  batch_.pred = forward(ForwardMode::train);
+  batch_.pred = forward(training_mode_);
   emit(Event::loss_begin);
   if (cancelled()) return false;
   batch_.loss = options_.loss.fn(batch_.pred, batch_.y);

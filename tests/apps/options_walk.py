@@ -64,6 +64,7 @@ CASES = {
         "pretrained": train("--pretrained runs/t", "--name", "u", before=TRAIN),
         "split": train("--split layer2 --freeze 1", "--freeze", "1"),
         "freeze": train("--freeze body"),
+        "train-bn": train("--no-train-bn", "--freeze", "body"),
         "epochs": train("--epochs 3"),
         "batch-size": train("--batch-size 12"),
         "accumulate": train("--accumulate 2"),

@@ -97,6 +97,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"precision", "fp8"}}, "unknown precision 'fp8'");
   refused({{"loss-scale", "dynamical"}}, "must be a number or dynamic, not 'dynamical'");
   refused({{"freeze", "-1"}}, "-1 is not above 0");
+  refused({{"train-bn", "false"}}, "--no-train-bn has no effect without --freeze");
   refused({{"train-limit", "0"}}, "0 is not above 0");
   refused({{"train-limit", "1.5"}}, "1.5 is not in (0, 1]");
   refused({{"preset", "quik"}}, "did you mean 'quick'?");

@@ -54,7 +54,7 @@ OpCase batch_norm_case(const Variant& v) {
                vector("running_var", 0.5, 2, state)};
   if (v.residual == Residual::before || v.residual == Residual::after)
     op.inputs.push_back({.name = "residual", .shape = v.shape});
-  op.call = [v](Tape&, std::span<const Var> in) {
+  op.call = [v](Tape& tape, std::span<const Var> in) {
     const Var residual = v.residual == Residual::none   ? Var{}
                          : v.residual == Residual::self ? in[0]
                                                         : in[5];
@@ -65,7 +65,8 @@ OpCase batch_norm_case(const Variant& v) {
         in[3].value(),
         in[4].value(),
         residual,
-        {.activation = v.activation, .residual_before_activation = v.residual == Residual::before});
+        {.activation = v.activation, .residual_before_activation = v.residual == Residual::before},
+        tape.mode());
   };
   op.reduction = rows;
   // xhat and the two means of the gradient are rounded one after the other.
@@ -166,7 +167,8 @@ TEST_CASE("batch norm: a mean a thousand deviations away costs few digits") {
                                     full(with.step(), {5}, wide, 0),
                                     var,
                                     {},
-                                    {.momentum = 1});
+                                    {.momentum = 1},
+                                    on.mode());
       return std::pair{y.value(), var};
     };
     std::vector<double> exact;
@@ -191,8 +193,14 @@ TEST_CASE("batch norm: operands that do not fit are named with both values") {
   };
   const auto run = [&](const Var& x, const Var& weight, const Var& residual = {}) {
     const Shape channels{x.shape().rank() == 0 ? 1 : x.shape()[-1]};
-    return ops::batch_norm(
-        x, weight, make(channels), make(channels).value(), make(channels).value(), residual, {});
+    return ops::batch_norm(x,
+                           weight,
+                           make(channels),
+                           make(channels).value(),
+                           make(channels).value(),
+                           residual,
+                           {},
+                           tape.mode());
   };
   CHECK_THROWS_WITH_AS(run(make({2, 4, 4, 3}), make({4})), doctest::Contains("(4)"), ShapeError);
   CHECK_THROWS_WITH_AS(

@@ -65,8 +65,8 @@ void check_batch_norm(Golden g) {
                         tape.input(g.tensor({4}, golden::kNormWeight), true),
                         tape.input(g.tensor({4}, golden::kNormBias), true),
                         tape.input(g.tensor(shape, golden::kNormResidual), true)};
-    in.push_back(
-        ops::batch_norm(in[0], in[1], in[2], mean, var, with_residual ? in[3] : Var{}, options));
+    in.push_back(ops::batch_norm(
+        in[0], in[1], in[2], mean, var, with_residual ? in[3] : Var{}, options, tape.mode()));
     return in;
   };
   const BatchNormOptions training{

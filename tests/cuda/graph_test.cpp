@@ -1,4 +1,5 @@
 // The whole step as one CUDA graph, beside the same training without it: the same bits.
+#include "callbacks/bn_freeze.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
@@ -15,6 +16,7 @@
 #include "framework/nn/loss.h"
 #include "framework/optim/adam.h"
 #include "framework/runtime/transfer.h"
+#include "framework/tensor/factory.h"
 #include "models/registry.h"
 #include "tests/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
@@ -250,6 +252,26 @@ TEST_CASE("images that come as padded halves train to the same bits, in fewer op
   check_same_bits(padded, cast);
   // The input's padding before the first convolution and before the gradient of its weight.
   CHECK(padded.counts.operations == cast.counts.operations - 2);
+}
+
+TEST_CASE("a replayed step leaves the statistics of frozen BatchNorm layers") {
+  const Recipe recipe{.epochs = 3, .prepare = [](Learner& learn) {
+                        learn.split({"layer2"});
+                        learn.freeze(false);
+                        learn.add<callbacks::BnFreeze>();
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  check_two_graphs(graph.counts, recipe.epochs);
+  std::int64_t kept = 0;
+  std::int64_t moved = 0;
+  for (const auto& [name, values] : graph.state.tensors) {
+    if (!name.ends_with("running_var")) continue;
+    bool ones = true;
+    for (std::int64_t i = 0; i < values.elements(); ++i) ones = ones && get(values, i) == 1;
+    ++(ones ? kept : moved);
+  }
+  CHECK(kept > 0);
+  CHECK(moved > 0);
 }
 
 TEST_CASE("the memory of a graph is that of the step it replays") {

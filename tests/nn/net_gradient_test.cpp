@@ -3,6 +3,7 @@
 #include "framework/nn/layers.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
+#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace learn;
 
@@ -61,7 +63,7 @@ struct Problem {
   }
   /// The same batch number each time, and so the same dropout mask.
   Var loss() {
-    tape.reset({.batch = 5});
+    tape.reset({.mode = mode, .batch = 5});
     x = tape.input(images, true);
     return criterion.fn((*model.module)(x), classes);
   }
@@ -70,6 +72,7 @@ struct Problem {
   Context ctx{{.threads = 1, .seed = 31}};
   nn::Model model = nn::make_model<Everything>("everything", {9, 8, 3}, 5);
   nn::Loss criterion;
+  ForwardMode mode = ForwardMode::train;
   Tape tape{ctx};
   Tensor images, classes;
   Var x;
@@ -96,24 +99,59 @@ void check_slope(Problem& problem,
   }
 }
 
+/// Of the loss by the images and by every parameter that is trained.
+void check_slopes(Problem& problem) {
+  CAPTURE(problem.ctx.seed());
+  nn::ParamStore& store = *problem.model.params;
+  store.begin_gradients();
+  problem.tape.backward(problem.loss());
+  Arena host("gradients", cpu_pages());
+  Tensor dx(host, problem.images.shape(), DType::f64);
+  const Tensor grad = problem.tape.grad_of(problem.x);
+  for (std::int64_t i = 0; i < dx.elements(); ++i) set(dx, i, get(grad, i));
+  check_slope(problem, problem.images, dx, "images");
+  for (std::int64_t p = 0; p < store.size(); ++p) {
+    if (!store.slot(p).trainable) continue;
+    Tensor values = store.master(p);
+    check_slope(problem, values, store.master_grad(p), store.info(p).name);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("all gradients of a net of every layer agree with central differences in double") {
   for (const float smoothing : {0.0F, 0.1F}) {
     CAPTURE(smoothing);
     Problem problem(smoothing);
-    CAPTURE(problem.ctx.seed());
-    nn::ParamStore& store = *problem.model.params;
-    store.begin_gradients();
-    problem.tape.backward(problem.loss());
-    Arena host("gradients", cpu_pages());
-    Tensor dx(host, problem.images.shape(), DType::f64);
-    const Tensor grad = problem.tape.grad_of(problem.x);
-    for (std::int64_t i = 0; i < dx.elements(); ++i) set(dx, i, get(grad, i));
-    check_slope(problem, problem.images, dx, "images");
-    for (std::int64_t p = 0; p < store.size(); ++p) {
-      Tensor values = store.master(p);
-      check_slope(problem, values, store.master_grad(p), store.info(p).name);
-    }
+    check_slopes(problem);
+  }
+}
+
+TEST_CASE("gradients through frozen BatchNorm layers that use running statistics are right") {
+  Problem problem(0);
+  nn::ParamStore& store = *problem.model.params;
+  problem.mode = ForwardMode::train_unfrozen;
+  const std::string frozen = "layers.1";  // after the first convolution
+  for (std::int64_t p = 0; p < store.size(); ++p)
+    if (store.info(p).name.starts_with(frozen)) store.slot(p).trainable = false;
+  // Statistics that are those of no batch, so that gradients through these would be others.
+  for (std::int64_t b = 0; b < store.buffer_count(); ++b)
+    for (std::int64_t i = 0; i < store.buffer(b).value.elements(); ++i)
+      set(store.buffer(b).value, i, 0.5 + 0.25 * static_cast<double>(i));
+  Arena host("statistics", cpu_pages());
+  const auto copied = [&](const Tensor& from) {
+    Tensor copy(host, from.shape(), DType::f64);
+    for (std::int64_t i = 0; i < copy.elements(); ++i) set(copy, i, get(from, i));
+    return copy;
+  };
+  std::vector<Tensor> before;
+  for (std::int64_t b = 0; b < store.buffer_count(); ++b)
+    before.push_back(copied(store.buffer(b).value));
+  check_slopes(problem);
+  for (std::int64_t b = 0; b < store.buffer_count(); ++b) {
+    const nn::BufferSlot& buffer = store.buffer(b);
+    CAPTURE(buffer.name);
+    CHECK(same_bits(buffer.value, before[static_cast<std::size_t>(b)]).equal ==
+          buffer.name.starts_with(frozen));
   }
 }

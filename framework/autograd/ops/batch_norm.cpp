@@ -48,7 +48,8 @@ Var batch_norm(const Var& x,
                Tensor running_mean,
                Tensor running_var,
                const Var& residual,
-               const BatchNormOptions& options) {
+               const BatchNormOptions& options,
+               ForwardMode mode) {
   if (const auto cast = autocast(cast_class("batch_norm"), x, residual))
     return batch_norm((*cast)[0],
                       weight,
@@ -56,7 +57,9 @@ Var batch_norm(const Var& x,
                       std::move(running_mean),
                       std::move(running_var),
                       (*cast)[1],
-                      options);
+                      options,
+                      mode);
+  const BatchNormPass pass = mode == ForwardMode::eval ? BatchNormPass::eval : BatchNormPass::train;
   Tape& tape = x.tape();
   check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
   Tensor y = tape.empty(x.shape(), x.dtype());
@@ -69,12 +72,11 @@ Var batch_norm(const Var& x,
     in.residual = residual.value();
     inputs.push_back(residual);
   }
-  if (tape.training())
+  if (pass == BatchNormPass::train)
     kernels::batch_norm_train(
         tape.context(), in, running_mean, running_var, options, y, statistics);
   else
     kernels::batch_norm_eval(tape.context(), in, running_mean, running_var, options, y, statistics);
-  const BatchNormPass pass = tape.training() ? BatchNormPass::train : BatchNormPass::eval;
   return tape.record(
       std::move(inputs), y, BatchNormNode(pass, std::move(in), std::move(statistics), options));
 }

@@ -43,7 +43,13 @@ Var BatchNorm::normalize(const Var& x, const Var& residual) {
                          running_mean_->value,
                          running_var_->value,
                          residual,
-                         options_);
+                         options_,
+                         mode_on(tape));
+}
+
+ForwardMode BatchNorm::mode_on(const Tape& tape) const {
+  if (tape.mode() != ForwardMode::train_unfrozen) return tape.mode();
+  return weight_->trainable ? ForwardMode::train : ForwardMode::eval;
 }
 
 std::string BatchNorm::describe() const {

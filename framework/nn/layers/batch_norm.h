@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/autograd/forward_mode.h"
 #include "framework/autograd/ops/batch_norm.h"
 #include "framework/nn/init.h"
 #include "framework/nn/module.h"
@@ -9,7 +10,8 @@ namespace learn::nn {
 
 /// Batch normalisation, with the activation and the residual of the options fused into it.
 /// Parameters weight (C), bias (C) and buffers running_mean (C), running_var (C), always f32 in a
-/// half model. Uses and updates batch statistics in training mode, running ones in eval mode.
+/// half model. Uses and updates batch statistics in training, running ones in eval mode, and,
+/// where its weight is frozen, in the mode train_unfrozen.
 class BatchNorm : public Module {
  public:
   using Module::operator();
@@ -27,6 +29,7 @@ class BatchNorm : public Module {
 
  private:
   Var normalize(const Var& x, const Var& residual);
+  [[nodiscard]] ForwardMode mode_on(const Tape& tape) const;
 
   int dimensions_;
   std::int64_t channels_;
