@@ -65,41 +65,14 @@ std::vector<Transform> augmentation(std::string_view name,
   const std::int64_t side = std::min(height, width);
   require_known("augmentation", name, augmentation_names());
   if (name == "none") return {};
-  std::vector<Transform> list{Pad{side / 8}, RandomCrop{}, FlipLr{}};
-  if (name == "full") list.emplace_back(Cutout{.length = std::max<std::int64_t>(1, side / 4)});
-  return list;
+  std::vector<Transform> basic{Pad{side / 8}, RandomCrop{}, FlipLr{}};
+  if (name == "basic") return basic;
+  return compose(std::move(basic), Cutout{.length = std::max<std::int64_t>(1, side / 4)});
 }
 
 const std::vector<std::string>& augmentation_names() {
   static const std::vector<std::string> names{"none", "basic", "full"};
   return names;
-}
-
-Normalization measure(const Dataset& dataset) {
-  dataset.validate();
-  check(dataset.channels == 3, "measure: {} channels, expected 3", dataset.channels);
-  std::array<std::array<std::int64_t, 256>, 3> histogram{};
-  for (std::size_t i = 0; i < dataset.pixels.size(); i += 3)
-    for (std::size_t c = 0; c < 3; ++c) ++histogram[c][dataset.pixels[i + c]];
-  Normalization out;
-  for (std::size_t c = 0; c < 3; ++c) {
-    double count = 0;
-    double sum = 0;
-    double squares = 0;
-    for (std::size_t v = 0; v < 256; ++v) {
-      const auto n = static_cast<double>(histogram[c][v]);
-      const double value = static_cast<double>(v) / 255;
-      count += n;
-      sum += n * value;
-      squares += n * value * value;
-    }
-    const double mean = sum / count;
-    const double variance = std::max(0.0, squares / count - mean * mean);
-    out.mean[c] = static_cast<float>(mean);
-    // A channel of one value carries nothing: leave it at 0 instead of dividing by 0.
-    out.std[c] = variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F;
-  }
-  return out;
 }
 
 Pipeline::Pipeline(std::vector<Transform> transforms,

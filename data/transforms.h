@@ -1,5 +1,5 @@
 #pragma once
-#include "data/dataset.h"
+#include "data/normalization.h"
 #include "framework/core/dtype.h"
 
 #include <array>
@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,6 +61,21 @@ struct PixelTransform {
 /// One step of augmentation. Steps run in the order of the list.
 using Transform = std::variant<FlipLr, Pad, RandomCrop, CenterCrop, Cutout, PixelTransform>;
 
+/// One list of several parts, each of them a step or a list of steps, which run in this order:
+/// `compose(augmentation("basic", 32, 32), Cutout{}, PixelTransform{mine})`.
+template <class... Parts>
+[[nodiscard]] std::vector<Transform> compose(Parts&&... parts) {
+  std::vector<Transform> all;
+  [[maybe_unused]] const auto append = [&]<class Part>(Part&& part) {
+    if constexpr (std::is_constructible_v<Transform, Part>)
+      all.emplace_back(std::forward<Part>(part));
+    else
+      all.insert(all.end(), part.begin(), part.end());
+  };
+  (append(std::forward<Parts>(parts)), ...);
+  return all;
+}
+
 /// The usual lists by name: "none"; "basic" pads by an eighth (4 pixels of 32, reflected), cuts the
 /// old size out at random and flips, as fastai's notebooks do for CIFAR; "full" adds one cutout of
 /// a quarter (8 of 32). `height` and `width` are those of the images. Throws UsageError.
@@ -67,18 +84,6 @@ using Transform = std::variant<FlipLr, Pad, RandomCrop, CenterCrop, Cutout, Pixe
                                                   std::int64_t width);
 /// The names of these lists.
 [[nodiscard]] const std::vector<std::string>& augmentation_names();
-
-/// (value / 255 - mean) / std per channel.
-struct Normalization {
-  std::array<float, 3> mean{0, 0, 0};
-  std::array<float, 3> std{1, 1, 1};
-};
-
-/// CIFAR-10's, as fastai has them.
-inline constexpr Normalization kCifarStats{{0.491F, 0.482F, 0.447F}, {0.247F, 0.243F, 0.261F}};
-
-/// Mean and standard deviation of each channel over all pixels of a (training) set.
-[[nodiscard]] Normalization measure(const Dataset& dataset);
 
 /// A checked list of transforms for images of one size, ready to run.
 class Pipeline {

@@ -207,6 +207,27 @@ TEST_CASE("transforms: the usual lists by name keep the size") {
   CHECK_THROWS_AS(static_cast<void>(augmentation("most", 32, 32)), UsageError);
 }
 
+TEST_CASE("transforms: a composition runs its parts in order, whether they are steps or lists") {
+  const std::vector<Transform> edge{Pad{1, PadMode::zero}, CenterCrop{2}};
+  const PixelTransform brighter{[](std::span<std::uint8_t> pixels, auto) {
+    for (std::uint8_t& p : pixels) p = static_cast<std::uint8_t>(p + 100);
+  }};
+  const std::vector<Transform> all = compose(FlipLr{1}, edge, brighter, std::vector<Transform>{});
+  REQUIRE(all.size() == 4);
+  CHECK(std::holds_alternative<FlipLr>(all[0]));
+  CHECK(std::holds_alternative<Pad>(all[1]));
+  CHECK(std::holds_alternative<CenterCrop>(all[2]));
+  CHECK(std::holds_alternative<PixelTransform>(all[3]));
+  CHECK(run(all, 2, 2) == run({FlipLr{1}, Pad{1, PadMode::zero}, CenterCrop{2}, brighter}, 2, 2));
+  CHECK(run(compose(FlipLr{1}, edge), 2, 2) == Values{1, 0, 17, 16});
+  // The order counts: what is padded first lies inside of what is cut.
+  const std::vector<Transform> cut{CenterCrop{2}};
+  const std::vector<Transform> pad{Pad{1, PadMode::zero}};
+  CHECK(run(compose(cut, pad), 4, 4).size() == 16);
+  CHECK(run(compose(pad, cut), 4, 4).size() == 4);
+  CHECK(compose().empty());
+}
+
 TEST_CASE("transforms: what cannot work is a usage error") {
   const auto make = [](std::vector<Transform> list) { Pipeline(std::move(list), {}, 4, 6); };
   CHECK_THROWS_AS(make({RandomCrop{5}}), UsageError);
@@ -221,24 +242,4 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, 4, 4), UsageError);
   CHECK_THROWS_WITH_AS(
       make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms are too many", UsageError);
-}
-
-TEST_CASE("measure: grey images have no three channels") {
-  Dataset grey = test::small_set(2, 1, 1);
-  grey.channels = 1;
-  grey.pixels.resize(2);
-  CHECK_THROWS_WITH_AS(static_cast<void>(measure(grey)),
-                       doctest::Contains("measure: 1 channels, expected 3"),
-                       ShapeError);
-}
-
-TEST_CASE("measure: mean and deviation per channel, by hand") {
-  Dataset set = test::small_set(2, 1, 1);
-  set.pixels = {0, 51, 255, 255, 51, 255};
-  const Normalization stats = measure(set);
-  CHECK(stats.mean[0] == doctest::Approx(0.5));
-  CHECK(stats.std[0] == doctest::Approx(0.5));
-  CHECK(stats.mean[1] == doctest::Approx(0.2));
-  CHECK(stats.std[1] == 1.0F);  // a channel without variation
-  CHECK(stats.mean[2] == doctest::Approx(1.0));
 }
