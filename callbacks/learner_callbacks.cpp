@@ -31,7 +31,7 @@ void declare_param_scheduler(OptionTable& t, SchedulerOptions& o) {
 }
 
 CallbackWithEvents param_scheduler(const SchedulerOptions& o, const RunSettings&) {
-  const optim::Course course = optim::schedule_registry().make(o.schedule)(o.value);
+  const optim::Course course = optim::schedule_registry().make(o.schedule)(o.value, 0);
   return make_callback<ParamScheduler>(
       Role::trains, std::vector{ScheduledHyper{o.hyper, {course.lr}}}, o.clock);
 }

@@ -4,10 +4,34 @@
 #include "data/registry.h"
 #include "framework/core/log.h"
 
+#include <algorithm>
 #include <tuple>
 
 namespace learn {
 namespace {
+
+/// "R:G:B:R:G:B", means and standard deviations of values in [0,1].
+data::Normalization parse_normalization(const std::string& text) {
+  std::vector<double> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    const bool deviation = numbers.size() >= 3;
+    numbers.push_back(
+        parse_real(text.substr(begin, end - begin), deviation ? kPositive : kAnyNumber));
+    begin = end + 1;
+  }
+  if (numbers.size() != 6)
+    fail<UsageError>(
+        "'{}' is not auto, measured, cifar10, or three means and three standard deviations, "
+        "R:G:B:R:G:B",
+        text);
+  data::Normalization out;
+  for (std::size_t c = 0; c < 3; ++c) {
+    out.mean[c] = static_cast<float>(numbers[c]);
+    out.std[c] = static_cast<float>(numbers[c + 3]);
+  }
+  return out;
+}
 
 bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
 
@@ -50,6 +74,16 @@ void DataSection::declare(OptionTable& t) {
            {.low = 0, .high = data::kImageSide.high},
            "N",
            "resize the images of a folder to N x N; 0: keep their size");
+  Option& statistics =
+      t.text("normalize",
+             normalize,
+             "auto|measured|cifar10|R:G:B:R:G:B",
+             "mean and standard deviation of the colours: measured on the training images, "
+             "CIFAR-10's published ones, or these; auto: published for cifar10, else measured");
+  statistics.set = [this](const std::string& text) {
+    if (text != "auto" && text != "measured" && text != "cifar10") (void)parse_normalization(text);
+    normalize = text;
+  };
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
@@ -132,6 +166,12 @@ data::Dataset DataSection::load_for_evaluation(data::ImageSize input,
                      .threads = static_cast<int>(threads),
                      .evaluation = input})
       .valid;
+}
+
+std::optional<data::Normalization> DataSection::normalization(const data::Dataset& train) const {
+  if (normalize == "auto") return std::nullopt;
+  if (normalize == "measured") return data::measure(train);
+  return normalize == "cifar10" ? data::kCifarStats : parse_normalization(normalize);
 }
 
 data::LoaderOptions DataSection::loader_options() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/normalization.h"
 #include "framework/core/option_table.h"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct DataSection {
   std::string train_limit = "1.0";  ///< a count, or a share of the training images
   std::int64_t valid_limit = 0;
   std::int64_t image_size = 0;
+  std::string normalize = "auto";  ///< auto, measured, cifar10, or three means and three deviations
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
@@ -39,6 +41,8 @@ struct DataSection {
   [[nodiscard]] data::Dataset load_for_evaluation(data::ImageSize input,
                                                   const std::vector<std::string>& known_classes,
                                                   std::int64_t threads) const;
+  /// The normalisation that was asked for; nothing for auto, which is left to `data::Loaders`.
+  [[nodiscard]] std::optional<data::Normalization> normalization(const data::Dataset& train) const;
   /// Warns of options that have no effect on a set whose batches are made on a GPU.
   void warn_on_device() const;
   /// How batches are prepared.

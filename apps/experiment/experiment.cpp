@@ -70,8 +70,9 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   loader.seed = static_cast<std::uint64_t>(device.seed);
   loader.dtype = precision.dtype();
   loader.pad_channels = net.takes_padding;
-  data_.emplace(
-      ctx_, std::move(set), data::LoadersOptions{.augment = training.augment, .loader = loader});
+  data::LoadersOptions batches{
+      .augment = training.augment, .normalization = data.normalization(train), .loader = loader};
+  data_.emplace(ctx_, std::move(set), std::move(batches));
   if (data_->train().on_device()) data.warn_on_device();
   learner_.emplace(
       ctx_, std::move(net), *data_, training.learner_options(precision.flat_master, classes));

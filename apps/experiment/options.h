@@ -34,6 +34,8 @@ struct Preset {
   std::string name;
   std::string help;
   OptionValues values;
+  /// These too for a training in fp16, in other precisions they would be refused.
+  OptionValues in_fp16{};
 };
 [[nodiscard]] const std::vector<Preset>& presets();
 

@@ -1,6 +1,32 @@
 #include "apps/experiment/options.h"
 
 namespace learn {
+namespace {
+
+/// fastai_old's dev_nb/004b_mixed_precision.ipynb at c8285fbc (2018-09-30), with the defaults of
+/// the nb_004 and nb_004a that it imports: Learner's AdamW (torch's eps) with true decay on all
+/// parameters (bn_wd; wd is the usual 0.01), OneCycleScheduler(learn, 0.1), whose rates replace the
+/// 1e-2 that is given to fit, MixedPrecision's static scale and its masters one by one. (The calls
+/// in the notebook say flat_master=True: the bits are the same.)
+Preset notebook() {
+  return {"notebook",
+          "fastai's mixed-precision notebook (nb_004b): airplanes and dogs of CIFAR-10, Darknet, "
+          "AdamW, one cycle at 0.1, one epoch; with --precision fp16 a static loss scale of 512",
+          {{"data", "cifar10"},
+           {"classes", "airplane,dog"},
+           {"normalize", "0.491:0.482:0.447:0.247:0.243:0.261"},
+           {"augment", "basic"},
+           {"model", "darknet"},
+           {"epochs", "1"},
+           {"batch-size", "64"},
+           {"optimizer", "adamw:beta2=0.99,eps=1e-8,decay_bn_bias=true"},
+           {"schedule", "one-cycle:warmup=0.5,div=25,div_final=250000,rise=line,whole_steps=true"},
+           {"lr", "0.1"},
+           {"name", "notebook"}},
+          {{"loss-scale", "512"}, {"flat-master", "false"}}};
+}
+
+}  // namespace
 
 const std::vector<Preset>& presets() {
   static const std::vector<Preset> all{
@@ -14,14 +40,15 @@ const std::vector<Preset>& presets() {
         {"batch-size", "64"},
         {"lr", "0.01"},
         {"name", "quick"}}},
-      {"notebook",
-       "fastai's mixed-precision notebook: Darknet, one cycle at 0.1",
+      {"darknet-one-cycle",
+       "Darknet with SGD, one cycle at 0.1, five epochs",
        {{"model", "darknet"},
         {"epochs", "5"},
         {"batch-size", "64"},
         {"optimizer", "sgd"},
         {"lr", "0.1"},
-        {"name", "notebook"}}},
+        {"name", "darknet-one-cycle"}}},
+      notebook(),
   };
   return all;
 }

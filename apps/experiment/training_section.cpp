@@ -107,7 +107,7 @@ void TrainingSection::declare(OptionTable& t) {
 }
 
 void TrainingSection::check() const {
-  (void)optim::schedule_registry().make(schedule_spec(*this))(1);
+  (void)optim::schedule_registry().make(schedule_spec(*this))(1, 1);
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
 }
 
@@ -140,8 +140,9 @@ LearnerOptions TrainingSection::learner_options(bool flat, std::size_t classes) 
 void TrainingSection::add_callbacks(Learner& learn) const {
   const Spec spec = schedule_spec(*this);
   const auto make = optim::schedule_registry().make(spec);
+  const std::int64_t steps = epochs * learn.train_source().batches();
   const auto course = [&](double rate) {
-    optim::Course out = make(rate);
+    optim::Course out = make(rate, steps);
     if (momentum) out.momentum = {};
     return out;
   };

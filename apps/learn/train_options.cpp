@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace learn::cli {
 namespace {
@@ -61,6 +62,20 @@ void check_call(const TrainOptions& o) {
     fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
 }
 
+const Preset& preset_of(const std::string& name) {
+  return *std::ranges::find(presets(), name, &Preset::name);
+}
+
+/// Those that were given stay, and a mixed_precision of --callbacks has its own.
+void set_fp16_options(const ExperimentOptions& options,
+                      const OptionTable& table,
+                      const Preset& preset,
+                      const std::set<std::string>& given) {
+  if (options.device.precision != "fp16" || options.run.named("mixed_precision") != nullptr) return;
+  for (const auto& value : preset.in_fp16)
+    if (!given.contains(value.first)) set_options(table, OptionValues{value});
+}
+
 }  // namespace
 
 OptionTable train_table(TrainOptions& options) {
@@ -90,12 +105,17 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   }
   if (!preset.empty()) {
     set_options(table, {{"preset", preset}});
-    const auto found = std::find_if(
-        presets().begin(), presets().end(), [&](const Preset& p) { return p.name == preset; });
-    set_options(table, found->values);
+    set_options(table, preset_of(preset).values);
   }
-  if (!config.empty()) set_options(table, read_config(config, "train", table));
+  std::set<std::string> over_preset;
+  for (const auto& [name, text] : command_line) over_preset.insert(name);
+  if (!config.empty()) {
+    const ConfigFile file = read_config(config, "train", table);
+    for (const ConfigEntry& entry : file.entries) over_preset.insert(entry.name);
+    set_options(table, file);
+  }
   set_options(table, command_line);
+  if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
   if (guard) guard->check(table, options.extend > 0);
   options.resume = resume;
   if (options.extend > 0) options.experiment.training.epochs = options.extend;

@@ -40,7 +40,8 @@ void declare_decay(OptionTable& t, Options& o) {
 
 /// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: what each makes
 /// of the value that it is given. All but one-cycle, which has its own rise, can begin with a
-/// `warmup`.
-[[nodiscard]] Registry<Course(double value)> schedule_registry();
+/// `warmup`. `steps`, of the whole training, are for those that count them; 0 where they are not
+/// known, which those refuse.
+[[nodiscard]] Registry<Course(double value, std::int64_t steps)> schedule_registry();
 
 }  // namespace learn::optim

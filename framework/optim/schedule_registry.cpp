@@ -39,15 +39,19 @@ Course warmed_up(double warmup, Schedule schedule) {
 
 /// Adds a schedule that a function of (start, end, power) makes.
 template <class Declare, class MakeSchedule>
-void add_plain(Registry<Course(double)>& registry,
+void add_plain(Registry<Course(double, std::int64_t)>& registry,
                const char* name,
                const char* help,
                PlainOptions defaults,
                Declare declare,
                MakeSchedule make_schedule) {
-  registry.add(name, help, defaults, declare, [make_schedule](const PlainOptions& o, double value) {
-    return warmed_up(o.warmup, make_schedule(o.start * value, o.end * value, o.power));
-  });
+  registry.add(name,
+               help,
+               defaults,
+               declare,
+               [make_schedule](const PlainOptions& o, double value, std::int64_t) {
+                 return warmed_up(o.warmup, make_schedule(o.start * value, o.end * value, o.power));
+               });
 }
 
 struct StepOptions {
@@ -62,7 +66,7 @@ void declare_step(OptionTable& t, StepOptions& o) {
   declare_warmup(t, o.warmup);
 }
 
-Course step(const StepOptions& o, double value) {
+Course step(const StepOptions& o, double value, std::int64_t /*steps*/) {
   std::vector<double> values;
   for (std::size_t i = 0; i <= o.at.size(); ++i)
     values.push_back(value * std::pow(o.factor, static_cast<double>(i)));
@@ -82,7 +86,13 @@ void declare_flat_cosine(OptionTable& t, FlatCosineOptions& o) {
   declare_warmup(t, o.warmup);
 }
 
-void declare_one_cycle(OptionTable& t, OneCycleShape& o) {
+struct OneCycleOptions {
+  OneCycleShape shape;
+  bool whole_steps = false;
+};
+
+void declare_one_cycle(OptionTable& t, OneCycleOptions& options) {
+  OneCycleShape& o = options.shape;
   constexpr Range kInside{.low = 0, .high = 1, .open_low = true, .open_high = true};
   t.number(
       "warmup", o.pct_start, kInside, "SHARE", "share of the training in which the value rises");
@@ -91,6 +101,17 @@ void declare_one_cycle(OptionTable& t, OneCycleShape& o) {
   t.number("mom_max", o.mom_max, kShare, "M", "momentum at the start and the end");
   t.number("mom_min", o.mom_min, kShare, "M", "momentum at the peak");
   t.choice("rise", o.linear_rise, {{"cosine", false}, {"line", true}}, "shape of the rise");
+  t.flag("whole_steps",
+         options.whole_steps,
+         "the rise lasts a whole number of steps, rounded down, as fastai 1 counts");
+}
+
+Course make_one_cycle(const OneCycleOptions& o, double value, std::int64_t steps) {
+  if (!o.whole_steps) return one_cycle(value, o.shape);
+  check<UsageError>(steps > 0,
+                    "one-cycle: whole_steps needs a schedule of the whole training: give it to "
+                    "--schedule");
+  return one_cycle(value, o.shape.snapped(steps));
 }
 
 struct SgdrOptions {
@@ -112,14 +133,16 @@ void declare_sgdr(OptionTable& t, SgdrOptions& o) {
 
 }  // namespace
 
-Registry<Course(double)> schedule_registry() {
-  Registry<Course(double)> registry("schedule");
+Registry<Course(double, std::int64_t)> schedule_registry() {
+  Registry<Course(double, std::int64_t)> registry("schedule");
   registry.add(
       "const",
       "constant",
       PlainOptions{},
       [](OptionTable& t, PlainOptions& o) { declare_warmup(t, o.warmup); },
-      [](const PlainOptions& o, double value) { return warmed_up(o.warmup, constant(value)); });
+      [](const PlainOptions& o, double value, std::int64_t) {
+        return warmed_up(o.warmup, constant(value));
+      });
   add_plain(
       registry, "linear", "linear decay", {}, declare_plain, [](double start, double end, double) {
         return linear(start, end);
@@ -140,19 +163,19 @@ Registry<Course(double)> schedule_registry() {
                "constant, then cosine decay (fastai's fit_flat_cos)",
                FlatCosineOptions{},
                declare_flat_cosine,
-               [](const FlatCosineOptions& o, double value) {
+               [](const FlatCosineOptions& o, double value, std::int64_t) {
                  return warmed_up(o.warmup, flat_cosine(value, o.pct_start, o.div_final));
                });
   registry.add("one-cycle",
                "one-cycle policy: up, then down; momentum the other way (fastai's fit_one_cycle)",
-               OneCycleShape{},
+               OneCycleOptions{},
                declare_one_cycle,
-               [](const OneCycleShape& o, double value) { return one_cycle(value, o); });
+               make_one_cycle);
   registry.add("sgdr",
                "cosine decay with warm restarts (fastai's fit_sgdr)",
                SgdrOptions{},
                declare_sgdr,
-               [](const SgdrOptions& o, double value) {
+               [](const SgdrOptions& o, double value, std::int64_t) {
                  return warmed_up(o.warmup, sgdr(value, o.end * value, o.shape));
                });
   return registry;

@@ -56,6 +56,7 @@ CASES = {
         "train-limit": train("--train-limit 32"),
         "valid-limit": train("--valid-limit 30"),
         "image-size": train("--image-size 16", *FOLDER),
+        "normalize": train("--normalize cifar10"),
         "workers": train("--workers 0", same=SPEED),
         "prefetch": train("--prefetch 5", same=SPEED),
         "model": train("--model darknet"),
@@ -262,6 +263,8 @@ for schedule in ("const", "cosine", "exponential", "flat-cos", "linear", "one-cy
     SETTINGS[f"schedule {schedule}"] = {
         name: spec("--schedule", f"{schedule}:{name}={value}", "-e", "4") for name, value in SCHEDULE.items()
     }
+SETTINGS["schedule one-cycle"]["whole_steps"] = Case(
+    [*TRAIN, "--schedule", "one-cycle:warmup=0.3"], ["--schedule", "one-cycle:warmup=0.3,whole_steps=true"])
 for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small", "wrn_22", "mlp"):
     SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
 

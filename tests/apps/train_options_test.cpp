@@ -40,6 +40,27 @@ TEST_CASE("every preset is made of options that exist and fit") {
   CHECK(notebook.options.experiment.training.lr == std::vector<double>{0.1});
 }
 
+TEST_CASE("a preset says how fp16 is trained, where it is, and what is given goes before it") {
+  const TemporaryFolder folder;
+  const std::string config = folder / "c.toml";
+  write_file_atomically(config, "[train]\nflat-master = true\n");
+  const auto device = [](OptionValues values) {
+    values.insert(values.begin(), {"preset", "notebook"});
+    return Resolved(values).options.experiment.device;
+  };
+  for (const char* const other : {"fp32", "bf16"}) {
+    CHECK(device({{"precision", other}}).loss_scale == "dynamic");
+    CHECK(device({{"precision", other}}).flat_master);
+  }
+  CHECK(device({{"precision", "fp16"}}).loss_scale == "512");
+  CHECK_FALSE(device({{"precision", "fp16"}}).flat_master);
+  CHECK(device({{"precision", "fp16"}, {"loss-scale", "dynamic"}}).loss_scale == "dynamic");
+  CHECK(device({{"precision", "fp16"}, {"config", config}}).flat_master);
+  CHECK(device({{"precision", "fp16"}, {"config", config}}).loss_scale == "512");
+  const OptionValues own{{"precision", "fp16"}, {"callbacks", "mixed_precision:loss_scale=64"}};
+  CHECK(device(own).loss_scale == "dynamic");  // has no effect beside it, and would be refused
+}
+
 TEST_CASE("the written configuration gives the same options again") {
   const TemporaryFolder folder;
   const std::string config = folder / "config.toml";
@@ -101,6 +122,9 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"train-limit", "0"}}, "0 is not above 0");
   refused({{"train-limit", "1.5"}}, "1.5 is not in (0, 1]");
   refused({{"preset", "quik"}}, "did you mean 'quick'?");
+  refused({{"normalize", "0.5:0.5"}}, "'0.5:0.5' is not auto, measured, cifar10, or three means");
+  refused({{"normalize", "0:0:0:1:0:1"}}, "0 is not above 0");
+  refused({{"normalize", "imagenet"}}, "'imagenet' is not a number");
   refused({{"callbacks", "ema:decay=2"}}, "ema: decay=2: 2 is not in [0, 1)");
   refused({{"workers", "0"}, {"prefetch", "4"}}, "--prefetch 4 has no effect with --workers 0");
   refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "give every=2 there");

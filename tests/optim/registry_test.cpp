@@ -61,19 +61,19 @@ TEST_CASE("schedules are made by name, of the value they are given") {
   const auto registry = optim::schedule_registry();
   for (const std::string& name : registry.names()) {
     CAPTURE(name);
-    const optim::Course one = registry.make(name)(1);
-    const optim::Course two = registry.make(name)(2);
+    const optim::Course one = registry.make(name)(1, 12);
+    const optim::Course two = registry.make(name)(2, 12);
     for (const double t : {0.0, 0.1, 0.3, 0.5, 0.8, 0.999}) {
       CHECK(one.lr(t) >= 0);
       CHECK(two.lr(t) == doctest::Approx(2 * one.lr(t)).epsilon(1e-12));
     }
     CHECK(static_cast<bool>(one.momentum) == (name == "one-cycle"));
     // All of them can begin with a rise; only that of one-cycle begins above 0.
-    const optim::Course warm = registry.make(name + ":warmup=0.2")(1);
+    const optim::Course warm = registry.make(name + ":warmup=0.2")(1, 12);
     CHECK(warm.lr(0) == doctest::Approx(name == "one-cycle" ? 0.04 : 0));
     CHECK(warm.lr(0.2) == doctest::Approx(name == "one-cycle" ? 1 : one.lr(0)));
   }
-  const auto at = [&](const char* spec, double t) { return registry.make(spec)(2).lr(t); };
+  const auto at = [&](const char* spec, double t) { return registry.make(spec)(2, 12).lr(t); };
   CHECK(at("const", 0.7) == 2);
   CHECK(at("linear:end=0.5", 0.5) == doctest::Approx(1.5));
   CHECK(at("cosine", 0.5) == doctest::Approx(1));
@@ -84,14 +84,17 @@ TEST_CASE("schedules are made by name, of the value they are given") {
   CHECK(at("flat-cos", 0.7) == 2);
   CHECK(at("one-cycle:div=10", 0) == doctest::Approx(0.2));
   CHECK(at("one-cycle:warmup=0.5", 0.5) == doctest::Approx(2));
+  CHECK(at("one-cycle:warmup=0.3,rise=line", 3.0 / 12) < 2);
+  CHECK(at("one-cycle:warmup=0.3,rise=line,whole_steps=true", 3.0 / 12) == 2);  // of 3.6 steps
   CHECK(at("sgdr:cycles=2,cycle_mult=1", 0.5) == doctest::Approx(2));
   const auto refused = [&](const char* spec, const char* why) {
     CAPTURE(spec);
-    CHECK_THROWS_WITH_AS((void)registry.make(spec)(1), doctest::Contains(why), UsageError);
+    CHECK_THROWS_WITH_AS((void)registry.make(spec)(1, 0), doctest::Contains(why), UsageError);
   };
   refused("magic", "unknown schedule 'magic'");
   refused("cosine:power=2", "cosine has no option 'power'");
   refused("one-cycle:warmup=0", "0 is not in (0, 1)");
+  refused("one-cycle:whole_steps=true", "needs a schedule of the whole training");
   refused("exponential:end=0", "positive");
   refused("step:at=0.5:0.2", "ascend");
 }
