@@ -91,7 +91,8 @@ std::vector<Op> all_ops() {
                                 per_channel(tape, 0),
                                 per_channel(tape, 1),
                                 in[1],
-                                {});
+                                {},
+                                ForwardMode::train);
        }},
       unary("relu", ops::relu),
       unary("leaky_relu", [](const Var& x) { return ops::leaky_relu(x, 0.1F); }),
