@@ -1,6 +1,7 @@
 #include "apps/experiment/run_section.h"
 
 #include "callbacks/early_stopping.h"
+#include "callbacks/inject.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/learner.h"
@@ -42,6 +43,19 @@ void RunSection::declare(OptionTable& t) {
     set_list(text);
     for (const std::string& spec : callbacks) (void)learn::callbacks::make_from_text(spec);
   };
+  Option& faults =
+      t.text("inject",
+             inject,
+             "FAULT@N[:WHERE],...",
+             "make the N-th training batch go wrong, to rehearse what happens then: "
+             "'overflow@17,nan@23:layer3.conv,nan_act@25:layer1,spike@27:100,inf_loss@30-32,"
+             "slow@40:2s,throw@50:step_begin,kill@60'; no part of the configuration, so that a run "
+             "that is resumed goes on without");
+  faults.in_config = false;
+  faults.set = [this](const std::string& text) {
+    (void)learn::callbacks::parse_faults(text);
+    inject = text;
+  };
   t.flag("plots", plots, "draw results.png and lr_schedule.png").may_change = true;
   t.flag("progress", progress, "show a bar, or a line now and then, while an epoch runs")
       .may_change = true;
@@ -69,6 +83,8 @@ void RunSection::add_callbacks(Learner& learn) const {
         learn::callbacks::EarlyStoppingOptions{.monitor = monitor, .patience = patience});
   learn::callbacks::add_from_texts(
       learn, callbacks, learn::callbacks::Role::trains, {.monitor = monitor});
+  if (!inject.empty())
+    learn.add<learn::callbacks::FaultInjection>(learn::callbacks::parse_faults(inject));
   if (learn.find<learn::callbacks::TerminateOnNan>() == nullptr)
     learn.add<learn::callbacks::TerminateOnNan>();
 }

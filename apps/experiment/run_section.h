@@ -22,6 +22,7 @@ struct RunSection {
   std::int64_t patience = 0;
   OnNan on_nan = OnNan::stop;
   std::vector<std::string> callbacks;  ///< specs of the registry
+  std::string inject;                  ///< faults to rehearse, as `parse_faults` reads them
   bool plots = true;
   bool progress = true;
 
@@ -30,8 +31,9 @@ struct RunSection {
   [[nodiscard]] const std::string* named(std::string_view callback) const;
   /// Throws UsageError for options that contradict each other.
   void check() const;
-  /// Early stopping, what was named with --callbacks and takes part in the training, and the end at
-  /// a loss that is not finite. Throws UsageError for a value to monitor that there is not.
+  /// Early stopping, what was named with --callbacks and takes part in the training, faults to
+  /// inject, and the end at a loss that is not finite. Throws UsageError for a value to monitor or
+  /// a place of a fault that there is not.
   void add_callbacks(Learner& learn) const;
 };
 

@@ -140,6 +140,8 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
   for (std::size_t i = records_.size(); i-- > 0;) {
     Record& record = records_[i];
     Value& output = values_[record.output];
+    if (output.written && backward_observer_ != nullptr)
+      backward_observer_->reached(record.output, record.node->name(), output.grad);
     if (output.written) record.node->backward(*this, output.grad);
     record.node.reset();
     if (!output.leaf) output.grad = {};

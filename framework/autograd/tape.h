@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,6 +26,16 @@ class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
   virtual void forwarded(const nn::Module& module, const Var& in, const Var& out) = 0;
+};
+
+/// Sees gradients while a backward pass makes them: to find or to plant what is not finite.
+class BackwardObserver {
+ public:
+  virtual ~BackwardObserver() = default;
+  /// `gradient`, that of the value with this `Var::id`, is complete, and `operation`, which had
+  /// made the value, is about to run backward with it. Not to be written to, as other values may
+  /// have the same; another tensor of its shape and dtype may be put in its place.
+  virtual void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) = 0;
 };
 
 struct TapeOptions {
@@ -99,6 +110,7 @@ class Tape {
   void reset() { reset(options_); }
 
   [[nodiscard]] Context& context() const noexcept { return ctx_; }
+  [[nodiscard]] const TapeOptions& options() const noexcept { return options_; }
   [[nodiscard]] ForwardMode mode() const noexcept { return options_.mode; }
   [[nodiscard]] bool training() const noexcept { return options_.mode != ForwardMode::eval; }
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
@@ -123,6 +135,9 @@ class Tape {
   /// At most one observer; null removes it. It must outlive its use.
   void observe(ForwardObserver* observer) noexcept { observer_ = observer; }
   [[nodiscard]] ForwardObserver* observer() const noexcept { return observer_; }
+  /// The same for the backward pass.
+  void observe_backward(BackwardObserver* observer) noexcept { backward_observer_ = observer; }
+  [[nodiscard]] BackwardObserver* backward_observer() const noexcept { return backward_observer_; }
 
  private:
   friend class Var;
@@ -160,6 +175,7 @@ class Tape {
   std::optional<std::uint64_t> known_batch_index_;  // what it holds
   bool backward_done_ = false;
   ForwardObserver* observer_ = nullptr;
+  BackwardObserver* backward_observer_ = nullptr;
 };
 
 }  // namespace learn

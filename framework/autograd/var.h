@@ -29,6 +29,8 @@ class Var {
   /// True if a backward pass will compute a gradient for it.
   [[nodiscard]] bool needs_grad() const;
   [[nodiscard]] bool defined() const noexcept { return content_ != nullptr; }
+  /// Its number among the values of its tape, in the order they were made.
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
 
  private:
   friend class Tape;

@@ -17,6 +17,7 @@ class Learner;
 
 /// Where a callback runs among its peers on one event: lower first, ties in order of addition.
 namespace order {
+inline constexpr int kFaultInjection = -60;  ///< so that all others see a fault as a real one
 inline constexpr int kMixedPrecision = -50;
 inline constexpr int kDefault = 0;
 inline constexpr int kGradientAccumulation = 10;

@@ -18,8 +18,9 @@ GraphStep::GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up
 
 void GraphStep::run(Learner& learn, FunctionRef<bool()> body) {
   forget_if_changed(learn);
-  // Gradients that are held, and observers of the forward pass, need the host in each batch.
-  const bool plain = !learn.progress().gradients_held && learn.tape().observer() == nullptr;
+  // Gradients that are held, and observers of a pass, need the host in each batch.
+  const bool plain = !learn.progress().gradients_held && learn.tape().observer() == nullptr &&
+                     learn.tape().backward_observer() == nullptr;
   Kind* const kind = plain && !eager_only_ ? kind_of(learn.batch()) : nullptr;
   if (kind == nullptr) {
     ++counts_.eager;

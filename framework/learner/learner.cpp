@@ -59,7 +59,13 @@ Model Learner::take_model() && {
 
 void Learner::insert(std::unique_ptr<Callback> callback, EventSet events) {
   require_idle("add");
-  callbacks_.insert(std::move(callback), events).attached(*this);
+  Callback& added = callbacks_.insert(std::move(callback), events);
+  try {
+    added.attached(*this);
+  } catch (...) {
+    callbacks_.remove(added);
+    throw;
+  }
 }
 
 void Learner::remove(const Callback& callback) {

@@ -45,6 +45,14 @@ const ModulePlace& ParamStore::mark_module(std::string path, const Module* modul
                                            .in_f32 = in_f32});
 }
 
+std::vector<std::string> ParamStore::module_paths() const {
+  std::vector<std::string> paths;
+  for (const ModulePlace& module : modules_)
+    if (std::find(paths.begin(), paths.end(), module.path) == paths.end())
+      paths.push_back(module.path);
+  return paths;
+}
+
 Context& ParamStore::context() const {
   check<Error>(materialized(), "the parameters have no memory yet: call ParamStore::materialize");
   return *ctx_;

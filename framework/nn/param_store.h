@@ -120,6 +120,8 @@ class ParamStore {
   const ModulePlace& mark_module(std::string path,
                                  const Module* module = nullptr,
                                  bool in_f32 = false);
+  /// The paths of all modules, in that order, each once; the model itself has the path "".
+  [[nodiscard]] std::vector<std::string> module_paths() const;
 
   // Memory.
 

@@ -54,6 +54,16 @@ check "in a folder of its own" test -d runs/train-2
 # Columns 3 to 5: losses and accuracy; times differ.
 check "and gives the same numbers" test "$(cut -d, -f1,3-6 first.csv)" = "$(cut -d, -f1,3-6 runs/train-2/results.csv)"
 
+run train "${tiny[@]}" --name killed --precision fp16 --inject overflow@3,kill@6:step_begin
+check "an injected kill is one" exits 137
+check "faults are told" complains "[inject] batch 3: overflow"
+run train --resume runs/killed
+check "the killed run is resumed without its faults" exits 0
+check "and ends" grep -q '"status": "finished"' runs/killed/run.json
+run train "${tiny[@]}" --inject overflow@3,nam@4
+check "a fault that there is not is refused" exits 2
+check "with its place" complains "--inject: character 12 of 'overflow@3,nam@4': unknown fault 'nam'"
+
 run eval runs/train --threads 1
 check "a run can be measured" exits 0
 best=$(awk -F, 'NR > 1 && $5 > best { best = $5 } END { printf "%.4f", best }' first.csv)

@@ -99,6 +99,7 @@ CASES = {
         "patience": train("--patience 1", "-e", "6", "--lr", "0.9", "--schedule", "const"),
         "shrink-batch": train("--no-shrink-batch", same="memory does not run out; limits.py has a training where it does"),
         "nan": train("--nan rollback", "--lr", "1e30"),
+        "inject": train("--inject nan@2:layer1.conv", *HALF),
         "callbacks": train("--callbacks terminate_on_nan;gradient_clip:limit=0.01"),
         "plots": train("--no-plots"),
         "progress": train("--no-progress", "--train-limit", "800", terminal=True),
@@ -195,6 +196,7 @@ SETTINGS = {
         "limit": callback("gradient_clip:limit=0.01"),
         "by": callback("gradient_clip:by=value"),
     },
+    "callback inject": {"faults": Case(TRAIN, ["--callbacks", "inject:faults=(spike@2:9,slow@3:1ms)"])},
     "callback mixed_precision": {
         "dtype": callback("mixed_precision:dtype=bf16 --precision bf16", *HALF),
         "loss_scale": callback("mixed_precision:loss_scale=64", *HALF),

@@ -5,6 +5,7 @@
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <memory>
@@ -247,4 +248,33 @@ TEST_CASE("the same step takes the same addresses, so a frozen arena serves it")
     }
     CHECK(y.value().raw() == first);
   }
+}
+
+TEST_CASE(
+    "an observer of the backward pass sees whole gradients in its order, and may replace them") {
+  Context ctx(kChecked);
+  struct Log final : BackwardObserver {
+    void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) override {
+      seen += fmt::format("{} {} {} ", value, operation, get(gradient, 0));
+      if (value == replaced) gradient = other;
+    }
+    std::string seen;
+    std::uint32_t replaced = 0;
+    Tensor other;
+  };
+  Log log;
+  Tape tape(ctx);
+  const Var x = tape.input(full(ctx.persistent(), {2}, DType::f32, 1), true);  // value 0
+  const Var a = ops::scale(x, 2);                                              // 1
+  const Var b = ops::scale(x, 3);                                              // 2
+  const Var y = ops::add(a, b);                                                // 3
+  const Var z = ops::add(y, a);                                                // 4
+  (void)ops::scale(x, 9);                                                      // leads nowhere
+  log.replaced = a.id();
+  log.other = full(ctx.persistent(), {2}, DType::f32, 100);
+  tape.observe_backward(&log);
+  CHECK(tape.backward_observer() == &log);
+  tape.backward(ops::sum(z));
+  CHECK(log.seen == "6 sum 1 4 add 1 3 add 1 2 scale 1 1 scale 2 ");
+  CHECK(get(tape.grad_of(x), 0) == 3 + 2 * 100);
 }

@@ -1,7 +1,7 @@
 #include "callbacks/mixed_precision.h"
 
+#include "callbacks/inject.h"
 #include "callbacks/lambda.h"
-#include "framework/kernels/step/gradients.h"
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/learner/tracer.h"
@@ -10,7 +10,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <set>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -19,29 +18,13 @@ namespace {
 
 std::vector<std::int64_t> batches(std::size_t count) { return std::vector<std::int64_t>(count, 2); }
 
-/// Sets found_inf at the steps of a list, counted from 0 over the life of the learner.
-class Inject final : public Callback {
- public:
-  explicit Inject(std::set<std::int64_t> steps) : steps_(std::move(steps)) {}
-  [[nodiscard]] std::string_view name() const override { return "inject"; }
-  void step_begin(Learner& l) override {
-    if (!steps_.contains(at_++)) return;
-    const Tensor bad = full(l.context().step(), {1}, DType::f32, INFINITY);
-    kernels::find_non_finite(l.context(), bad, l.optimizer().control());
-  }
-
- private:
-  std::set<std::int64_t> steps_;
-  std::int64_t at_ = 0;
-};
-
-/// The loss scale after each step of `steps`, with overflows at those of `bad`.
+/// The loss scale after each step of `steps`, with overflows in the batches of `bad`, from 1.
 std::vector<float> scales_of(const MixedPrecisionOptions& options,
                              std::size_t steps,
-                             const std::set<std::int64_t>& bad) {
+                             const std::string& bad) {
   Training t(batches(steps), {});
   t.learn.add<MixedPrecision>(options);
-  t.learn.add<Inject>(bad);
+  t.learn.add<FaultInjection>(parse_faults(bad));
   std::vector<float> seen;
   on(t.learn, Event::step_end, [&](Learner& l) {
     const StepControl control = l.optimizer().read_control();
@@ -103,18 +86,18 @@ TEST_CASE("the loss scale takes every turn: growth, ceiling, shrink, floor") {
   options.loss_scale = 4.0F;
   options.scaling.growth_interval = 2;
   options.scaling.ceiling = 16;
-  const std::vector<float> seen = scales_of(options, 13, {6, 7, 8, 9, 10});
+  const std::vector<float> seen = scales_of(options, 13, "overflow@7-11");
   CHECK(seen == std::vector<float>{4, 8, 8, 16, 16, 16, 8, 4, 2, 1, 1, 1, 2});
   // One clean step before an overflow does not count afterwards.
-  CHECK(scales_of(options, 5, {1}) == std::vector<float>{4, 2, 2, 4, 4});
+  CHECK(scales_of(options, 5, "nan@2") == std::vector<float>{4, 2, 2, 4, 4});
 }
 
 TEST_CASE("a static scale stays, bf16 has none") {
   MixedPrecisionOptions options;
   options.scaling.dynamic = false;
   options.scaling.growth_interval = 1;
-  CHECK(scales_of(options, 4, {1, 2}) == std::vector<float>{512, 512, 512, 512});
-  CHECK(scales_of({.dtype = DType::bf16}, 3, {1}) == std::vector<float>{1, 1, 1});
+  CHECK(scales_of(options, 4, "overflow@2-3") == std::vector<float>{512, 512, 512, 512});
+  CHECK(scales_of({.dtype = DType::bf16}, 3, "overflow@2") == std::vector<float>{1, 1, 1});
   CHECK(MixedPrecision().options().loss_scale == 65536.0F);
 }
 

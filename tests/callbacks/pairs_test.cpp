@@ -28,6 +28,7 @@ const std::map<std::string, std::vector<std::string>>& options_to_try() {
       {"gradient_accumulation", {"batches=2"}},
       {"cuda_graph", {"warm_up=1"}},
       {"ema", {"decay=0.9"}},
+      {"inject", {"faults=(spike@2:3,slow@3:1ms)"}},
       {"early_stopping", {"patience=9"}},
       {"param_scheduler", {"hyper=momentum,schedule=(linear:start=0.9,end=0.8)"}},
       {"progress", {"live=off"}},
