@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::vector<std::string> header_with(const std::vector<std::string>& metrics) {
   std::vector<std::string> header{"epoch", "time", "train_loss", "valid_loss"};
   header.insert(header.end(), metrics.begin(), metrics.end());
-  header.insert(header.end(), {"lr", "samples_per_second"});
+  header.insert(header.end(), {"lr", "skipped", "loss_scale", "samples_per_second"});
   return header;
 }
 
@@ -130,6 +130,8 @@ std::vector<Cell> CsvLogger::row_of(const EpochRecord& epoch) const {
       {"train_loss", epoch.train_loss},
       {"valid_loss", epoch.valid_loss},
       {"lr", static_cast<double>(epoch.lr)},
+      {"skipped", static_cast<double>(epoch.skipped)},
+      {"loss_scale", static_cast<double>(epoch.loss_scale)},
       {"samples_per_second", epoch.samples_per_second}};
   values.insert(epoch.metrics.begin(), epoch.metrics.end());
   std::vector<Cell> row;

@@ -11,9 +11,9 @@
 namespace learn::callbacks {
 
 /// Writes a row for each finished epoch: epoch, time (seconds), train_loss, valid_loss, the
-/// metrics, lr, samples_per_second. A row is on the disk when its epoch ends. The columns are those
-/// of the first epoch; a metric that comes later is in none, and is warned of once. Needs a
-/// Recorder.
+/// metrics, lr, skipped (steps), loss_scale, samples_per_second. A row is on the disk when its
+/// epoch ends. The columns are those of the first epoch; a metric that comes later is in none, and
+/// is warned of once. Needs a Recorder.
 ///
 /// The first fit makes the file anew, with a row for each epoch that the recorder knows; further
 /// fits of the same learner add to it, and nothing else touches it. After a state was loaded, the

@@ -2,6 +2,7 @@
 
 #include "callbacks/registry.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/recorder.h"
 #include "framework/optim/gradients.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
@@ -27,6 +28,11 @@ void GradientClip::step_begin(Learner& learn) {
   if (by_ == ClipBy::value) return optim::clip_gradient_value(params, limit_, control);
   if (!norm_.defined()) norm_ = Tensor(learn.context().persistent(), {1}, DType::f32);
   optim::clip_gradient_norm(params, limit_, norm_, control);
+}
+
+void GradientClip::batch_end(Learner& learn) {
+  if (!norm_.defined() || learn.batch().outcome != Outcome::stepped) return;
+  if (auto* const recorder = learn.find<Recorder>()) recorder->note_norms(norm_);
 }
 
 double GradientClip::last_norm(Learner& learn) const {

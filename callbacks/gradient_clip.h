@@ -14,7 +14,7 @@ enum class ClipBy : std::uint8_t {
 /// Limits gradients at step_begin, when they are unscaled and complete, so that the limit means the
 /// same in every precision, for any loss scale, and for accumulated batches. The norm is taken over
 /// all trained parameters, however they are grouped. As PyTorch's clip_grad_norm_ and
-/// clip_grad_value_; a norm that is not finite clips nothing.
+/// clip_grad_value_; a norm that is not finite clips nothing. A Recorder keeps each norm.
 class GradientClip final : public Callback {
  public:
   /// Throws UsageError unless `limit` is positive and finite.
@@ -25,6 +25,7 @@ class GradientClip final : public Callback {
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void step_begin(Learner& learn) override;
+  void batch_end(Learner& learn) override;
 
   /// The norm of the last step's gradients before they were clipped; NaN before the first step and
   /// when clipping by value. Waits for the device.

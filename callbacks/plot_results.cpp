@@ -5,6 +5,8 @@
 #include "framework/learner/recorder.h"
 #include "framework/report/plot.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -85,6 +87,37 @@ Panel batch_panel(const std::vector<BatchRecord>& batches,
           .integer_x = true};
 }
 
+/// A dot at each record with a step that was not made, on the line of the loss scale.
+Series skips(const std::vector<BatchRecord>& batches) {
+  constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+  Series series{.name = "skipped", .markers = true};
+  for (const BatchRecord& batch : batches) {
+    if (batch.skipped == 0) continue;
+    series.x.insert(series.x.end(), {batch.epoch, kGap});
+    series.y.insert(series.y.end(), {static_cast<double>(batch.loss_scale), kGap});
+  }
+  return series;
+}
+
+/// What half precision and measured steps add: the loss scale if it moved or a step was skipped,
+/// and norms if there are any.
+void add_step_panels(const std::vector<BatchRecord>& batches, plot::Figure& figure) {
+  const auto any = [&](const auto& is) { return std::ranges::any_of(batches, is); };
+  const auto add = [&](const char* title, const std::function<double(const BatchRecord&)>& value) {
+    figure.panels.push_back(batch_panel(batches, title, value));
+    figure.panels.back().log_y = true;
+  };
+  const float first = batches.front().loss_scale;
+  if (any([&](const BatchRecord& b) { return b.loss_scale != first || b.skipped > 0; })) {
+    add("loss scale", [](const BatchRecord& b) { return static_cast<double>(b.loss_scale); });
+    figure.panels.back().series.push_back(skips(batches));
+  }
+  if (any([](const BatchRecord& b) { return std::isfinite(b.grad_norm); }))
+    add("gradient norm", [](const BatchRecord& b) { return b.grad_norm; });
+  if (any([](const BatchRecord& b) { return std::isfinite(b.update_ratio); }))
+    add("update / weights", [](const BatchRecord& b) { return b.update_ratio; });
+}
+
 }  // namespace
 
 std::vector<std::string> PlotResults::claims() const {
@@ -109,15 +142,7 @@ void PlotResults::train_end(Learner& learn) {
       batches, "learning rate", [](const BatchRecord& b) { return static_cast<double>(b.lr); }));
   schedule.panels.push_back(batch_panel(
       batches, "momentum", [](const BatchRecord& b) { return static_cast<double>(b.momentum); }));
-  bool moved = false;
-  for (const BatchRecord& batch : batches)
-    moved = moved || batch.loss_scale != batches.front().loss_scale;
-  if (moved) {
-    schedule.panels.push_back(batch_panel(batches, "loss scale", [](const BatchRecord& b) {
-      return static_cast<double>(b.loss_scale);
-    }));
-    schedule.panels.back().log_y = true;
-  }
+  add_step_panels(batches, schedule);
   plot::save(folder_ / "lr_schedule.png", schedule);
 }
 

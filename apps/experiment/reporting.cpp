@@ -4,6 +4,7 @@
 #include "callbacks/csv_logger.h"
 #include "callbacks/plot_results.h"
 #include "callbacks/registry.h"
+#include "callbacks/skip_report.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
 
@@ -33,6 +34,7 @@ void add_progress(Learner& learn, const RunSection& options) {
   add_unless_there<Recorder>(learn);
   add_unless_there<Progress>(
       learn, ProgressOptions{.live = options.progress ? Live::automatic : Live::off});
+  add_unless_there<callbacks::SkipReport>(learn);
 }
 
 void add_reporting(Experiment& experiment,

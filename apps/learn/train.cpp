@@ -58,12 +58,22 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
 
 /// Takes over what is known now from the callbacks.
 void update(RunRecord& record, Learner& learn) {
-  const auto* recorder = learn.find<Recorder>();
+  auto* const recorder = learn.find<Recorder>();
   const auto* checkpointer = learn.find<callbacks::Checkpointer>();
   record.epochs_done = recorder->epochs_seen();
   if (const auto& best = checkpointer->monitor().best())
     record.best =
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
+  const SkipHistory& steps = recorder->steps(learn);
+  record.steps = {.applied = steps.counts().applied,
+                  .skipped = steps.counts().skipped,
+                  .loss_scale = static_cast<double>(steps.loss_scale()),
+                  .records = {}};
+  for (const StepRecord& step : steps.records())
+    record.steps.records.push_back({step.batch,
+                                    std::string(name_of(step.event)),
+                                    static_cast<double>(step.scale_before),
+                                    static_cast<double>(step.scale_after)});
   if (recorder->epochs().empty()) return;
   const EpochRecord& last = recorder->epochs().back();
   record.results = {{"train_loss", last.train_loss},

@@ -126,6 +126,19 @@ void check_writable(fs::path folder) {
 /// JSON has no infinity and no NaN: null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+Json to_json(const RunRecord::Steps& steps) {
+  Json records = Json::array();
+  for (const auto& [batch, event, before, after] : steps.records)
+    records.push_back({{"batch", batch},
+                       {"event", event},
+                       {"loss_scale_before", number(before)},
+                       {"loss_scale_after", number(after)}});
+  return {{"applied", steps.applied},
+          {"skipped", steps.skipped},
+          {"loss_scale", number(steps.loss_scale)},
+          {"records", records}};
+}
+
 Json to_json(const RunRecord& record) {
   Json best = nullptr;
   if (record.best)
@@ -158,7 +171,8 @@ Json to_json(const RunRecord& record) {
           {"epochs", record.epochs},
           {"epochs_done", record.epochs_done},
           {"best", best},
-          {"results", results}};
+          {"results", results},
+          {"steps", to_json(record.steps)}};
 }
 
 }  // namespace

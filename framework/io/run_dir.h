@@ -43,7 +43,22 @@ struct RunRecord {
   };
   std::optional<Best> best;
   std::map<std::string, double> results;  ///< of the last epoch
-  std::string error;                      ///< why it ended, if it did not finish
+  /// What became of the steps.
+  struct Steps {
+    std::int64_t applied = 0;
+    std::int64_t skipped = 0;  ///< as a gradient was not finite
+    double loss_scale = 1;     ///< now
+    /// A skip or a growth of the loss scale.
+    struct Record {
+      std::int64_t batch = 0;  ///< training batch, from 1
+      std::string event;
+      double scale_before = 1;
+      double scale_after = 1;
+    };
+    std::vector<Record> records;  ///< the newest of them
+  };
+  Steps steps;
+  std::string error;  ///< why it ended, if it did not finish
 };
 
 /// What `run.json` in the folder of a run says of its past: status, argv, started and resumes of

@@ -8,10 +8,22 @@
 namespace learn {
 namespace {
 
+/// The mean of what may not be there, weighted by batches.
+double mean_of(double a, std::int64_t batches_a, double b, std::int64_t batches_b) {
+  if (!std::isfinite(a)) return b;
+  if (!std::isfinite(b)) return a;
+  const auto weight_a = static_cast<double>(batches_a);
+  const auto weight_b = static_cast<double>(batches_b);
+  return (weight_a * a + weight_b * b) / (weight_a + weight_b);
+}
+
 /// `a` and `b`, which followed it, as one.
 BatchRecord merged(const BatchRecord& a, const BatchRecord& b) {
   BatchRecord both = b;
   both.merged = a.merged + b.merged;
+  both.skipped = a.skipped + b.skipped;
+  both.grad_norm = mean_of(a.grad_norm, a.merged, b.grad_norm, b.merged);
+  both.update_ratio = mean_of(a.update_ratio, a.merged, b.update_ratio, b.merged);
   if (!std::isfinite(a.loss)) return both;
   const auto weight_a = static_cast<double>(a.merged);
   const auto weight_b = std::isfinite(b.loss) ? static_cast<double>(b.merged) : 0;
@@ -22,8 +34,16 @@ BatchRecord merged(const BatchRecord& a, const BatchRecord& b) {
   return both;
 }
 
-constexpr std::size_t kColumns = 10;
+constexpr std::size_t kColumns = 13;
 constexpr RealLimits kCount{.low = 1, .high = static_cast<double>(IntegerLimits::kMax)};
+
+/// In a checkpoint, whose numbers are compared, a norm that is not known is a number, too.
+constexpr double kUnknown = -1;
+constexpr RealLimits kNorm{.low = kUnknown};
+double number_of(double norm) { return std::isfinite(norm) ? norm : kUnknown; }
+double norm_of(double number) {
+  return number < 0 ? std::numeric_limits<double>::quiet_NaN() : number;
+}
 
 std::vector<double> numbers_of(const std::vector<BatchRecord>& records) {
   std::vector<double> out;
@@ -39,7 +59,10 @@ std::vector<double> numbers_of(const std::vector<BatchRecord>& records) {
                 r.smooth_loss,
                 static_cast<double>(r.lr),
                 static_cast<double>(r.momentum),
-                static_cast<double>(r.loss_scale)});
+                static_cast<double>(r.loss_scale),
+                static_cast<double>(r.skipped),
+                number_of(r.grad_norm),
+                number_of(r.update_ratio)});
   return out;
 }
 
@@ -77,7 +100,10 @@ void BatchHistory::visit_state(StateVisitor& visitor) {
                         .smooth_loss = row[6],
                         .lr = static_cast<float>(checked(row[7], kFloatLimits)),
                         .momentum = static_cast<float>(checked(row[8], kFloatLimits)),
-                        .loss_scale = static_cast<float>(checked(row[9], kFloatLimits))});
+                        .loss_scale = static_cast<float>(checked(row[9], kFloatLimits)),
+                        .skipped = static_cast<std::int64_t>(checked(row[10], {.high = row[1]})),
+                        .grad_norm = norm_of(checked(row[11], kNorm)),
+                        .update_ratio = norm_of(checked(row[12], kNorm))});
   for (const BatchRecord& r : records_)
     visitor.check_loaded("batches.table",
                          r.merged,

@@ -2,22 +2,29 @@
 #include "framework/interfaces/state_visitor.h"
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace learn {
 
 /// A training batch, or a few neighbours: see BatchHistory.
 struct BatchRecord {
-  std::int64_t batch = 0;   ///< training batches seen, the last of these included
-  std::int64_t merged = 1;  ///< how many these are
-  double epoch = 0;         ///< `batch` in epochs: 1.5 is the middle of the second
-  double loss = 0;          ///< never scaled; the mean of those that are finite, if any is
-  double lowest_loss = 0;   ///< of the finite ones
-  double highest_loss = 0;  ///< the same
-  double smooth_loss = 0;   ///< exponential mean of the losses up to the last of these, unbiased
-  float lr = 0;             ///< of the last layer group, as the last of these used it
-  float momentum = 0;       ///< or beta1
-  float loss_scale = 1;     ///< of the last of these
+  std::int64_t batch = 0;    ///< training batches seen, the last of these included
+  std::int64_t merged = 1;   ///< how many these are
+  double epoch = 0;          ///< `batch` in epochs: 1.5 is the middle of the second
+  double loss = 0;           ///< never scaled; the mean of those that are finite, if any is
+  double lowest_loss = 0;    ///< of the finite ones
+  double highest_loss = 0;   ///< the same
+  double smooth_loss = 0;    ///< exponential mean of the losses up to the last of these, unbiased
+  float lr = 0;              ///< of the last layer group, as the last of these used it
+  float momentum = 0;        ///< or beta1
+  float loss_scale = 1;      ///< after the last of these
+  std::int64_t skipped = 0;  ///< how many of these made no update, as a gradient was not finite
+  /// The mean over those of these that made an update and had it measured, NaN if none had: the L2
+  /// norm of the gradients, unscaled, before clipping.
+  double grad_norm = std::numeric_limits<double>::quiet_NaN();
+  /// The same: the norm of the change of all weights over that of the weights.
+  double update_ratio = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The batches of a training in bounded memory. Each has a record of its own until there are

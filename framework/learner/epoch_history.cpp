@@ -17,7 +17,8 @@ std::int64_t stride_of(std::int64_t count) {
   return stride;
 }
 
-constexpr std::size_t kColumns = 6;  // and one for each metric
+constexpr std::size_t kColumns = 8;  // and one for each metric
+constexpr RealLimits kSkipped{.high = static_cast<double>(IntegerLimits::kMax)};
 constexpr RealLimits kEpoch{.low = 1, .high = static_cast<double>(IntegerLimits::kMax)};
 
 /// The names of all metrics, in the order in which they came.
@@ -39,7 +40,9 @@ std::vector<double> numbers_of(const std::vector<EpochRecord>& records,
                 r.valid_loss,
                 static_cast<double>(r.lr),
                 r.seconds,
-                r.samples_per_second});
+                r.samples_per_second,
+                static_cast<double>(r.skipped),
+                static_cast<double>(r.loss_scale)});
     for (const std::string& name : names) {
       const auto found = std::find_if(r.metrics.begin(), r.metrics.end(), [&](const auto& metric) {
         return metric.first == name;
@@ -98,13 +101,17 @@ void EpochHistory::visit_state(StateVisitor& visitor) {
   for (auto row = numbers.begin(); row != numbers.end();) {
     visitor.check_loaded("epochs.table", row[0], kEpoch);
     visitor.check_loaded("epochs.table", row[3], kFloatLimits);
+    visitor.check_loaded("epochs.table", row[6], kSkipped);
+    visitor.check_loaded("epochs.table", row[7], kFloatLimits);
     records_.push_back({.epoch = static_cast<std::int64_t>(row[0]),
                         .train_loss = row[1],
                         .valid_loss = row[2],
                         .metrics = {},
                         .lr = static_cast<float>(row[3]),
                         .seconds = row[4],
-                        .samples_per_second = row[5]});
+                        .samples_per_second = row[5],
+                        .skipped = static_cast<std::int64_t>(row[6]),
+                        .loss_scale = static_cast<float>(row[7])});
     row += kColumns;
     for (const std::string& name : names) records_.back().metrics.emplace_back(name, *row++);
   }

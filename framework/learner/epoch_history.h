@@ -17,6 +17,8 @@ struct EpochRecord {
   float lr = 0;                   ///< of the last layer group, at the last batch
   double seconds = 0;             ///< training and validation
   double samples_per_second = 0;  ///< of the training pass
+  std::int64_t skipped = 0;       ///< steps not made, as a gradient was not finite
+  float loss_scale = 1;           ///< when it ended
 };
 
 /// The epochs of a training in bounded memory: all of them up to `kCapacity`; of more every second,

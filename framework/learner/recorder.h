@@ -2,10 +2,13 @@
 #include "framework/learner/batch_history.h"
 #include "framework/learner/callback.h"
 #include "framework/learner/epoch_history.h"
-#include "framework/tensor/tensor.h"
+#include "framework/learner/skip_history.h"
+#include "framework/runtime/device_array.h"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +18,10 @@ namespace learn {
 /// Keeps what happened, for tables, files and plots; those read it and never measure themselves. An
 /// epoch that was cut short (an interrupt, a NaN) has no record.
 ///
-/// Losses stay on the device until someone asks for them, so on a GPU no batch waits for the host;
-/// the loss scale of such batches is that of the moment they were read. The history is part of a
-/// checkpoint, without losses that are still on the device; its size has a bound, see BatchHistory
-/// and EpochHistory.
+/// Losses, the control block of each batch and what was measured of its step stay on the device
+/// until someone asks for them, so on a GPU no batch waits for the host. The history is part of a
+/// checkpoint, without what is still on the device; its size has a bound, see BatchHistory,
+/// EpochHistory and SkipHistory.
 class Recorder final : public Callback {
  public:
   static constexpr double kBeta = 0.98;  ///< fastai's
@@ -40,6 +43,17 @@ class Recorder final : public Callback {
   /// The training batches since the learner was made, without those that were cancelled before
   /// their update; neighbours are one record when there are many. Waits for the device.
   [[nodiscard]] const std::vector<BatchRecord>& batches(Learner& learn);
+  /// Which steps were not made since then, how the loss scale moved, and why. Waits for the device.
+  [[nodiscard]] const SkipHistory& steps(Learner& learn);
+  /// For who measures the step of a batch, at that batch's batch_end, before this callback: norms
+  /// as one f32 element on the device each, read later. `grad`: of all gradients, unscaled, before
+  /// clipping; `update` of the change of the weights, and `weights` of these; what is undefined is
+  /// not known.
+  void note_norms(const Tensor& grad, const Tensor& update = {}, const Tensor& weights = {});
+  /// Means over the batches of the running epoch that made an update and had it measured, else NaN.
+  /// Wait for the device.
+  [[nodiscard]] double mean_grad_norm(Learner& learn);
+  [[nodiscard]] double mean_update_ratio(Learner& learn);
   /// The epochs since then; when there are very many, some of them.
   [[nodiscard]] const std::vector<EpochRecord>& epochs() const noexcept {
     return epochs_.records();
@@ -56,14 +70,35 @@ class Recorder final : public Callback {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void read_losses(Learner& learn);
+  /// On the device, for a batch whose record is pending.
+  struct Pending {
+    Tensor losses;  // f32
+    DeviceArray<StepControl> controls;
+    Tensor norms;  // f32: three for each batch, of gradients, update, weights
+  };
+  /// A mean of finite values.
+  struct Mean {
+    void add(double value);
+    [[nodiscard]] double value() const;
+    double sum = 0;
+    std::int64_t count = 0;
+  };
+  void keep_on_device(Learner& learn);
+  void read_pending(Learner& learn);
+  void set_norms(BatchRecord& record,
+                 std::span<const float> norms,
+                 const std::array<bool, 3>& known);
 
   double beta_;
   double weighted_sum_ = 0;  // of the smoothed loss
   double weight_ = 0;
   BatchHistory batches_;
-  std::vector<BatchRecord> pending_;  // whose losses have not been read from the device
-  Tensor pending_losses_;             // f32: those
+  SkipHistory steps_;
+  std::vector<BatchRecord> pending_;              // that have not been read from the device
+  std::vector<std::array<bool, 3>> known_norms_;  // of each of those
+  Pending on_device_;
+  std::array<Tensor, 3> norms_;    // noted of the running batch
+  Mean grad_norm_, update_ratio_;  // of the running epoch
   EpochHistory epochs_;
   Clock::time_point epoch_begin_, training_end_;
   double cut_seconds_ = 0;  // that an epoch had run when it was cut short; a resumed one adds to it

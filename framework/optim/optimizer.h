@@ -84,6 +84,7 @@ class Optimizer {
   void set_weight_decay(float weight_decay);
   /// How the loss scale moves at the end of each step. At first it is static.
   void set_loss_scaling(const LossScaleOptions& scaling) noexcept { scaling_ = scaling; }
+  [[nodiscard]] const LossScaleOptions& loss_scaling() const noexcept { return scaling_; }
   /// What `step` hands to the device by value: a captured step keeps it. Hyper-parameters are not.
   [[nodiscard]] std::vector<double> captured_options() const;
   /// To be called after the store's layer groups changed: each new group takes the last one's

@@ -42,10 +42,11 @@ class DeviceArray {
   /// One of the values, the same memory.
   [[nodiscard]] DeviceArray at(std::int64_t i) const {
     check(i >= 0 && i < count_, "there is no value {} among {}", i, count_);
-    DeviceArray one = *this;
-    one.offset_ += static_cast<std::size_t>(i) * sizeof(T);
-    one.count_ = 1;
-    return one;
+    return range(i, 1);
+  }
+  /// All values as bytes, the same memory: for copies on the device.
+  [[nodiscard]] Tensor bytes() const {
+    return {memory_, offset_, {count_ * static_cast<std::int64_t>(sizeof(T))}, DType::u8};
   }
   /// A member of the first value as a tensor of one element, the same memory.
   template <class M>
@@ -55,12 +56,25 @@ class DeviceArray {
     return {memory_, offset_ + static_cast<std::size_t>(at - first), {1}, kDType<M>};
   }
   /// The first value, on the host. Waits for the device.
-  [[nodiscard]] T read(Context& ctx) const {
-    const Tensor host =
-        to_host(ctx, Tensor(memory_, offset_, {static_cast<std::int64_t>(sizeof(T))}, DType::u8));
-    T value;
-    std::memcpy(&value, host.raw(), sizeof(T));
-    return value;
+  [[nodiscard]] T read(Context& ctx) const { return at(0).read_all(ctx).front(); }
+  /// All of them, likewise.
+  [[nodiscard]] std::vector<T> read_all(Context& ctx) const {
+    const Tensor host = to_host(ctx, bytes());
+    std::vector<T> values(static_cast<std::size_t>(count_));
+    std::memcpy(values.data(), host.raw(), host.bytes());
+    return values;
+  }
+  /// `count` values from the i-th on, the same memory.
+  [[nodiscard]] DeviceArray range(std::int64_t i, std::int64_t count) const {
+    check(i >= 0 && count >= 0 && count <= count_ - i,
+          "there are no values {} to {} among {}",
+          i,
+          i + count,
+          count_);
+    DeviceArray part = *this;
+    part.offset_ += static_cast<std::size_t>(i) * sizeof(T);
+    part.count_ = count;
+    return part;
   }
 
  private:

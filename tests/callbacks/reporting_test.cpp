@@ -178,9 +178,15 @@ TEST_CASE("the table of epochs goes to a file, with one header over several fits
   training.learn.validate();  // leaves no row
   training.learn.fit(1, 0.05);
   const CsvTable table = read_csv(folder / "results.csv");
-  CHECK(table.header ==
-        std::vector<std::string>{
-            "epoch", "time", "train_loss", "valid_loss", "half", "lr", "samples_per_second"});
+  CHECK(table.header == std::vector<std::string>{"epoch",
+                                                 "time",
+                                                 "train_loss",
+                                                 "valid_loss",
+                                                 "half",
+                                                 "lr",
+                                                 "skipped",
+                                                 "loss_scale",
+                                                 "samples_per_second"});
   REQUIRE(table.rows.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(table.rows[i][0] == std::to_string(i + 1));
   CHECK(table.rows[0][4] == "0.5");

@@ -37,8 +37,8 @@ TEST_CASE("checkpoints do not grow with the training, nor does memory") {
   const std::size_t allocated = allocated_bytes();
   for (int i = 0; i < 4; ++i) {
     t.learn.fit(1250, 1e-4);
-    // Tables that are as full as they can be: 2048 records of 80 bytes, 1024 of 48.
-    CHECK(state_bytes(t) < 230'000);
+    // Tables that are as full as they can be: 2048 records of 104 bytes, 1024 of 64.
+    CHECK(state_bytes(t) < 300'000);
   }
   CHECK(small > 82'000);
   CHECK(t.learn.progress().batch_clock == 52'500);

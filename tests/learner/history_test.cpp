@@ -33,7 +33,10 @@ BatchRecord batch_record(std::int64_t batch) {
           .smooth_loss = 3 - 1e-5 * static_cast<double>(batch),
           .lr = 0.5F / static_cast<float>(batch),
           .momentum = 0.9F,
-          .loss_scale = 2};
+          .loss_scale = 2,
+          .skipped = batch % 10 == 0 ? 1 : 0,
+          .grad_norm = batch % 10 == 0 ? NAN : 4,
+          .update_ratio = batch % 3 == 0 ? NAN : loss};
 }
 
 EpochRecord epoch_record(std::int64_t epoch) {
@@ -43,7 +46,9 @@ EpochRecord epoch_record(std::int64_t epoch) {
           .metrics = {{"accuracy", 0.25}},
           .lr = 0.5F,
           .seconds = 3,
-          .samples_per_second = 4};
+          .samples_per_second = 4,
+          .skipped = epoch % 3,
+          .loss_scale = 8};
 }
 
 std::map<std::string, std::vector<double>> numbers_in(const test::MemoryState& state) {
@@ -96,11 +101,15 @@ TEST_CASE("batches: a record each, then neighbours share one, and the losses kee
       double sum = 0;
       double lowest = INFINITY;
       double highest = -INFINITY;
+      std::int64_t skipped = 0;
       for (std::int64_t i = first; i <= record.batch; ++i) {
         sum += loss_of(i);
         lowest = std::min(lowest, loss_of(i));
         highest = std::max(highest, loss_of(i));
+        skipped += batch_record(i).skipped;
       }
+      REQUIRE(record.skipped == skipped);
+      REQUIRE((record.grad_norm == 4 || record.merged == 1));
       REQUIRE(record.lowest_loss == lowest);
       REQUIRE(record.highest_loss == highest);
       // Sums in another order.
@@ -201,6 +210,6 @@ TEST_CASE("a history that cannot be one is refused before memory is reserved for
   for (const double bad : {-1.0, 0.0, 1e300, static_cast<double>(NAN)})
     for (const std::size_t column : {std::size_t{0}, std::size_t{1}})
       refused(batches, [&](test::MemoryState& s) {
-        s.tensors.at("batches.table").span<double>()[10 + column] = bad;
+        s.tensors.at("batches.table").span<double>()[13 + column] = bad;
       });
 }
