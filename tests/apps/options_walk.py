@@ -165,6 +165,7 @@ def callback(text, *more, **how):
 
 # By kind and name, then by option.
 SETTINGS = {
+    "callback blame": {"limit": callback("blame:limit=1", *HALF, "--inject", "nan@2-4:linear")},
     "callback checkpointer": {
         "folder": callback("checkpointer:folder=there"),
         "last": callback("checkpointer:last=false"),
