@@ -184,6 +184,10 @@ void run_backward(Learner& learn, Tape& tape, const Var& loss, const ReplayOptio
 
 }  // namespace
 
+std::string as_subject(const std::string& place) {
+  return place.find("', ") == std::string::npos ? place : place + ",";
+}
+
 Replay replay_batch(Learner& learn, const ReplayOptions& options) {
   Context& ctx = learn.context();
   const BatchRun& batch = learn.batch();

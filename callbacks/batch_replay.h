@@ -43,6 +43,9 @@ struct Replay {
   Largest gradient;                     ///< of the modules and parameters
 };
 
+/// A place of a Replay as the subject of a sentence: with the comma that closes its description.
+[[nodiscard]] std::string as_subject(const std::string& place);
+
 /// Runs the model once more on the batch that is at hand, as it ran in training, with the faults
 /// that were injected inside of it, and looks at each value. Leaves no trace: gradients, running
 /// statistics and all else are what they were. Predictions that are half become f32 before the

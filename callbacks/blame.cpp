@@ -54,11 +54,11 @@ std::string cause_of(const BlameReport& report, bool held) {
   if (!replay.inputs_finite) return "the batch's inputs are not finite";
   if (!replay.first_output.empty())
     return fmt::format("{} is the first that is not finite, in the forward pass",
-                       replay.first_output);
+                       as_subject(replay.first_output));
   if (!std::isfinite(replay.loss)) return "the loss is not finite, and the outputs are";
   if (!replay.first_gradient.empty())
     return fmt::format("{} is the first that is not finite, in the backward pass",
-                       replay.first_gradient);
+                       as_subject(replay.first_gradient));
   std::string changed = "a callback has changed the loss";
   if (std::isfinite(report.loss)) {
     changed = "a callback has changed gradients after the backward pass";

@@ -83,6 +83,7 @@ struct Piece {
 
 const Known& known_fault(const std::string& name) {
   std::vector<std::string> names;
+  names.reserve(kKnown.size());
   for (const Known& one : kKnown) names.emplace_back(one.name);
   require_known("fault", name, names);
   return *std::find_if(

@@ -46,7 +46,7 @@ std::string first_in_batch(Learner& learn) {
       replay_batch(learn, {.batch = learn.progress().batch_clock, .backward = false});
   learn.params().restore_buffers();
   if (!replay.inputs_finite) return "the batch's inputs are not finite";
-  return replay.first_output.empty() ? "" : replay.first_output + " is the first";
+  return replay.first_output.empty() ? "" : as_subject(replay.first_output) + " is the first";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace learn::callbacks {
 /// usual; one far above is a rate that is too high, one below 2^-11 is lost where weights are half.
 ///
 /// Nothing waits for the host, and a captured step stays one. It costs passes over the weights:
-/// memory of their size while a fit runs, and, in bytes, four readings and two writings of them.
+/// memory of their size while a fit runs, and, in bytes, six readings and two writings of them.
 class StepNorms final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "step_norms"; }

@@ -71,7 +71,7 @@ void set_fp16_options(const ExperimentOptions& options,
                       const OptionTable& table,
                       const Preset& preset,
                       const std::set<std::string>& given) {
-  if (options.device.precision != "fp16" || options.run.named("mixed_precision") != nullptr) return;
+  if (options.precision.chosen() != "fp16" || options.precision_callback() != nullptr) return;
   for (const auto& value : preset.in_fp16)
     if (!given.contains(value.first)) set_options(table, OptionValues{value});
 }

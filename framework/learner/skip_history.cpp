@@ -27,6 +27,13 @@ std::vector<double> numbers_of(const std::vector<StepRecord>& records) {
   return out;
 }
 
+/// With two digits, or all of them before the point.
+std::string percent(double share) {
+  constexpr double kTwoDigits = 0.1;
+  return share < kTwoDigits ? fmt::format("{:.2g}", 100 * share)
+                            : fmt::format("{:.0f}", 100 * share);
+}
+
 /// "2 while the loss scale found its place, 1 when it had grown".
 std::string reasons(const StepCounts& c, bool dynamic) {
   std::string text;
@@ -118,10 +125,10 @@ StepVerdict SkipHistory::verdict(const StepCounts& c, float scale_at_begin) cons
   if (c.skipped == 0) return {};
   const std::int64_t steps = c.applied + c.skipped;
   const double share = static_cast<double>(c.skipped) / static_cast<double>(steps);
-  std::string text = fmt::format("{} of {} steps skipped ({:.2g} %: {})",
+  std::string text = fmt::format("{} of {} steps skipped ({} %: {})",
                                  c.skipped,
                                  steps,
-                                 100 * share,
+                                 percent(share),
                                  reasons(c, scaling_.dynamic));
   const bool scaled = scaling_.dynamic;
   if (scaled) text += fmt::format(", loss scale {} -> {}", scale_at_begin, last_.loss_scale);

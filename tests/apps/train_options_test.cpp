@@ -44,21 +44,21 @@ TEST_CASE("a preset says how fp16 is trained, where it is, and what is given goe
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nflat-master = true\n");
-  const auto device = [](OptionValues values) {
+  const auto section = [](OptionValues values) {
     values.insert(values.begin(), {"preset", "notebook"});
-    return Resolved(values).options.experiment.device;
+    return Resolved(values).options.experiment.precision;
   };
   for (const char* const other : {"fp32", "bf16"}) {
-    CHECK(device({{"precision", other}}).loss_scale == "dynamic");
-    CHECK(device({{"precision", other}}).flat_master);
+    CHECK(section({{"precision", other}}).loss_scale == "dynamic");
+    CHECK(section({{"precision", other}}).flat_master);
   }
-  CHECK(device({{"precision", "fp16"}}).loss_scale == "512");
-  CHECK_FALSE(device({{"precision", "fp16"}}).flat_master);
-  CHECK(device({{"precision", "fp16"}, {"loss-scale", "dynamic"}}).loss_scale == "dynamic");
-  CHECK(device({{"precision", "fp16"}, {"config", config}}).flat_master);
-  CHECK(device({{"precision", "fp16"}, {"config", config}}).loss_scale == "512");
+  CHECK(section({{"precision", "fp16"}}).loss_scale == "512");
+  CHECK_FALSE(section({{"precision", "fp16"}}).flat_master);
+  CHECK(section({{"precision", "fp16"}, {"loss-scale", "dynamic"}}).loss_scale == "dynamic");
+  CHECK(section({{"precision", "fp16"}, {"config", config}}).flat_master);
+  CHECK(section({{"precision", "fp16"}, {"config", config}}).loss_scale == "512");
   const OptionValues own{{"precision", "fp16"}, {"callbacks", "mixed_precision:loss_scale=64"}};
-  CHECK(device(own).loss_scale == "dynamic");  // has no effect beside it, and would be refused
+  CHECK(section(own).loss_scale == "dynamic");  // has no effect beside it, and would be refused
 }
 
 TEST_CASE("the written configuration gives the same options again") {

@@ -7,13 +7,11 @@
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/terminate_on_nan.h"
-#include "framework/core/log.h"
-#include "framework/io/atomic_file.h"
 #include "framework/learner/recorder.h"
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/layered_net.h"
 #include "tests/learner/tracer.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/log_file.h"
 
 #include <doctest/doctest.h>
 
@@ -101,7 +99,7 @@ TEST_CASE("the layer is named whose gradient is the first that is not finite") {
   CHECK(
       has(report.text,
           "batch 5, in epoch 1, was skipped: at a loss scale of 64, which had been good\n  cause: "
-          "the gradient of the output of 'norm', BatchNorm1d(8) is the first that is not finite, "
+          "the gradient of the output of 'norm', BatchNorm1d(8), is the first that is not finite, "
           "in the backward pass\n  gradients that are not finite: 3 (norm.bias, norm.weight, "
           "first.weight)\n  largest finite value: "));
   CHECK(has(report.text, "\n  the largest finite f16 is 65504"));
@@ -203,15 +201,12 @@ TEST_CASE("a scale that only finds its place is said to be normal") {
 }
 
 TEST_CASE("no more steps are explained than asked for, and the rest is counted") {
-  const TemporaryFolder folder;
-  log::set_file((folder / "log").string());
+  const test::LogFile log;
   const auto reports = reports_of("nan@3-7:last", {.loss_scale = 64.0F}, 2);
-  log::set_file({});
   REQUIRE(reports.size() == 2);
   CHECK(reports[1].step.batch == 4);
-  const std::string log = read_text_file(folder / "log");
   CHECK(
-      has(log,
+      has(log.text(),
           "[blame] 3 more steps were skipped and not looked at: their batches were gone, or 2 had "
           "been explained (limit=2)"));
   CHECK_THROWS_AS(const Blame none(0), UsageError);
@@ -275,5 +270,5 @@ TEST_CASE("the end of a training at a NaN names the module that was made to give
   const auto& guard = t.learn.add<TerminateOnNan>();
   t.learn.fit(1, 0.01);
   CHECK(guard.why() ==
-        "the loss of epoch 1, batch 3 is nan (the output of 'norm', BatchNorm1d(8) is the first)");
+        "the loss of epoch 1, batch 3 is nan (the output of 'norm', BatchNorm1d(8), is the first)");
 }

@@ -12,6 +12,7 @@
 #include "tests/learner/tracer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>
@@ -104,14 +105,16 @@ TEST_CASE("it throws at the event that was asked for, before everyone else has s
                                                  {"step_begin", "B( l b d "},
                                                  {"step_end", "B( l b d S( "},
                                                  {"batch_end", "B( l b d S( )S "}};
-  for (const auto& [event, of_batch] : heard) {
+  for (const auto& entry : heard) {  // clang captures no parts of it
+    const std::string& event = entry.first;
+    const std::string& of_batch = entry.second;
     CAPTURE(event);
     Training t;
     const auto& tracer = t.learn.add<Tracer>(order::kMixedPrecision);
     t.learn.add<FaultInjection>(parse_faults("throw@2:" + event));
     const std::string message = "inject: thrown at " + event + " of batch 2, as was asked for";
     CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), message.c_str(), Error);
-    CHECK(tracer.trace == before + of_batch + "#" + message);
+    CHECK(tracer.trace == fmt::format("{}{}#{}", before, of_batch, message));
   }
 }
 
@@ -122,6 +125,13 @@ TEST_CASE("batches are counted over fits, and validation is left alone") {
   t.learn.fit(1, 0.1);
   CHECK_THROWS_AS(t.learn.fit(1, 0.1), Error);
   CHECK(t.learn.progress().batch_clock == 3);
+
+  LayeredTraining layers({4});
+  layers.learn.add<FaultInjection>(parse_faults("nan_act@2:norm"));
+  layers.learn.fit(1, 0.1);
+  CHECK(std::isfinite(layers.learn.results().valid_loss));
+  layers.learn.fit(1, 0.1);
+  CHECK(std::isnan(layers.learn.results().train_loss));
 }
 
 TEST_CASE("a fault in a parameter's gradient is in that alone, half or not") {

@@ -8,17 +8,18 @@
 #include "callbacks/plot_results.h"
 #include "callbacks/skip_report.h"
 #include "callbacks/step_norms.h"
-#include "framework/core/log.h"
-#include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"
 #include "framework/learner/recorder.h"
 #include "framework/optim/sgd.h"
 #include "tests/callbacks/layered_net.h"
+#include "tests/support/log_file.h"
+#include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <sstream>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -38,17 +39,6 @@ double norm_of(const std::vector<double>& values) {
   for (const double v : values) sum += v * v;
   return std::sqrt(sum);
 }
-
-/// Everything that is logged while it lives, by `text`.
-struct LogFile {
-  LogFile() { log::set_file((folder / "log").string()); }
-  ~LogFile() { log::set_file({}); }
-  [[nodiscard]] std::string text() const {
-    log::set_file({});
-    return read_text_file(folder / "log");
-  }
-  TemporaryFolder folder;
-};
 
 }  // namespace
 
@@ -77,9 +67,37 @@ TEST_CASE("each batch has its loss scale and whether its step was made") {
   CHECK(recorder.epochs().back().loss_scale == 64);
 }
 
+TEST_CASE("a run that continues from saved state knows its skips, and their reasons go on") {
+  const auto prepared = [](LayeredTraining& t) -> Recorder& {
+    to_fp16(t.learn, {.loss_scale = 64.0F, .scaling = {.growth_interval = 2}});
+    t.learn.add<FaultInjection>(parse_faults("overflow@1,overflow@4,overflow@5"));
+    return t.learn.add<Recorder>();
+  };
+  const auto events = [](LayeredTraining& t, Recorder& recorder) {
+    std::string text;
+    for (const StepRecord& step : recorder.steps(t.learn).records())
+      text += fmt::format("{} {}; ", step.batch, name_of(step.event));
+    return text;
+  };
+  LayeredTraining straight(batches(3));
+  Recorder& whole = prepared(straight);
+  straight.learn.fit(1, 0.01);
+  const test::MemoryState state = test::save(straight.ctx, straight.learn);
+  straight.learn.fit(1, 0.01);
+  CHECK(events(straight, whole) == "1 warm-up; 3 growth; 4 growth probe; 5 overflow; ");
+
+  LayeredTraining resumed(batches(3));
+  Recorder& rest = prepared(resumed);
+  test::load(resumed.ctx, state, resumed.learn);
+  CHECK(events(resumed, rest) == "1 warm-up; 3 growth; ");
+  resumed.learn.fit(1, 0.01);
+  CHECK(events(resumed, rest) == events(straight, whole));
+  CHECK(rest.steps(resumed.learn).counts() == whole.steps(straight.learn).counts());
+}
+
 TEST_CASE("a fit ends with a line about its skipped steps, and only if there were any") {
   const auto said = [](const std::string& faults, std::int64_t epochs) {
-    const LogFile log;
+    const test::LogFile log;
     LayeredTraining t(batches(120));
     to_fp16(t.learn, {.loss_scale = 1024.0F});
     t.learn.add<FaultInjection>(parse_faults(faults));
@@ -90,8 +108,7 @@ TEST_CASE("a fit ends with a line about its skipped steps, and only if there wer
     std::string lines;
     std::istringstream in(log.text());
     for (std::string line; std::getline(in, line);)
-      if (const auto at = line.find("[skip_report]"); at != std::string::npos)
-        lines += line.substr(line.find_first_not_of(' ', line.find(' ', 0))) + "\n";
+      if (line.find("[skip_report]") != std::string::npos) lines += line + "\n";
     return lines;
   };
   const auto has = [](const std::string& lines, const char* text) {

@@ -117,7 +117,7 @@ TEST_CASE("the verdict is one line that says why") {
   CHECK(verdict("...x..", kThree) ==
         "1 of 6 steps skipped (17 %: 1 when it had grown), loss scale 1024 -> 1024: normal");
   CHECK(verdict("xxxxxxxxxxxx", slow) ==
-        "12 of 12 steps skipped (1e+02 %: 12 while the loss scale found its place), loss scale "
+        "12 of 12 steps skipped (100 %: 12 while the loss scale found its place), loss scale "
         "1024 -> "
         "1: not normal, no step was made, the scale is at its floor");
   CHECK(verdict("i" + many, slow) ==

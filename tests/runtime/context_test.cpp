@@ -62,9 +62,8 @@ TEST_CASE("tensors and arrays of another device, shape or dtype are refused") {
   const DeviceArray<GroupHypers> array(ctx.step(), 2);
   CHECK_THROWS_WITH_AS(
       (void)array.at(2), doctest::Contains("there is no value 2 among 2"), ShapeError);
-  CHECK_THROWS_WITH_AS((void)array.range(1, 2),
-                       doctest::Contains("there are no values 1 to 3 among 2"),
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)array.range(1, 2), doctest::Contains("there are no values 1 to 3 among 2"), ShapeError);
   CHECK_THROWS_WITH_AS(kernels::check_device(ctx, "op", DeviceArray<GroupHypers>()),
                        doctest::Contains("op: what steers it has no memory"),
                        Error);
