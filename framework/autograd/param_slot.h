@@ -10,7 +10,9 @@ namespace learn {
 /// life, and points `value` and `grad` into its flat buffers.
 struct ParamSlot {
   std::string name;       ///< unique in its store: "layers.3.conv.weight"
-  Tensor value;           ///< what the model computes with (the working copy)
+  /// What the model computes with (the working copy): the master itself, or a half copy of it that
+  /// cannot be written to.
+  Tensor value;
   Tensor grad;            ///< where the gradient belongs; the dtype of `value`
   bool trainable = true;  ///< false: no gradient is computed
 

@@ -15,6 +15,10 @@
 namespace learn::nn {
 namespace {
 
+constexpr const char* kHalfCopy =
+    "it is the half copy of a parameter, which the next update overwrites; write to its master "
+    "(ParamStore::master) and call refresh_working";
+
 std::int64_t aligned(std::int64_t elements) {
   return (elements + ParamStore::kAlign - 1) / ParamStore::kAlign * ParamStore::kAlign;
 }
@@ -50,7 +54,7 @@ bool ParamStore::half_in_model(std::int64_t i) const {
 
 void ParamStore::point_slots() {
   for (std::int64_t i = 0; i < size(); ++i) {
-    slot(i).value = view(half_in_model(i) ? half_ : master_, i);
+    slot(i).value = half_in_model(i) ? view(half_, i).read_only(kHalfCopy) : view(master_, i);
     slot(i).grad = view(half_in_model(i) ? half_grad_ : grad_, i);
     slot(i).drop_grad();
   }
@@ -196,8 +200,11 @@ void ParamStore::set_working_dtype(DType dtype) {
 }
 
 void ParamStore::refresh_working() {
-  for (std::int64_t i = 0; i < size(); ++i)
-    if (half_in_model(i)) kernels::cast(*ctx_, master(i), slot(i).value);
+  for (std::int64_t i = 0; i < size(); ++i) {
+    if (!half_in_model(i)) continue;
+    Tensor half = view(half_, i);
+    kernels::cast(*ctx_, master(i), half);
+  }
 }
 
 template <class Wanted>

@@ -64,4 +64,6 @@ void Tensor::check_host() const {
       device().is_cpu(), "tensor is on {}: copy it to the host to read it", device());
 }
 
+void Tensor::refuse_write() const { fail<Error>("this tensor is read-only: {}", master_); }
+
 }  // namespace learn

@@ -48,6 +48,7 @@ class Tensor {
     check_type(kDType<T>);
     return reinterpret_cast<T*>(raw());
   }
+  /// To read; the same for each `const` below.
   template <class T>
   [[nodiscard]] const T* data() const {
     check_type(kDType<T>);
@@ -74,9 +75,21 @@ class Tensor {
     storage_.read(&value, offset_, sizeof(T));
     return value;
   }
-  [[nodiscard]] std::byte* raw() noexcept { return storage_.data() + offset_; }
+  /// Throws Error for a tensor that is read-only; so do the others that are not `const`.
+  [[nodiscard]] std::byte* raw() {
+    check_writable();
+    return storage_.data() + offset_;
+  }
   [[nodiscard]] const std::byte* raw() const noexcept { return storage_.data() + offset_; }
 
+  /// The same memory, which cannot be written through the result or what is made of that: a copy of
+  /// something that others keep up to date. `master` says what to write to instead, in words that
+  /// live as long as the program.
+  [[nodiscard]] Tensor read_only(const char* master) const {
+    Tensor copy = *this;
+    copy.master_ = master;
+    return copy;
+  }
   /// The same memory under another shape of as many elements. Throws ShapeError.
   [[nodiscard]] Tensor view(const Shape& shape) const;
   /// Rows [begin, begin + count) of the outermost dimension, same memory. Throws ShapeError.
@@ -87,11 +100,16 @@ class Tensor {
  private:
   void check_type(DType wanted) const;
   void check_host() const;
+  void check_writable() const {
+    if (master_ != nullptr) refuse_write();
+  }
+  [[noreturn]] void refuse_write() const;
 
   Storage storage_;
   std::size_t offset_ = 0;
   Shape shape_;
   DType dtype_ = DType::f32;
+  const char* master_ = nullptr;  // what to write to instead, if it is read-only
 };
 
 }  // namespace learn

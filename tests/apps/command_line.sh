@@ -28,6 +28,9 @@ check "with a suggestion" complains "did you mean 'ema'?"
 run models --width 4
 check "a width without a model is refused" exits 2
 check "with the reason" complains "--width 4 needs the NAME of the model"
+run models --precision fp16
+check "a precision without a model is refused" exits 2
+check "with the reason, too" complains "--precision and --keep-fp32 need the NAME of the model"
 run train --resume runs/some --out elsewhere
 check "a folder of runs beside the run itself is refused" exits 2
 check "for it means nothing" complains "--out elsewhere has no effect: the run to resume is 'runs/some'"

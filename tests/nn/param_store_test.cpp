@@ -1,6 +1,7 @@
 #include "framework/nn/param_store.h"
 
 #include "framework/core/random.h"
+#include "framework/kernels/cast/fill.h"
 #include "framework/nn/scope.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
@@ -121,6 +122,32 @@ TEST_CASE("the flat order is group by group, castable parameters before norms") 
   CHECK(at("conv2.weight") == 64);
   CHECK(at("fc.weight") == 80);
   CHECK(at("conv2.bias") == 96);
+}
+
+TEST_CASE("a write to a half copy is refused as it would be lost and one to the master is seen") {
+  Context ctx(poisoned());
+  ParamStore store;
+  declare_net(store);
+  store.materialize(ctx);
+  const std::int64_t conv = store.find("conv.weight");
+  const std::int64_t norm = store.find("conv.bn.weight");
+  set(store.slot(conv).value, 0, 5);  // f32: the master itself
+  CHECK(get(store.master(conv), 0) == 5);
+  store.set_working_dtype(DType::f16);
+  Tensor half = store.slot(conv).value;
+  const char* const why = "write to its master (ParamStore::master) and call refresh_working";
+  CHECK_THROWS_WITH_AS(set(half, 0, 6), doctest::Contains(why), Error);
+  CHECK_THROWS_WITH_AS(kernels::fill(ctx, half, 6), doctest::Contains(why), Error);
+  Tensor part = half.range(0, 4);
+  CHECK_THROWS_AS((void)part.span<Half>(), Error);
+  CHECK_THROWS_AS((void)half.rows(0, 1).raw(), Error);
+  CHECK(get(half, 0) == 5);
+  Tensor master = store.master(conv);
+  set(master, 0, 7);
+  store.refresh_working();
+  CHECK(get(half, 0) == 7);
+  set(store.slot(norm).value, 0, 8);
+  CHECK(get(store.master(norm), 0) == 8);
 }
 
 TEST_CASE("modules that are kept in f32 stay so in a half model and their values move along") {
