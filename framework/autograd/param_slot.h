@@ -9,7 +9,7 @@ namespace learn {
 /// One parameter as the tape and the modules see it. The ParamStore owns it, keeps its address for
 /// life, and points `value` and `grad` into its flat buffers.
 struct ParamSlot {
-  std::string name;       ///< unique in its store: "layers.3.conv.weight"
+  std::string name;  ///< unique in its store: "layers.3.conv.weight"
   /// What the model computes with (the working copy): the master itself, or a half copy of it that
   /// cannot be written to.
   Tensor value;
