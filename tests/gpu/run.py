@@ -173,9 +173,9 @@ class Run:
     def bench(self):
         """How long steps take, eager and as a graph, for the table beside the predictions."""
         return self.all_of("bench", [
-            Job(f"bench_step {net.model} {net.batch}{' graph' * graph}",
+            Job(f"bench_step {net.model} {net.batch} {net.precision}{' graph' * graph}",
                 [str(self.place / "bin/bench_step"), "--model", net.model, "--batch", str(net.batch), "--device", "cuda",
-                 "--precision", "fp16", *["--graph"] * graph], 120, self.variables())
+                 "--precision", net.precision, *["--graph"] * graph], 120, self.variables())
             for net in step_costs.NETS for graph in (False, True)], 1)
 
     def sanitize(self, tool, programs):

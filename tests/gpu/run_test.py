@@ -91,10 +91,10 @@ class StepCosts(unittest.TestCase):
     def test_more_and_less_are_told(self):
         self.assertEqual(step_costs.complaints(self.now, self.now), [])
         self.assertEqual(step_costs.complaints(self.now._replace(nodes=11, read=100.4), self.now),
-                         ["net at batch 8: 11 nodes, steps.md says 10"])
+                         ["net, batch 8, fp16: 11 nodes, steps.md says 10"])
         self.assertEqual(step_costs.complaints(self.now._replace(written=49.0), self.now),
-                         ["net at batch 8: 49.0 MB written, steps.md says 50.0"])
-        self.assertEqual(step_costs.complaints(self.now, None), ["net at batch 8 is not in steps.md"])
+                         ["net, batch 8, fp16: 49.0 MB written, steps.md says 50.0"])
+        self.assertEqual(step_costs.complaints(self.now, None), ["net, batch 8, fp16 is not in steps.md"])
 
     def test_a_roofline(self):
         small = roofline.Operation("_Z1kv", 1, 32, 100, 100, 0)

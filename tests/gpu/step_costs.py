@@ -30,19 +30,26 @@ TIMEOUT = 240
 class Net(NamedTuple):
     model: str
     batch: int
+    precision: str = "fp16"
+
+    @property
+    def title(self):
+        return f"{self.model}, batch {self.batch}, {self.precision}"
 
 
-NETS = [Net("darknet", 64), Net("resnet18", 512), Net("resnet9", 512), Net("resnet9", 1024)]
+# One of them in every precision: what each way of training costs in launches.
+NETS = [Net("darknet", 64), Net("resnet18", 512), Net("resnet9", 1024),
+        *(Net("resnet9", 512, precision) for precision in ("fp32", "fp16", "bf16", "fp16-amp", "bf16-amp"))]
 
 HEAD = """# What a training step does, and how long it should take
 
-One step of each net in f16 with the loss scale, SGD with momentum, as a graph, at 32 x 32 pixels and 10 classes: nodes of
+One step of each net, fp16 with the loss scale, SGD with momentum, as a graph, at 32 x 32 pixels and 10 classes: nodes of
 the graph, bytes of global memory as if caches were perfect within a node and empty between two, floating-point
 operations of convolutions and products. Counted under the fake CUDA runtime, at these sizes; the time is what
 `tests/gpu/roofline.py` makes of them for an H200: a prediction, and no measurement. cuDNN's helper kernels, of which
 nothing can be known here, are not in it. Written by `tests/gpu/step_costs.py`, which also holds the code to it.
 """
-COLUMNS = ["net", "batch", "nodes", "MB read", "MB written", "GFLOP", "predicted ms", "images/s"]
+COLUMNS = ["net", "batch", "precision", "nodes", "MB read", "MB written", "GFLOP", "predicted ms", "images/s"]
 
 
 class Step(NamedTuple):
@@ -56,7 +63,7 @@ class Step(NamedTuple):
 
     def cells(self):
         rate = self.net.batch / self.milliseconds * 1e3
-        return [self.net.model, str(self.net.batch), str(self.nodes), f"{self.read:.1f}", f"{self.written:.1f}",
+        return [self.net.model, str(self.net.batch), self.net.precision, str(self.nodes), f"{self.read:.1f}", f"{self.written:.1f}",
                 f"{self.gflop:.1f}", f"{self.milliseconds:.3f}", f"{rate:.0f}"]
 
 
@@ -65,7 +72,7 @@ def survey(net, build, fake):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "survey"
         command = [str(build / "bin/bench_step"), "--model", net.model, "--batch", str(net.batch), "--device", "cuda",
-                   "--precision", "fp16", "--graph", "--warm-up", "4", "--windows", "1", "--seconds", "0.001"]
+                   "--precision", net.precision, "--graph", "--warm-up", "4", "--windows", "1", "--seconds", "0.001"]
         ran = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(fake), "FAKE_CUDA_SURVEY": str(file)},
                              capture_output=True, text=True, timeout=TIMEOUT)
         if ran.returncode != 0 or not file.exists():
@@ -102,7 +109,7 @@ def markdown(surveyed):
     lines = [HEAD.rstrip()] + table(COLUMNS, [step_of(net, operations).cells() for net, operations in surveyed])
     for net, operations in surveyed:
         whole = sum(map(roofline.seconds, operations))
-        lines += ["", f"## {net.model}, batch {net.batch}"]
+        lines += ["", f"## {net.title}"]
         rows = []
         for name, group in groups(operations):
             time = sum(map(roofline.seconds, group))
@@ -116,14 +123,14 @@ def markdown(surveyed):
 def recorded(text):
     """The rows of the first table: net -> Step."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    steps = [Step(Net(row[0], int(row[1])), int(row[2]), *map(float, row[3:7]))
+    steps = [Step(Net(row[0], int(row[1]), row[2]), int(row[3]), *map(float, row[4:8]))
              for row in rows if len(row) == len(COLUMNS) and row[1].isdigit()]
     return {step.net: step for step in steps}
 
 
 def complaints(now, before):
     """What differs from the file, in words."""
-    name = f"{now.net.model} at batch {now.net.batch}"
+    name = now.net.title
     if before is None:
         return [f"{name} is not in {STEPS.name}"]
     found = []
