@@ -149,7 +149,7 @@ class WholeRun(unittest.TestCase):
         self.script("build/release/bin/learn", "echo 'cuDNN 9.19.0 of X9'")
         self.script("build/release/bin/bench_step",
                     "[ \"$9\" = --graph ] && mode=graph || mode=eager\n"
-                    "echo '{\"model\": \"'$2'\", \"batch\": '$4', \"mode\": \"'$mode'\", \"step_ms\": 8,"
+                    "echo '{\"model\": \"'$2'\", \"batch\": '$4', \"precision\": \"'$8'\", \"mode\": \"'$mode'\", \"step_ms\": 8,"
                     " \"images_per_s\": 100, \"host_wall_us\": 5, \"operations\": 9}'")
         for name in ("bin/bench_cifar", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
             self.script(f"build/release/{name}", "exit 1")
@@ -204,8 +204,8 @@ class WholeRun(unittest.TestCase):
         self.assertEqual([line.split(" | ")[0][2:] for line in text.splitlines() if " | passed | " in line], run.STAGES)
         self.assertIn("* net: 5 MiB", text)
         self.assertIn("ledger record", text)
-        self.assertIn("| darknet | 64 | eager | 8.000 |  |  | 100 | 5 | 9 |  |", text)
-        self.assertRegex(text, r"\| resnet9 \| 1024 \| graph \| 8.000 \| \d\.\d{3} \| 1\.\d\d \| 100 \| 5 \| 9 \| \d+ \|")
+        self.assertIn("| darknet | 64 | fp16 | eager | 8.000 |  |  | 100 | 5 | 9 |  |", text)
+        self.assertRegex(text, r"\| resnet9 \| 1024 \| fp16 \| graph \| 8.000 \| \d\.\d{3} \| 1\.\d\d \| 100 \| 5 \| 9 \| \d+ \|")
         sanitized = (self.root / "sanitized").read_text()
         for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
             self.assertIn(f"--tool={tool}", sanitized)

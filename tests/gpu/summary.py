@@ -67,14 +67,15 @@ def bench_table(outcomes):
         if not outcome.name.startswith("bench_step ") or not outcome.good:
             continue
         said = json.loads(outcome.output.strip().splitlines()[-1])
-        step = predicted.get(step_costs.Net(said["model"], said["batch"])) if said["mode"] == "graph" else None
+        net = step_costs.Net(said["model"], said["batch"], said["precision"])
+        step = predicted.get(net) if said["mode"] == "graph" else None
         beside = [f"{step.milliseconds:.3f}", f"{said['step_ms'] / step.milliseconds:.2f}"] if step else ["", ""]
         nodes = [str(said.get("operations", "")), str(step.nodes) if step else ""]
-        rows.append([said["model"], str(said["batch"]), said["mode"], f"{said['step_ms']:.3f}", *beside,
+        rows.append([said["model"], str(said["batch"]), said["precision"], said["mode"], f"{said['step_ms']:.3f}", *beside,
                      f"{said['images_per_s']:.0f}", f"{said['host_wall_us']:.0f}", *nodes])
-    header = ["net", "batch", "mode", "measured ms", "predicted ms", "measured / predicted", "images/s", "host us",
+    header = ["net", "batch", "precision", "mode", "measured ms", "predicted ms", "measured / predicted", "images/s", "host us",
               "nodes", "predicted nodes"]
-    return ["", "**A step in f16, measured and predicted (tests/gpu/steps.md)**", *step_costs.table(header, rows)] \
+    return ["", "**Steps, measured and predicted (tests/gpu/steps.md)**", *step_costs.table(header, rows)] \
         if rows else []
 
 
