@@ -15,8 +15,10 @@ constexpr float kFirstDynamicScale = 0x1p16F;
 
 }  // namespace
 
-LossScaling::LossScaling(const std::optional<float>& first_scale, const LossScaleOptions& options)
-    : first_scale_(first_scale), options_(options) {
+LossScaling::LossScaling(std::string precision,
+                         const std::optional<float>& first_scale,
+                         const LossScaleOptions& options)
+    : state_{.name = std::move(precision), .first_scale = first_scale, .scaling = options} {
   if (!first_scale) return;
   check<UsageError>(std::isfinite(*first_scale) && *first_scale > 0,
                     "the loss scale must be positive and finite, got {}",
@@ -31,16 +33,19 @@ LossScaling::LossScaling(const std::optional<float>& first_scale, const LossScal
 }
 
 void LossScaling::begin_fit(Learner& learn) {
-  if (!set_)
-    kernels::set_loss_scale(learn.context(), first_scale_.value_or(1), learn.optimizer().control());
-  set_ = true;
+  // Where none is used, too: gradients of a half model are multiplied by the inverse of whatever is
+  // there.
+  if (!used() || !state_.scale_set)
+    kernels::set_loss_scale(
+        learn.context(), state_.first_scale.value_or(1), learn.optimizer().control());
+  state_.scale_set = used();
   const StepControl control = learn.optimizer().read_control();
   epoch_steps_ = control.step;
   epoch_skipped_ = control.skipped;
 }
 
 void LossScaling::enter(Learner& learn) const {
-  if (used()) learn.optimizer().set_loss_scaling(options_);
+  if (used()) learn.optimizer().set_loss_scaling(state_.scaling);
 }
 
 void LossScaling::leave(Learner& learn) { learn.optimizer().set_loss_scaling({.dynamic = false}); }
@@ -55,7 +60,8 @@ void LossScaling::end_epoch(const Learner& learn) {
   const std::int64_t skipped = control.skipped - std::exchange(epoch_skipped_, control.skipped);
   log::debug(
       "[mixed_precision] {} steps, {} skipped, loss scale {}", steps, skipped, control.loss_scale);
-  const bool cannot_recover = !used() || !options_.dynamic || control.loss_scale <= options_.floor;
+  const bool cannot_recover =
+      !used() || !state_.scaling.dynamic || control.loss_scale <= state_.scaling.floor;
   if (steps == 0 && skipped > 0 && cannot_recover)
     fail<DivergedError>(
         "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "

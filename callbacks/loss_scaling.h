@@ -1,7 +1,6 @@
 #pragma once
 #include "framework/core/option_table.h"
-#include "framework/interfaces/state_visitor.h"
-#include "framework/kernels/step/loss_scale_options.h"
+#include "framework/learner/precision_state.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,13 +16,16 @@ namespace learn::callbacks {
 /// checkpoint.
 class LossScaling {
  public:
-  /// Without a scale: none is used, as in bf16. Throws UsageError for a scale that is not positive
-  /// and finite or not between floor and ceiling, and as `kernels::check_loss_scaling`.
-  LossScaling(const std::optional<float>& first_scale, const LossScaleOptions& options);
+  /// For the precision of this name. Without a scale: none is used, as in bf16. Throws UsageError
+  /// for a scale that is not positive and finite or not between floor and ceiling, and as
+  /// `kernels::check_loss_scaling`.
+  LossScaling(std::string precision,
+              const std::optional<float>& first_scale,
+              const LossScaleOptions& options);
 
-  void visit_state(StateVisitor& visitor) { visitor.visit("scale_set", set_); }
-  [[nodiscard]] bool used() const noexcept { return first_scale_.has_value(); }
-  /// At train_begin: the first scale, if this is the first fit.
+  [[nodiscard]] PrecisionState& state() noexcept { return state_; }
+  [[nodiscard]] bool used() const noexcept { return state_.first_scale.has_value(); }
+  /// At train_begin: the first scale, if this is the first fit; 1 if none is used.
   void begin_fit(Learner& learn);
   /// The scale moves from now on, until `leave`.
   void enter(Learner& learn) const;
@@ -36,9 +38,7 @@ class LossScaling {
   void end_epoch(const Learner& learn);
 
  private:
-  std::optional<float> first_scale_;
-  LossScaleOptions options_;
-  bool set_ = false;  // the control block holds our scale: from an earlier fit or a checkpoint
+  PrecisionState state_;
   std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
   std::int64_t epoch_skipped_ = 0;
 };

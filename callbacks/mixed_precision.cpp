@@ -18,7 +18,10 @@ std::optional<float> first_scale_of(const MixedPrecisionOptions& o) {
 }  // namespace
 
 MixedPrecision::MixedPrecision(const MixedPrecisionOptions& options)
-    : options_(options), scaling_(first_scale_of(options), options.scaling) {
+    : options_(options),
+      scaling_(options.dtype == DType::bf16 ? "bf16" : "fp16",
+               first_scale_of(options),
+               options.scaling) {
   check<UsageError>(
       is_half(options.dtype), "mixed precision needs f16 or bf16, not {}", options.dtype);
   check<UsageError>(scaling_.used() || !options.loss_scale,
@@ -27,8 +30,6 @@ MixedPrecision::MixedPrecision(const MixedPrecisionOptions& options)
 }
 
 std::vector<std::string> MixedPrecision::claims() const { return {"set the precision"}; }
-
-void MixedPrecision::visit_state(StateVisitor& visitor) { scaling_.visit_state(visitor); }
 
 void MixedPrecision::enter(Learner& learn) {
   entered_ = true;

@@ -37,7 +37,8 @@ struct MixedPrecisionOptions {
 ///
 /// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
 /// predict outside, run in the same half precision. The scale carries over from fit to fit and is
-/// part of a checkpoint (it lives in the optimizer's control block).
+/// part of a checkpoint (it lives in the optimizer's control block), which any other precision can
+/// continue.
 class MixedPrecision final : public Callback {
  public:
   /// Throws UsageError for a dtype that is not half, or options that contradict each other.
@@ -47,7 +48,7 @@ class MixedPrecision final : public Callback {
   [[nodiscard]] int order() const override { return order::kMixedPrecision; }
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override;
-  void visit_state(StateVisitor& visitor) override;
+  [[nodiscard]] PrecisionState* precision() override { return &scaling_.state(); }
   [[nodiscard]] const MixedPrecisionOptions& options() const noexcept { return options_; }
 
   void train_begin(Learner& learn) override;

@@ -17,7 +17,10 @@ std::optional<float> first_scale_of(const NativeMixedPrecisionOptions& o) {
 }  // namespace
 
 NativeMixedPrecision::NativeMixedPrecision(const NativeMixedPrecisionOptions& options)
-    : options_(options), scaling_(first_scale_of(options), options.scaling) {
+    : options_(options),
+      scaling_(options.dtype == DType::bf16 ? "bf16-amp" : "fp16-amp",
+               first_scale_of(options),
+               options.scaling) {
   check<UsageError>(is_half(options.dtype), "autocast needs f16 or bf16, not {}", options.dtype);
   check<UsageError>(scaling_.used() || !options.loss_scale,
                     "autocast to bf16 needs no loss scale: leave it out");

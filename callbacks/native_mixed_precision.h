@@ -33,7 +33,8 @@ struct NativeMixedPrecisionOptions {
 ///
 /// In bf16 there is no scale and nothing is looked through: steps are those of f32. All of it is
 /// enqueued on the device. Validation inside a fit, and validate, get_preds and predict outside,
-/// run under autocast too. The scale carries over from fit to fit and is part of a checkpoint.
+/// run under autocast too. The scale carries over from fit to fit and is part of a checkpoint,
+/// which any other precision can continue.
 class NativeMixedPrecision final : public Callback {
  public:
   /// Throws UsageError for a dtype that is not half, or options that contradict each other.
@@ -43,7 +44,7 @@ class NativeMixedPrecision final : public Callback {
   [[nodiscard]] int order() const override { return order::kMixedPrecision; }
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override { return {"set the precision"}; }
-  void visit_state(StateVisitor& visitor) override { scaling_.visit_state(visitor); }
+  [[nodiscard]] PrecisionState* precision() override { return &scaling_.state(); }
   [[nodiscard]] const NativeMixedPrecisionOptions& options() const noexcept { return options_; }
 
   void train_begin(Learner& learn) override;

@@ -14,6 +14,7 @@
 namespace learn {
 
 class Learner;
+struct PrecisionState;
 
 /// Where a callback runs among its peers on one event: lower first, ties in order of addition.
 namespace order {
@@ -54,6 +55,9 @@ class Callback {
   /// Names of what it gives to `Learner::add_metric`: they can be monitored, and a table has its
   /// columns for them before there are values.
   [[nodiscard]] virtual std::vector<std::string> metrics() const { return {}; }
+  /// What it makes of the training's precision, if it sets that; null: it does not. Loading a state
+  /// writes to it.
+  [[nodiscard]] virtual PrecisionState* precision() { return nullptr; }
   /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
   /// It was added to a learner, which does not run: the place to make state in its ParamStore, so

@@ -121,6 +121,12 @@ std::string CallbackList::current_handler() const {
   return fmt::format("'{}' at {}", running_->name(), name_of(event_));
 }
 
+PrecisionState* CallbackList::precision() const {
+  for (const Entry& entry : entries_)
+    if (PrecisionState* const found = entry.callback->precision()) return found;
+  return nullptr;
+}
+
 void CallbackList::visit_state(StateVisitor& visitor) {
   std::map<std::string, int> seen;
   for (const Entry& entry : entries_) {

@@ -47,6 +47,8 @@ class CallbackList {
   /// Forgets the handler that was running when something threw.
   void reset() noexcept { running_ = nullptr; }
 
+  /// Of the one that sets the precision; null if none does.
+  [[nodiscard]] PrecisionState* precision() const;
   /// Each one's state under its name; a second of the same name is "name_2".
   void visit_state(StateVisitor& visitor);
   /// The `captured_options` of all, each behind their number.

@@ -240,6 +240,10 @@ class Learner {
   /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
   /// in the fit. Gradients that are held for a later step are no part of it.
   ///
+  /// A state that was saved in one precision is taken over in any other, with a warning: weights,
+  /// the optimizer's moments and the rest are f32 in all of them, and the loss scale is kept, begun
+  /// or dropped as `continued_scale` says.
+  ///
   /// What was saved in a fit with callbacks of its own is loaded with the same callbacks, `of_fit`,
   /// which `resume` and then that fit are to follow. With any it throws std::logic_error from a
   /// handler, and as `add`.
@@ -290,6 +294,7 @@ class Learner {
   // A fit that continues a saved one (resume.cpp).
   void visit_all(StateVisitor& visitor);
   void visit_fit(StateVisitor& visitor);
+  void visit_precision(StateVisitor& visitor);
   void begin_fit(std::int64_t epochs);
   void restore_schedules();
 

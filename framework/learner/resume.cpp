@@ -1,6 +1,9 @@
 // The state of a training, and how a fit continues from it.
+#include "framework/core/log.h"
+#include "framework/kernels/step/step.h"
 #include "framework/learner/host_staging_visitor.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/precision_state.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <cstring>
@@ -40,11 +43,33 @@ void Learner::visit_all(StateVisitor& host_visitor) {
     const StateVisitor::Scope fit(visitor, "fit");
     visit_fit(visitor);
   }
+  {
+    const StateVisitor::Scope precision(visitor, "precision");
+    visit_precision(visitor);
+  }
   const StateVisitor::Scope callbacks(visitor, "callbacks");
   callbacks_.visit_state(visitor);
   sync_step_clock();
   visitor.check_loaded(
       "fit.first_step", progress_.fit_first_step, IntegerLimits{.high = progress_.step_clock});
+}
+
+/// After the optimizer: the loss scale is in its control block.
+void Learner::visit_precision(StateVisitor& visitor) {
+  PrecisionState nothing;
+  PrecisionState* const set = callbacks_.precision();
+  PrecisionState& own = set != nullptr ? *set : nothing;
+  std::string name = own.name;
+  visitor.visit("name", name);
+  visitor.visit("scale_set", own.scale_set);
+  if (!visitor.loading() || name == own.name) return;
+  const float scale = optimizer_->read_control().loss_scale;
+  const std::optional<float> saved = own.scale_set ? std::optional(scale) : std::nullopt;
+  const float continued = continued_scale(own, saved);
+  if (continued != scale) kernels::set_loss_scale(ctx_, continued, optimizer_->control());
+  own.scale_set = own.first_scale.has_value();
+  log::warn("[resume] {}: from here on it is another training",
+            describe_crossing(name, saved, own));
 }
 
 /// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
