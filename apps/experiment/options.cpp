@@ -1,5 +1,7 @@
 #include "apps/experiment/options.h"
 
+#include "framework/core/log.h"
+
 namespace learn {
 
 OptionTable ExperimentOptions::table() {
@@ -20,6 +22,16 @@ void ExperimentOptions::check() const {
   precision.check();
   run.check();
   if (const std::string* const spec = precision_callback()) precision.check_replaced(*spec);
+}
+
+void ExperimentOptions::leave_out_precision_callback() {
+  const std::string* const found = precision_callback();
+  if (found == nullptr) return;
+  const std::string spec = *found;
+  log::warn("[resume] the run's --callbacks {} is left out: it continues in --precision {}",
+            spec,
+            precision.chosen());
+  std::erase(run.callbacks, spec);
 }
 
 const std::string* ExperimentOptions::precision_callback() const {

@@ -27,6 +27,8 @@ struct ExperimentOptions {
   void check() const;
   /// The callback of mixed precision that is given in full; null if there is none.
   [[nodiscard]] const std::string* precision_callback() const;
+  /// Takes it away, with a warning: a run that had it continues in another precision.
+  void leave_out_precision_callback();
 };
 
 /// A named set of options. `help` says what it is for.

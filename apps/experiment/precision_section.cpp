@@ -48,11 +48,13 @@ void PrecisionSection::declare_layers(OptionTable& t) {
            "what the model computes in; master weights are fp32 always. fp16, bf16: weights, "
            "activations and gradients are halves, batch norm is not; -amp: weights are fp32, each "
            "operation casts what it is given ('learn autocast'); tf32: fp32, but a GPU may round "
-           "the factors of products to 10 bits");
+           "the factors of products to 10 bits. A run that is resumed may continue in another")
+      .may_change = true;
   Option& level = t.choice("opt-level",
                            opt_level,
                            {"O0", "O1", "O2"},
                            "apex's names: O0 is --precision fp32, O1 fp16-amp, O2 fp16");
+  level.may_change = true;
   level.toml = [this] { return opt_level.empty() ? "" : toml_text(opt_level); };
   t.list("keep-fp32",
          keep_fp32,
@@ -79,7 +81,8 @@ void PrecisionSection::declare(OptionTable& t) {
   };
   t.flag("flat-master",
          flat_master,
-         "update all weights in one pass, not one by one; the bits are the same");
+         "update all weights in one pass, not one by one; the bits are the same")
+      .may_change = true;
 }
 
 std::string PrecisionSection::chosen() const {
@@ -100,6 +103,17 @@ void PrecisionSection::check() const {
   if (!keep_fp32.empty() && mode.callback.empty())
     fail<UsageError>("--keep-fp32 has no effect with --precision {}, where all is fp32", chosen());
   if (const std::string spec = callback(); !spec.empty()) (void)callbacks::make_from_text(spec);
+}
+
+bool PrecisionSection::resume(const PrecisionSection& begun, const std::set<std::string>& given) {
+  if (given.contains("precision") && !given.contains("opt-level")) opt_level.clear();
+  if (given.contains("opt-level") && !given.contains("precision")) precision = "fp32";
+  const std::string now = chosen();
+  if (now == begun.chosen()) return false;
+  const Mode& mode = mode_of(now);
+  if (!given.contains("loss-scale") && mode.dtype != DType::f16) loss_scale = "dynamic";
+  if (!given.contains("keep-fp32") && mode.callback.empty()) keep_fp32.clear();
+  return true;
 }
 
 DType PrecisionSection::dtype() const {

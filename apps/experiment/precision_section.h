@@ -3,6 +3,7 @@
 #include "framework/core/option_table.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct PrecisionSection {
   void declare_layers(OptionTable& table);
   /// Throws UsageError for options that contradict each other or have no effect.
   void check() const;
+  /// For a run that was begun as `begun` says and is resumed with the options `given`: of
+  /// --precision and --opt-level the one that is given counts, and what was said for the precision
+  /// before and has no effect in another one is taken away. Returns whether it is another one.
+  bool resume(const PrecisionSection& begun, const std::set<std::string>& given);
   /// One of `--precision`, whichever option said it.
   [[nodiscard]] std::string chosen() const;
   [[nodiscard]] bool tf32() const { return chosen() == "tf32"; }

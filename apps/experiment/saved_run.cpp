@@ -116,18 +116,29 @@ DataSection saved_data(DataSection trained, const fs::path& run) {
   return saved_data(std::move(trained), *find_last_state(weights_of(run)).file);
 }
 
-ResumeGuard::ResumeGuard(const OptionTable& table) {
+ResumeGuard::ResumeGuard(const ExperimentOptions& options, const OptionTable& table)
+    : precision_(options.precision) {
   for (const Option& option : table.all()) saved_.push_back(option.toml());
 }
 
-void ResumeGuard::check(const OptionTable& table, bool extends) const {
+void ResumeGuard::check(ExperimentOptions& options,
+                        const OptionTable& table,
+                        const std::set<std::string>& given,
+                        bool extends) const {
   constexpr std::array<std::string_view, 3> kOfFit{"lr", "schedule", "warmup"};
+  constexpr std::array<std::string_view, 2> kOfPrecision{"loss-scale", "keep-fp32"};
+  const bool crosses = options.precision.resume(precision_, given);
+  const auto is_free = [&](const Option& option) {
+    const auto one_of = [&](const auto& names) {
+      return std::ranges::find(names, option.name) != names.end();
+    };
+    return option.may_change || (extends && one_of(kOfFit)) || (crosses && one_of(kOfPrecision));
+  };
   std::string differences;
   auto saved = saved_.begin();
   for (const Option& option : table.all()) {
     const std::string before = *saved++;
-    if (!option.in_config || option.may_change || option.toml() == before) continue;
-    if (extends && std::ranges::find(kOfFit, option.name) != kOfFit.end()) continue;
+    if (!option.in_config || is_free(option) || option.toml() == before) continue;
     differences +=
         fmt::format("\n  --{}: {} then, {} now", option.name, shown(before), shown(option.toml()));
   }
@@ -138,6 +149,7 @@ void ResumeGuard::check(const OptionTable& table, bool extends) const {
         "epochs when it is finished: --extend N. To train in another way, begin a new run from its "
         "weights: --pretrained RUN",
         differences);
+  if (crosses && !given.contains("callbacks")) options.leave_out_precision_callback();
 }
 
 void load_run(Experiment& experiment, const fs::path& run) {
@@ -152,6 +164,17 @@ void load_run(Experiment& experiment, const fs::path& run) {
     log::info("[resume] computed on {} until here, on {} from here: the last bits may differ",
               computed_on->second,
               now.at("learn.computed_on"));
+  ExperimentOptions saved;
+  set_saved_options(saved.table(), file);
+  const PrecisionSection& precision = experiment.options().precision;
+  // Of the others the learner knows, and says so. Not what a GPU does in a product.
+  if (saved.precision.tf32() != precision.tf32() &&
+      precision.callback() == saved.precision.callback())
+    log::warn(
+        "[resume] the state was saved in {}; it continues in {}: from here on it is another "
+        "training",
+        saved.precision.chosen(),
+        precision.chosen());
   Learner& learn = experiment.learner();
   load_last_state(
       weights_of(run), state, [&](StateVisitor& visitor) { learn.visit_state(visitor); });

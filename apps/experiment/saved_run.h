@@ -1,9 +1,10 @@
 #pragma once
-#include "apps/experiment/data_section.h"
+#include "apps/experiment/options.h"
 #include "framework/core/option_table.h"
 #include "framework/io/safetensors.h"
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,14 +30,22 @@ void set_saved_options(const OptionTable& table, const std::filesystem::path& ru
 /// The same out of the state that a run resumes from.
 [[nodiscard]] DataSection saved_data(DataSection trained, const std::filesystem::path& run);
 
-/// A configuration, and what became of it: throws UsageError that names each option whose value is
-/// another one and would change the training, but for those of a further fit if there is to be one.
+/// The options that a run was begun with, and what became of them when those that are `given` were
+/// set over them. A run may continue in another precision; what was said for the one before and has
+/// no effect in the new one is taken away.
 class ResumeGuard {
  public:
-  explicit ResumeGuard(const OptionTable& table);
-  void check(const OptionTable& table, bool extends) const;
+  /// `options` are those of `table`, as they were saved.
+  ResumeGuard(const ExperimentOptions& options, const OptionTable& table);
+  /// Throws UsageError that names each option whose value is another one and would change the
+  /// training, but for those of a further fit if there is to be one, and of another precision.
+  void check(ExperimentOptions& options,
+             const OptionTable& table,
+             const std::set<std::string>& given,
+             bool extends) const;
 
  private:
+  PrecisionSection precision_;
   std::vector<std::string> saved_;  // as TOML, in the order of the table
 };
 

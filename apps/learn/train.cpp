@@ -177,7 +177,7 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
   Learner& learn = experiment.learner();
   load_run(experiment, dir.path());
   RunRecord past = read_past(dir.path());
-  past.resumes.push_back({utc_now(), record.argv});
+  past.resumes.push_back({utc_now(), record.argv, record.precision});
   record.resumes = std::move(past.resumes);
   if (!past.argv.empty()) record.argv = std::move(past.argv);
   if (!past.started.empty()) record.started = std::move(past.started);

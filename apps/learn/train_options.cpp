@@ -101,7 +101,7 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
       fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, resume);
     resume = find_run(resume, out.empty() ? options.experiment.run.out : out).string();
     set_saved_options(table, resume);
-    guard.emplace(table);
+    guard.emplace(options.experiment, table);
   }
   if (!preset.empty()) {
     set_options(table, {{"preset", preset}});
@@ -116,7 +116,7 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   }
   set_options(table, command_line);
   if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
-  if (guard) guard->check(table, options.extend > 0);
+  if (guard) guard->check(options.experiment, table, over_preset, options.extend > 0);
   options.resume = resume;
   if (options.extend > 0) options.experiment.training.epochs = options.extend;
   check_call(options);

@@ -35,7 +35,7 @@ struct Option {
   char separator = ',';   ///< of a list on the command line
   bool in_config = true;  ///< false: steers one call and is no part of the configuration
   /// A run that is resumed may have another value: its numbers do not depend on it, or, of another
-  /// device, in their last bits only.
+  /// device, in their last bits only. Of another precision they do, which the run says then.
   bool may_change = false;
   /// Parses, checks and stores. Throws UsageError that does not name the option.
   std::function<void(const std::string&)> set;

@@ -146,7 +146,8 @@ Json to_json(const RunRecord& record) {
             {"value", number(record.best->value)},
             {"epoch", record.best->epoch}};
   Json resumes = Json::array();
-  for (const auto& [at, argv] : record.resumes) resumes.push_back({{"at", at}, {"argv", argv}});
+  for (const auto& [at, argv, precision] : record.resumes)
+    resumes.push_back({{"at", at}, {"argv", argv}, {"precision", precision}});
   Json results = Json::object();
   for (const auto& [name, value] : record.results) results[name] = number(value);
   return {{"status", record.status},
@@ -233,8 +234,9 @@ RunRecord read_past(const fs::path& run) {
     past.argv = json.at("argv").get<std::vector<std::string>>();
     past.started = json.at("started").get<std::string>();
     for (const auto& resume : json.value("resumes", Json::array()))
-      past.resumes.push_back(
-          {resume.at("at").get<std::string>(), resume.at("argv").get<std::vector<std::string>>()});
+      past.resumes.push_back({resume.at("at").get<std::string>(),
+                              resume.at("argv").get<std::vector<std::string>>(),
+                              resume.value("precision", "")});
   } catch (const Json::exception&) {
     return {.status = ""};
   } catch (const IoError& e) {

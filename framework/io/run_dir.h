@@ -31,6 +31,7 @@ struct RunRecord {
   struct Resume {
     std::string at;  ///< UTC, ISO 8601
     std::vector<std::string> argv;
+    std::string precision;  ///< from then on; empty: not known
   };
   std::vector<Resume> resumes;
   std::string ended;  ///< empty while it runs

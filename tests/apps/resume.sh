@@ -13,6 +13,7 @@ in_folder() {
   (cd "$where" && exec "$learn" "$@") >out 2>err </dev/null
   status=$?
 }
+lacks() { ! grep -qF -- "$1" err; }
 # The weights of the best epoch, byte for byte, and the table without its times.
 same() {
   local table
@@ -94,6 +95,32 @@ check "no checkpoint: status 4" exits 4
 check "says which is missing" complains "weights/last.safetensors"
 in_folder straight train --resume last --dry-run
 check "a dry run resumes nothing" exits 2
+
+# Stopped in fp16, which has a loss scale, and resumed without one.
+cp -r damaged crossing
+in_folder crossing train --resume last --precision bf16 --loss-scale 8
+check "bf16 has no loss scale" exits 2
+in_folder crossing train --resume last --loss-scale 8
+check "fp16 keeps its own" exits 2
+check "which is named" complains '--loss-scale: "dynamic" then, "8" now'
+in_folder crossing train --resume last --precision bf16
+check "a run in fp16 is resumed in bf16" exits 0
+check "from where it was" complains "resumed after"
+check "it says so" complains "the state was saved in fp16 with a loss scale of 65536; it continues in bf16, without one"
+check "its log too" grep -q "it continues in bf16" crossing/runs/train/run.log
+check "its configuration is of bf16" grep -q '^precision = "bf16"' crossing/runs/train/config.toml
+check "and its record, as is that of the resume" \
+  test "$(grep -c '"precision": "bf16"' crossing/runs/train/run.json)" = 2
+check "it has all epochs" test "$(cut -d, -f1 crossing/runs/train/results.csv | tr '\n' ' ')" = "epoch 1 2 3 4 "
+check "the first as they were" cmp <(head -n 2 crossing/runs/train/results.csv) <(head -n 2 damaged/runs/train/results.csv)
+in_folder crossing eval runs/train
+check "it can be measured" exits 0
+in_folder crossing train --resume last --extend 1 --opt-level O1
+check "and is extended under autocast" exits 0
+check "which is said" complains "the state was saved in bf16; it continues in fp16-amp, with a loss scale of 65536"
+in_folder crossing train --resume last --extend 1
+check "where it stays" exits 0
+check "in silence" lacks "another training"
 
 damage() { head -c 3000 "damaged/runs/train/weights/$1.safetensors" >half && mv half "damaged/runs/train/weights/$1.safetensors"; }
 damage last

@@ -53,14 +53,20 @@ void train(const fs::path& run, const OptionValues& values) {
   experiment.fit();
 }
 
+std::set<std::string> names_of(const OptionValues& values) {
+  std::set<std::string> names;
+  for (const auto& [name, text] : values) names.insert(name);
+  return names;
+}
+
 /// As `--resume`, with more options.
 void resume(const fs::path& run, const OptionValues& values = {}) {
   ExperimentOptions options;
   const OptionTable table = options.table();
   set_saved_options(table, run);
-  const ResumeGuard guard(table);
+  const ResumeGuard guard(options, table);
   set_options(table, values);
-  guard.check(table, false);
+  guard.check(options, table, names_of(values), false);
   ExperimentOptions start = options;
   start.data = saved_data(start.data, run);
   Experiment experiment(start);
@@ -194,14 +200,94 @@ TEST_CASE("a finished run is extended with the same bits as by a second fit of i
 TEST_CASE("a resumed run keeps its options, and a further fit all but those of the rate") {
   ExperimentOptions options = options_of(kTiny);
   const OptionTable table = options.table();
-  const ResumeGuard guard(table);
+  const ResumeGuard guard(options, table);
   set_options(table,
               {{"lr", "0.5"}, {"schedule", "cosine"}, {"warmup", "0.1"}, {"nan", "rollback"}});
-  CHECK_NOTHROW(guard.check(table, true));
-  CHECK_THROWS_WITH_AS(guard.check(table, false), doctest::Contains("--schedule"), UsageError);
-  set_options(table, OptionValues{{"ema", "0.5"}});
+  CHECK_NOTHROW(guard.check(options, table, {}, true));
   CHECK_THROWS_WITH_AS(
-      guard.check(table, true), doctest::Contains("--ema: 0 then, 0.5 now"), UsageError);
+      guard.check(options, table, {}, false), doctest::Contains("--schedule"), UsageError);
+  set_options(table, OptionValues{{"ema", "0.5"}});
+  CHECK_THROWS_WITH_AS(guard.check(options, table, {}, true),
+                       doctest::Contains("--ema: 0 then, 0.5 now"),
+                       UsageError);
+}
+
+TEST_CASE("a run that is resumed continues in any precision, which is said once") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> all{"fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"};
+  for (const std::string& begun : all) {
+    const fs::path first = folder / begun;
+    train(first, with(kTiny, {{"precision", begun}, {"ema", "0.9"}}));
+    fs::remove(weights(first, "last"));  // after two of three epochs
+    for (const std::string& now : all) {
+      CAPTURE(begun);
+      CAPTURE(now);
+      const fs::path run = folder / (begun + " to " + now);
+      fs::copy(first, run, fs::copy_options::recursive);
+      const test::LogFile log;
+      resume(run, {{"precision", now}});
+      CHECK(log.count("another training") == (now == begun ? 0 : 1));
+      // To a state tf32 is fp32.
+      const bool both_full = begun.ends_with("32") && now.ends_with("32");
+      const std::string name = now == "tf32" && !both_full ? "fp32" : now;
+      CHECK(log.count("it continues in " + name) == (now == begun ? 0 : 1));
+      const SafetensorsFile file(weights(run, "last"));
+      CHECK(file.metadata().at("learn.epoch") == "3");
+      ExperimentOptions options;
+      set_saved_options(options.table(), file);
+      CHECK(options.precision.chosen() == now);
+      const auto& rows = read_csv(run / "results.csv").rows;
+      REQUIRE(rows.size() == 3);
+      CHECK(std::stod(rows[2][1]) < 0.01);  // guessing has 2.3, and the second epoch 0.001
+      if (now == begun) CHECK(bytes_of(weights(run, "best")) == bytes_of(weights(first, "best")));
+    }
+  }
+}
+
+TEST_CASE("what was said for the old precision of a run is left out in the new one") {
+  const auto resumed = [](const OptionValues& begun, const OptionValues& given) {
+    ExperimentOptions options = options_of(begun);
+    const OptionTable table = options.table();
+    const ResumeGuard guard(options, table);
+    set_options(table, given);
+    guard.check(options, table, names_of(given), false);
+    options.check();
+    CHECK(options.run.callbacks == options_of(given).run.callbacks);
+    return options.precision;
+  };
+  const OptionValues half{{"precision", "fp16"}, {"loss-scale", "512"}, {"keep-fp32", "Linear"}};
+  PrecisionSection now = resumed(half, {{"precision", "fp32"}});
+  CHECK(now.loss_scale == "dynamic");
+  CHECK(now.keep_fp32.empty());
+  now = resumed(half, {{"precision", "bf16-amp"}});
+  CHECK(now.loss_scale == "dynamic");
+  CHECK(now.keep_fp32 == std::vector<std::string>{"Linear"});
+  now = resumed(half, {{"precision", "fp16-amp"}});
+  CHECK(now.loss_scale == "512");
+  now = resumed({{"precision", "bf16"}},
+                {{"precision", "fp16"}, {"loss-scale", "64"}, {"keep-fp32", "Linear"}});
+  CHECK(now.loss_scale == "64");
+  CHECK(now.keep_fp32 == std::vector<std::string>{"Linear"});
+  CHECK(resumed({{"opt-level", "O2"}}, {{"precision", "bf16"}}).chosen() == "bf16");
+  CHECK(resumed({{"precision", "bf16"}}, {{"opt-level", "O1"}}).chosen() == "fp16-amp");
+  CHECK(resumed({{"opt-level", "O1"}}, {{"opt-level", "O2"}}).chosen() == "fp16");
+  CHECK(resumed({{"opt-level", "O2"}, {"loss-scale", "8"}}, {{"precision", "fp16"}}).loss_scale ==
+        "8");
+
+  const OptionValues own{{"precision", "fp16"}, {"callbacks", "mixed_precision:loss_scale=64"}};
+  const test::LogFile log;
+  CHECK(resumed(own, {{"precision", "bf16"}}).callback() == "mixed_precision:dtype=bf16");
+  CHECK(log.count("--callbacks mixed_precision:loss_scale=64 is left out") == 1);
+
+  const auto refused = [&](const OptionValues& begun, const OptionValues& given, const char* why) {
+    CHECK_THROWS_WITH_AS((void)resumed(begun, given), doctest::Contains(why), UsageError);
+  };
+  refused(half, {{"loss-scale", "64"}}, "--loss-scale: \"512\" then, \"64\" now");
+  refused(half, {{"opt-level", "O2"}, {"keep-fp32", "layers.1"}}, "--keep-fp32");
+  refused(half, {{"precision", "fp32"}, {"loss-scale", "64"}}, "--loss-scale needs --precision");
+  refused(half, {{"precision", "bf16"}, {"opt-level", "O2"}}, "--opt-level O2 is");
+  refused(own, {{"precision", "bf16"}, {"callbacks", own[1].second}}, "say --precision fp16");
+  refused(own, {{"precision", "bf16"}, {"callbacks", "terminate_on_nan"}}, "--callbacks:");
 }
 
 TEST_CASE("two damaged states are an error that names both") {

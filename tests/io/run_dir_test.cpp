@@ -111,7 +111,7 @@ TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") 
     record.status = "interrupted";
     record.started = "2026-11-20T12:05:17Z";
     record.argv = {"train", "-e", "3"};
-    record.resumes = {{"2026-11-21T08:00:00Z", {"train", "--resume", "last"}}};
+    record.resumes = {{"2026-11-21T08:00:00Z", {"train", "--resume", "last"}, "bf16"}};
     record.error = std::string(3U << 20U, 'x');  // as long as it likes
     dir.write(record);
     CHECK_THROWS_WITH_AS(
@@ -127,6 +127,7 @@ TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") 
   CHECK(past.argv == std::vector<std::string>{"train", "-e", "3"});
   REQUIRE(past.resumes.size() == 1);
   CHECK(past.resumes[0].at == "2026-11-21T08:00:00Z");
+  CHECK(past.resumes[0].precision == "bf16");
   CHECK(past.resumes[0].argv == std::vector<std::string>{"train", "--resume", "last"});
   CHECK(fs::read_symlink(folder / "latest") == "train");
   for (const char* const text : {"{ \"started\": 3", "[]", R"({"status": 1, "argv": 2})"}) {
