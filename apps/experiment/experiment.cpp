@@ -1,5 +1,6 @@
 #include "apps/experiment/experiment.h"
 
+#include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/report/progress_bar.h"
@@ -78,6 +79,8 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       ctx_, std::move(net), *data_, training.learner_options(precision.flat_master, classes));
   model.prepare(*learner_, training.lr.size() > 1);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
+  if (const auto half = precision.half(); half && !model.pretrained.empty())
+    check_range(*learner_, *half, model.pretrained);
   device.add_callbacks(*learner_);
   training.add_callbacks(*learner_);
   run.add_callbacks(*learner_);

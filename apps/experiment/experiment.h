@@ -21,7 +21,8 @@ namespace learn {
 class Experiment {
  public:
   /// `max_batches` limits each pass, for trial runs; 0: no limit. Throws UsageError for names and
-  /// values that do not exist or do not fit, DataError, DeviceError, CheckpointError.
+  /// values that do not exist or do not fit, pretrained weights that the precision cannot hold
+  /// among them, DataError, DeviceError, CheckpointError.
   explicit Experiment(ExperimentOptions options, std::int64_t max_batches = 0);
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }

@@ -126,6 +126,11 @@ std::optional<DType> PrecisionSection::autocast() const {
   return mode.callback == kAutocast ? std::optional(mode.dtype) : std::nullopt;
 }
 
+std::optional<DType> PrecisionSection::half() const {
+  const Mode& mode = mode_of(chosen());
+  return mode.callback.empty() ? std::nullopt : std::optional(mode.dtype);
+}
+
 std::string PrecisionSection::callback() const {
   const Mode& mode = mode_of(chosen());
   if (mode.callback.empty()) return {};

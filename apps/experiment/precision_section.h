@@ -35,6 +35,8 @@ struct PrecisionSection {
   [[nodiscard]] DType dtype() const;
   /// What operations cast to, if weights stay f32.
   [[nodiscard]] std::optional<DType> autocast() const;
+  /// The half that weights are rounded to, in the model or where they are used; nothing in fp32.
+  [[nodiscard]] std::optional<DType> half() const;
   /// The callback of mixed precision as `--callbacks` would have it; empty for fp32.
   [[nodiscard]] std::string callback() const;
   /// Tells a learner: modules that keep f32, and the callback unless one that is given in full

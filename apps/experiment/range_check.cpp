@@ -1,0 +1,98 @@
+#include "apps/experiment/range_check.h"
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+#include "framework/nn/range_scan.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace learn {
+namespace {
+
+/// Our own bound: pruned weights are zero already, so trained ones that are all but zero are few.
+constexpr double kManyZeros = 0.1;
+constexpr std::size_t kShown = 3;
+
+/// "a, b, c and 2 more", of the names that `text` makes.
+template <class Text>
+std::string some_of(const std::vector<nn::ParamRange>& params, Text text) {
+  std::vector<std::string> shown;
+  for (const nn::ParamRange& p : params)
+    if (shown.size() < kShown) shown.push_back(text(p));
+  return join(shown) + (params.size() > kShown
+                            ? fmt::format(" and {} more parameters", params.size() - kShown)
+                            : "");
+}
+
+/// The modules that the parameters belong to, for `--keep-fp32`; one that the model itself declares
+/// has none to be named.
+std::string modules_of(const std::vector<nn::ParamRange>& params) {
+  std::vector<std::string> modules;
+  for (const nn::ParamRange& p : params) {
+    const std::size_t dot = p.name.rfind('.');
+    if (dot == std::string::npos) continue;
+    const std::string module = p.name.substr(0, dot);
+    if (std::ranges::find(modules, module) == modules.end()) modules.push_back(module);
+  }
+  return join(modules, ",");
+}
+
+std::string what_helps(const std::vector<nn::ParamRange>& params, DType half) {
+  std::string text =
+      half == DType::f16 ? "--precision bf16, which has the range of fp32" : "--precision fp32";
+  if (const std::string modules = modules_of(params); !modules.empty())
+    text += ", or --keep-fp32 " + modules;
+  return text;
+}
+
+double largest_finite(DType half) {
+  return half == DType::f16 ? 65504 : static_cast<double>(to_float(BFloat16{0x7F7F}));
+}
+
+}  // namespace
+
+void check_range(Learner& learn, DType half, const std::string& from) {
+  const nn::RangeScan scan = nn::scan_range(learn.params(), half);
+  if (const std::vector<nn::ParamRange> worst = scan.overflowing(); !worst.empty())
+    fail<UsageError>(
+        "the weights of '{}' cannot be trained in {}, whose largest number is {:.6g}: {}. They "
+        "would be infinite there, and all outputs with them. What helps: {}",
+        from,
+        half,
+        largest_finite(half),
+        some_of(worst,
+                [](const nn::ParamRange& p) {
+                  return fmt::format(
+                      "{} of the {} values of '{}' are beyond it (the largest is "
+                      "{:.6g})",
+                      p.overflow,
+                      p.count,
+                      p.name,
+                      p.largest);
+                }),
+        what_helps(worst, half));
+  if (const std::vector<nn::ParamRange> lost = scan.vanishing(kManyZeros); !lost.empty())
+    log::warn("[model] '{}': in {} many weights become zero: {}. What helps: {}",
+              from,
+              half,
+              some_of(lost,
+                      [](const nn::ParamRange& p) {
+                        return fmt::format("{:.0f} % of '{}' (the largest left is {:.3g})",
+                                           100 * p.share(p.zero),
+                                           p.name,
+                                           p.largest);
+                      }),
+              what_helps(lost, half));
+  for (const nn::BufferRange& buffer : scan.bad_buffers)
+    if (buffer.negative > 0)
+      log::warn("[model] '{}': {} of the {} values of '{}' are negative, which a variance never is",
+                from,
+                buffer.negative,
+                buffer.count,
+                buffer.name);
+  log::info("[model] weights {}", scan.verdict());
+}
+
+}  // namespace learn
