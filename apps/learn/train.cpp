@@ -325,6 +325,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     return 0;
   }
   if (options.dry_run) return dry_run(options.experiment);
+  if (options.params) return show_params(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
   if (options.extend > 0)
     check_finished(options);

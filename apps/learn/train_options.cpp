@@ -40,6 +40,10 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
          o.dry_run,
          "train and validate for a second each, then show memory, speed and time; writes nothing");
   t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
+  t.flag("params",
+         o.params,
+         "print the parameters with group, rate, decay, precision, memory and what is hardly meant "
+         "so, and leave; writes nothing");
   t.flag("print-config", o.print_config, "print the resolved configuration and leave");
   t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
   for (std::size_t i = first; i < t.all().size(); ++i) t.keep_out_of_config(t.all()[i].name);
@@ -50,14 +54,15 @@ void check_call(const TrainOptions& o) {
   std::vector<std::string> trials;
   for (const auto& [given, name] : {std::pair{o.dry_run, "--dry-run"},
                                     {o.fast_dev_run, "--fast-dev-run"},
+                                    {o.params, "--params"},
                                     {o.print_config, "--print-config"},
                                     {o.explain, "--explain"}})
     if (given) trials.emplace_back(name);
   if (trials.size() > 1) fail<UsageError>("{} exclude each other", join(trials, " and "));
   if (o.exist_ok && !trials.empty())
     fail<UsageError>("--exist-ok has no effect with {}: it writes nothing", trials.front());
-  if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run))
-    fail<UsageError>("--resume cannot go with --exist-ok, --dry-run or --fast-dev-run");
+  if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run || o.params))
+    fail<UsageError>("--resume cannot go with --exist-ok, --dry-run, --fast-dev-run or --params");
   if (o.resume.empty() && o.extend > 0)
     fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
 }

@@ -16,6 +16,7 @@ struct TrainOptions {
   bool exist_ok = false;
   bool dry_run = false;
   bool fast_dev_run = false;
+  bool params = false;
   bool print_config = false;
   bool explain = false;
 };

@@ -5,6 +5,7 @@
 #include "apps/learn/ending.h"
 #include "apps/learn/signals.h"
 #include "callbacks/interrupt.h"
+#include "callbacks/param_audit.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/learner/recorder.h"
@@ -132,6 +133,13 @@ int fast_dev_run(ExperimentOptions options) {
   if (!ending.error.empty())
     console::say(stderr, fmt::format("{}: {}", ending.status, ending.error));
   return ending.exit_code;
+}
+
+int show_params(ExperimentOptions options) {
+  Experiment experiment(std::move(options));
+  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  console::print(callbacks::audit_params(experiment.learner()).to_string());
+  return 0;
 }
 
 }  // namespace learn::cli

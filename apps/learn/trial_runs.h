@@ -10,4 +10,7 @@ int dry_run(ExperimentOptions options);
 /// `learn train --fast-dev-run`: five batches of each, with the table. Writes nothing.
 int fast_dev_run(ExperimentOptions options);
 
+/// `learn train --params`: what the training would do with each parameter, and nothing else.
+int show_params(ExperimentOptions options);
+
 }  // namespace learn::cli

@@ -110,6 +110,7 @@ CASES = {
         "exist-ok": train("--exist-ok", before=TRAIN),
         "dry-run": train("--dry-run"),
         "fast-dev-run": train("--fast-dev-run"),
+        "params": train("--params"),
         "print-config": train("--print-config"),
         "explain": train("--explain"),
     },

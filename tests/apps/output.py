@@ -64,7 +64,7 @@ def trainings_go_on():
 
 def results_that_nobody_gets():
     calls = [["models"], ["models", "small"], ["options"], ["--help"], ["train", "--help"], ["--version"],
-             ["train", *TINY, "--print-config"], ["train", *TINY, "--explain"], ["train", *TINY, "--dry-run"],
+             ["train", *TINY, "--print-config"], ["train", *TINY, "--explain"], ["train", *TINY, "--dry-run"], ["train", *TINY, "--params"],
              ["doctor", "--seconds", "0"], ["eval", "runs/full-stdout"]]
     for words in calls:
         for name, streams in {"full": {"stdout": open("/dev/full", "w")}, "closed": {"preexec_fn": closed(1)}}.items():

@@ -129,5 +129,6 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"workers", "0"}, {"prefetch", "4"}}, "--prefetch 4 has no effect with --workers 0");
   refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "give every=2 there");
   refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain exclude each other");
+  refused({{"params", "true"}, {"dry-run", "true"}}, "--dry-run and --params exclude each other");
   refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
 }
