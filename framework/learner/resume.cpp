@@ -37,7 +37,7 @@ void Learner::visit_all(StateVisitor& host_visitor) {
   {
     const StateVisitor::Scope data(visitor, "data");
     train_source().visit_state(visitor);
-    place_loaded_ = visitor.loading();
+    place_loaded_ = place_loaded_ || visitor.loading();
   }
   {
     const StateVisitor::Scope fit(visitor, "fit");

@@ -11,6 +11,7 @@
 #include "framework/learner/recorder.h"
 #include "framework/optim/adam.h"
 #include "tests/learner/tiny_training.h"
+#include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -212,6 +213,24 @@ TEST_CASE("an average that is given to a second fit begins anew there") {
   // Without an update the average is what the fit began with.
   t.learn.fit(1, 0.1, {ema, looks, skips});
   CHECK(shown == expected);
+}
+
+TEST_CASE("a fit after a state was loaded has whole epochs even if that was saved once more") {
+  Training stopped({2, 2, 2, 2}, {});
+  on(stopped.learn, Event::batch_end, [](Learner& l) {
+    if (l.progress().batch_clock == 2) l.cancel(Scope::train);
+  });
+  stopped.learn.fit(2, 0.1);
+  REQUIRE(stopped.learn.progress().batch_clock == 2);
+  const test::MemoryState state = test::save(stopped.ctx, stopped.learn);
+  for (const bool saved_again : {false, true}) {
+    CAPTURE(saved_again);
+    Training t({2, 2, 2, 2}, {});
+    test::load(t.ctx, state, t.learn);
+    if (saved_again) (void)test::save(t.ctx, t.learn);
+    t.learn.fit(1, 0.1);
+    CHECK(t.learn.progress().batch_clock == 2 + 4);
+  }
 }
 
 TEST_CASE("a second fit that was interrupted keeps its place on the step clock") {
