@@ -36,6 +36,12 @@ const Mode& mode_of(std::string_view name) {
   return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
 }
 
+std::vector<std::string> mode_names() {
+  std::vector<std::string> names;
+  for (const Mode& mode : kModes) names.emplace_back(mode.name);
+  return names;
+}
+
 /// "512" or "dynamic:growth_interval=500": a number is a static scale.
 bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("dynamic"); }
 
@@ -44,7 +50,7 @@ bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("
 void PrecisionSection::declare_layers(OptionTable& t) {
   t.choice("precision",
            precision,
-           {"fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"},
+           mode_names(),
            "what the model computes in; master weights are fp32 always. fp16, bf16: weights, "
            "activations and gradients are halves, batch norm is not; -amp: weights are fp32, each "
            "operation casts what it is given ('learn autocast'); tf32: fp32, but a GPU may round "

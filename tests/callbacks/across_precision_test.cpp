@@ -65,7 +65,8 @@ LearnerOptions with_adam() {
 /// history, one cycle.
 struct Program {
   explicit Program(const Mode& mode, const LearnerOptions& options = with_adam())
-      : t({4, 4, 4, 4}, {4}, options, nn::make_model<Net>("net", {kFeatures}, 3)), learn(t.learn) {
+      : t({4, 4, 4, 4}, {4}, options, nn::make_model<LayeredNet>("net", {kFeatures}, 3)),
+        learn(t.learn) {
     mode.add(learn);
     learn.add<Ema>(EmaOptions{.decay = 0.9});
     learn.add<Recorder>();

@@ -1,9 +1,8 @@
 #pragma once
-#include "framework/nn/layers.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
-#include "tests/learner/tiny_training.h"
+#include "tests/callbacks/layered_net.h"
 
 #include <doctest/doctest.h>
 
@@ -52,31 +51,10 @@ inline void check_one_source_of_truth(Learner& l) {
   }
 }
 
-/// Linear, BatchNorm, Linear: three modules to freeze and to split.
-class Net final : public nn::Module {
- public:
-  explicit Net(const nn::Scope& scope)
-      : Module(scope),
-        first_(scope / "first", kFeatures, 8, {.bias = false}),
-        norm_(scope / "norm", 8),
-        last_(scope / "last", 8, kFeatures) {}
-  [[nodiscard]] std::string describe() const override { return "Net"; }
-
- protected:
-  [[nodiscard]] Var forward(const Var& x) override { return last_(norm_(first_(x))); }
-
- private:
-  nn::Linear first_;
-  nn::BatchNorm1d norm_;
-  nn::Linear last_;
-};
-
-struct NetTraining : Training {
+/// A training with momentum and decay, of three modules to freeze and to split.
+struct NetTraining : LayeredTraining {
   explicit NetTraining(std::vector<std::int64_t> sizes = {4, 4, 4})
-      : Training(std::move(sizes),
-                 {4},
-                 with_momentum(),
-                 nn::make_model<Net>("net", {kFeatures}, static_cast<int>(kFeatures))) {}
+      : LayeredTraining(std::move(sizes), with_momentum()) {}
 };
 
 inline double distance(const std::vector<double>& a, const std::vector<double>& b) {

@@ -51,7 +51,7 @@ LearnerOptions options(bool decay_all = false, const LearningRates& lr = 0.5) {
 
 struct Audited : tiny::Training {
   explicit Audited(const LearnerOptions& o = options())
-      : Training({4, 4}, {4}, o, nn::make_model<tiny::Net>("net", {tiny::kFeatures}, 3)) {}
+      : Training({4, 4}, {4}, o, nn::make_model<tiny::LayeredNet>("net", {tiny::kFeatures}, 3)) {}
 };
 
 }  // namespace
