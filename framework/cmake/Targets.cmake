@@ -20,7 +20,10 @@ function(learn_settings target)
             # Any of the libraries can become part of a shared one: the CUDA backend's, or a user's. Not CMake's property,
             # which gives programs another flag, and with it headers that must be precompiled again.
             -fPIC
-            -fno-semantic-interposition>)
+            -fno-semantic-interposition
+            # So that a program can leave out what it does not call.
+            -ffunction-sections
+            -fdata-sections>)
   learn_harden(${target})
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
@@ -38,6 +41,11 @@ include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=gold LEARN_HAVE_GOLD)
 if(LEARN_HAVE_GOLD AND NOT LEARN_SANITIZE)
   add_link_options(-fuse-ld=gold)
+endif()
+# Not of the sanitizers' programs, whose tables of globals name every one of them.
+check_linker_flag(CXX -Wl,--gc-sections LEARN_HAVE_GC_SECTIONS)
+if(LEARN_HAVE_GC_SECTIONS AND NOT LEARN_SANITIZE)
+  add_link_options(-Wl,--gc-sections)
 endif()
 
 # Small files spend most of their time in headers, which are precompiled therefore: those of the standard library
