@@ -12,11 +12,11 @@ using namespace learn;
 namespace {
 
 /// The average after updates 1 to `updates`, the weights being drawn anew for each.
-Tensor averaged(Context& ctx, std::int64_t n, const EmaOptions& options, int updates) {
+Tensor averaged(Context& ctx, std::int64_t n, const EmaOptions& options, int updates, DType dtype) {
   Tensor average = test::put_uniform(ctx, {n}, DType::f32, -1, 1, 3, 0);
   for (int t = 1; t <= updates; ++t) {
     const Tensor weight =
-        test::put_uniform(ctx, {n}, DType::f32, -1, 1, 3, static_cast<std::uint64_t>(t));
+        test::put_uniform(ctx, {n}, dtype, -1, 1, 3, static_cast<std::uint64_t>(t));
     const auto control = test::put_block(ctx, StepControl{.step = options.first_step + t});
     kernels::ema_update(ctx, weight, options, control, average);
   }
@@ -38,16 +38,20 @@ TEST_CASE("moving average: every size, with and without warm-up, as the referenc
   for (const std::int64_t n :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{67}, test::sized(40000, 700)})
     for (const bool warmup : {false, true})
-      for (const std::int64_t first_step : {0, 1000}) {
-        CAPTURE(n);
-        CAPTURE(warmup);
-        const EmaOptions options{.decay = 0.9, .warmup = warmup, .first_step = first_step};
-        // Each of the five updates rounds a difference below 2 and the result: at most two units
-        // of 2^-24, and what was wrong before shrinks.
-        const Comparison result =
-            all_close(averaged(fast, n, options, 5), averaged(oracle, n, options, 5), 0, 6e-7);
-        CHECK_MESSAGE(result.equal, result.text);
-      }
+      for (const std::int64_t first_step : {0, 1000})
+        for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+          CAPTURE(n);
+          CAPTURE(warmup);
+          CAPTURE(dtype);
+          const EmaOptions options{.decay = 0.9, .warmup = warmup, .first_step = first_step};
+          // Each of the five updates rounds a difference below 2 and the result: at most two units
+          // of 2^-24, and what was wrong before shrinks.
+          const Comparison result = all_close(averaged(fast, n, options, 5, dtype),
+                                              averaged(oracle, n, options, 5, dtype),
+                                              0,
+                                              6e-7);
+          CHECK_MESSAGE(result.equal, result.text);
+        }
 }
 
 TEST_CASE("moving average: exact values of the first updates and after the warm-up") {

@@ -94,30 +94,33 @@ TEST_CASE("an overflow once found stays found until the next step begins") {
 
 TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
   for (const std::int64_t n :
-       {std::int64_t{0}, std::int64_t{1}, std::int64_t{13}, test::sized(200001, 9001)}) {
-    CAPTURE(n);
-    float norms[3];
-    int k = 0;
-    for (const int threads : {1, 2, 3}) {
-      Context ctx(test::fast_context(threads));
-      Arena& host = test::host_values();
-      const Tensor x = uniform(host, {n}, DType::f32, -3, 3, 9);
-      const Tensor y = uniform(host, {7}, DType::f32, -3, 3, 10);
-      Tensor result(ctx.step(), {1}, DType::f32);
-      kernels::l2_norm(ctx, {test::put(ctx, x), test::put(ctx, y)}, result);
-      const Tensor norm = to_host(ctx, result);
-      norms[k++] = *norm.data<float>();
-      long double sum = 0;
-      for (const Tensor* t : {&x, &y})
-        for (std::int64_t i = 0; i < t->elements(); ++i)
-          sum += static_cast<long double>(get(*t, i)) * static_cast<long double>(get(*t, i));
-      // One rounding to f32; CUDA adds up in f32: the rounding errors of a tree of sums.
-      const double allowed = test::testing_cuda() ? 0x1p-21 : 0x1p-23;
-      CHECK(get(norm, 0) == doctest::Approx(static_cast<double>(std::sqrt(sum))).epsilon(allowed));
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{13}, test::sized(200001, 9001)})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      CAPTURE(n);
+      CAPTURE(dtype);
+      float norms[3];
+      int k = 0;
+      for (const int threads : {1, 2, 3}) {
+        Context ctx(test::fast_context(threads));
+        Arena& host = test::host_values();
+        const Tensor x = uniform(host, {n}, dtype, -3, 3, 9);
+        const Tensor y = uniform(host, {7}, dtype, -3, 3, 10);
+        Tensor result(ctx.step(), {1}, DType::f32);
+        kernels::l2_norm(ctx, {test::put(ctx, x), test::put(ctx, y)}, result);
+        const Tensor norm = to_host(ctx, result);
+        norms[k++] = *norm.data<float>();
+        long double sum = 0;
+        for (const Tensor* t : {&x, &y})
+          for (std::int64_t i = 0; i < t->elements(); ++i)
+            sum += static_cast<long double>(get(*t, i)) * static_cast<long double>(get(*t, i));
+        // One rounding to f32; CUDA adds up in f32: the rounding errors of a tree of sums.
+        const double allowed = test::testing_cuda() ? 0x1p-21 : 0x1p-23;
+        CHECK(get(norm, 0) ==
+              doctest::Approx(static_cast<double>(std::sqrt(sum))).epsilon(allowed));
+      }
+      CHECK(norms[0] == norms[1]);
+      CHECK(norms[0] == norms[2]);
     }
-    CHECK(norms[0] == norms[1]);
-    CHECK(norms[0] == norms[2]);
-  }
   Context ctx(test::fast_context(1));
   Tensor norm(ctx.step(), {1}, DType::f32);
   kernels::l2_norm(ctx, {test::put_full(ctx, {4}, DType::f32, 1e30)}, norm);
@@ -126,6 +129,11 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
   CHECK(test::fetch(ctx, norm, 0) == kInf);
   kernels::l2_norm(ctx, {test::put_values(ctx, {3}, {kNan, 1e30, 1})}, norm);
   CHECK(std::isnan(test::fetch(ctx, norm, 0)));
+  const Tensor half = test::put_full(ctx, {4}, DType::f16, 60000);  // its square is no f16
+  kernels::l2_norm(ctx, {half}, norm);
+  CHECK(test::fetch(ctx, norm, 0) == doctest::Approx(120000));
+  CHECK_THROWS_WITH_AS(
+      kernels::l2_norm(ctx, {half, norm}, norm), doctest::Contains("f32 beside f16"), DTypeError);
 }
 
 TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infinite ones") {
@@ -156,11 +164,13 @@ TEST_CASE("clamping keeps signs and NaN") {
     Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}
                           : test::fast_context(1));
     const Control control(ctx, {.grad_multiplier = 0.5F});
-    Tensor x = test::put_values(ctx, {6}, {-3, -1, 0.5, 2.5, kInf, kNan});
-    kernels::clip_by_value(ctx, x, 1, control.block);
-    Context host({.threads = 1});
-    const Tensor expected = test::put_values(host, {6}, {-2, -1, 0.5, 2, 2, kNan});
-    CHECK(all_close(to_host(ctx, x), expected, 0, 0));
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      Tensor x = test::put_values(ctx, {6}, {-3, -1, 0.5, 2.5, kInf, kNan}, dtype);
+      kernels::clip_by_value(ctx, x, 1, control.block);
+      Context host({.threads = 1});
+      const Tensor expected = test::put_values(host, {6}, {-2, -1, 0.5, 2, 2, kNan}, dtype);
+      CHECK(all_close(to_host(ctx, x), expected, 0, 0));
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "framework/kernels/optim/optim.h"
 
+#include "framework/kernels/cast/cast.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/on_device.h"
@@ -85,6 +86,12 @@ ContextOptions reference_context() {
 
 Tensor host(Case& c, const Tensor& tensor) { return to_host(c.ctx, tensor); }
 
+Tensor rounded(Context& ctx, const Tensor& x, DType dtype) {
+  Tensor y(ctx.persistent(), x.shape(), dtype);
+  kernels::cast(ctx, x, y);
+  return y;
+}
+
 void compare(Case& fast, Case& exact) {
   // Some ten f32 roundings, 2^-24 each, of values up to 2; divisions by numbers above 0.1.
   const auto close = [&](const Tensor& a, const Tensor& b) {
@@ -165,6 +172,40 @@ TEST_CASE("a run and its parts, wherever they begin, are updated with the same b
   }
 }
 
+TEST_CASE("an update of halves is that of f32 weights of the same values rounded once") {
+  for (const Named& kernel : kKernels)
+    for (const DType stored : {DType::f16, DType::bf16})
+      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, test::sized(3000, 131)})
+        for (const bool decoupled : {false, true})
+          for (const bool reference : {false, true}) {
+            if (reference && test::testing_cuda()) continue;
+            CAPTURE(kernel.name);
+            CAPTURE(stored);
+            CAPTURE(n);
+            CAPTURE(reference);
+            const ContextOptions options = reference ? reference_context() : test::fast_context(2);
+            Case halves(options, n, DType::f32, {.grad_multiplier = 0.5F, .step = 2});
+            Case full(options, n, DType::f32, {.grad_multiplier = 0.5F, .step = 2});
+            halves.run.decoupled_decay = full.run.decoupled_decay = decoupled;
+            const auto each = [&](auto f) {
+              f(halves.run.weight, full.run.weight);
+              f(halves.run.grad, full.run.grad);
+              f(halves.a, full.a);
+              f(halves.b, full.b);
+              f(halves.c, full.c);
+            };
+            each([&](Tensor& half, Tensor& wide) {
+              half = rounded(halves.ctx, half, stored);
+              wide = rounded(full.ctx, rounded(full.ctx, wide, stored), DType::f32);
+            });
+            kernel.run(halves);
+            kernel.run(full);
+            each([&](const Tensor& half, const Tensor& wide) {
+              CHECK(same_bits(host(halves, half), host(full, rounded(full.ctx, wide, stored))));
+            });
+          }
+}
+
 TEST_CASE("a found infinity leaves an update without effect") {
   for (const Named& kernel : kKernels)
     for (const bool reference : {false, true}) {
@@ -232,6 +273,15 @@ TEST_CASE("optimizer updates refuse what does not fit") {
   CHECK_THROWS_AS(kernels::sgd_step(k.ctx, run, none, false), DTypeError);
   run = k.run;
   run.half = zeros(k.ctx.persistent(), {32}, DType::f32);
+  CHECK_THROWS_AS(kernels::sgd_step(k.ctx, run, none, false), DTypeError);
+  run = k.run;
+  run.weight = run.grad = zeros(k.ctx.persistent(), {32}, DType::f16);
+  CHECK_THROWS_WITH_AS(kernels::sgd_step(k.ctx, run, none, false),
+                       doctest::Contains("of f32 weights; got f16 of f16"),
+                       DTypeError);
+  run.half = {};
+  CHECK_THROWS_AS(kernels::sgd_step(k.ctx, run, k.a, false), DTypeError);
+  run.weight = run.grad = zeros(k.ctx.persistent(), {32}, DType::f64);
   CHECK_THROWS_AS(kernels::sgd_step(k.ctx, run, none, false), DTypeError);
   run = k.run;
   run.hypers = {};

@@ -12,19 +12,28 @@ void ema_update(Context& ctx,
                 const DeviceArray<StepControl>& control,
                 Tensor& average) {
   constexpr const char* kOp = "ema_update";
-  check_same(kOp, weight, average);
+  check(weight.shape() == average.shape(),
+        "{}: shapes differ: {} and {}",
+        kOp,
+        weight.shape(),
+        average.shape());
   check<DTypeError>(
-      weight.dtype() == DType::f32, "{}: weights are f32, got {}", kOp, weight.dtype());
+      (weight.dtype() == DType::f32 || is_half(weight.dtype())) && average.dtype() == DType::f32,
+      "{}: weights are f32, f16 or bf16, their average is f32; got {} and {}",
+      kOp,
+      weight.dtype(),
+      average.dtype());
   check_device(ctx, kOp, weight);
   check_device(ctx, kOp, average);
   check_device(ctx, kOp, control);
-  with_executor(ctx, [&](const auto& exec) {
-    ema_update(exec,
-               weight.data<float>(),
-               options,
-               control.data(),
-               average.data<float>(),
-               weight.elements());
+  dispatch(ctx, kOp, weight.dtype(), [&]<class T>(const auto& exec) {
+    if constexpr (!std::same_as<T, double>)
+      ema_update(exec,
+                 weight.data<T>(),
+                 options,
+                 control.data(),
+                 average.data<float>(),
+                 weight.elements());
   });
 }
 

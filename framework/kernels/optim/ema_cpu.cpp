@@ -1,12 +1,14 @@
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/optim/ema_kernels.h"
+#include "framework/tensor/convert.h"
 
 #include <algorithm>
 
 namespace learn::cpu {
 
+template <class T>
 void ema_update(ThreadPool& threads,
-                const float* weight,
+                const T* weight,
                 const EmaOptions& options,
                 const StepControl* control,
                 float* average,
@@ -19,8 +21,17 @@ void ema_update(ThreadPool& threads,
   const auto share = static_cast<float>(std::max(early, 1 - options.decay));
   simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     LEARN_VECTORIZE
-    for (std::int64_t i = begin; i < end; ++i) average[i] += share * (weight[i] - average[i]);
+    for (std::int64_t i = begin; i < end; ++i)
+      average[i] += share * (as_float(weight[i]) - average[i]);
   });
 }
+
+#define LEARN_INSTANTIATE(T) \
+  template void ema_update(  \
+      ThreadPool&, const T*, const EmaOptions&, const StepControl*, float*, std::int64_t);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

@@ -1,5 +1,5 @@
 // average += share * (weight - average), share = max(1 - decay, 9 / (10 + t)) while it warms up:
-// one pass, 12 bytes a weight.
+// one pass, 12 bytes an f32 weight.
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/optim/ema_kernels.h"
 
@@ -22,8 +22,9 @@ struct Average {
 
 }  // namespace
 
+template <class T>
 void ema_update(Stream stream,
-                const float* weight,
+                const T* weight,
                 const EmaOptions& options,
                 const StepControl* control,
                 float* average,
@@ -33,5 +34,13 @@ void ema_update(Stream stream,
   const float* const before = average;
   map("ema_update", stream, n, f, average, before, weight);
 }
+
+#define LEARN_INSTANTIATE(T) \
+  template void ema_update(  \
+      Stream, const T*, const EmaOptions&, const StepControl*, float*, std::int64_t);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -7,8 +7,9 @@
 
 namespace learn::cpu {
 
+template <class T>
 void ema_update(ThreadPool& threads,
-                const float* weight,
+                const T* weight,
                 const EmaOptions& options,
                 const StepControl* control,
                 float* average,
@@ -18,8 +19,9 @@ void ema_update(ThreadPool& threads,
 
 namespace learn::cuda {
 
+template <class T>
 void ema_update(Stream stream,
-                const float* weight,
+                const T* weight,
                 const EmaOptions& options,
                 const StepControl* control,
                 float* average,

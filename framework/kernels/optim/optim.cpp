@@ -8,21 +8,20 @@ namespace learn::kernels {
 namespace {
 
 void check_tensors(Context& ctx, const char* op, const OptimTensors& tensors) {
-  for (const Tensor* t : {&tensors.weight, &tensors.grad}) {
-    check<DTypeError>(
-        t->dtype() == DType::f32, "{}: masters and gradients are f32, got {}", op, t->dtype());
-    check(t->shape() == tensors.weight.shape(),
-          "{}: shapes differ: weights {}, gradients {}",
-          op,
-          tensors.weight.shape(),
-          t->shape());
-    check_device(ctx, op, *t);
-  }
-  if (!tensors.half.defined()) return;
-  check<DTypeError>(is_half(tensors.half.dtype()),
-                    "{}: working copies are f16 or bf16, got {}",
+  const DType stored = tensors.weight.dtype();
+  check<DTypeError>(stored == DType::f32 || is_half(stored),
+                    "{}: weights and gradients are f32, f16 or bf16, got {}",
                     op,
-                    tensors.half.dtype());
+                    stored);
+  check_same(op, tensors.weight, tensors.grad);
+  check_device(ctx, op, tensors.weight);
+  check_device(ctx, op, tensors.grad);
+  if (!tensors.half.defined()) return;
+  check<DTypeError>(stored == DType::f32 && is_half(tensors.half.dtype()),
+                    "{}: working copies are f16 or bf16, of f32 weights; got {} of {}",
+                    op,
+                    tensors.half.dtype(),
+                    stored);
   check(tensors.half.shape() == tensors.weight.shape(),
         "{}: shapes differ: weights {}, working copy {}",
         op,
@@ -31,26 +30,25 @@ void check_tensors(Context& ctx, const char* op, const OptimTensors& tensors) {
   check_device(ctx, op, tensors.half);
 }
 
-/// Null for an undefined tensor.
-float* state_data(const char* op, const OptimTensors& tensors, Tensor& state) {
-  if (!state.defined()) return nullptr;
-  check(state.shape() == tensors.weight.shape(),
-        "{}: shapes differ: weights {}, state {}",
-        op,
-        tensors.weight.shape(),
-        state.shape());
-  return state.data<float>();
+void check_state(const char* op, const OptimTensors& tensors, const Tensor& state) {
+  if (state.defined()) check_same(op, tensors.weight, state);
 }
 
-/// Calls `f(half)` with the working copy's elements, or a null float pointer if there is none.
+/// Calls `f.operator()<S, T>()` with the types of `OptimArgs`.
 template <class F>
-void with_half(Tensor half, F&& f) {
-  if (!half.defined())
-    f(static_cast<float*>(nullptr));
-  else if (half.dtype() == DType::f16)
-    f(half.data<Half>());
+void with_types(const OptimTensors& tensors, F&& f) {
+  const DType stored = tensors.weight.dtype();
+  const DType copy = tensors.half.defined() ? tensors.half.dtype() : stored;
+  if (stored == DType::f16)
+    f.template operator()<Half, Half>();
+  else if (stored == DType::bf16)
+    f.template operator()<BFloat16, BFloat16>();
+  else if (copy == DType::f16)
+    f.template operator()<float, Half>();
+  else if (copy == DType::bf16)
+    f.template operator()<float, BFloat16>();
   else
-    f(half.data<BFloat16>());
+    f.template operator()<float, float>();
 }
 
 /// Calls `f(executor, args)`.
@@ -60,17 +58,24 @@ void update(Context& ctx, const char* op, const OptimTensors& tensors, F&& f) {
   check_device(ctx, op, tensors.hypers);
   check_device(ctx, op, tensors.control);
   Tensor weight = tensors.weight;
-  with_half(tensors.half, [&]<class T>(T* half) {
-    const OptimArgs<T> args{.weight = weight.data<float>(),
-                            .grad = tensors.grad.data<float>(),
-                            .half = half,
-                            .n = weight.elements(),
-                            .hypers = tensors.hypers.data(),
-                            .control = tensors.control.data(),
-                            .missed_steps = tensors.missed_steps,
-                            .decoupled = tensors.decoupled_decay};
+  Tensor half = tensors.half;
+  with_types(tensors, [&]<class S, class T>() {
+    const OptimArgs<S, T> args{.weight = weight.data<S>(),
+                               .grad = tensors.grad.data<S>(),
+                               .half = data_or_null<T>(half),
+                               .n = weight.elements(),
+                               .hypers = tensors.hypers.data(),
+                               .control = tensors.control.data(),
+                               .missed_steps = tensors.missed_steps,
+                               .decoupled = tensors.decoupled_decay};
     with_executor(ctx, [&](const auto& exec) { f(exec, args); });
   });
+}
+
+/// The elements of a state, of the type of the weights, or null if it is not defined.
+template <class S, class T>
+S* data_of(Tensor& state, const OptimArgs<S, T>&) {
+  return data_or_null<S>(state);
 }
 
 }  // namespace
@@ -89,29 +94,35 @@ void write_hypers(Context& ctx,
 }
 
 void sgd_step(Context& ctx, const OptimTensors& tensors, Tensor& buffer, bool nesterov) {
-  float* const b = state_data("sgd_step", tensors, buffer);
-  check<Error>(b != nullptr || !nesterov, "sgd_step: Nesterov's form needs a momentum buffer");
-  update(ctx, "sgd_step", tensors, [&](const auto& exec, const auto& args) {
-    sgd_step(exec, args, b, nesterov);
+  constexpr const char* kOp = "sgd_step";
+  check_state(kOp, tensors, buffer);
+  check<Error>(buffer.defined() || !nesterov, "{}: Nesterov's form needs a momentum buffer", kOp);
+  update(ctx, kOp, tensors, [&](const auto& exec, const auto& args) {
+    sgd_step(exec, args, data_of(buffer, args), nesterov);
   });
 }
 
 void adam_step(Context& ctx, const OptimTensors& tensors, Tensor& mean, Tensor& square) {
-  float* const m = state_data("adam_step", tensors, mean);
-  float* const v = state_data("adam_step", tensors, square);
-  check<Error>(m != nullptr && v != nullptr, "adam_step: both moments must have memory");
-  update(ctx, "adam_step", tensors, [&](const auto& exec, const auto& args) {
-    adam_step(exec, args, m, v);
+  constexpr const char* kOp = "adam_step";
+  check_state(kOp, tensors, mean);
+  check_state(kOp, tensors, square);
+  check<Error>(mean.defined() && square.defined(), "{}: both moments must have memory", kOp);
+  update(ctx, kOp, tensors, [&](const auto& exec, const auto& args) {
+    adam_step(exec, args, data_of(mean, args), data_of(square, args));
   });
 }
 
 void rmsprop_step(Context& ctx, const OptimTensors& tensors, RmsPropState& state) {
-  float* const v = state_data("rmsprop_step", tensors, state.square);
-  float* const a = state_data("rmsprop_step", tensors, state.mean);
-  float* const b = state_data("rmsprop_step", tensors, state.buffer);
-  check<Error>(v != nullptr, "rmsprop_step: the mean square must have memory");
-  update(ctx, "rmsprop_step", tensors, [&](const auto& exec, const auto& args) {
-    rmsprop_step(exec, args, v, a, b);
+  constexpr const char* kOp = "rmsprop_step";
+  for (const Tensor* one : {&state.square, &state.mean, &state.buffer})
+    check_state(kOp, tensors, *one);
+  check<Error>(state.square.defined(), "{}: the mean square must have memory", kOp);
+  update(ctx, kOp, tensors, [&](const auto& exec, const auto& args) {
+    rmsprop_step(exec,
+                 args,
+                 data_of(state.square, args),
+                 data_of(state.mean, args),
+                 data_of(state.buffer, args));
   });
 }
 

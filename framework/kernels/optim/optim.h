@@ -19,9 +19,11 @@ void write_hypers(Context& ctx,
 
 /// What every update is given: views of one segment, all of shape (n).
 struct OptimTensors {
-  Tensor weight;  ///< f32 masters, updated
-  Tensor grad;    ///< f32 gradients, read; multiplied by `control.grad_multiplier` first
-  Tensor half;    ///< f16 or bf16 working copy, written with the rounded result; may be undefined
+  /// f32 masters, or f16 or bf16 weights that have none; updated. Gradients and state are of that
+  /// dtype too; arithmetic is in f32.
+  Tensor weight;
+  Tensor grad;  ///< read; multiplied by `control.grad_multiplier` first
+  Tensor half;  ///< f16 or bf16 working copy, written with the rounded result; may be undefined
   DeviceArray<GroupHypers> hypers;   ///< one
   DeviceArray<StepControl> control;  ///< read
   /// Updates that were applied while these parameters were frozen: their own step number, which

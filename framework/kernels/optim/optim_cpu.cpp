@@ -20,16 +20,16 @@ constexpr std::int64_t kGrain = 8192 / kBlock;  // about 10 microseconds of memo
 
 /// w = update(i, w, g) for every element, with decay before and the working copy after. `update`
 /// captures by value and is inlined into the vector loop.
-template <class T, class Update>
-void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update update) {
+template <class S, class T, class Update>
+void for_each_weight(ThreadPool& threads, const OptimArgs<S, T>& args, Update update) {
   if (args.control->found_inf != 0) return;
   const GroupHypers& h = *args.hypers;
   // Both kinds of decay without a branch: one of the two factors does nothing.
   const float keep = args.decoupled ? 1 - h.lr * h.weight_decay : 1;
   const float coupled = args.decoupled ? 0 : h.weight_decay;
   const float multiplier = args.control->grad_multiplier;
-  float* const weight = args.weight;
-  const float* const grad = args.grad;
+  S* const weight = args.weight;
+  const S* const grad = args.grad;
   T* const half = args.half;
   const std::int64_t n = args.n;
   const std::int64_t blocks = ceil_div(n, kBlock);
@@ -37,11 +37,11 @@ void for_each_weight(ThreadPool& threads, const OptimArgs<T>& args, Update updat
     const std::int64_t end = std::min(last * kBlock, n);
     LEARN_VECTORIZE
     for (std::int64_t i = first * kBlock; i < end; ++i) {
-      const float w = weight[i];
-      const float g = grad[i] * multiplier + coupled * w;
+      const float w = as_float(weight[i]);
+      const float g = as_float(grad[i]) * multiplier + coupled * w;
       const float updated = update(i, w * keep, g);
-      weight[i] = updated;
-      if constexpr (!std::is_same_v<T, float>) half[i] = from_float<T>(updated);
+      weight[i] = from_float<S>(updated);
+      if constexpr (!std::is_same_v<T, S>) half[i] = from_float<T>(updated);
     }
   });
 }
@@ -50,8 +50,8 @@ std::int64_t step_number(const auto& args) { return args.control->step - args.mi
 
 }  // namespace
 
-template <class T>
-void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool nesterov) {
+template <class S, class T>
+void sgd_step(ThreadPool& threads, const OptimArgs<S, T>& args, S* buffer, bool nesterov) {
   const float lr = args.hypers->lr;
   if (buffer == nullptr)
     return for_each_weight(
@@ -62,19 +62,19 @@ void sgd_step(ThreadPool& threads, const OptimArgs<T>& args, float* buffer, bool
   const float grad_weight = first ? 1 : 1 - args.hypers->dampening;
   if (nesterov)
     return for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-      const float b = buffer_weight * buffer[i] + grad_weight * g;
-      buffer[i] = b;
+      const float b = buffer_weight * as_float(buffer[i]) + grad_weight * g;
+      buffer[i] = from_float<S>(b);
       return w - lr * (g + momentum * b);
     });
   for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-    const float b = buffer_weight * buffer[i] + grad_weight * g;
-    buffer[i] = b;
+    const float b = buffer_weight * as_float(buffer[i]) + grad_weight * g;
+    buffer[i] = from_float<S>(b);
     return w - lr * b;
   });
 }
 
-template <class T>
-void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float* square) {
+template <class S, class T>
+void adam_step(ThreadPool& threads, const OptimArgs<S, T>& args, S* mean, S* square) {
   const GroupHypers& h = *args.hypers;
   const auto t = static_cast<double>(step_number(args));
   const double beta1 = h.momentum;
@@ -87,17 +87,16 @@ void adam_step(ThreadPool& threads, const OptimArgs<T>& args, float* mean, float
   const auto inv_sqrt_correction2 = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t)));
   const float eps = h.eps;
   for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-    const float m = beta1_f * mean[i] + one_minus_beta1 * g;
-    const float v = beta2_f * square[i] + one_minus_beta2 * g * g;
-    mean[i] = m;
-    square[i] = v;
+    const float m = beta1_f * as_float(mean[i]) + one_minus_beta1 * g;
+    const float v = beta2_f * as_float(square[i]) + one_minus_beta2 * g * g;
+    mean[i] = from_float<S>(m);
+    square[i] = from_float<S>(v);
     return w - step * m / (std::sqrt(v) * inv_sqrt_correction2 + eps);
   });
 }
 
-template <class T>
-void rmsprop_step(
-    ThreadPool& threads, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
+template <class S, class T>
+void rmsprop_step(ThreadPool& threads, const OptimArgs<S, T>& args, S* square, S* mean, S* buffer) {
   const GroupHypers& h = *args.hypers;
   const float alpha = h.beta2;
   const auto one_minus_alpha = static_cast<float>(1 - static_cast<double>(h.beta2));
@@ -107,18 +106,18 @@ void rmsprop_step(
   // Four variants, so that absent state costs no traffic.
   const auto run = [&](auto centered, auto buffered) {
     for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
-      float v = alpha * square[i] + one_minus_alpha * g * g;
-      square[i] = v;
+      float v = alpha * as_float(square[i]) + one_minus_alpha * g * g;
+      square[i] = from_float<S>(v);
       if constexpr (centered) {
-        const float a = alpha * mean[i] + one_minus_alpha * g;
-        mean[i] = a;
+        const float a = alpha * as_float(mean[i]) + one_minus_alpha * g;
+        mean[i] = from_float<S>(a);
         const float centered_v = v - a * a;
         v = centered_v > 0 ? centered_v : 0;  // rounding can make it negative
       }
       float direction = g / (std::sqrt(v) + eps);
       if constexpr (buffered) {
-        direction += momentum * buffer[i];
-        buffer[i] = direction;
+        direction += momentum * as_float(buffer[i]);
+        buffer[i] = from_float<S>(direction);
       }
       return w - lr * direction;
     });
@@ -135,13 +134,15 @@ void rmsprop_step(
     choose_buffer(std::false_type{});
 }
 
-#define LEARN_INSTANTIATE(T)                                                 \
-  template void sgd_step(ThreadPool&, const OptimArgs<T>&, float*, bool);    \
-  template void adam_step(ThreadPool&, const OptimArgs<T>&, float*, float*); \
-  template void rmsprop_step(ThreadPool&, const OptimArgs<T>&, float*, float*, float*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+#define LEARN_INSTANTIATE(S, T)                                          \
+  template void sgd_step(ThreadPool&, const OptimArgs<S, T>&, S*, bool); \
+  template void adam_step(ThreadPool&, const OptimArgs<S, T>&, S*, S*);  \
+  template void rmsprop_step(ThreadPool&, const OptimArgs<S, T>&, S*, S*, S*);
+LEARN_INSTANTIATE(float, float)
+LEARN_INSTANTIATE(float, Half)
+LEARN_INSTANTIATE(float, BFloat16)
+LEARN_INSTANTIATE(Half, Half)
+LEARN_INSTANTIATE(BFloat16, BFloat16)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

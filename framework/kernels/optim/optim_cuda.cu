@@ -27,7 +27,7 @@ using kernels::OptimArgs;
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kCount = 4;  // f32 elements of 16 bytes
+constexpr int kCount = 4;  // 16 bytes of f32, 8 of halves
 
 // Multiplications and additions are joined by name: left to the compiler, packs and tails could be
 // rounded differently, and a group updated as one run or parameter by parameter must not differ.
@@ -104,8 +104,9 @@ struct RmsProp {
 };
 
 constexpr int kMaxStates = 3;
+template <class S>
 struct States {
-  float* array[kMaxStates];
+  S* array[kMaxStates];
 };
 
 /// What a step does to every gradient and weight before the rule.
@@ -113,43 +114,43 @@ struct GradientTransform {
   float keep, coupled, multiplier;
 };
 
-template <int count, class T, class Rule>
-__device__ void update(const OptimArgs<T>& args,
-                       const States& states,
+template <int count, class S, class T, class Rule>
+__device__ void update(const OptimArgs<S, T>& args,
+                       const States<S>& states,
                        const Rule& rule,
                        const GradientTransform& transform,
                        std::int64_t i) {
   auto weight = device::load_pack<count>(args.weight, i);
   const auto grad = device::load_pack<count>(args.grad, i);
   constexpr int kStates = Rule::kStates;
-  device::Pack<float, count> state[kStates > 0 ? kStates : 1];
+  device::Pack<S, count> state[kStates > 0 ? kStates : 1];
 #pragma unroll
   for (int s = 0; s < kStates; ++s) state[s] = device::load_pack<count>(states.array[s], i);
 #pragma unroll
   for (int k = 0; k < count; ++k) {
-    const float w = weight.v[k];
-    const float g = fmaf(grad.v[k], transform.multiplier, transform.coupled * w);
+    const float w = device::load(weight.v[k]);
+    const float g = fmaf(device::load(grad.v[k]), transform.multiplier, transform.coupled * w);
     float own[kMaxStates] = {};
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) own[s] = state[s].v[k];
-    weight.v[k] = rule(w * transform.keep, g, own);
+    for (int s = 0; s < kStates; ++s) own[s] = device::load(state[s].v[k]);
+    weight.v[k] = device::store<S>(rule(w * transform.keep, g, own));
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) state[s].v[k] = own[s];
+    for (int s = 0; s < kStates; ++s) state[s].v[k] = device::store<S>(own[s]);
   }
   device::store_pack(args.weight, i, weight);
 #pragma unroll
   for (int s = 0; s < kStates; ++s) device::store_pack(states.array[s], i, state[s]);
-  if constexpr (!std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, S>) {
     device::Pack<T, count> rounded;
 #pragma unroll
-    for (int k = 0; k < count; ++k) rounded.v[k] = device::store<T>(weight.v[k]);
+    for (int k = 0; k < count; ++k) rounded.v[k] = device::store<T>(device::load(weight.v[k]));
     device::store_pack(args.half, i, rounded);
   }
 }
 
 /// Packs a grid apart, then the tail; nothing at all in a step that is skipped.
-template <class T, class Rule>
-__global__ void update_kernel(std::int64_t packs, OptimArgs<T> args, States states) {
+template <class S, class T, class Rule>
+__global__ void update_kernel(std::int64_t packs, OptimArgs<S, T> args, States<S> states) {
   if (args.control->found_inf != 0) return;
   const GroupHypers h = *args.hypers;
   const Rule rule(h, args.control->step - args.missed_steps + 1);
@@ -164,8 +165,8 @@ __global__ void update_kernel(std::int64_t packs, OptimArgs<T> args, States stat
     update<1>(args, states, rule, transform, i);
 }
 
-template <class Rule, class T>
-void run(const char* name, Stream stream, const OptimArgs<T>& args, const States& states) {
+template <class Rule, class S, class T>
+void run(const char* name, Stream stream, const OptimArgs<S, T>& args, const States<S>& states) {
   // A device's worth of threads: each computes the step's constants once for several packs.
   constexpr std::int64_t kMaxBlocks = 2048;
   bool aligned = device::aligned_for<kCount>(args.weight, args.grad, args.half);
@@ -174,7 +175,7 @@ void run(const char* name, Stream stream, const OptimArgs<T>& args, const States
   const std::int64_t packs = aligned ? args.n / kCount : 0;
   const std::int64_t threads = std::max(packs, args.n - packs * kCount);
   const Grid grid{std::min(ceil_div(threads, kThreads), kMaxBlocks), kThreads};
-  launch(name, update_kernel<T, Rule>, grid, stream, packs, args, states);
+  launch(name, update_kernel<S, T, Rule>, grid, stream, packs, args, states);
 }
 
 constexpr int kHypersPerLaunch = 32;  // 768 bytes of the 4 KiB a launch may carry
@@ -189,33 +190,32 @@ __global__ void write_hypers_kernel(ManyHypers values, GroupHypers* blocks) {
 
 }  // namespace
 
-template <class T>
-void sgd_step(Stream stream, const OptimArgs<T>& args, float* buffer, bool nesterov) {
+template <class S, class T>
+void sgd_step(Stream stream, const OptimArgs<S, T>& args, S* buffer, bool nesterov) {
   if (buffer == nullptr)
-    run<PlainSgd>("sgd_step", stream, args, {});
+    run<PlainSgd>("sgd_step", stream, args, States<S>{});
   else if (nesterov)
-    run<MomentumSgd<true>>("sgd_step", stream, args, {{buffer}});
+    run<MomentumSgd<true>>("sgd_step", stream, args, States<S>{{buffer}});
   else
-    run<MomentumSgd<false>>("sgd_step", stream, args, {{buffer}});
+    run<MomentumSgd<false>>("sgd_step", stream, args, States<S>{{buffer}});
 }
 
-template <class T>
-void adam_step(Stream stream, const OptimArgs<T>& args, float* mean, float* square) {
-  run<Adam>("adam_step", stream, args, {{mean, square}});
+template <class S, class T>
+void adam_step(Stream stream, const OptimArgs<S, T>& args, S* mean, S* square) {
+  run<Adam>("adam_step", stream, args, States<S>{{mean, square}});
 }
 
-template <class T>
-void rmsprop_step(
-    Stream stream, const OptimArgs<T>& args, float* square, float* mean, float* buffer) {
+template <class S, class T>
+void rmsprop_step(Stream stream, const OptimArgs<S, T>& args, S* square, S* mean, S* buffer) {
   constexpr const char* kName = "rmsprop_step";
   if (mean != nullptr && buffer != nullptr)
-    run<RmsProp<true, true>>(kName, stream, args, {{square, mean, buffer}});
+    run<RmsProp<true, true>>(kName, stream, args, States<S>{{square, mean, buffer}});
   else if (mean != nullptr)
-    run<RmsProp<true, false>>(kName, stream, args, {{square, mean}});
+    run<RmsProp<true, false>>(kName, stream, args, States<S>{{square, mean}});
   else if (buffer != nullptr)
-    run<RmsProp<false, true>>(kName, stream, args, {{square, buffer}});
+    run<RmsProp<false, true>>(kName, stream, args, States<S>{{square, buffer}});
   else
-    run<RmsProp<false, false>>(kName, stream, args, {{square}});
+    run<RmsProp<false, false>>(kName, stream, args, States<S>{{square}});
 }
 
 void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks) {
@@ -229,13 +229,15 @@ void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHyper
   }
 }
 
-#define LEARN_INSTANTIATE(T)                                            \
-  template void sgd_step(Stream, const OptimArgs<T>&, float*, bool);    \
-  template void adam_step(Stream, const OptimArgs<T>&, float*, float*); \
-  template void rmsprop_step(Stream, const OptimArgs<T>&, float*, float*, float*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+#define LEARN_INSTANTIATE(S, T)                                     \
+  template void sgd_step(Stream, const OptimArgs<S, T>&, S*, bool); \
+  template void adam_step(Stream, const OptimArgs<S, T>&, S*, S*);  \
+  template void rmsprop_step(Stream, const OptimArgs<S, T>&, S*, S*, S*);
+LEARN_INSTANTIATE(float, float)
+LEARN_INSTANTIATE(float, Half)
+LEARN_INSTANTIATE(float, BFloat16)
+LEARN_INSTANTIATE(Half, Half)
+LEARN_INSTANTIATE(BFloat16, BFloat16)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -12,12 +12,13 @@
 namespace learn {
 namespace kernels {
 
-/// `T` is the type of the half working copy; float means that there is none.
-template <class T>
+/// `Stored` is the type of weights, gradients and state: float, or a half where there are no f32
+/// masters. `Copy` is that of the half working copy; `Stored` means that there is none.
+template <class Stored, class Copy>
 struct OptimArgs {
-  float* weight;
-  const float* grad;
-  T* half;  ///< null if `T` is float
+  Stored* weight;
+  const Stored* grad;
+  Copy* half;  ///< null if `Copy` is `Stored`
   std::int64_t n;
   const GroupHypers* hypers;
   const StepControl* control;
@@ -29,16 +30,13 @@ struct OptimArgs {
 
 namespace cpu {
 
-template <class T>
-void sgd_step(ThreadPool& threads, const kernels::OptimArgs<T>& args, float* buffer, bool nesterov);
-template <class T>
-void adam_step(ThreadPool& threads, const kernels::OptimArgs<T>& args, float* mean, float* square);
-template <class T>
-void rmsprop_step(ThreadPool& threads,
-                  const kernels::OptimArgs<T>& args,
-                  float* square,
-                  float* mean,
-                  float* buffer);
+template <class S, class T>
+void sgd_step(ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* buffer, bool nesterov);
+template <class S, class T>
+void adam_step(ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* mean, S* square);
+template <class S, class T>
+void rmsprop_step(
+    ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* square, S* mean, S* buffer);
 
 inline void write_hypers(const Exec&, std::span<const GroupHypers> values, GroupHypers* blocks) {
   std::copy(values.begin(), values.end(), blocks);
@@ -48,13 +46,13 @@ inline void write_hypers(const Exec&, std::span<const GroupHypers> values, Group
 
 namespace cuda {
 
-template <class T>
-void sgd_step(Stream stream, const kernels::OptimArgs<T>& args, float* buffer, bool nesterov);
-template <class T>
-void adam_step(Stream stream, const kernels::OptimArgs<T>& args, float* mean, float* square);
-template <class T>
+template <class S, class T>
+void sgd_step(Stream stream, const kernels::OptimArgs<S, T>& args, S* buffer, bool nesterov);
+template <class S, class T>
+void adam_step(Stream stream, const kernels::OptimArgs<S, T>& args, S* mean, S* square);
+template <class S, class T>
 void rmsprop_step(
-    Stream stream, const kernels::OptimArgs<T>& args, float* square, float* mean, float* buffer);
+    Stream stream, const kernels::OptimArgs<S, T>& args, S* square, S* mean, S* buffer);
 
 /// blocks[i] = values[i], the values travelling with the launch: the host neither waits nor keeps
 /// them.

@@ -32,13 +32,15 @@ void norm_of(Context& ctx,
              StepControl* control) {
   check(norm.elements() == 1, "{}: the norm has one element, not shape {}", op, norm.shape());
   check_full(ctx, op, norm);
-  std::vector<FloatRange> ranges;
+  const DType dtype = parts.empty() ? DType::f32 : parts.front().dtype();
   for (const Tensor& part : parts) {
-    check_full(ctx, op, part);
-    ranges.push_back({part.data<float>(), part.elements()});
+    check<DTypeError>(part.dtype() == dtype, "{}: {} beside {}", op, part.dtype(), dtype);
+    check_device(ctx, op, part);
   }
-  with_executor(ctx, [&](const auto& exec) {
-    clip_by_norm(exec, ranges, norm.data<float>(), max_norm, control);
+  for_gradient_type(ctx, op, dtype, [&]<class T>(const auto& exec) {
+    std::vector<Range<T>> ranges;
+    for (const Tensor& part : parts) ranges.push_back({part.data<T>(), part.elements()});
+    clip_by_norm<T>(exec, ranges, norm.data<float>(), max_norm, control);
   });
 }
 
@@ -106,10 +108,10 @@ void clip_by_value(Context& ctx,
                    const DeviceArray<StepControl>& control) {
   constexpr const char* kOp = "clip_by_value";
   if (!(limit > 0)) fail<UsageError>("the gradient limit must be positive, not {}", limit);
-  check_full(ctx, kOp, grads);
+  check_device(ctx, kOp, grads);
   check_device(ctx, kOp, control);
-  with_executor(ctx, [&](const auto& exec) {
-    clip_by_value(exec, grads.data<float>(), limit, control.data(), grads.elements());
+  for_gradient_type(ctx, kOp, grads.dtype(), [&]<class T>(const auto& exec) {
+    clip_by_value(exec, grads.data<T>(), limit, control.data(), grads.elements());
   });
 }
 

@@ -23,8 +23,8 @@ void unscale_grads(Context& ctx, Tensor& grads, DeviceArray<StepControl>& contro
 /// Sets `control.found_inf` if an element of `x` (f32, f16 or bf16) is infinite or NaN.
 void find_non_finite(Context& ctx, const Tensor& x, DeviceArray<StepControl>& control);
 
-/// norm, one f32 element, = L2 norm of all elements of `parts` (f32): double partial sums, one per
-/// chunk, added in order, so the same bits for any number of threads.
+/// norm, one f32 element, = L2 norm of all elements of `parts` (f32, f16 or bf16, all the same):
+/// double partial sums, one per chunk, added in order, so the same bits for any number of threads.
 void l2_norm(Context& ctx, const std::vector<Tensor>& parts, Tensor& norm);
 /// norm = `l2_norm` of the gradients `parts`. Multiplies `control.grad_multiplier` by
 /// min(1, max_norm / (norm * grad_multiplier + 1e-6)), so that the gradients the optimizer sees
@@ -35,7 +35,8 @@ void clip_by_norm(Context& ctx,
                   float max_norm,
                   Tensor& norm,
                   DeviceArray<StepControl>& control);
-/// Clamps grads (f32, in place) so that what the optimizer sees, grads * grad_multiplier, lies in
+/// Clamps grads (f32, f16 or bf16, in place) so that what the optimizer sees, grads *
+/// grad_multiplier, lies in
 /// [-limit, limit]. NaN stays NaN.
 void clip_by_value(Context& ctx,
                    Tensor& grads,

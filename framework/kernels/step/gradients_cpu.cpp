@@ -70,7 +70,8 @@ bool all_finite(ThreadPool& threads, const T* x, std::int64_t n) {
   });
 }
 
-double sum_of_squares(ThreadPool& threads, const float* x, std::int64_t n) {
+template <class T>
+double sum_of_squares(ThreadPool& threads, const T* x, std::int64_t n) {
   constexpr std::int64_t kLanes = 32;
   std::array<double, ThreadPool::kMaxChunks> partial{};
   threads.for_chunks(n, kGrain, [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
@@ -80,10 +81,10 @@ double sum_of_squares(ThreadPool& threads, const float* x, std::int64_t n) {
       std::int64_t i = begin;
       for (; i + kLanes <= end; i += kLanes)
         for (std::int64_t k = 0; k < kLanes; ++k) {
-          const double v = static_cast<double>(x[i + k]);
+          const double v = static_cast<double>(as_float(x[i + k]));
           lanes[static_cast<std::size_t>(k)] += v * v;
         }
-      for (; i < end; ++i) lanes[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+      for (; i < end; ++i) lanes[0] += as_double(x[i]) * as_double(x[i]);
       for (const double lane : lanes) *sum += lane;
     });
   });
@@ -114,32 +115,38 @@ void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::in
   if (!all_finite(exec.threads, x, n)) control->found_inf = 1;
 }
 
+template <class T>
 void clip_by_norm(const Exec& exec,
-                  std::span<const kernels::FloatRange> ranges,
+                  std::span<const kernels::Range<T>> ranges,
                   float* norm,
                   float max_norm,
                   StepControl* control) {
   double sum = 0;
-  for (const kernels::FloatRange& range : ranges)
+  for (const kernels::Range<T>& range : ranges)
     sum += sum_of_squares(exec.threads, range.data, range.size);
   *norm = static_cast<float>(std::sqrt(sum));
   if (control != nullptr) step_rules::clip_by_norm(*control, *norm, max_norm);
 }
 
+template <class T>
 void clip_by_value(
-    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n) {
+    const Exec& exec, T* x, float limit, const StepControl* control, std::int64_t n) {
   const float own = limit / control->grad_multiplier;
   simd::parallel_for(exec.threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     LEARN_VECTORIZE
     for (std::int64_t i = begin; i < end; ++i) {
-      const float below = x[i] > own ? own : x[i];
-      x[i] = below < -own ? -own : below;
+      const float value = as_float(x[i]);
+      const float below = value > own ? own : value;
+      x[i] = from_float<T>(below < -own ? -own : below);
     }
   });
 }
 
-#define LEARN_INSTANTIATE(T) \
-  template void find_non_finite(const Exec&, const T*, StepControl*, std::int64_t);
+#define LEARN_INSTANTIATE(T)                                                         \
+  template void find_non_finite(const Exec&, const T*, StepControl*, std::int64_t);  \
+  template void clip_by_norm(                                                        \
+      const Exec&, std::span<const kernels::Range<T>>, float*, float, StepControl*); \
+  template void clip_by_value(const Exec&, T*, float, const StepControl*, std::int64_t);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

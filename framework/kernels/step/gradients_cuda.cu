@@ -65,11 +65,9 @@ constexpr float kLarge = 0x1p60F;
 constexpr float kDown = 0x1p-70F;
 
 /// workspace (2, blocks): sums of ordinary squares, then of large ones times kDown^2.
-__global__ void squares_kernel(std::int64_t n,
-                               std::int64_t packs,
-                               const float* x,
-                               float* workspace) {
-  constexpr int kCount = device::kPack<float>;
+template <class T>
+__global__ void squares_kernel(std::int64_t n, std::int64_t packs, const T* x, float* workspace) {
+  constexpr int kCount = device::kPack<T>;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kSumThreads;
   float ordinary = 0;
   float large = 0;
@@ -84,9 +82,10 @@ __global__ void squares_kernel(std::int64_t n,
   for (std::int64_t i = device::thread_index(); i < packs; i += threads) {
     const auto pack = device::load_pack<kCount>(x, i);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) add(pack.v[k]);
+    for (int k = 0; k < kCount; ++k) add(device::load(pack.v[k]));
   }
-  for (std::int64_t i = packs * kCount + device::thread_index(); i < n; i += threads) add(x[i]);
+  for (std::int64_t i = packs * kCount + device::thread_index(); i < n; i += threads)
+    add(device::load(x[i]));
   ordinary = device::block_sum<kSumThreads>(ordinary);
   large = device::block_sum<kSumThreads>(large);
   if (threadIdx.x != 0) return;
@@ -141,27 +140,29 @@ void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::in
   launch("find_non_finite", find_non_finite_kernel<T>, grid, exec, n, packs, x, control);
 }
 
+template <class T>
 void clip_by_value(
-    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n) {
-  const float* from = x;
+    const Exec& exec, T* x, float limit, const StepControl* control, std::int64_t n) {
+  const T* from = x;
   map("clip_by_value", exec, n, Clamped{limit, control}, x, from);
 }
 
+template <class T>
 void clip_by_norm(const Exec& exec,
-                  std::span<const kernels::FloatRange> ranges,
+                  std::span<const kernels::Range<T>> ranges,
                   float* norm,
                   float max_norm,
                   StepControl* control) {
-  constexpr int kCount = device::kPack<float>;
+  constexpr int kCount = device::kPack<T>;
   std::int64_t pairs = 0;
-  for (const kernels::FloatRange& range : ranges) pairs += partials_of(range.size);
+  for (const kernels::Range<T>& range : ranges) pairs += partials_of(range.size);
   const FloatWorkspace workspace(exec, 2 * pairs);
   float* const sums = workspace.data();
   float* at = sums;
-  for (const kernels::FloatRange& range : ranges) {
+  for (const kernels::Range<T>& range : ranges) {
     const std::int64_t packs = device::packs_in<kCount>(range.size, range.data);
     const Grid grid = sum_grid(range.size);
-    launch("add_squares", squares_kernel, grid, exec, range.size, packs, range.data, at);
+    launch("add_squares", squares_kernel<T>, grid, exec, range.size, packs, range.data, at);
     at += 2 * grid.blocks;
   }
   const Grid one = single_block(kSumThreads);
@@ -170,8 +171,14 @@ void clip_by_norm(const Exec& exec,
 
 template void unscale(const Exec&, const Half*, float*, StepControl*, GradMode, std::int64_t);
 template void unscale(const Exec&, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);
-template void find_non_finite(const Exec&, const float*, StepControl*, std::int64_t);
-template void find_non_finite(const Exec&, const Half*, StepControl*, std::int64_t);
-template void find_non_finite(const Exec&, const BFloat16*, StepControl*, std::int64_t);
+#define LEARN_INSTANTIATE(T)                                                         \
+  template void find_non_finite(const Exec&, const T*, StepControl*, std::int64_t);  \
+  template void clip_by_norm(                                                        \
+      const Exec&, std::span<const kernels::Range<T>>, float*, float, StepControl*); \
+  template void clip_by_value(const Exec&, T*, float, const StepControl*, std::int64_t);
+LEARN_INSTANTIATE(float)
+LEARN_INSTANTIATE(Half)
+LEARN_INSTANTIATE(BFloat16)
+#undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

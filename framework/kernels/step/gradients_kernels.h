@@ -9,8 +9,9 @@
 namespace learn {
 namespace kernels {
 
-struct FloatRange {
-  const float* data;
+template <class T>
+struct Range {
+  const T* data;
   std::int64_t size;
 };
 
@@ -29,14 +30,15 @@ template <class T>
 void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n);
 /// *norm = the L2 norm of all ranges. Unless `control` is null, its gradient multiplier is lowered
 /// so that the gradients have at most `max_norm`.
+template <class T>
 void clip_by_norm(const Exec& exec,
-                  std::span<const kernels::FloatRange> ranges,
+                  std::span<const kernels::Range<T>> ranges,
                   float* norm,
                   float max_norm,
                   StepControl* control);
 /// What the optimizer sees, x * control.grad_multiplier, into [-limit, limit]; NaN stays NaN.
-void clip_by_value(
-    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n);
+template <class T>
+void clip_by_value(const Exec& exec, T* x, float limit, const StepControl* control, std::int64_t n);
 
 }  // namespace cpu
 
@@ -49,13 +51,14 @@ void unscale(
 void unscale_in_place(const Exec& exec, float* x, StepControl* control, std::int64_t n);
 template <class T>
 void find_non_finite(const Exec& exec, const T* x, StepControl* control, std::int64_t n);
+template <class T>
 void clip_by_norm(const Exec& exec,
-                  std::span<const kernels::FloatRange> ranges,
+                  std::span<const kernels::Range<T>> ranges,
                   float* norm,
                   float max_norm,
                   StepControl* control);
-void clip_by_value(
-    const Exec& exec, float* x, float limit, const StepControl* control, std::int64_t n);
+template <class T>
+void clip_by_value(const Exec& exec, T* x, float limit, const StepControl* control, std::int64_t n);
 
 }  // namespace cuda
 }  // namespace learn

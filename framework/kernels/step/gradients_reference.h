@@ -29,23 +29,26 @@ void find_non_finite(Exec, const T* x, StepControl* control, std::int64_t n) {
     if (!std::isfinite(as_double(x[i]))) control->found_inf = 1;
 }
 
-inline void clip_by_norm(Exec,
-                         std::span<const kernels::FloatRange> ranges,
-                         float* norm,
-                         float max_norm,
-                         StepControl* control) {
+template <class T>
+void clip_by_norm(Exec,
+                  std::span<const kernels::Range<T>> ranges,
+                  float* norm,
+                  float max_norm,
+                  StepControl* control) {
   double sum = 0;
-  for (const kernels::FloatRange& range : ranges)
+  for (const kernels::Range<T>& range : ranges)
     for (std::int64_t i = 0; i < range.size; ++i)
-      sum += static_cast<double>(range.data[i]) * static_cast<double>(range.data[i]);
+      sum += as_double(range.data[i]) * as_double(range.data[i]);
   *norm = static_cast<float>(std::sqrt(sum));
   if (control != nullptr) step_rules::clip_by_norm(*control, *norm, max_norm);
 }
 
-inline void clip_by_value(Exec, float* x, float limit, const StepControl* control, std::int64_t n) {
+template <class T>
+void clip_by_value(Exec, T* x, float limit, const StepControl* control, std::int64_t n) {
   const float own = limit / control->grad_multiplier;
   for (std::int64_t i = 0; i < n; ++i)
-    if (std::fabs(x[i]) > own) x[i] = std::copysign(own, x[i]);
+    if (const float value = as_float(x[i]); std::fabs(value) > own)
+      x[i] = from_float<T>(std::copysign(own, value));
 }
 
 }  // namespace learn::reference
