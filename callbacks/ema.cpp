@@ -1,6 +1,7 @@
 #include "callbacks/ema.h"
 
 #include "callbacks/registry.h"
+#include "framework/kernels/cast/cast.h"
 #include "framework/kernels/optim/ema.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"
@@ -27,7 +28,7 @@ void Ema::visit_state(StateVisitor& visitor) {
   visitor.visit("first_step", options_.first_step, {});
 }
 
-Tensor& Ema::average(Learner& learn) { return learn.params().state(kState); }
+Tensor& Ema::average(Learner& learn) { return learn.params().state(kState, true); }
 
 void Ema::attached(Learner& learn) {
   // It had another learner's average, or that of a fit that is over.
@@ -44,7 +45,7 @@ void Ema::train_begin(Learner& learn) {
                            step);
     return;
   }
-  copy(learn.context(), learn.params().flat_master(), average(learn));
+  kernels::cast(learn.context(), learn.params().flat_master(), average(learn));
   options_.first_step = step;
 }
 
@@ -68,10 +69,10 @@ void Ema::error(Learner& learn, const std::exception&) { hide(learn); }
 void Ema::show(Learner& learn) {
   if (!begun_ || std::exchange(shown_, true)) return;
   nn::ParamStore& params = learn.params();
-  if (!own_.defined())
-    own_ = Tensor(learn.context().persistent(), {params.flat_size()}, DType::f32);
+  if (!own_.defined() || own_.dtype() != params.master_dtype())
+    own_ = Tensor(learn.context().persistent(), {params.flat_size()}, params.master_dtype());
   copy(learn.context(), params.flat_master(), own_);
-  copy(learn.context(), average(learn), params.flat_master());
+  kernels::cast(learn.context(), average(learn), params.flat_master());
   params.refresh_working();
 }
 

@@ -7,7 +7,6 @@
 #include "framework/learner/learner.h"
 
 namespace learn::callbacks {
-namespace {}  // namespace
 
 GradientAccumulation::GradientAccumulation(const AccumulateEvery& every) : every_(every) {
   check<UsageError>(

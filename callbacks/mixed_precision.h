@@ -1,7 +1,5 @@
 #pragma once
-#include "callbacks/loss_scaling.h"
-#include "framework/core/dtype.h"
-#include "framework/learner/callback.h"
+#include "callbacks/precision_callback.h"
 
 #include <optional>
 
@@ -35,47 +33,29 @@ struct MixedPrecisionOptions {
 ///                   statistics, do nothing at all; then the scale backs off, stays or grows
 ///   train_end       the model is f32 again: its weights are the masters, nothing is rounded
 ///
-/// All of it is enqueued on the device. Validation inside a fit, and validate, get_preds and
-/// predict outside, run in the same half precision. The scale carries over from fit to fit and is
-/// part of a checkpoint (it lives in the optimizer's control block), which any other precision can
-/// continue.
-class MixedPrecision final : public Callback {
+/// See `PrecisionCallback`.
+class MixedPrecision final : public PrecisionCallback {
  public:
-  /// Throws UsageError for a dtype that is not half, or options that contradict each other.
+  /// Throws as `PrecisionCallback`.
   explicit MixedPrecision(const MixedPrecisionOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "mixed_precision"; }
-  [[nodiscard]] int order() const override { return order::kMixedPrecision; }
-  [[nodiscard]] bool capturable() const override { return true; }
-  [[nodiscard]] std::vector<std::string> claims() const override;
-  [[nodiscard]] PrecisionState* precision() override { return &scaling_.state(); }
   [[nodiscard]] const MixedPrecisionOptions& options() const noexcept { return options_; }
 
-  void train_begin(Learner& learn) override;
-  void validate_begin(Learner& learn) override;
   void batch_begin(Learner& learn) override;
-  void loss_begin(Learner& learn) override;
-  void backward_begin(Learner& learn) override;
   void backward_end(Learner& learn) override;
-  void epoch_end(Learner& learn) override;
-  void validate_end(Learner& learn) override;
-  void train_end(Learner& learn) override;
-  void error(Learner& learn, const std::exception& error) override;
 
  private:
-  void enter(Learner& learn);
-  void leave(Learner& learn);
+  void begin(Learner& learn) override;
+  void end(Learner& learn) override;
 
   MixedPrecisionOptions options_;
-  LossScaling scaling_;
-  bool entered_ = false;
   bool flat_before_ = true;
 };
 
-/// The short forms: adds MixedPrecision to a learner, or takes mixed precision of either kind away.
-/// Calling one again, or another, replaces what was there; the loss scale begins anew.
+/// The short forms: adds MixedPrecision to a learner, in the place of any half precision that was
+/// there; the loss scale begins anew. `to_fp32` takes it away.
 MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options = {});
 MixedPrecision& to_bf16(Learner& learn);
-void to_fp32(Learner& learn);
 
 }  // namespace learn::callbacks

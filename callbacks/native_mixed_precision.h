@@ -1,7 +1,5 @@
 #pragma once
-#include "callbacks/loss_scaling.h"
-#include "framework/core/dtype.h"
-#include "framework/learner/callback.h"
+#include "callbacks/precision_callback.h"
 
 #include <optional>
 
@@ -31,39 +29,23 @@ struct NativeMixedPrecisionOptions {
 ///                   do nothing at all; then the scale backs off, stays or grows
 ///   train_end       no more autocast
 ///
-/// In bf16 there is no scale and nothing is looked through: steps are those of f32. All of it is
-/// enqueued on the device. Validation inside a fit, and validate, get_preds and predict outside,
-/// run under autocast too. The scale carries over from fit to fit and is part of a checkpoint,
-/// which any other precision can continue.
-class NativeMixedPrecision final : public Callback {
+/// In bf16 there is no scale and nothing is looked through: steps are those of f32. See
+/// `PrecisionCallback`.
+class NativeMixedPrecision final : public PrecisionCallback {
  public:
-  /// Throws UsageError for a dtype that is not half, or options that contradict each other.
+  /// Throws as `PrecisionCallback`.
   explicit NativeMixedPrecision(const NativeMixedPrecisionOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "native_mixed_precision"; }
-  [[nodiscard]] int order() const override { return order::kMixedPrecision; }
-  [[nodiscard]] bool capturable() const override { return true; }
-  [[nodiscard]] std::vector<std::string> claims() const override { return {"set the precision"}; }
-  [[nodiscard]] PrecisionState* precision() override { return &scaling_.state(); }
   [[nodiscard]] const NativeMixedPrecisionOptions& options() const noexcept { return options_; }
 
-  void train_begin(Learner& learn) override;
-  void validate_begin(Learner& learn) override;
-  void loss_begin(Learner& learn) override;
-  void backward_begin(Learner& learn) override;
   void backward_end(Learner& learn) override;
-  void epoch_end(Learner& learn) override;
-  void validate_end(Learner& learn) override;
-  void train_end(Learner& learn) override;
-  void error(Learner& learn, const std::exception& error) override;
 
  private:
-  void enter(Learner& learn);
-  void leave(Learner& learn);
+  void begin(Learner& learn) override;
+  void end(Learner& learn) override;
 
   NativeMixedPrecisionOptions options_;
-  LossScaling scaling_;
-  bool entered_ = false;
 };
 
 /// The short forms: adds NativeMixedPrecision to a learner, in the place of any mixed precision

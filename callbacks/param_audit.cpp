@@ -2,6 +2,7 @@
 
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
+#include "callbacks/pure_half.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/learner/learner.h"
@@ -54,14 +55,20 @@ CallCount probe(Learner& learn) {
 /// What the callbacks will make of the precision.
 struct Precision {
   std::optional<DType> in_model, rounded;
+  nn::Masters masters = nn::Masters::f32;
 };
 
 Precision precision_of(const Learner& learn) {
   if (const auto* half = learn.find<MixedPrecision>())
     return {half->options().dtype, half->options().dtype};
+  if (const auto* pure = learn.find<PureHalf>())
+    return {pure->options().dtype, pure->options().dtype, nn::Masters::none};
   if (const auto* amp = learn.find<NativeMixedPrecision>()) return {{}, amp->options().dtype};
   return {};
 }
+
+constexpr std::int64_t kFull = sizeof(float);
+constexpr std::int64_t kHalf = sizeof(Half);
 
 /// "a, b, c and 2 more".
 class Names {
@@ -128,7 +135,6 @@ ParamAudit audit_params(Learner& learn) {
   const std::vector<float> rates = learn.options().lr.spread(store.layer_groups());
   const Precision precision = precision_of(learn);
   const CallCount calls = probe(learn);
-  const auto states = static_cast<std::int64_t>(store.states().size());
   ParamAudit audit;
   for (std::int64_t i = 0; i < store.size(); ++i) {
     const nn::ParamInfo& info = store.info(i);
@@ -137,18 +143,21 @@ ParamAudit audit_params(Learner& learn) {
     p.layer_group = info.layer_group;
     p.lr = rates[static_cast<std::size_t>(info.layer_group)] * learn.optimizer().lr_factor();
     p.weight_decay = learn.optimizer().hypers(nn::group_of(info)).weight_decay;
-    p.own_master = precision.in_model && !info.keeps_f32;
-    if (p.own_master) p.in_model = *precision.in_model;
+    const bool has_masters = precision.masters == nn::Masters::f32;
+    const bool half = precision.in_model && (!info.keeps_f32 || !has_masters);
+    p.own_master = half && has_masters;
+    if (half) p.in_model = *precision.in_model;
     p.trainable = slot.trainable;
     p.without_gradient = slot.trainable && !slot.has_grad();
     p.calls = calls.of(info.name);
-    constexpr std::int64_t kFull = sizeof(float);
-    const std::int64_t each = kFull * (2 + states) + (p.own_master ? kFull : 0);
+    const std::int64_t kept = has_masters ? kFull : kHalf;
+    std::int64_t each = 2 * kept + (p.own_master ? 2 * kHalf : 0);
+    for (const auto& [name, state] : store.states()) each += state.keeps_f32 ? kFull : kept;
     p.bytes = each * info.shape.elements();
     audit.params.push_back(std::move(p));
   }
   store.begin_gradients();
-  if (precision.rounded) audit.range = nn::scan_range(store, *precision.rounded);
+  if (precision.rounded) audit.range = nn::scan_range(store, *precision.rounded, precision.masters);
   audit.misuse = misuse_of(audit.params);
   return audit;
 }

@@ -1,6 +1,8 @@
-#include "callbacks/loss_scaling.h"
+#include "callbacks/precision_callback.h"
 
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/core/log.h"
+#include "framework/kernels/cast/cast.h"
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 
@@ -15,53 +17,88 @@ constexpr float kFirstDynamicScale = 0x1p16F;
 
 }  // namespace
 
-LossScaling::LossScaling(std::string precision,
-                         const std::optional<float>& first_scale,
-                         const LossScaleOptions& options)
-    : state_{.name = std::move(precision), .first_scale = first_scale, .scaling = options} {
-  if (!first_scale) return;
-  check<UsageError>(std::isfinite(*first_scale) && *first_scale > 0,
-                    "the loss scale must be positive and finite, got {}",
-                    *first_scale);
-  if (!options.dynamic) return;
-  kernels::check_loss_scaling(options);
-  check<UsageError>(options.floor <= *first_scale && *first_scale <= options.ceiling,
-                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
-                    *first_scale,
-                    options.floor,
-                    options.ceiling);
+PrecisionCallback::PrecisionCallback(std::string_view what, std::string name, DType dtype)
+    : state_{.name = std::move(name)} {
+  check<UsageError>(is_half(dtype), "{} needs f16 or bf16, not {}", what, dtype);
 }
 
-void LossScaling::begin_fit(Learner& learn) {
+PrecisionCallback::PrecisionCallback(std::string_view what,
+                                     std::string name,
+                                     DType dtype,
+                                     const std::optional<float>& loss_scale,
+                                     const LossScaleOptions& scaling)
+    : PrecisionCallback(what, std::move(name), dtype) {
+  check<UsageError>(
+      dtype == DType::f16 || !loss_scale, "{} in bf16 needs no loss scale: leave it out", what);
+  state_.scaling = scaling;
+  if (dtype != DType::f16) return;
+  const float scale = first_loss_scale(loss_scale, scaling);
+  state_.first_scale = scale;
+  check<UsageError>(std::isfinite(scale) && scale > 0,
+                    "the loss scale must be positive and finite, got {}",
+                    scale);
+  if (!scaling.dynamic) return;
+  kernels::check_loss_scaling(scaling);
+  check<UsageError>(scaling.floor <= scale && scale <= scaling.ceiling,
+                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
+                    scale,
+                    scaling.floor,
+                    scaling.ceiling);
+}
+
+void PrecisionCallback::enter(Learner& learn) {
+  entered_ = true;
+  if (scaled()) learn.optimizer().set_loss_scaling(state_.scaling);
+  begin(learn);
+}
+
+void PrecisionCallback::leave(Learner& learn) {
+  if (!std::exchange(entered_, false)) return;
+  learn.optimizer().set_loss_scaling({.dynamic = false});
+  end(learn);
+}
+
+void PrecisionCallback::train_begin(Learner& learn) {
   // Where none is used, too: gradients of a half model are multiplied by the inverse of whatever is
   // there.
-  if (!used() || !state_.scale_set)
+  if (!scaled() || !state_.scale_set)
     kernels::set_loss_scale(
         learn.context(), state_.first_scale.value_or(1), learn.optimizer().control());
-  state_.scale_set = used();
+  state_.scale_set = scaled();
   const StepControl control = learn.optimizer().read_control();
   epoch_steps_ = control.step;
   epoch_skipped_ = control.skipped;
+  enter(learn);
 }
 
-void LossScaling::enter(Learner& learn) const {
-  if (used()) learn.optimizer().set_loss_scaling(state_.scaling);
+void PrecisionCallback::train_end(Learner& learn) { leave(learn); }
+
+void PrecisionCallback::error(Learner& learn, const std::exception&) { leave(learn); }
+
+void PrecisionCallback::validate_begin(Learner& learn) {
+  if (learn.progress().activity != Activity::fit) enter(learn);
 }
 
-void LossScaling::leave(Learner& learn) { learn.optimizer().set_loss_scaling({.dynamic = false}); }
-
-void LossScaling::seed(Learner& learn) const {
-  if (used()) learn.set_seed(learn.optimizer().loss_scale());
+void PrecisionCallback::validate_end(Learner& learn) {
+  if (learn.progress().activity != Activity::fit) leave(learn);
 }
 
-void LossScaling::end_epoch(const Learner& learn) {
+void PrecisionCallback::loss_begin(Learner& learn) {
+  learn.set_pred(ops::cast(learn.batch().pred, DType::f32));
+}
+
+void PrecisionCallback::backward_begin(Learner& learn) {
+  if (scaled()) learn.set_seed(learn.optimizer().loss_scale());
+}
+
+void PrecisionCallback::epoch_end(Learner& learn) {
   const StepControl control = learn.optimizer().read_control();
   const std::int64_t steps = control.step - std::exchange(epoch_steps_, control.step);
   const std::int64_t skipped = control.skipped - std::exchange(epoch_skipped_, control.skipped);
   log::debug(
-      "[mixed_precision] {} steps, {} skipped, loss scale {}", steps, skipped, control.loss_scale);
+      "[{}] {} steps, {} skipped, loss scale {}", name(), steps, skipped, control.loss_scale);
   const bool cannot_recover =
-      !used() || !state_.scaling.dynamic || control.loss_scale <= state_.scaling.floor;
+      !scaled() || !state_.scaling.dynamic || control.loss_scale <= state_.scaling.floor;
   if (steps == 0 && skipped > 0 && cannot_recover)
     fail<DivergedError>(
         "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "
@@ -71,8 +108,24 @@ void LossScaling::end_epoch(const Learner& learn) {
         control.loss_scale);
 }
 
+void cast_input(Learner& learn, DType dtype) {
+  const Tensor& x = learn.batch().x;
+  if (x.dtype() == dtype) return;
+  Tensor half = learn.context().empty(x.shape(), dtype);
+  kernels::cast(learn.context(), x, half);
+  learn.set_x(half);
+}
+
+void to_fp32(Learner& learn) {
+  if (const auto* present = learn.find<PrecisionCallback>()) learn.remove(*present);
+}
+
 float first_loss_scale(const std::optional<float>& given, const LossScaleOptions& options) {
   return given.value_or(options.dynamic ? kFirstDynamicScale : kStaticScale);
+}
+
+void declare_half(OptionTable& t, DType& dtype, std::string help) {
+  t.choice("dtype", dtype, {{"f16", DType::f16}, {"bf16", DType::bf16}}, std::move(help));
 }
 
 void declare_loss_scaling(OptionTable& t,

@@ -1,53 +1,88 @@
 #pragma once
+#include "framework/core/dtype.h"
 #include "framework/core/option_table.h"
+#include "framework/learner/callback.h"
 #include "framework/learner/precision_state.h"
 
 #include <cstdint>
 #include <optional>
-
-namespace learn {
-class Learner;
-}
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace learn::callbacks {
 
-/// The loss scale of a training in f16, as the callbacks of mixed precision use it. It lives in the
-/// control block of the learner's optimizer, so it carries over from fit to fit and is part of a
-/// checkpoint.
-class LossScaling {
+/// What every way to train in half precision has in common: when it begins and ends, predictions
+/// that are cast to f32 before the loss, and the loss scale of f16. That lives in the control block
+/// of the learner's optimizer, so it carries over from fit to fit and is part of a checkpoint,
+/// which any other precision can continue (ADR 0020).
+///
+/// Validation inside a fit, and validate, get_preds and predict outside, run in the precision too.
+/// All of it is enqueued on the device.
+class PrecisionCallback : public Callback {
  public:
-  /// For the precision of this name. Without a scale: none is used, as in bf16. Throws UsageError
-  /// for a scale that is not positive and finite or not between floor and ceiling, and as
-  /// `kernels::check_loss_scaling`.
-  LossScaling(std::string precision,
-              const std::optional<float>& first_scale,
-              const LossScaleOptions& options);
+  [[nodiscard]] int order() const override { return order::kMixedPrecision; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  [[nodiscard]] std::vector<std::string> claims() const override { return {"set the precision"}; }
+  [[nodiscard]] PrecisionState* precision() override { return &state_; }
 
-  [[nodiscard]] PrecisionState& state() noexcept { return state_; }
-  [[nodiscard]] bool used() const noexcept { return state_.first_scale.has_value(); }
-  /// At train_begin: the first scale, if this is the first fit; 1 if none is used.
-  void begin_fit(Learner& learn);
-  /// The scale moves from now on, until `leave`.
-  void enter(Learner& learn) const;
-  static void leave(Learner& learn);
-  /// At backward_begin: the scale is the seed of the backward pass.
-  void seed(Learner& learn) const;
-  /// At epoch_end. Skipped steps are normal while the scale finds its place. An epoch in which
-  /// nothing was learned is not, and no smaller scale can help once it is at its floor: throws
-  /// DivergedError then.
-  void end_epoch(const Learner& learn);
+  void train_begin(Learner& learn) final;
+  void validate_begin(Learner& learn) final;
+  void loss_begin(Learner& learn) final;
+  void backward_begin(Learner& learn) final;
+  /// Skipped steps are normal while the scale finds its place. An epoch in which nothing was
+  /// learned is not, and no smaller scale can help once it is at its floor: throws DivergedError
+  /// then.
+  void epoch_end(Learner& learn) final;
+  void validate_end(Learner& learn) final;
+  void train_end(Learner& learn) final;
+  void error(Learner& learn, const std::exception& error) final;
+
+ protected:
+  /// `what` begins the texts of errors. f16 has a loss scale: that one, or the first by
+  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale for bf16, which
+  /// has the range of f32 and needs none; one that is not positive and finite or not between floor
+  /// and ceiling; and as `kernels::check_loss_scaling`.
+  PrecisionCallback(std::string_view what,
+                    std::string name,
+                    DType dtype,
+                    const std::optional<float>& loss_scale,
+                    const LossScaleOptions& scaling);
+  /// Without a loss scale. Throws UsageError for a dtype that is not half.
+  PrecisionCallback(std::string_view what, std::string name, DType dtype);
+
+  /// Has a loss scale.
+  [[nodiscard]] bool scaled() const noexcept { return state_.first_scale.has_value(); }
+  [[nodiscard]] const std::optional<float>& first_scale() const noexcept {
+    return state_.first_scale;
+  }
+  /// The learner computes in the precision from now on, until `end`.
+  virtual void begin(Learner& learn) = 0;
+  virtual void end(Learner& learn) = 0;
 
  private:
+  void enter(Learner& learn);
+  void leave(Learner& learn);
+
   PrecisionState state_;
+  bool entered_ = false;
   std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
   std::int64_t epoch_skipped_ = 0;
 };
+
+/// The batch's x cast to `dtype`, for a model of halves.
+void cast_input(Learner& learn, DType dtype);
+
+/// Takes half precision of any kind away from a learner.
+void to_fp32(Learner& learn);
 
 /// The first scale unless one is given: 512 if static (fastai's notebook of 2018), else 2^16
 /// (fastai 1, torch.amp).
 [[nodiscard]] float first_loss_scale(const std::optional<float>& given,
                                      const LossScaleOptions& options);
 
+/// Declares `dtype`.
+void declare_half(OptionTable& table, DType& dtype, std::string help);
 /// Declares `loss_scale` and the options of how it moves.
 void declare_loss_scaling(OptionTable& table,
                           std::optional<float>& loss_scale,

@@ -16,7 +16,7 @@ std::vector<std::string> StepNorms::metrics() const { return {"grad_norm", "upda
 void StepNorms::train_begin(Learner& learn) {
   (void)recorder_of(learn, name());
   Arena& arena = learn.context().persistent();
-  change_ = Tensor(arena, {learn.params().flat_size()}, DType::f32);
+  change_ = Tensor(arena, {learn.params().flat_size()}, learn.params().master_dtype());
   for (Tensor* const norm : {&grad_, &update_, &weights_})
     if (!norm->defined()) *norm = Tensor(arena, {1}, DType::f32);
 }

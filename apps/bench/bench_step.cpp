@@ -63,10 +63,8 @@ OptionTable option_table(bench::StepOptions& o) {
   table.text("model", o.model, "NAME", "model of the registry");
   table.number("width", o.width, kNotNegative, "N", "its width; 0: its own");
   table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
-  table.choice("precision",
-               o.precision,
-               {"fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"},
-               "as learn train --precision; tf32 on CUDA only");
+  table.choice(
+      "precision", o.precision, precision_names(), "as learn train --precision; tf32 on CUDA only");
   table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
   declare_winograd(table, o.winograd);
   table.flag("graph", o.graph, "the step as one CUDA graph");

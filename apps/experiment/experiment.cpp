@@ -79,8 +79,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       ctx_, std::move(net), *data_, training.learner_options(precision.flat_master, classes));
   model.prepare(*learner_, training.lr.size() > 1);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
-  if (const auto half = precision.half(); half && !model.pretrained.empty())
-    check_range(*learner_, *half, model.pretrained);
+  if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
   device.add_callbacks(*learner_);
   training.add_callbacks(*learner_);
   run.add_callbacks(*learner_);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kHalfModel = "mixed_precision";
 constexpr std::string_view kAutocast = "native_mixed_precision";
+constexpr std::string_view kPure = "pure_half";
 
 /// What a word of `--precision` stands for.
 struct Mode {
@@ -30,36 +31,43 @@ constexpr std::array kModes{Mode{"fp32", "O0", "", DType::f32},
                             Mode{"fp16", "O2", kHalfModel, DType::f16},
                             Mode{"bf16", "", kHalfModel, DType::bf16},
                             Mode{"fp16-amp", "O1", kAutocast, DType::f16},
-                            Mode{"bf16-amp", "", kAutocast, DType::bf16}};
+                            Mode{"bf16-amp", "", kAutocast, DType::bf16},
+                            Mode{"pure-fp16", "O3", kPure, DType::f16},
+                            Mode{"pure-bf16", "", kPure, DType::bf16}};
 
 const Mode& mode_of(std::string_view name) {
   return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
 }
 
-std::vector<std::string> mode_names() {
-  std::vector<std::string> names;
-  for (const Mode& mode : kModes) names.emplace_back(mode.name);
-  return names;
-}
+/// Of f16, unless there are no f32 gradients that could be unscaled.
+bool has_loss_scale(const Mode& mode) { return mode.dtype == DType::f16 && mode.callback != kPure; }
 
 /// "512" or "dynamic:growth_interval=500": a number is a static scale.
 bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("dynamic"); }
 
 }  // namespace
 
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const Mode& mode : kModes) names.emplace_back(mode.name);
+  return names;
+}
+
 void PrecisionSection::declare_layers(OptionTable& t) {
   t.choice("precision",
            precision,
-           mode_names(),
-           "what the model computes in; master weights are fp32 always. fp16, bf16: weights, "
-           "activations and gradients are halves, batch norm is not; -amp: weights are fp32, each "
-           "operation casts what it is given ('learn autocast'); tf32: fp32, but a GPU may round "
-           "the factors of products to 10 bits. A run that is resumed may continue in another")
+           precision_names(),
+           "what the model computes in. fp16, bf16: weights, activations and gradients are halves, "
+           "master weights and batch norm are fp32; -amp: weights are fp32, each operation casts "
+           "what it is given ('learn autocast'); pure-: halves without fp32 masters, to compare "
+           "with; tf32: fp32, but a GPU may round the factors of products to 10 bits. A run that "
+           "is resumed may continue in another")
       .may_change = true;
   Option& level = t.choice("opt-level",
                            opt_level,
-                           {"O0", "O1", "O2"},
-                           "apex's names: O0 is --precision fp32, O1 fp16-amp, O2 fp16");
+                           {"O0", "O1", "O2", "O3"},
+                           "apex's names: O0 is --precision fp32, O1 fp16-amp, O2 fp16, O3 "
+                           "pure-fp16");
   level.may_change = true;
   level.toml = [this] { return opt_level.empty() ? "" : toml_text(opt_level); };
   t.list("keep-fp32",
@@ -104,7 +112,7 @@ void PrecisionSection::check() const {
                      chosen(),
                      precision);
   const Mode& mode = mode_of(chosen());
-  if (loss_scale != "dynamic" && mode.dtype != DType::f16)
+  if (loss_scale != "dynamic" && !has_loss_scale(mode))
     fail<UsageError>("--loss-scale needs --precision fp16 or fp16-amp, not {}", chosen());
   if (!keep_fp32.empty() && mode.callback.empty())
     fail<UsageError>("--keep-fp32 has no effect with --precision {}, where all is fp32", chosen());
@@ -117,14 +125,14 @@ bool PrecisionSection::resume(const PrecisionSection& begun, const std::set<std:
   const std::string now = chosen();
   if (now == begun.chosen()) return false;
   const Mode& mode = mode_of(now);
-  if (!given.contains("loss-scale") && mode.dtype != DType::f16) loss_scale = "dynamic";
+  if (!given.contains("loss-scale") && !has_loss_scale(mode)) loss_scale = "dynamic";
   if (!given.contains("keep-fp32") && mode.callback.empty()) keep_fp32.clear();
   return true;
 }
 
 DType PrecisionSection::dtype() const {
   const Mode& mode = mode_of(chosen());
-  return mode.callback == kHalfModel ? mode.dtype : DType::f32;
+  return mode.callback == kAutocast ? DType::f32 : mode.dtype;
 }
 
 std::optional<DType> PrecisionSection::autocast() const {
@@ -135,6 +143,10 @@ std::optional<DType> PrecisionSection::autocast() const {
 std::optional<DType> PrecisionSection::half() const {
   const Mode& mode = mode_of(chosen());
   return mode.callback.empty() ? std::nullopt : std::optional(mode.dtype);
+}
+
+nn::Masters PrecisionSection::masters() const {
+  return mode_of(chosen()).callback == kPure ? nn::Masters::none : nn::Masters::f32;
 }
 
 std::string PrecisionSection::callback() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/core/option_table.h"
+#include "framework/nn/param_store.h"
 
 #include <optional>
 #include <set>
@@ -10,6 +11,9 @@
 namespace learn {
 
 class Learner;
+
+/// The words of `--precision`.
+[[nodiscard]] std::vector<std::string> precision_names();
 
 /// What an experiment computes in.
 struct PrecisionSection {
@@ -37,6 +41,8 @@ struct PrecisionSection {
   [[nodiscard]] std::optional<DType> autocast() const;
   /// The half that weights are rounded to, in the model or where they are used; nothing in fp32.
   [[nodiscard]] std::optional<DType> half() const;
+  /// Whether there are f32 masters, if weights are halves.
+  [[nodiscard]] nn::Masters masters() const;
   /// The callback of mixed precision as `--callbacks` would have it; empty for fp32.
   [[nodiscard]] std::string callback() const;
   /// Tells a learner: modules that keep f32, and the callback unless one that is given in full

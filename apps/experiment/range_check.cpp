@@ -1,5 +1,6 @@
 #include "apps/experiment/range_check.h"
 
+#include "apps/experiment/precision_section.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
@@ -53,8 +54,10 @@ double largest_finite(DType half) {
 
 }  // namespace
 
-void check_range(Learner& learn, DType half, const std::string& from) {
-  const nn::RangeScan scan = nn::scan_range(learn.params(), half);
+void check_range(Learner& learn, const PrecisionSection& precision, const std::string& from) {
+  if (!precision.half()) return;
+  const DType half = *precision.half();
+  const nn::RangeScan scan = nn::scan_range(learn.params(), half, precision.masters());
   if (const std::vector<nn::ParamRange> worst = scan.overflowing(); !worst.empty())
     fail<UsageError>(
         "the weights of '{}' cannot be trained in {}, whose largest number is {:.6g}: {}. They "

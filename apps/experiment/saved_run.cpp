@@ -2,6 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
+#include "apps/experiment/range_check.h"
 #include "apps/experiment/saved_weights.h"
 #include "data/registry.h"
 #include "framework/core/log.h"
@@ -178,6 +179,7 @@ void load_run(Experiment& experiment, const fs::path& run) {
   Learner& learn = experiment.learner();
   load_last_state(
       weights_of(run), state, [&](StateVisitor& visitor) { learn.visit_state(visitor); });
+  if (precision.chosen() != saved.precision.chosen()) check_range(learn, precision, run.string());
 }
 
 }  // namespace learn

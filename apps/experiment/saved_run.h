@@ -51,8 +51,10 @@ class ResumeGuard {
 
 /// Loads the state of a run into the objects that its options have made; `Learner::resume` then
 /// continues its fit, without that the next one is a further fit. A last state that is missing or
-/// damaged is set aside, with a warning, and the one before it is taken. Throws CheckpointError,
-/// and DataError if the data, wherever they lie, are not those it was trained and validated on.
+/// damaged is set aside, with a warning, and the one before it is taken. Throws CheckpointError;
+/// UsageError if it is to continue in another precision, which cannot hold its weights
+/// (`check_range`); and DataError if the data, wherever they lie, are not those it was trained and
+/// validated on.
 void load_run(Experiment& experiment, const std::filesystem::path& run);
 
 }  // namespace learn

@@ -37,7 +37,7 @@ int models(const ModelsOptions& options) {
   model.params->materialize(ctx);
   options.precision.check();
   model.params->keep_f32(options.precision.keep_fp32);
-  model.params->set_working_dtype(options.precision.dtype());
+  model.params->set_working_dtype(options.precision.dtype(), options.precision.masters());
   console::print(
       nn::summary(*model.module, *model.params, model.input, ctx, options.precision.autocast()));
   return 0;

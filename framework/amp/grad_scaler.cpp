@@ -41,10 +41,11 @@ void add_stashed(optim::Optimizer& optimizer) {
   for (int group = 0; group < params.groups(); ++group)
     for (const nn::Segment& part : params.segments(group)) {
       Tensor grads = params.flat_grad().range(part.begin, part.count);
-      kernels::add(params.context(), grads, stash->second.range(part.begin, part.count), grads);
+      kernels::add(
+          params.context(), grads, stash->second.values.range(part.begin, part.count), grads);
       kernels::find_non_finite(params.context(), grads, optimizer.control());
     }
-  kernels::fill(params.context(), stash->second, 0);
+  kernels::fill(params.context(), stash->second.values, 0);
 }
 
 }  // namespace

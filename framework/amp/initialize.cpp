@@ -35,7 +35,13 @@ Amp::Amp(nn::Model& model,
   check<UsageError>(&optimizer.store() == model.params.get(),
                     "the optimizer that amp was given updates another model than '{}'",
                     model.name);
-  model.params->set_working_dtype(level.half_model ? dtype_ : DType::f32);
+  check<UsageError>(
+      level.masters == nn::Masters::f32 || !options.loss_scale,
+      "amp level {} has no f32 gradients that could be unscaled: leave the loss scale "
+      "of {} out",
+      level.name,
+      options.loss_scale.value_or(1));
+  model.params->set_working_dtype(level.half_model ? dtype_ : DType::f32, level.masters);
 }
 
 Var Amp::forward(Tape& tape, const Tensor& x) {

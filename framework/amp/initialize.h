@@ -17,18 +17,21 @@ struct OptLevel {
   bool half_model;     ///< weights and inputs are halves, predictions are cast to f32
   bool autocast;       ///< operations cast what they are given, by rule
   bool dynamic_scale;  ///< else none
+  nn::Masters masters = nn::Masters::f32;
 };
 
 inline constexpr std::array kOptLevels{
     OptLevel{"O0", "f32", false, false, false},
     OptLevel{"O1", "f32 weights, operations cast by rule", false, true, true},
     OptLevel{"O2", "half model with f32 masters and f32 batch norm", true, false, true},
+    OptLevel{"O3", "half model without masters", true, false, false, nn::Masters::none},
 };
 
 struct AmpOptions {
   DType dtype =
       DType::f16;  ///< or bf16, which needs no loss scale and has none unless one is given
-  /// A static scale in the place of the level's.
+  /// A static scale in the place of the level's. O3 has none: there are no f32 gradients that could
+  /// be unscaled.
   std::optional<float> loss_scale;
   /// How a dynamic scale moves: apex's 2^16 at first, 2000 steps, at most 2^24.
   LossScaleOptions scaling{.growth_interval = 2000, .floor = 0x1p-126F, .ceiling = 0x1p24F};
@@ -71,9 +74,9 @@ class Amp {
   GradScaler scaler_;
 };
 
-/// Brings model and optimizer into the precision of `opt_level`, "O0" to "O2"; both must outlive
-/// the result. Throws UsageError for another level, an optimizer of another model, and as
-/// GradScaler does; DTypeError for a dtype that is not half.
+/// Brings model and optimizer into the precision of `opt_level`, "O0" to "O3"; both must outlive
+/// the result. Throws UsageError for another level, an optimizer of another model, a loss scale
+/// with O3, and as GradScaler does; DTypeError for a dtype that is not half.
 [[nodiscard]] Amp initialize(nn::Model& model,
                              optim::Optimizer& optimizer,
                              std::string_view opt_level,

@@ -14,6 +14,7 @@ struct ParamSlot {
   /// cannot be written to.
   Tensor value;
   Tensor grad;            ///< where the gradient belongs; the dtype of `value`
+  bool widened = false;   ///< operations are given it cast to f32, though it is kept in halves
   bool trainable = true;  ///< false: no gradient is computed
 
   /// Whether `grad` holds a gradient, to which a backward pass adds; otherwise it overwrites.

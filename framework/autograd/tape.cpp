@@ -88,6 +88,11 @@ Var Tape::cast_once(const Var& v, DType dtype) {
 }
 
 Var Tape::param(ParamSlot& slot) {
+  Var leaf = leaf_of(slot);
+  return slot.widened ? cast_once(leaf, DType::f32) : leaf;
+}
+
+Var Tape::leaf_of(ParamSlot& slot) {
   check<Error>(slot.value.defined(),
                "parameter '{}' has no memory yet: call ParamStore::materialize first",
                slot.name);

@@ -70,7 +70,7 @@ class Tape {
   /// operations that keep them so.
   void set_padding(const Var& v, std::int64_t padding);
   /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
-  /// writer.
+  /// writer. A `widened` one is `cast_once` to f32.
   Var param(ParamSlot& slot);
   /// Records `node`, which made `value` from `inputs`. Keeps the node only if an input needs a
   /// gradient.
@@ -158,6 +158,7 @@ class Tape {
   };
 
   Var push(Tensor data, Value value);
+  Var leaf_of(ParamSlot& slot);
   [[nodiscard]] Tensor copied(const Tensor& gradient);
   void forget_values();
   Var record_node(std::vector<Var> inputs, Tensor value, FunctionRef<std::unique_ptr<Node>()> make);

@@ -1,5 +1,7 @@
 #include "framework/nn/param_store.h"
 
+#include "framework/kernels/cast/cast.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -106,21 +108,34 @@ void ParamStore::drop_half_gradients() {
     if (is_half(slot.grad.dtype())) slot.drop_grad();
 }
 
+void ParamStore::visit_flat(StateVisitor& visitor, const Tensor& flat) {
+  for (std::int64_t i = 0; i < size(); ++i) {
+    Tensor part = view(flat, i);
+    if (!is_half(part.dtype())) {
+      visitor.visit(info(i).name, part);
+      continue;
+    }
+    Tensor wide = ctx_->empty(part.shape(), DType::f32);
+    kernels::cast(*ctx_, part, wide);
+    visitor.visit(info(i).name, wide);
+    if (visitor.loading()) kernels::cast(*ctx_, wide, part);
+  }
+}
+
 void ParamStore::visit_state(StateVisitor& visitor) {
   check<Error>(materialized(), "the parameters have no memory yet: call ParamStore::materialize");
-  const auto visit_all = [&](std::string_view scope, const Tensor& flat) {
-    const StateVisitor::Scope named(visitor, scope);
-    for (std::int64_t i = 0; i < size(); ++i) {
-      Tensor part = view(flat, i);
-      visitor.visit(info(i).name, part);
-    }
-  };
-  visit_all("params", master_);
+  {
+    const StateVisitor::Scope named(visitor, "params");
+    visit_flat(visitor, master_);
+  }
   {
     const StateVisitor::Scope named(visitor, "buffers");
     for (BufferSlot& slot : buffer_slots_) visitor.visit(slot.name, slot.value);
   }
-  for (const auto& [name, state] : states_) visit_all(name, state);
+  for (const auto& [name, state] : states_) {
+    const StateVisitor::Scope named(visitor, name);
+    visit_flat(visitor, state.values);
+  }
   if (!visitor.loading()) return;
   refresh_working();
   commit_buffers();

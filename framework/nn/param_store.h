@@ -18,13 +18,19 @@ namespace learn::nn {
 enum class ParamRole : std::uint8_t {
   weight,       ///< decayed; cast under mixed precision
   bias,         ///< not decayed by default; cast under mixed precision
-  norm_weight,  ///< not decayed by default; always f32 in the model
+  norm_weight,  ///< not decayed by default; always used in f32
   norm_bias,    ///< the same
+};
+
+/// What the weights of a half model are updated in.
+enum class Masters : std::uint8_t {
+  f32,   ///< f32 masters, of which the model has half copies
+  none,  ///< the halves themselves: every update is rounded to them
 };
 
 class Module;
 
-/// True for BatchNorm parameters, which stay f32 whatever the model computes in.
+/// True for BatchNorm parameters, which are used in f32 whatever the model computes in.
 [[nodiscard]] constexpr bool is_norm(ParamRole role) noexcept {
   return role == ParamRole::norm_weight || role == ParamRole::norm_bias;
 }
@@ -39,6 +45,7 @@ struct ParamInfo {
   ParamRole role = ParamRole::weight;
   int layer_group = 0;
   /// It stays f32 in a half model: BatchNorm's do, and those of modules that compute in f32.
+  /// Without masters it is a half like all others, and used in f32.
   bool keeps_f32 = false;
 };
 
@@ -81,8 +88,8 @@ struct Segment {
 /// A handle to a parameter of a store: cheap to copy, valid while the store lives.
 using Param = ParamSlot*;
 
-/// A handle to a buffer: state of the model that is not trained (running statistics). It has the
-/// masters' dtype: f32, whatever the model computes in, or f64 in an f64 store.
+/// A handle to a buffer: state of the model that is not trained (running statistics). It is f32,
+/// whatever the model computes in, or f64 in an f64 store.
 struct BufferSlot {
   std::string name;
   Tensor value;
@@ -90,8 +97,8 @@ struct BufferSlot {
 using Buffer = BufferSlot*;
 
 /// Every parameter of a model, each kind of data in one flat buffer: working values, gradients, f32
-/// masters, optimizer state. A parameter that is f32 in the model *is* its own master, the same
-/// memory, so there is one source of truth for each weight whatever the precision (ADR 0002).
+/// masters, optimizer state. A parameter without a half copy in the model *is* its own master, the
+/// same memory, so there is one source of truth for each weight whatever the precision (ADR 0002).
 ///
 /// The flat order is: parameter group by parameter group; in a group first what is cast under mixed
 /// precision, then what stays f32; then declaration order. Every parameter begins on a multiple of
@@ -103,6 +110,10 @@ class ParamStore {
  public:
   static constexpr std::int64_t kAlign =
       16;  ///< 64 bytes of f32, 32 of halves: full vectors, no tails
+  struct State {
+    Tensor values;
+    bool keeps_f32 = false;
+  };
 
   // Out of line: a large class, made and destroyed in many files.
   ParamStore();
@@ -139,11 +150,15 @@ class ParamStore {
   [[nodiscard]] int layer_groups() const noexcept { return layer_groups_; }
   [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
 
-  /// What the model computes with: f32, f16 or bf16. Casts from the masters; gradients are
-  /// undefined afterwards. BatchNorm parameters stay f32. Throws DTypeError for another dtype, or
-  /// if the masters are f64.
-  void set_working_dtype(DType dtype);
+  /// What the model computes with: f32, f16 or bf16. Gradients are undefined afterwards. BatchNorm
+  /// parameters stay f32. A half model has f32 masters unless `masters` says that it has none: then
+  /// weights, gradients and the optimizer's state become halves themselves, BatchNorm's too (the
+  /// running statistics do not), and going back to f32 does not bring back what was rounded away.
+  /// Throws DTypeError for another dtype, or if the masters are f64.
+  void set_working_dtype(DType dtype, Masters masters = Masters::f32);
   [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
+  /// f32; without masters f16 or bf16; f64 for gradient checks.
+  [[nodiscard]] DType master_dtype() const noexcept { return master_.dtype(); }
   /// Which modules compute in f32 in a half model or under autocast, beside those that were
   /// declared so (`Scope::in_f32`): their parameters stay f32, what they are given is cast to f32
   /// and what they make back to what they were given. A name is a module's path, "layers.17", or a
@@ -173,7 +188,7 @@ class ParamStore {
   /// Scalars in all parameters (without alignment gaps), and in those that are trained.
   [[nodiscard]] std::int64_t parameter_count() const;
   [[nodiscard]] std::int64_t trainable_count() const;
-  /// Views of one parameter in its own shape.
+  /// Views of one parameter in its own shape: of what the optimizer updates, and from what.
   [[nodiscard]] Tensor master(std::int64_t i) const;
   [[nodiscard]] Tensor master_grad(std::int64_t i) const;
   /// Place in the flat buffers.
@@ -185,10 +200,10 @@ class ParamStore {
 
   [[nodiscard]] std::int64_t flat_size() const noexcept { return flat_size_; }
   [[nodiscard]] Tensor& flat_master() { return master_; }
-  /// f32 gradients of the masters. Where a parameter is f32 in the model its gradient is written
-  /// here directly; elsewhere `unscale_to_master_grads` brings it.
+  /// Gradients of the masters, of their dtype. Where a parameter is its own master its gradient is
+  /// written here directly; elsewhere `unscale_to_master_grads` brings it.
   [[nodiscard]] Tensor& flat_grad() { return grad_; }
-  /// Half values and gradients in the flat order; undefined while the working dtype is f32.
+  /// Half copies and their gradients in the flat order; undefined where there are none.
   [[nodiscard]] Tensor& flat_half() { return half_; }
   [[nodiscard]] Tensor& flat_half_grad() { return half_grad_; }
   /// Buffers as one vector, and the copy a skipped step goes back to.
@@ -209,16 +224,17 @@ class ParamStore {
   /// Maximal runs of trained parameters of a group; `per_parameter` gives one run per parameter
   /// instead.
   [[nodiscard]] std::vector<Segment> segments(int group, bool per_parameter = false) const;
-  /// The same, restricted to parameters that are half in the model now (empty if none).
+  /// The same, restricted to parameters that have a half copy in the model now (empty if none).
   [[nodiscard]] std::vector<Segment> half_segments(int group, bool per_parameter = false) const;
-  /// The same, restricted to those that are f32 in the model.
+  /// The same, restricted to those that are their own masters.
   [[nodiscard]] std::vector<Segment> full_segments(int group, bool per_parameter = false) const;
 
-  /// A flat f32 buffer of optimizer state, filled with `fill`, made at the first call with this
-  /// name. It moves along with `set_layer_groups` and survives freezing. References stay valid.
-  [[nodiscard]] Tensor& state(const std::string& name, float fill = 0);
+  /// A flat buffer of optimizer state, zero at first, made at the first call with this name. It is
+  /// of the masters' dtype, f32 always if `keeps_f32`; moves along with `set_layer_groups` and
+  /// survives freezing. References stay valid.
+  [[nodiscard]] Tensor& state(const std::string& name, bool keeps_f32 = false);
   void drop_states() { states_.clear(); }
-  [[nodiscard]] std::map<std::string, Tensor>& states() noexcept { return states_; }
+  [[nodiscard]] std::map<std::string, State>& states() noexcept { return states_; }
 
   // Freezing. State of frozen parameters is kept.
 
@@ -237,13 +253,16 @@ class ParamStore {
   void drop_half_gradients();
 
   /// Masters ("params.<name>"), buffers ("buffers.<name>") and states ("<state>.<name>"), each
-  /// parameter by itself, so that files do not depend on layer groups or precision. Loading
+  /// parameter by itself and never as halves, so that files do not depend on layer groups or
+  /// precision. Loading
   /// refreshes the working copies and commits the buffers.
   void visit_state(StateVisitor& visitor);
 
  private:
   [[nodiscard]] Tensor view(const Tensor& flat, std::int64_t i) const;
-  [[nodiscard]] bool half_in_model(std::int64_t i) const;
+  [[nodiscard]] bool has_half_copy(std::int64_t i) const;
+  void visit_flat(StateVisitor& visitor, const Tensor& flat);
+  void store_in(DType dtype);
   template <class Wanted>
   [[nodiscard]] std::vector<Segment> segments_of(int group,
                                                  bool per_parameter,
@@ -271,7 +290,7 @@ class ParamStore {
   std::vector<double> buffer_fills_;
   std::deque<ModulePlace> modules_;
   Tensor master_, grad_, half_, half_grad_, buffers_, committed_buffers_;
-  std::map<std::string, Tensor> states_;
+  std::map<std::string, State> states_;
 };
 
 }  // namespace learn::nn

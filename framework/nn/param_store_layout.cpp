@@ -48,14 +48,15 @@ void ParamStore::lay_out() {
   }
 }
 
-bool ParamStore::half_in_model(std::int64_t i) const {
-  return is_half(working_dtype_) && !info(i).keeps_f32;
+bool ParamStore::has_half_copy(std::int64_t i) const {
+  return half_.defined() && !info(i).keeps_f32;
 }
 
 void ParamStore::point_slots() {
   for (std::int64_t i = 0; i < size(); ++i) {
-    slot(i).value = half_in_model(i) ? view(half_, i).read_only(kHalfCopy) : view(master_, i);
-    slot(i).grad = view(half_in_model(i) ? half_grad_ : grad_, i);
+    slot(i).value = has_half_copy(i) ? view(half_, i).read_only(kHalfCopy) : view(master_, i);
+    slot(i).grad = view(has_half_copy(i) ? half_grad_ : grad_, i);
+    slot(i).widened = is_half(master_dtype()) && info(i).keeps_f32;
     slot(i).drop_grad();
   }
 }
@@ -141,7 +142,7 @@ void ParamStore::move_flat_buffers() {
     }
   };
   for (Tensor* flat : {&master_, &grad_, &half_, &half_grad_}) move(*flat);
-  for (auto& [name, state] : states_) move(state);
+  for (auto& [name, state] : states_) move(state.values);
   point_slots();
 }
 
@@ -182,16 +183,18 @@ void ParamStore::keep_f32(const std::vector<std::string>& names) {
   refresh_working();
 }
 
-void ParamStore::set_working_dtype(DType dtype) {
+void ParamStore::set_working_dtype(DType dtype, Masters masters) {
   Context& ctx = context();
   check<DTypeError>(dtype_ == DType::f32 && (dtype == DType::f32 || is_half(dtype)),
                     "a store with {} masters cannot work in {}: f32 masters work in f32, f16, bf16",
                     dtype_,
                     dtype);
-  if (dtype == working_dtype_) return;
+  const DType stored = masters == Masters::none ? dtype : DType::f32;
+  if (dtype == working_dtype_ && stored == master_dtype()) return;
   working_dtype_ = dtype;
   half_ = half_grad_ = Tensor();
-  if (is_half(dtype)) {
+  store_in(stored);
+  if (dtype != stored) {
     half_ = zero_filled(ctx, flat_size_, dtype);
     half_grad_ = zero_filled(ctx, flat_size_, dtype);
   }
@@ -199,9 +202,22 @@ void ParamStore::set_working_dtype(DType dtype) {
   refresh_working();
 }
 
+void ParamStore::store_in(DType dtype) {
+  const auto convert = [&](Tensor& flat) {
+    if (flat.dtype() == dtype) return;
+    Tensor converted(ctx_->persistent(), flat.shape(), dtype);
+    kernels::cast(*ctx_, flat, converted);
+    flat = converted;
+  };
+  convert(master_);
+  convert(grad_);
+  for (auto& [name, state] : states_)
+    if (!state.keeps_f32) convert(state.values);
+}
+
 void ParamStore::refresh_working() {
   for (std::int64_t i = 0; i < size(); ++i) {
-    if (!half_in_model(i)) continue;
+    if (!has_half_copy(i)) continue;
     Tensor half = view(half_, i);
     kernels::cast(*ctx_, master(i), half);
   }
@@ -231,23 +247,19 @@ std::vector<Segment> ParamStore::segments(int group, bool per_parameter) const {
 }
 
 std::vector<Segment> ParamStore::half_segments(int group, bool per_parameter) const {
-  return segments_of(group, per_parameter, [this](std::int64_t i) { return half_in_model(i); });
+  return segments_of(group, per_parameter, [this](std::int64_t i) { return has_half_copy(i); });
 }
 
 std::vector<Segment> ParamStore::full_segments(int group, bool per_parameter) const {
-  return segments_of(group, per_parameter, [this](std::int64_t i) { return !half_in_model(i); });
+  return segments_of(group, per_parameter, [this](std::int64_t i) { return !has_half_copy(i); });
 }
 
-Tensor& ParamStore::state(const std::string& name, float fill) {
+Tensor& ParamStore::state(const std::string& name, bool keeps_f32) {
   Context& ctx = context();
-  const auto [at, fresh] = states_.try_emplace(name);
-  if (!fresh) return at->second;
-  at->second = zero_filled(ctx, flat_size_, DType::f32);
-  for (std::int64_t i = 0; fill != 0 && i < size(); ++i) {
-    Tensor part = view(at->second, i);
-    kernels::fill(ctx, part, fill);
-  }
-  return at->second;
+  const auto [at, fresh] = states_.try_emplace(name, State{.keeps_f32 = keeps_f32});
+  if (!fresh) return at->second.values;
+  const DType dtype = is_half(master_dtype()) && !keeps_f32 ? master_dtype() : DType::f32;
+  return at->second.values = zero_filled(ctx, flat_size_, dtype);
 }
 
 }  // namespace learn::nn

@@ -33,8 +33,8 @@ void look_at(ParamRange& range, double value, double normal) {
     ++range.subnormal;
 }
 
-ParamRange range_of(const Tensor& master, const ParamInfo& info, DType half) {
-  ParamRange range{.name = info.name, .count = master.elements(), .cast = !info.keeps_f32};
+ParamRange range_of(const Tensor& master, const std::string& name, bool cast, DType half) {
+  ParamRange range{.name = name, .count = master.elements(), .cast = cast};
   const double normal = smallest_normal(half);
   visit_floating(master.dtype(), [&]<class T>() {
     for (const T value : master.span<T>())
@@ -113,13 +113,16 @@ std::string RangeScan::verdict() const {
       all.not_finite);
 }
 
-RangeScan scan_range(ParamStore& store, DType half) {
+RangeScan scan_range(ParamStore& store, DType half, Masters masters) {
   check<DTypeError>(
       is_half(half), "scan_range: f16 and bf16 have a range to look at, not {}", half);
   Context& ctx = store.context();
   RangeScan scan{.half = half};
-  for (std::int64_t i = 0; i < store.size(); ++i)
-    scan.params.push_back(range_of(to_host(ctx, store.master(i)), store.info(i), half));
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    const ParamInfo& info = store.info(i);
+    const bool cast = !info.keeps_f32 || masters == Masters::none;
+    scan.params.push_back(range_of(to_host(ctx, store.master(i)), info.name, cast, half));
+  }
   for (std::int64_t i = 0; i < store.buffer_count(); ++i) {
     const BufferSlot& buffer = store.buffer(i);
     BufferRange range = range_of(buffer.name, to_host(ctx, buffer.value));

@@ -52,6 +52,6 @@ struct RangeScan {
 /// Looks at the masters of a store before they become halves, by `set_working_dtype` or by
 /// autocast, and at its running statistics. Changes nothing; waits for the device. Throws
 /// DTypeError unless `half` is f16 or bf16, Error for a store without memory.
-[[nodiscard]] RangeScan scan_range(ParamStore& store, DType half);
+[[nodiscard]] RangeScan scan_range(ParamStore& store, DType half, Masters masters = Masters::f32);
 
 }  // namespace learn::nn

@@ -61,9 +61,8 @@ struct Optimizer::Update {
 Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults)
     : store_(store), options_(options) {
   Context& ctx = store.context();
-  check<DTypeError>(store.flat_master().dtype() == DType::f32,
-                    "optimizers update f32 masters, this store was materialized as {}",
-                    store.flat_master().dtype());
+  check<DTypeError>(store.master_dtype() != DType::f64,
+                    "optimizers update f32 masters, this store was materialized as f64");
   defaults.lr = options.lr;
   defaults.weight_decay = options.weight_decay;
   check_hypers(defaults);

@@ -38,9 +38,9 @@ template <class Options>
   return {o.lr, o.weight_decay, o.decay, o.decay_bn_bias, o.flat};
 }
 
-/// Updates the f32 masters of a store from its f32 gradients, group by group. Everything that
-/// changes from step to step is read from device memory: hyper-parameters per group and the
-/// StepControl.
+/// Updates the masters of a store from their gradients, group by group, in f32 arithmetic.
+/// Everything that changes from step to step is read from device memory: hyper-parameters per group
+/// and the StepControl.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -107,7 +107,7 @@ class Optimizer {
   virtual void visit_state(StateVisitor& visitor);
 
  protected:
-  /// Throws DTypeError unless the store's masters are f32. `defaults.weight_decay` and `.lr` are
+  /// Throws DTypeError if the store's masters are f64. `defaults.weight_decay` and `.lr` are
   /// taken from `options`.
   Optimizer(nn::ParamStore& store, const OptimizerOptions& options, GroupHypers defaults);
   /// Updates one segment of a group's flat buffers: elements [segment.begin, +count).

@@ -50,6 +50,10 @@ TEST_CASE("every opt level trains and O0 is f32 to the bit") {
     CHECK(test::distance(trained(level, {.dtype = DType::bf16}), full) < 10 * 0x1p-8);
     CHECK(trained(level, {.loss_scale = 1024.0F}) != full);
   }
+  const std::vector<double> pure = trained("O3");
+  CHECK(test::distance(pure, full) < 20 * 0x1p-11);  // and each update is rounded, too
+  CHECK(test::distance(pure, full) > test::distance(trained("O2"), full));
+  CHECK(test::distance(trained("O3", {.dtype = DType::bf16}), full) < 20 * 0x1p-8);
   // Rounded masters are what autocast makes of f32 weights, and this net has no operation whose
   // rule is another than a half model's.
   CHECK(trained("O1") == trained("O2"));
@@ -65,7 +69,11 @@ TEST_CASE("an opt level says what the model is and how its loss is scaled") {
   CHECK(dtype_of("O2", {}) == DType::f16);
   CHECK(dtype_of("O1", {}) == DType::f32);
   CHECK(dtype_of("O2", {.dtype = DType::bf16}) == DType::bf16);
+  CHECK(t.model.params->master_dtype() == DType::f32);
+  CHECK(dtype_of("O3", {}) == DType::f16);
+  CHECK(t.model.params->master_dtype() == DType::f16);
   CHECK(dtype_of("O0", {}) == DType::f32);
+  CHECK(t.model.params->master_dtype() == DType::f32);
   const auto scale_of = [&](std::string_view level, const amp::AmpOptions& options) {
     amp::Amp amp = amp::initialize(t.model, *t.optimizer, level, options);
     CHECK(&amp.optimizer() == t.optimizer.get());
@@ -75,6 +83,7 @@ TEST_CASE("an opt level says what the model is and how its loss is scaled") {
   CHECK(scale_of("O1", {}) == 65536);
   CHECK(scale_of("O2", {}) == 65536);
   CHECK(scale_of("O2", {.dtype = DType::bf16}) == 0);
+  CHECK(scale_of("O3", {}) == 0);
   CHECK(scale_of("O1", {.loss_scale = 512.0F}) == 512);
 }
 
@@ -98,6 +107,10 @@ TEST_CASE("what amp cannot do is refused") {
                        UsageError);
   CHECK_THROWS_AS((void)amp::initialize(t.model, *t.optimizer, "O1", {.dtype = DType::f32}),
                   DTypeError);
+  CHECK_THROWS_WITH_AS((void)amp::initialize(t.model, *t.optimizer, "O3", {.loss_scale = 8.0F}),
+                       doctest::Contains("O3 has no f32 gradients"),
+                       UsageError);
+  CHECK(t.model.params->working_dtype() == DType::f32);
   test::SmallTraining other;
   CHECK_THROWS_WITH_AS((void)amp::initialize(t.model, *other.optimizer, "O1"),
                        doctest::Contains("updates another model than 'small net'"),

@@ -73,7 +73,7 @@ struct SmallTraining {
   [[nodiscard]] std::vector<double> everything() {
     std::vector<double> all = weights();
     for (auto& [name, state] : model.params->states())
-      for (const double v : values(state)) all.push_back(v);
+      for (const double v : values(state.values)) all.push_back(v);
     for (const double v : values(model.params->flat_buffers())) all.push_back(v);
     return all;
   }

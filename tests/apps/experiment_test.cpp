@@ -8,6 +8,7 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
+#include "callbacks/pure_half.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/recorder.h"
 #include "tests/support/log_file.h"
@@ -255,6 +256,13 @@ TEST_CASE("every word of precision makes its callback with the loss scale that i
   CHECK(native({{"precision", "bf16-amp"}}).dtype == DType::bf16);
   CHECK(native({{"opt-level", "O1"}}).dtype == DType::f16);
   CHECK(half({{"opt-level", "O2"}, {"flat-master", "false"}}).flat_master == false);
+  for (const OptionValues& pure :
+       {OptionValues{{"opt-level", "O3"}}, {{"precision", "pure-fp16"}}}) {
+    Experiment experiment(tiny(pure));
+    CHECK(experiment.learner().find<callbacks::PureHalf>()->options().dtype == DType::f16);
+  }
+  Experiment pure_bf16(tiny({{"precision", "pure-bf16"}}));
+  CHECK(pure_bf16.learner().find<callbacks::PureHalf>()->options().dtype == DType::bf16);
   for (const OptionValues& fp32 : {OptionValues{{"opt-level", "O0"}}, {{"precision", "fp32"}}}) {
     Experiment experiment(tiny(fp32));
     CHECK(experiment.learner().find<callbacks::MixedPrecision>() == nullptr);

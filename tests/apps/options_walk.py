@@ -80,7 +80,7 @@ CASES = {
         "label-smoothing": train("--label-smoothing 0.2"),
         "ema": train("--ema 0.5"),
         "precision": train("--precision bf16"),
-        "opt-level": train("--opt-level O1"),
+        "opt-level": train("--opt-level O3"),
         "keep-fp32": train("--keep-fp32 Linear", *HALF),
         "flat-master": train("--no-flat-master", same=SPEED),
         "loss-scale": train("--loss-scale 64", "--precision", "fp16"),
@@ -206,6 +206,9 @@ SETTINGS = {
         **{option: callback(f"mixed_precision:{option}={value}", *HALF) for option, value in SCALING.items()},
         "hysteresis": callback("mixed_precision:hysteresis=9,loss_scale=1e7", *HALF),
         "flat_master": callback("mixed_precision:flat_master=false", *HALF, same=SPEED),
+    },
+    "callback pure_half": {
+        "dtype": callback("pure_half:dtype=bf16 --precision pure-bf16", "--precision", "pure-fp16"),
     },
     "callback native_mixed_precision": {
         "dtype": callback("native_mixed_precision:dtype=bf16 --precision bf16-amp", *AMP),

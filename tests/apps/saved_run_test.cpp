@@ -5,8 +5,10 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/reporting.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint.h"
 #include "framework/io/csv.h"
 #include "framework/report/png.h"
+#include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
@@ -214,7 +216,7 @@ TEST_CASE("a resumed run keeps its options, and a further fit all but those of t
 
 TEST_CASE("a run that is resumed continues in any precision, which is said once") {
   const TemporaryFolder folder;
-  const std::vector<std::string> all{"fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"};
+  const std::vector<std::string> all = precision_names();
   std::vector<double> losses;
   for (const std::string& begun : all) {
     const fs::path first = folder / begun;
@@ -247,6 +249,22 @@ TEST_CASE("a run that is resumed continues in any precision, which is said once"
       if (now == begun) CHECK(bytes_of(weights(run, "best")) == bytes_of(weights(first, "best")));
     }
   }
+}
+
+TEST_CASE("a run whose weights another precision cannot hold does not continue in it") {
+  const TemporaryFolder folder;
+  Experiment experiment(options_of(kTiny));
+  Tensor weight = experiment.learner().params().master(0);
+  set(weight, 0, 1e5);
+  save_weights(folder / "w.safetensors", experiment.learner().params());
+  const fs::path run = folder / "run";
+  train(run, with(kTiny, {{"pretrained", (folder / "w.safetensors").string()}, {"lr", "1e-9"}}));
+  fs::remove(weights(run, "last"));
+  for (const char* const half : {"fp16", "fp16-amp", "pure-fp16"})
+    CHECK_THROWS_WITH_AS(resume(run, {{"precision", half}}),
+                         doctest::Contains("cannot be trained in f16, whose largest"),
+                         UsageError);
+  CHECK_NOTHROW(resume(run, {{"precision", "bf16"}}));
 }
 
 TEST_CASE("what was said for the old precision of a run is left out in the new one") {

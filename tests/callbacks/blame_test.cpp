@@ -74,7 +74,7 @@ bool has(const std::string& text, const std::string& part) {
 struct Left {
   explicit Left(Learner& l)
       : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
-    for (auto& [name, state] : l.params().states()) states.push_back(values(state));
+    for (auto& [name, state] : l.params().states()) states.push_back(values(state.values));
   }
   bool operator==(const Left&) const = default;
   std::vector<double> masters, buffers;

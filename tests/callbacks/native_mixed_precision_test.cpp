@@ -156,7 +156,7 @@ TEST_CASE("autocast: clipping and accumulation and averages do what they do in f
     std::vector<double> all = values(t.learn.params().flat_master());
     all.insert(all.end(), norms.begin(), norms.end());
     for (auto& [name, state] : t.learn.params().states())
-      for (const double v : values(state)) all.push_back(v);
+      for (const double v : values(state.values)) all.push_back(v);
     all.push_back(t.learn.results().train_loss);
     all.push_back(t.learn.results().valid_loss);
     return all;

@@ -26,7 +26,7 @@ inline LearnerOptions with_momentum() {
 struct Snapshot {
   explicit Snapshot(Learner& l)
       : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
-    for (auto& [name, state] : l.params().states()) states[name] = values(state);
+    for (auto& [name, state] : l.params().states()) states[name] = values(state.values);
     if (l.params().flat_half().defined()) half = values(l.params().flat_half());
   }
   bool operator==(const Snapshot&) const = default;

@@ -2,6 +2,7 @@
 #include "callbacks/ema.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
+#include "callbacks/pure_half.h"
 #include "framework/core/dtype.h"
 #include "framework/learner/recorder.h"
 #include "framework/optim/adam.h"
@@ -94,10 +95,16 @@ class Watch final : public Callback {
 constexpr std::int64_t kEpochs = 2;
 const std::vector<std::int64_t> kTrain{2, 3, 2, 1};
 
-enum class Precision : std::uint8_t { fp32, fp16, bf16, fp16_amp, bf16_amp };
-constexpr std::array kPrecisions{
-    Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp16_amp, Precision::bf16_amp};
-constexpr std::array kPrecisionNames{"fp32", "fp16", "bf16", "fp16-amp", "bf16-amp"};
+enum class Precision : std::uint8_t { fp32, fp16, bf16, fp16_amp, bf16_amp, pure_fp16, pure_bf16 };
+constexpr std::array kPrecisions{Precision::fp32,
+                                 Precision::fp16,
+                                 Precision::bf16,
+                                 Precision::fp16_amp,
+                                 Precision::bf16_amp,
+                                 Precision::pure_fp16,
+                                 Precision::pure_bf16};
+constexpr std::array kPrecisionNames{
+    "fp32", "fp16", "bf16", "fp16-amp", "bf16-amp", "pure-fp16", "pure-bf16"};
 
 void set_precision(Learner& learn, Precision precision) {
   switch (precision) {
@@ -111,6 +118,10 @@ void set_precision(Learner& learn, Precision precision) {
       return void(to_native_fp16(learn, {.loss_scale = 64.0F}));
     case Precision::bf16_amp:
       return void(to_native_bf16(learn));
+    case Precision::pure_fp16:
+      return void(to_pure_fp16(learn));
+    case Precision::pure_bf16:
+      return void(to_pure_bf16(learn));
   }
 }
 

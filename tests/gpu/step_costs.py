@@ -39,7 +39,7 @@ class Net(NamedTuple):
 
 # One of them in every precision: what each way of training costs in launches.
 NETS = [Net("darknet", 64), Net("resnet18", 512), Net("resnet9", 1024),
-        *(Net("resnet9", 512, precision) for precision in ("fp32", "fp16", "bf16", "fp16-amp", "bf16-amp"))]
+        *(Net("resnet9", 512, precision) for precision in ("fp32", "fp16", "bf16", "fp16-amp", "bf16-amp", "pure-fp16", "pure-bf16"))]
 
 HEAD = """# What a training step does, and how long it should take
 

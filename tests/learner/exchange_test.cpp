@@ -105,7 +105,7 @@ TEST_CASE("a model is taken out with its weights and statistics, and trained by 
   CHECK(values(next.params().flat_master()) == masters);
   CHECK(values(next.params().flat_buffers()) == buffers);
   for (auto& [name, moments] : next.params().states())
-    for (const double moment : values(moments)) CHECK(moment == 0);
+    for (const double moment : values(moments.values)) CHECK(moment == 0);
   next.fit(1, 0.1);
   CHECK(values(next.params().flat_master()) != masters);
 }

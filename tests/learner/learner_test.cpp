@@ -40,7 +40,7 @@ class Named final : public Callback {
 struct Snapshot {
   explicit Snapshot(Learner& l)
       : masters(values(l.params().flat_master())), buffers(values(l.params().flat_buffers())) {
-    for (auto& [name, state] : l.params().states()) states[name] = values(state);
+    for (auto& [name, state] : l.params().states()) states[name] = values(state.values);
   }
   bool operator==(const Snapshot&) const = default;
   std::vector<double> masters, buffers;

@@ -203,7 +203,7 @@ TEST_CASE("half parameters are rounded copies of their masters and norms stay f3
     for (std::int64_t i = 0; i < store.size(); ++i) {
       CAPTURE(store.info(i).name);
       const ParamSlot& slot = store.slot(i);
-      if (is_norm(store.info(i).role)) {
+      if (nn::is_norm(store.info(i).role)) {
         CHECK(slot.value.same_memory(store.master(i)));
         CHECK(slot.grad.same_memory(store.master_grad(i)));
         continue;
@@ -224,13 +224,73 @@ TEST_CASE("half parameters are rounded copies of their masters and norms stay f3
   }
 }
 
+TEST_CASE("without masters every flat buffer is of halves and what keeps f32 is widened") {
+  Context ctx(poisoned());
+  ParamStore store;
+  declare_net(store);
+  store.materialize(ctx);
+  Tensor& momentum = store.state("momentum");
+  Tensor& average = store.state("average", true);
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    set(momentum, store.offset(i), 1 + 0x1p-20);
+    set(average, store.offset(i), 1 + 0x1p-20);
+  }
+  const auto masters = values_by_name(store, store.flat_master());
+  store.set_working_dtype(DType::f16, nn::Masters::none);
+  CHECK(store.master_dtype() == DType::f16);
+  CHECK(store.flat_grad().dtype() == DType::f16);
+  CHECK(momentum.dtype() == DType::f16);
+  CHECK(average.dtype() == DType::f32);
+  CHECK(store.state("new").dtype() == DType::f16);
+  CHECK(get(average, store.offset(0)) == 1 + 0x1p-20);
+  CHECK_FALSE(store.flat_half().defined());
+  CHECK(store.flat_buffers().dtype() == DType::f32);
+  const auto rounded = [](double v) {
+    return static_cast<double>(to_float(to_half(static_cast<float>(v))));
+  };
+  const auto check_values = [&] {
+    for (const auto& [name, values] : values_by_name(store, store.flat_master()))
+      for (std::size_t k = 0; k < values.size(); ++k)
+        CHECK(values[k] == rounded(masters.at(name)[k]));
+    for (std::int64_t i = 0; i < store.size(); ++i) CHECK(get(momentum, store.offset(i)) == 1);
+  };
+  check_values();
+  store.set_layer_groups({"conv2", "fc"});
+  store.keep_f32({"fc"});
+  check_values();
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    CAPTURE(store.info(i).name);
+    CHECK(store.slot(i).value.same_memory(store.master(i)));
+    CHECK(store.slot(i).grad.same_memory(store.master_grad(i)));
+    CHECK(store.slot(i).widened == store.info(i).keeps_f32);
+    CHECK(store.info(i).keeps_f32 == (is_norm(store.info(i).role) || store.info(i).name[0] == 'f'));
+  }
+  for (int group = 0; group < store.groups(); ++group) {
+    CHECK(store.half_segments(group).empty());
+    CHECK(total(store.full_segments(group)) == total(store.segments(group)));
+  }
+  CHECK(gap_content(store, store.flat_master()) == 0);
+  // With masters again: what was rounded away stays so.
+  store.set_working_dtype(DType::f16);
+  CHECK(store.master_dtype() == DType::f32);
+  CHECK(momentum.dtype() == DType::f32);
+  CHECK(store.flat_half().dtype() == DType::f16);
+  check_values();
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    CHECK_FALSE(store.slot(i).widened);
+    CHECK(is_half(store.slot(i).value.dtype()) != store.info(i).keeps_f32);
+  }
+}
+
 TEST_CASE("the gaps are zero in every flat buffer") {
   Context ctx(poisoned());
   ParamStore store;
   declare_net(store);
   store.materialize(ctx);
   store.set_working_dtype(DType::f16);
-  static_cast<void>(store.state("ones", 1));
+  for (std::int64_t i = 0; i < store.size(); ++i)
+    for (std::int64_t k = 0; k < store.info(i).shape.elements(); ++k)
+      set(store.state("ones"), store.offset(i) + k, 1);
   for (const bool moved : {false, true}) {
     CAPTURE(moved);
     if (moved) store.set_layer_groups({"conv.bn", "fc"});
@@ -334,7 +394,8 @@ TEST_CASE("freezing trains the last groups, and norms if asked, and keeps state"
   declare_net(store);
   store.materialize(ctx);
   store.set_layer_groups({"conv2", "fc"});
-  Tensor& state = store.state("momentum", 3);
+  Tensor& state = store.state("momentum");
+  set(state, 0, 3);
   const auto trained = [&] {
     std::string names;
     for (std::int64_t i = 0; i < store.size(); ++i)

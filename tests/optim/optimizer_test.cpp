@@ -63,7 +63,8 @@ struct Trained {
 
 bool same_everything(Trained& a, Trained& b) {
   bool same = static_cast<bool>(same_bits(a.store.flat_master(), b.store.flat_master()));
-  for (auto& [name, state] : a.store.states()) same = same && same_bits(state, b.store.state(name));
+  for (auto& [name, state] : a.store.states())
+    same = same && same_bits(state.values, b.store.state(name));
   if (a.store.flat_half().defined())
     same = same && same_bits(a.store.flat_half(), b.store.flat_half());
   return same;
@@ -112,7 +113,7 @@ TEST_CASE("gaps stay zero and half copies stay the rounded masters") {
       if (used[static_cast<std::size_t>(k)]) continue;
       CHECK(get(t.store.flat_master(), k) == 0);
       CHECK(get(t.store.flat_half(), k) == 0);
-      for (auto& [state_name, state] : t.store.states()) CHECK(get(state, k) == 0);
+      for (auto& [state_name, state] : t.store.states()) CHECK(get(state.values, k) == 0);
     }
   }
 }

@@ -57,7 +57,7 @@ struct Step {
     std::map<std::string, Tensor> all{{"masters", test::snapshot(store, store.flat_master())},
                                       {"buffers", test::snapshot(store, store.flat_buffers())}};
     if (store.flat_half().defined()) all["half"] = test::snapshot(store, store.flat_half());
-    for (auto& [name, state] : store.states()) all[name] = test::snapshot(store, state);
+    for (auto& [name, state] : store.states()) all[name] = test::snapshot(store, state.values);
     return all;
   }
 };
