@@ -35,7 +35,7 @@ void ExperimentOptions::leave_out_precision_callback() {
 }
 
 const std::string* ExperimentOptions::precision_callback() const {
-  for (const char* const name : {"mixed_precision", "native_mixed_precision"})
+  for (const std::string& name : precision_callbacks())
     if (const std::string* const spec = run.named(name)) return spec;
   return nullptr;
 }

@@ -45,12 +45,30 @@ bool has_loss_scale(const Mode& mode) { return mode.dtype == DType::f16 && mode.
 /// "512" or "dynamic:growth_interval=500": a number is a static scale.
 bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("dynamic"); }
 
+/// But for what was `given`, which is refused if it has none.
+void drop_without_effect(PrecisionSection& section, const std::set<std::string>& given) {
+  const Mode& mode = mode_of(section.chosen());
+  if (!given.contains("loss-scale") && !has_loss_scale(mode)) section.loss_scale = "dynamic";
+  if (!given.contains("keep-fp32") && mode.callback.empty()) section.keep_fp32.clear();
+}
+
 }  // namespace
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
   for (const Mode& mode : kModes) names.emplace_back(mode.name);
   return names;
+}
+
+std::set<std::string> precision_callbacks() {
+  std::set<std::string> names;
+  for (const Mode& mode : kModes)
+    if (!mode.callback.empty()) names.emplace(mode.callback);
+  return names;
+}
+
+std::string opt_level_of(const std::string& precision) {
+  return std::string(mode_of(precision).opt_level);
 }
 
 void PrecisionSection::declare_layers(OptionTable& t) {
@@ -122,12 +140,17 @@ void PrecisionSection::check() const {
 bool PrecisionSection::resume(const PrecisionSection& begun, const std::set<std::string>& given) {
   if (given.contains("precision") && !given.contains("opt-level")) opt_level.clear();
   if (given.contains("opt-level") && !given.contains("precision")) precision = "fp32";
-  const std::string now = chosen();
-  if (now == begun.chosen()) return false;
-  const Mode& mode = mode_of(now);
-  if (!given.contains("loss-scale") && !has_loss_scale(mode)) loss_scale = "dynamic";
-  if (!given.contains("keep-fp32") && mode.callback.empty()) keep_fp32.clear();
+  if (chosen() == begun.chosen()) return false;
+  drop_without_effect(*this, given);
   return true;
+}
+
+PrecisionSection PrecisionSection::in(const std::string& name) const {
+  PrecisionSection other = *this;
+  other.opt_level.clear();
+  other.precision = name;
+  drop_without_effect(other, {});
+  return other;
 }
 
 DType PrecisionSection::dtype() const {

@@ -15,6 +15,12 @@ class Learner;
 /// The words of `--precision`.
 [[nodiscard]] std::vector<std::string> precision_names();
 
+/// apex's name for one of them; empty: it had none.
+[[nodiscard]] std::string opt_level_of(const std::string& precision);
+
+/// The callbacks that they stand for.
+[[nodiscard]] std::set<std::string> precision_callbacks();
+
 /// What an experiment computes in.
 struct PrecisionSection {
   std::string precision = "fp32";
@@ -32,6 +38,9 @@ struct PrecisionSection {
   /// --precision and --opt-level the one that is given counts, and what was said for the precision
   /// before and has no effect in another one is taken away. Returns whether it is another one.
   bool resume(const PrecisionSection& begun, const std::set<std::string>& given);
+  /// The same in another precision, without what has no effect there. `name` is one of
+  /// `precision_names`.
+  [[nodiscard]] PrecisionSection in(const std::string& name) const;
   /// One of `--precision`, whichever option said it.
   [[nodiscard]] std::string chosen() const;
   [[nodiscard]] bool tf32() const { return chosen() == "tf32"; }

@@ -40,7 +40,7 @@ RESULTS = ROOT / "tests/gpu/results"
 
 OP_TESTS = ["tests_cuda_ops", "tests_cuda_conv", "tests_cuda_libraries"]
 PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training", "tests_cuda_graph"]
-OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar"]
+OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar", "bench_precisions"]
 OTHER_TARGETS = [*OTHER_PROGRAMS, "kernellog", "fakecuda"]
 KERNELS = "lib/liblearn_cuda.so"
 KERNEL_LOG = "tests/cuda/libkernellog.so"

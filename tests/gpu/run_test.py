@@ -151,7 +151,7 @@ class WholeRun(unittest.TestCase):
                     "[ \"$9\" = --graph ] && mode=graph || mode=eager\n"
                     "echo '{\"model\": \"'$2'\", \"batch\": '$4', \"precision\": \"'$8'\", \"mode\": \"'$mode'\", \"step_ms\": 8,"
                     " \"images_per_s\": 100, \"host_wall_us\": 5, \"operations\": 9}'")
-        for name in ("bin/bench_cifar", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
+        for name in ("bin/bench_cifar", "bin/bench_precisions", "tests/cuda/libkernellog.so", "tests/cuda/fake/libfakecuda.so"):
             self.script(f"build/release/{name}", "exit 1")
         kernels = self.root / "build/release" / run.KERNELS
         kernels.parent.mkdir(parents=True)

@@ -27,7 +27,6 @@ using kernels::OptimArgs;
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kCount = 4;  // 16 bytes of f32, 8 of halves
 
 // Multiplications and additions are joined by name: left to the compiler, packs and tails could be
 // rounded differently, and a group updated as one run or parameter by parameter must not differ.
@@ -158,6 +157,7 @@ __global__ void update_kernel(std::int64_t packs, OptimArgs<S, T> args, States<S
       .keep = args.decoupled ? fmaf(-h.lr, h.weight_decay, 1.0F) : 1.0F,
       .coupled = args.decoupled ? 0.0F : h.weight_decay,
       .multiplier = args.control->grad_multiplier};
+  constexpr int kCount = device::kPack<S>;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t i = device::thread_index(); i < packs; i += threads)
     update<kCount>(args, states, rule, transform, i);
@@ -169,6 +169,7 @@ template <class Rule, class S, class T>
 void run(const char* name, Stream stream, const OptimArgs<S, T>& args, const States<S>& states) {
   // A device's worth of threads: each computes the step's constants once for several packs.
   constexpr std::int64_t kMaxBlocks = 2048;
+  constexpr int kCount = device::kPack<S>;
   bool aligned = device::aligned_for<kCount>(args.weight, args.grad, args.half);
   for (int s = 0; s < Rule::kStates; ++s)
     aligned = aligned && device::aligned_for<kCount>(states.array[s]);
