@@ -37,6 +37,9 @@ inline constexpr std::array kCastRules{
     CastRule{"concat", CastClass::widest},
     // Its parameters and statistics are f32 whatever x is; x and the residual must agree.
     CastRule{"batch_norm", CastClass::widest},
+    // Norms are summed in f32 whatever v is, and g is f32; f32 weights are cast where they are
+    // used.
+    CastRule{"weight_norm", CastClass::given},
     CastRule{"relu", CastClass::given},
     CastRule{"leaky_relu", CastClass::given},
     CastRule{"gelu", CastClass::given},

@@ -6,6 +6,7 @@
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/loss.h"
 #include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops/weight_norm.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/golden/autocast_lists.h"
@@ -93,6 +94,12 @@ std::vector<Op> all_ops() {
                                 in[1],
                                 {},
                                 ForwardMode::train);
+       }},
+      {"weight_norm",
+       {rows},
+       [](Tape& tape, const Vars& in) {
+         return ops::weight_norm(in[0],
+                                 tape.input(full(tape.context().step(), {3}, DType::f32, 1.5)));
        }},
       unary("relu", ops::relu),
       unary("leaky_relu", [](const Var& x) { return ops::leaky_relu(x, 0.1F); }),

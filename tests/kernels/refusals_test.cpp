@@ -6,6 +6,7 @@
 #include "framework/kernels/loss/mse.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/kernels/norm/batch_norm.h"
+#include "framework/kernels/norm/weight_norm.h"
 #include "framework/kernels/optim/optim.h"
 #include "framework/kernels/pool/pool.h"
 #include "framework/kernels/reduce/reduce.h"
@@ -188,6 +189,40 @@ TEST_CASE("batch normalisation refuses what does not fit") {
                                       make({2, 3}),
                                       out);
        }},
+  });
+}
+
+TEST_CASE("weight norm refuses what does not fit") {
+  Operands make;
+  Context& ctx = make.ctx;
+  const auto forward = [&](const Tensor& v, const Tensor& g, const Tensor& w) {
+    return [&, v, g, w] {
+      Tensor out = w;
+      Tensor norms = make({2});
+      kernels::weight_norm_forward(ctx, {v, g}, out, norms);
+    };
+  };
+  const auto backward = [&](const Tensor& dv, const Tensor& dg) {
+    return [&, dv, dg] {
+      kernels::WeightNormGradients out{{dv}, {dg}};
+      kernels::weight_norm_backward(ctx, {make({2, 3}), make({2})}, make({2}), make({2, 3}), out);
+    };
+  };
+  check_refusals({
+      {"weight_norm: v must be (K,...) with at least one element, it is (3)",
+       forward(make({3}), make({3}), make({3}))},
+      {"weight_norm: v must be (K,...) with at least one element, it is (2,0)",
+       forward(make({2, 0}), make({2}), make({2, 0}))},
+      {"weight_norm: g has shape (3), v (2,3) has 2 rows",
+       forward(make({2, 3}), make({3}), make({2, 3}))},
+      {"weight_norm: g must be f32 for f16 v, it is f16",
+       forward(make({2, 3}, DType::f16), make({2}, DType::f16), make({2, 3}, DType::f16))},
+      {"weight_norm: w has shape (3,2), v has (2,3)",
+       forward(make({2, 3}), make({2}), make({3, 2}))},
+      {"weight_norm: w is f16, v is f32",
+       forward(make({2, 3}), make({2}), make({2, 3}, DType::f16))},
+      {"weight_norm: dv is f16, v is f32", backward(make({2, 3}, DType::f16), make({2}))},
+      {"weight_norm: dg has shape (3), v (2,3) has 2 rows", backward(make({2, 3}), make({3}))},
   });
 }
 

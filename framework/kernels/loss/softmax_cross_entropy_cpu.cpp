@@ -1,4 +1,5 @@
 #include "framework/core/function_ref.h"
+#include "framework/kernels/common/cpu/lane_sum.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vector_math.h"
 #include "framework/kernels/common/cpu/vectorize.h"
@@ -19,20 +20,6 @@ namespace {
 /// Samples a thread takes at least: about 16384 elements.
 [[nodiscard]] std::int64_t grain_for(std::int64_t classes) {
   return std::max<std::int64_t>(1, 16384 / classes);
-}
-
-/// The sum of term(0) ... term(n - 1), in as many partial sums as fill vectors.
-template <class Term>
-[[nodiscard]] float lane_sum(std::int64_t n, Term term) {
-  constexpr std::int64_t kLanes = 16;
-  float lanes[kLanes] = {};
-  const std::int64_t whole = n / kLanes * kLanes;
-  for (std::int64_t i = 0; i < whole; i += kLanes)
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
-  for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] += term(i);
-  float sum = 0;
-  for (const float lane : lanes) sum += lane;
-  return sum;
 }
 
 [[nodiscard]] inline float largest_of(const float* z, std::int64_t classes) {

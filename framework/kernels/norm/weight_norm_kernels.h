@@ -1,0 +1,51 @@
+#pragma once
+#include "framework/core/dtype.h"
+#include "framework/kernels/common/grad_mode.h"
+#include "framework/runtime/exec.h"
+
+#include <cstdint>
+
+/// Arguments of weight normalisation: v, w and their gradients are (rows, columns), all else is
+/// (rows).
+namespace learn::kernels {
+
+template <class T>
+struct WeightNormArgs {
+  using Wide = WideType<T>;
+  std::int64_t rows, columns;
+  const T* v;
+  const Wide* g;
+  T* w;
+  Wide* norms;
+};
+
+template <class T>
+struct WeightNormBackwardArgs {
+  using Wide = WideType<T>;
+  std::int64_t rows, columns;
+  const T *v, *dw;
+  const Wide *g, *norms;
+  T* dv;     ///< null: not wanted
+  Wide* dg;  ///< null: not wanted
+  GradMode dv_mode, dg_mode;
+};
+
+}  // namespace learn::kernels
+
+namespace learn::cpu {
+
+template <class T>
+void weight_norm_forward(const Exec& exec, const kernels::WeightNormArgs<T>& args);
+template <class T>
+void weight_norm_backward(const Exec& exec, const kernels::WeightNormBackwardArgs<T>& args);
+
+}  // namespace learn::cpu
+
+namespace learn::cuda {
+
+template <class T>
+void weight_norm_forward(const Exec& exec, const kernels::WeightNormArgs<T>& args);
+template <class T>
+void weight_norm_backward(const Exec& exec, const kernels::WeightNormBackwardArgs<T>& args);
+
+}  // namespace learn::cuda
