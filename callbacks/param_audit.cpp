@@ -99,7 +99,7 @@ std::vector<std::string> misuse_of(const std::vector<AuditedParam>& params) {
     if (!p.trainable) continue;
     trained.add(p.name);
     if (p.lr == 0) still.add(p.name);
-    if (p.weight_decay > 0 && p.role != nn::ParamRole::weight) decayed.add(p.name);
+    if (p.weight_decay > 0 && !nn::is_weight(p.role)) decayed.add(p.name);
     if (p.without_gradient) unused.add(p.name);
   }
   std::vector<std::string> misuse;

@@ -14,15 +14,16 @@ Mlp::Mlp(const nn::Scope& scope, const Shape& input, const MlpOptions& options)
                     options.hidden_layers,
                     options.width,
                     options.classes);
+  const nn::LinearOptions linear{.weight_norm = options.weight_norm};
   layers_.emplace<nn::Flatten>();
   std::int64_t in = input.elements();
   for (std::int64_t i = 0; i < options.hidden_layers; ++i) {
-    layers_.emplace<nn::Linear>(in, options.width);
+    layers_.emplace<nn::Linear>(in, options.width, linear);
     layers_.emplace<nn::Activation>(ActivationKind::relu());
     if (options.dropout > 0) layers_.emplace<nn::Dropout>(options.dropout);
     in = options.width;
   }
-  layers_.emplace<nn::Linear>(in, options.classes);
+  layers_.emplace<nn::Linear>(in, options.classes, linear);
 }
 
 Var Mlp::forward(const Var& x) {
@@ -54,6 +55,7 @@ void register_mlp(ModelRegistry& registry) {
       [](OptionTable& t, MlpOptions& o) {
         t.number("width", o.width, kWidth, "N", "units per hidden layer");
         t.number("dropout", o.dropout, kShare, "P", "after each hidden layer");
+        t.flag("weight_norm", o.weight_norm, "learn lengths and directions of the weights apart");
       },
       make("mlp"));
   registry.add(

@@ -9,6 +9,7 @@ struct MlpOptions {
   std::int64_t hidden_layers = 2;  ///< 0 makes a linear model
   std::int64_t width = 512;        ///< units of each hidden layer
   double dropout = 0;              ///< after each hidden layer
+  bool weight_norm = false;        ///< of every linear layer; see nn::Weight
   int classes = 10;
 };
 

@@ -16,10 +16,11 @@ namespace learn::nn {
 
 /// What a parameter is for. Decides weight decay and which parameters stay f32 in a half model.
 enum class ParamRole : std::uint8_t {
-  weight,       ///< decayed; cast under mixed precision
-  bias,         ///< not decayed by default; cast under mixed precision
-  norm_weight,  ///< not decayed by default; always used in f32
-  norm_bias,    ///< the same
+  weight,         ///< decayed; cast under mixed precision
+  weight_length,  ///< weight normalisation's g: decayed; always used in f32
+  bias,           ///< not decayed by default; cast under mixed precision
+  norm_weight,    ///< not decayed by default; always used in f32
+  norm_bias,      ///< the same
 };
 
 /// What the weights of a half model are updated in.
@@ -30,9 +31,17 @@ enum class Masters : std::uint8_t {
 
 class Module;
 
-/// True for BatchNorm parameters, which are used in f32 whatever the model computes in.
+/// True for BatchNorm parameters.
 [[nodiscard]] constexpr bool is_norm(ParamRole role) noexcept {
   return role == ParamRole::norm_weight || role == ParamRole::norm_bias;
+}
+/// True for weights and their lengths, which are decayed and share a parameter group.
+[[nodiscard]] constexpr bool is_weight(ParamRole role) noexcept {
+  return role == ParamRole::weight || role == ParamRole::weight_length;
+}
+/// True for what stays f32 whatever the model computes in.
+[[nodiscard]] constexpr bool is_f32(ParamRole role) noexcept {
+  return is_norm(role) || role == ParamRole::weight_length;
 }
 
 /// Fills a parameter's values, given as f32 on the host. `seed` and `stream` identify it to
@@ -44,7 +53,7 @@ struct ParamInfo {
   Shape shape;
   ParamRole role = ParamRole::weight;
   int layer_group = 0;
-  /// It stays f32 in a half model: BatchNorm's do, and those of modules that compute in f32.
+  /// It stays f32 in a half model: see `is_f32`; and those of modules that compute in f32 do.
   /// Without masters it is a half like all others, and used in f32.
   bool keeps_f32 = false;
 };
@@ -74,7 +83,7 @@ struct ParamGroup {
 
 /// The parameter group of a parameter.
 [[nodiscard]] constexpr int group_of(const ParamInfo& info) noexcept {
-  return index_of({info.layer_group, info.role == ParamRole::weight});
+  return index_of({info.layer_group, is_weight(info.role)});
 }
 
 /// A piece of the flat buffers that belongs to one parameter group, in elements: both numbers are

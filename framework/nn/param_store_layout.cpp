@@ -152,7 +152,7 @@ void ParamStore::mark_f32_params() {
                               param[module.size()] == '.');
   };
   for (ParamInfo& info : infos_)
-    info.keeps_f32 = is_norm(info.role) ||
+    info.keeps_f32 = is_f32(info.role) ||
                      std::any_of(modules_.begin(), modules_.end(), [&](const ModulePlace& module) {
                        return module.in_f32 && is_in(info.name, module.path);
                      });

@@ -247,7 +247,10 @@ SETTINGS = {
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
-    "model mlp": {"dropout": spec("--model", "mlp:dropout=0.5")},
+    "model mlp": {
+        "dropout": spec("--model", "mlp:dropout=0.5"),
+        "weight_norm": spec("--model", "mlp:weight_norm=true"),
+    },
     "model wrn_22": {"dropout": Case([*TRAIN, "--width", "1", "--model", "wrn_22"], ["--model", "wrn_22:dropout=0.5"])},
 }
 # What one name means wherever it stands.

@@ -294,6 +294,16 @@ TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {
   check_two_graphs(check_graph_equals_eager(recipe).counts, recipe.epochs);
 }
 
+TEST_CASE("a replayed step normalises weights as the eager one, in every precision") {
+  const Prepare precisions[] = {[](Learner&) {},
+                                [](Learner& learn) { callbacks::to_fp16(learn); },
+                                [](Learner& learn) { callbacks::to_native_bf16(learn); }};
+  for (const Prepare& prepare : precisions) {
+    const Recipe recipe{.model = "mlp:weight_norm=true,width=4", .prepare = prepare};
+    check_replayed(check_graph_equals_eager(recipe).counts, recipe.epochs);
+  }
+}
+
 TEST_CASE("batches that are uploaded one by one are replayed too") {
   const Recipe recipe{.resident = false};
   check_replayed(check_graph_equals_eager(recipe).counts, recipe.epochs);

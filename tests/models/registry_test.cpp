@@ -33,6 +33,8 @@ TEST_CASE("parameter counts of all models") {
   CHECK(parameters("wrn_22") == 9'658'458);
   CHECK(parameters("linear") == 32 * 32 * 3 * 10 + 10);
   CHECK(parameters("mlp") == 3072 * 512 + 512 + 512 * 512 + 512 + 5120 + 10);
+  // A length for each unit and class more.
+  CHECK(parameters("mlp:weight_norm=true") == parameters("mlp") + 512 + 512 + 10);
   CHECK(parameters("linear", {.classes = 7, .input = {5, 4, 1}}) == 20 * 7 + 7);
   // The widths of ResNet-9: convolutions grow with the square.
   CHECK(parameters("small") == parameters("resnet9:width=16"));

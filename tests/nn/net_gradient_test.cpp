@@ -22,7 +22,9 @@ namespace {
 class Everything final : public nn::Module {
  public:
   explicit Everything(const nn::Scope& scope)
-      : Module(scope), layers_(scope / "layers"), shared_(scope / "shared", 6, 6) {
+      : Module(scope),
+        layers_(scope / "layers"),
+        shared_(scope / "shared", 6, 6, {.weight_norm = true}) {
     layers_.emplace<nn::Conv2d>(3, 4, nn::ConvOptions{.stride = 2});
     layers_.emplace<nn::BatchNorm2d>(4, BatchNormOptions{.activation = ActivationKind::silu()});
     layers_.emplace<nn::Residual>(
@@ -30,7 +32,9 @@ class Everything final : public nn::Module {
           s.emplace<nn::ConvBnAct>(
               4, 6, nn::ConvBnActOptions{.groups = 2, .activation = ActivationKind::gelu()});
         },
-        [](nn::Sequential& s) { s.emplace<nn::Conv2d>(4, 6, nn::ConvOptions{.kernel = 1}); });
+        [](nn::Sequential& s) {
+          s.emplace<nn::Conv2d>(4, 6, nn::ConvOptions{.kernel = 1, .weight_norm = true});
+        });
     layers_.emplace<nn::AvgPool2d>(Pool2dOptions::square(3, 1, 1));
     layers_.emplace<nn::MaxPool2d>(2);
     layers_.emplace<nn::Dropout>(0.25);

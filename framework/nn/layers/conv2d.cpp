@@ -48,7 +48,8 @@ Conv2d::Conv2d(const Scope& scope, std::int64_t in, std::int64_t out, const Conv
              options.kernel,
              geometry_of(options),
              options.bias,
-             options.init) {}
+             options.init,
+             options.weight_norm) {}
 
 Conv2d::Conv2d(const Scope& scope,
                std::int64_t in,
@@ -57,7 +58,8 @@ Conv2d::Conv2d(const Scope& scope,
                std::int64_t kernel_w,
                const Conv2dOptions& geometry,
                bool bias,
-               const Init& init)
+               const Init& init,
+               bool weight_norm)
     : Module(scope),
       in_(in),
       out_(out),
@@ -66,7 +68,7 @@ Conv2d::Conv2d(const Scope& scope,
       geometry_(geometry) {
   check_options(path(), in, out, kernel_h, kernel_w, geometry);
   const Shape shape{out, kernel_h, kernel_w, in / geometry.groups};
-  weight_ = scope.param("weight", shape, ParamRole::weight, init);
+  weight_ = Weight(scope, shape, init, weight_norm);
   if (bias)
     bias_ = scope.param("bias", {out}, ParamRole::bias, init::default_bias(init::fan_of(shape).in));
 }
@@ -79,8 +81,7 @@ Var Conv2d::forward(const Var& x) {
         x.shape(),
         x.padding() == 0 ? "" : fmt::format(", of which {} channels are padding", x.padding()));
   Tape& tape = x.tape();
-  return ops::conv2d(
-      x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var(), geometry_);
+  return ops::conv2d(x, weight_.on(tape), bias_ != nullptr ? tape.param(*bias_) : Var(), geometry_);
 }
 
 ConvGeometry Conv2d::geometry(const Shape& x) const {
@@ -106,7 +107,7 @@ std::string Conv2d::describe() const {
   else if (g.pad_top != 0)
     text += fmt::format(", pad {}", g.pad_top);
   if (g.groups != 1) text += fmt::format(", groups {}", g.groups);
-  return text + (bias_ != nullptr ? ")" : ", no bias)");
+  return text + weight_.note() + (bias_ != nullptr ? ")" : ", no bias)");
 }
 
 }  // namespace learn::nn

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/kernels/conv/conv_geometry.h"
 #include "framework/nn/init.h"
+#include "framework/nn/layers/weight.h"
 #include "framework/nn/module.h"
 
 #include <cstdint>
@@ -16,9 +17,11 @@ struct ConvOptions {
   std::int64_t groups = 1;
   bool bias = true;
   Init init = init::default_weight();
+  bool weight_norm = false;  ///< see Weight
 };
 
-/// Convolution of (N,H,W,C) to (N,P,Q,K). Parameters: weight (K,R,S,C/groups), bias (K).
+/// Convolution of (N,H,W,C) to (N,P,Q,K). Parameters: weight (K,R,S,C/groups), or
+/// the two of Weight, bias (K).
 class Conv2d final : public Module {
  public:
   /// Throws UsageError for extents below 1 or groups that do not divide the channels.
@@ -31,7 +34,8 @@ class Conv2d final : public Module {
          std::int64_t kernel_w,
          const Conv2dOptions& geometry,
          bool bias = true,
-         const Init& init = init::default_weight());
+         const Init& init = init::default_weight(),
+         bool weight_norm = false);
 
   [[nodiscard]] std::string describe() const override;
   /// The convolution this layer does on images of shape `x`, (N,H,W,C).
@@ -43,7 +47,7 @@ class Conv2d final : public Module {
  private:
   std::int64_t in_, out_, kernel_h_, kernel_w_;
   Conv2dOptions geometry_;
-  Param weight_ = nullptr;
+  Weight weight_;
   Param bias_ = nullptr;
 };
 

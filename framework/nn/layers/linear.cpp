@@ -11,7 +11,7 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Line
     : Module(scope), in_(in), out_(out) {
   check<UsageError>(
       in >= 1 && out >= 1, "Linear '{}': features {} -> {} must be at least 1", path(), in, out);
-  weight_ = scope.param("weight", {out, in}, ParamRole::weight, options.init);
+  weight_ = Weight(scope, {out, in}, options.init, options.weight_norm);
   if (options.bias) bias_ = scope.param("bias", {out}, ParamRole::bias, init::default_bias(in));
 }
 
@@ -23,11 +23,12 @@ Var Linear::forward(const Var& x) {
         in_,
         x.shape());
   Tape& tape = x.tape();
-  return ops::linear(x, tape.param(*weight_), bias_ != nullptr ? tape.param(*bias_) : Var());
+  return ops::linear(x, weight_.on(tape), bias_ != nullptr ? tape.param(*bias_) : Var());
 }
 
 std::string Linear::describe() const {
-  return fmt::format("Linear({} -> {}{})", in_, out_, bias_ != nullptr ? "" : ", no bias");
+  return fmt::format(
+      "Linear({} -> {}{}{})", in_, out_, weight_.note(), bias_ != nullptr ? "" : ", no bias");
 }
 
 }  // namespace learn::nn

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/nn/init.h"
+#include "framework/nn/layers/weight.h"
 #include "framework/nn/module.h"
 
 #include <cstdint>
@@ -9,9 +10,11 @@ namespace learn::nn {
 struct LinearOptions {
   bool bias = true;
   Init init = init::default_weight();
+  bool weight_norm = false;  ///< see Weight
 };
 
-/// A fully connected layer, (N,in) to (N,out). Parameters: weight (out,in), bias (out).
+/// A fully connected layer, (N,in) to (N,out). Parameters: weight (out,in), or the two of
+/// Weight, bias (out).
 class Linear final : public Module {
  public:
   /// Throws UsageError for a feature count below 1.
@@ -23,7 +26,7 @@ class Linear final : public Module {
 
  private:
   std::int64_t in_, out_;
-  Param weight_ = nullptr;
+  Weight weight_;
   Param bias_ = nullptr;
 };
 
