@@ -22,8 +22,8 @@ struct MixedPrecisionOptions {
 /// Trains in half precision with f32 masters (Micikevicius et al., "Mixed precision training",
 /// 2018):
 ///
-///   train_begin     weights to half; BatchNorm's parameters, weight norm's lengths and all statistics stay
-///                   f32
+///   train_begin     weights to half; BatchNorm's parameters, weight norm's lengths and all
+///                   statistics stay f32
 ///   batch_begin     x to half
 ///   loss_begin      predictions to f32, so that the loss is computed in f32
 ///   backward_begin  the loss scale is the seed of the backward pass; the loss itself is not scaled

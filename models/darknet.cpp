@@ -13,11 +13,15 @@ namespace {
 using nn::ConvBnAct;
 using nn::ConvBnActOptions;
 
-/// The notebook's conv_layer: an nn.Sequential of convolution "0", BatchNorm "1", leaky relu.
-ConvBnActOptions conv_layer(std::int64_t kernel, std::int64_t stride) {
+/// The notebook's conv_layer: an nn.Sequential of convolution "0", BatchNorm "1", leaky relu; with
+/// weight norm fastai's, which has no BatchNorm then, and so needs initial values that keep the
+/// variance.
+ConvBnActOptions conv_layer(std::int64_t kernel, std::int64_t stride, bool weight_norm) {
   return {.kernel = kernel,
           .stride = stride,
           .activation = ActivationKind::leaky_relu(0.1F),
+          .weight_norm = weight_norm,
+          .conv_init = weight_norm ? nn::init::kaiming_normal(0.1) : nn::init::default_weight(),
           .conv_name = "0",
           .norm_name = "1"};
 }
@@ -25,10 +29,10 @@ ConvBnActOptions conv_layer(std::int64_t kernel, std::int64_t stride) {
 /// x + conv3x3(conv1x1(x)), through half the channels; the sum is fused into the last BatchNorm.
 class ResLayer final : public nn::Module {
  public:
-  ResLayer(const nn::Scope& scope, std::int64_t channels)
+  ResLayer(const nn::Scope& scope, std::int64_t channels, bool weight_norm)
       : Module(scope),
-        conv1_(scope / "conv1", channels, channels / 2, conv_layer(1, 1)),
-        conv2_(scope / "conv2", channels / 2, channels, conv_layer(3, 1)) {}
+        conv1_(scope / "conv1", channels, channels / 2, conv_layer(1, 1, weight_norm)),
+        conv2_(scope / "conv2", channels / 2, channels, conv_layer(3, 1, weight_norm)) {}
   std::string describe() const override { return "ResLayer"; }
 
  protected:
@@ -50,11 +54,13 @@ Darknet::Darknet(const nn::Scope& scope, const DarknetOptions& options)
       options.width,
       options.classes);
   std::int64_t width = options.width;
-  layers_.emplace<ConvBnAct>(options.channels, width, conv_layer(3, 1));
+  const bool weight_norm = options.weight_norm;
+  layers_.emplace<ConvBnAct>(options.channels, width, conv_layer(3, 1, weight_norm));
   for (std::size_t group = 0; group < options.blocks.size(); ++group) {
-    layers_.emplace<ConvBnAct>(width, 2 * width, conv_layer(3, group == 1 ? 1 : 2));
+    layers_.emplace<ConvBnAct>(width, 2 * width, conv_layer(3, group == 1 ? 1 : 2, weight_norm));
     width *= 2;
-    for (std::int64_t i = 0; i < options.blocks[group]; ++i) layers_.emplace<ResLayer>(width);
+    for (std::int64_t i = 0; i < options.blocks[group]; ++i)
+      layers_.emplace<ResLayer>(width, weight_norm);
   }
   layers_.emplace<nn::GlobalAvgPool>();
   layers_.emplace<nn::Flatten>();
@@ -72,6 +78,7 @@ void register_darknet(ModelRegistry& registry) {
       DarknetOptions{},
       [](OptionTable& t, DarknetOptions& o) {
         t.number("width", o.width, kWidth, "N", "channels of the stem");
+        t.flag("weight_norm", o.weight_norm, "weight norm and biases in the place of BatchNorm");
       },
       [](const DarknetOptions& o, const Task& task) {
         return make_convolutional<Darknet>("darknet", task, {"layers.9", "layers.15"}, o);

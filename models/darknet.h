@@ -11,6 +11,7 @@ struct DarknetOptions {
   std::int64_t width = 16;                          ///< channels of the stem; doubles in each group
   std::int64_t channels = 3;                        ///< of the images
   int classes = 10;
+  bool weight_norm = false;  ///< of the convolutions, with a bias, in the place of BatchNorm
 };
 
 /// The Darknet of fastai's development notebooks (nb_002b): a stem, then for each group a

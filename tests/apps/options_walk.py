@@ -247,6 +247,9 @@ SETTINGS = {
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
+    "model darknet": {
+        "weight_norm": Case([*TRAIN, "--width", "1", "--model", "darknet"], ["--model", "darknet:weight_norm=true"]),
+    },
     "model mlp": {
         "dropout": spec("--model", "mlp:dropout=0.5"),
         "weight_norm": spec("--model", "mlp:weight_norm=true"),

@@ -14,7 +14,7 @@ using namespace learn;
 namespace {
 
 /// A narrow form of a model, with dropout where it has some, so that every family runs in a moment.
-Spec narrow(const std::string& name) {
+Spec narrow(const std::string& name, bool weight_norm) {
   Spec spec{name, {}};
   const OptionTable options = models::model_registry().configure(name).options;
   if (const Option* width = options.find("width"); width != nullptr) {
@@ -24,6 +24,7 @@ Spec narrow(const std::string& name) {
     spec.options.emplace_back("width", std::to_string(few));
   }
   if (options.find("dropout") != nullptr) spec.options.emplace_back("dropout", "0.1");
+  if (weight_norm) spec.options.emplace_back("weight_norm", "true");
   return spec;
 }
 
@@ -51,7 +52,7 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
     const ParamSlot& slot = store.slot(p);
     CAPTURE(slot.name);
     CHECK(slot.has_grad());
-    CHECK(slot.grad.dtype() == (nn::is_norm(store.info(p).role) ? DType::f32 : dtype));
+    CHECK(slot.grad.dtype() == (nn::is_f32(store.info(p).role) ? DType::f32 : dtype));
     for (std::int64_t i = 0; i < slot.grad.elements(); ++i)
       squares += get(slot.grad, i) * get(slot.grad, i);
   }
@@ -60,25 +61,36 @@ Run run(nn::Model& model, Context& ctx, DType dtype) {
 
 }  // namespace
 
+namespace {
+
+void check_precisions(const Spec& spec) {
+  CAPTURE(spec.name);
+  Context ctx({.threads = 2, .seed = 3});
+  nn::Model model = models::make_model(spec, {.classes = 7});
+  model.params->materialize(ctx);
+  const Run full = run(model, ctx, DType::f32);
+  CHECK(std::isfinite(full.loss));
+  CHECK(full.grad_norm > 0);
+  const Run half = run(model, ctx, DType::f16);
+  const Run brain = run(model, ctx, DType::bf16);
+  // Rounding errors of 2^-11 and 2^-8 per layer, up to 50 layers deep and only 4 channels wide,
+  // which is where they average out least. A missing cast or a lost layer is a factor, not a
+  // share.
+  CHECK(half.loss == doctest::Approx(full.loss).epsilon(0.02));
+  CHECK(half.grad_norm == doctest::Approx(full.grad_norm).epsilon(0.2));
+  CHECK(brain.loss == doctest::Approx(full.loss).epsilon(0.1));
+  CHECK(brain.grad_norm == doctest::Approx(full.grad_norm).epsilon(0.4));
+}
+
+}  // namespace
+
 TEST_CASE("every model runs forward and backward in f32, f16 and bf16") {
-  for (const std::string& name : models::model_registry().names()) {
-    CAPTURE(name);
-    Context ctx({.threads = 2, .seed = 3});
-    nn::Model model = models::make_model(narrow(name), {.classes = 7});
-    model.params->materialize(ctx);
-    const Run full = run(model, ctx, DType::f32);
-    CHECK(std::isfinite(full.loss));
-    CHECK(full.grad_norm > 0);
-    const Run half = run(model, ctx, DType::f16);
-    const Run brain = run(model, ctx, DType::bf16);
-    // Rounding errors of 2^-11 and 2^-8 per layer, up to 50 layers deep and only 4 channels wide,
-    // which is where they average out least. A missing cast or a lost layer is a factor, not a
-    // share.
-    CHECK(half.loss == doctest::Approx(full.loss).epsilon(0.02));
-    CHECK(half.grad_norm == doctest::Approx(full.grad_norm).epsilon(0.2));
-    CHECK(brain.loss == doctest::Approx(full.loss).epsilon(0.1));
-    CHECK(brain.grad_norm == doctest::Approx(full.grad_norm).epsilon(0.4));
-  }
+  for (const std::string& name : models::model_registry().names())
+    check_precisions(narrow(name, false));
+}
+
+TEST_CASE("models with weight norm run forward and backward in f32, f16 and bf16") {
+  for (const char* name : {"darknet", "mlp"}) check_precisions(narrow(name, true));
 }
 
 TEST_CASE("models take odd image sizes, or say why not") {

@@ -95,6 +95,18 @@ TEST_CASE("parameters have PyTorch's names") {
   has("wrn_22", "features.4.shortcut.weight");
 }
 
+TEST_CASE("a Darknet with weight norm has lengths, directions and biases, and no norms") {
+  const nn::Model model = make_model("darknet:weight_norm=true");
+  const nn::ParamStore& store = *model.params;
+  CHECK(store.find("layers.0.0.weight_g") >= 0);
+  CHECK(store.find("layers.14.conv2.0.weight_v") >= 0);
+  CHECK(store.find("layers.14.conv2.0.bias") >= 0);
+  for (std::int64_t i = 0; i < store.size(); ++i) CHECK(!nn::is_norm(store.info(i).role));
+  CHECK(store.buffer_count() == 0);
+  // The convolutions' lengths and biases are as many as the norms' weights and biases.
+  CHECK(store.parameter_count() == parameters("darknet"));
+}
+
 TEST_CASE("a model is made for the samples and classes of its data") {
   class Source final : public BatchSource {
    public:

@@ -285,6 +285,37 @@ TEST_CASE("ConvBnAct equals convolution, normalisation, activation and sum") {
   }
 }
 
+TEST_CASE("ConvBnAct with weight norm equals convolution, activation and sum") {
+  const ActivationKind act = ActivationKind::leaky_relu(0.1F);
+  for (const bool before : {false, true}) {
+    CAPTURE(before);
+    Bench one(DType::f64);
+    nn::ConvBnAct block(
+        one.scope / "block",
+        3,
+        8,
+        {.activation = act, .residual_before_activation = before, .weight_norm = true});
+    Bench two(DType::f64);
+    nn::Conv2d conv(two.scope / "block" / "conv", 3, 8, {.weight_norm = true});
+    const Gradients a =
+        run_block(one, ForwardMode::train, [&](const Var& x, const Var& r) { return block(x, r); });
+    const Gradients b = run_block(two, ForwardMode::train, [&](const Var& x, const Var& r) {
+      return before ? ops::activation(conv(x) + r, act) : ops::activation(conv(x), act) + r;
+    });
+    CHECK(same_bits(a.y, b.y).equal);
+    CHECK(same_bits(a.dx, b.dx).equal);
+    REQUIRE(one.store.size() == 3);  // lengths, directions, bias
+    CHECK(one.store.buffer_count() == 0);
+    CHECK(same_bits(one.store.flat_grad(), two.store.flat_grad()).equal);
+    one.start();
+    two.start();
+    CHECK(same_bits(block(one.input({4, 6, 6, 3})).value(),
+                    ops::activation(conv(two.input({4, 6, 6, 3})), act).value())
+              .equal);
+    CHECK(block.describe() == "ConvBnAct: Conv2d(3 -> 8, 3x3, pad 1, weight norm), leaky_relu 0.1");
+  }
+}
+
 namespace {
 
 /// Sees what it is given.

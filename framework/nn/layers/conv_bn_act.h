@@ -16,6 +16,8 @@ struct ConvBnActOptions {
   ActivationKind activation = ActivationKind::relu();
   /// With a residual: act(bn(conv(x)) + r), or else act(bn(conv(x))) + r.
   bool residual_before_activation = false;
+  /// Weight norm and a bias in the place of BatchNorm (fastai's NormType.Weight); see Weight.
+  bool weight_norm = false;
   Init conv_init = init::default_weight();
   Init norm_init = init::ones();
   std::string conv_name = "conv";
@@ -23,7 +25,8 @@ struct ConvBnActOptions {
 };
 
 /// A convolution without bias, then batch normalisation with activation and residual in one
-/// operation. Children: "conv" and "bn", or as the options name them.
+/// operation; or a convolution with weight norm and bias, then activation and residual. Children:
+/// "conv" and "bn", or as the options name them; with weight norm there is no "bn".
 class ConvBnAct final : public Module {
  public:
   ConvBnAct(const Scope& scope,
@@ -38,8 +41,12 @@ class ConvBnAct final : public Module {
   Var forward(const Var& x) override;
 
  private:
+  Var with_residual(const Var& x, const Var& residual);
+
+  ActivationKind activation_;
+  bool residual_before_activation_;
   Conv2d conv_;
-  BatchNorm2d norm_;
+  std::optional<BatchNorm2d> norm_;
 };
 
 }  // namespace learn::nn
