@@ -11,7 +11,8 @@ MixedPrecision::MixedPrecision(const MixedPrecisionOptions& options)
                         options.dtype == DType::bf16 ? "bf16" : "fp16",
                         options.dtype,
                         options.loss_scale,
-                        options.scaling),
+                        options.scaling,
+                        options.max_skips),
       options_(options) {
   options_.loss_scale = first_scale();
 }
@@ -61,7 +62,7 @@ void register_mixed_precision(CallbackRegistry& registry) {
       MixedPrecisionOptions{},
       [](OptionTable& t, MixedPrecisionOptions& o) {
         declare_half(t, o.dtype, "of weights, activations and their gradients");
-        declare_loss_scaling(t, o.loss_scale, o.scaling);
+        declare_loss_scaling(t, o.loss_scale, o.scaling, o.max_skips);
         t.flag(
             "flat_master", o.flat_master, "update all master weights in one pass, not one by one");
       },

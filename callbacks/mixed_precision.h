@@ -13,6 +13,10 @@ struct MixedPrecisionOptions {
   std::optional<float> loss_scale;
   /// How the scale moves. Static: `scaling.dynamic = false`.
   LossScaleOptions scaling;
+  /// So many steps skipped in a row end the training with a DivergedError, if the scale falls no
+  /// lower. On a GPU the host learns of them later, after
+  /// `PrecisionCallback::kBatchesBetweenLooks` batches.
+  std::int64_t max_skips = kMaxSkips;
   /// The optimizer updates masters in one pass over each run of the flat buffers (true) or
   /// parameter by parameter (false), as the optimizer does in f32. The same bits either way, but a
   /// launch per parameter costs a GPU more than the update itself.

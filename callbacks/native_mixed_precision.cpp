@@ -11,7 +11,8 @@ NativeMixedPrecision::NativeMixedPrecision(const NativeMixedPrecisionOptions& op
                         options.dtype == DType::bf16 ? "bf16-amp" : "fp16-amp",
                         options.dtype,
                         options.loss_scale,
-                        options.scaling),
+                        options.scaling,
+                        options.max_skips),
       options_(options) {
   options_.loss_scale = first_scale();
 }
@@ -45,7 +46,7 @@ void register_native_mixed_precision(CallbackRegistry& registry) {
       NativeMixedPrecisionOptions{},
       [](OptionTable& t, NativeMixedPrecisionOptions& o) {
         declare_half(t, o.dtype, "of products: convolutions and linear layers");
-        declare_loss_scaling(t, o.loss_scale, o.scaling);
+        declare_loss_scaling(t, o.loss_scale, o.scaling, o.max_skips);
       },
       [](const NativeMixedPrecisionOptions& o, const RunSettings&) {
         return make_callback<NativeMixedPrecision>(Role::trains, o);

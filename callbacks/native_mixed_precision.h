@@ -13,6 +13,7 @@ struct NativeMixedPrecisionOptions {
   std::optional<float> loss_scale;
   /// torch.amp.GradScaler's factors and interval, with a floor and a ceiling.
   LossScaleOptions scaling{.growth_interval = 2000};
+  std::int64_t max_skips = kMaxSkips;  ///< as MixedPrecisionOptions::max_skips
 };
 
 /// Trains in mixed precision as torch.amp and fastai 2 do: parameters stay f32, are what the

@@ -6,6 +6,7 @@
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,8 +27,12 @@ PrecisionCallback::PrecisionCallback(std::string_view what,
                                      std::string name,
                                      DType dtype,
                                      const std::optional<float>& loss_scale,
-                                     const LossScaleOptions& scaling)
+                                     const LossScaleOptions& scaling,
+                                     std::int64_t max_skips)
     : PrecisionCallback(what, std::move(name), dtype) {
+  check<UsageError>(
+      max_skips >= 1, "max_skips, of steps in a row, must be at least 1, got {}", max_skips);
+  max_skips_ = max_skips;
   check<UsageError>(
       dtype == DType::f16 || !loss_scale, "{} in bf16 needs no loss scale: leave it out", what);
   state_.scaling = scaling;
@@ -67,7 +72,8 @@ void PrecisionCallback::train_begin(Learner& learn) {
   state_.scale_set = scaled();
   const StepControl control = learn.optimizer().read_control();
   epoch_steps_ = control.step;
-  epoch_skipped_ = control.skipped;
+  epoch_skipped_ = fit_skipped_ = control.skipped;
+  batches_since_look_ = 0;
   enter(learn);
 }
 
@@ -91,21 +97,47 @@ void PrecisionCallback::backward_begin(Learner& learn) {
   if (scaled()) learn.set_seed(learn.optimizer().loss_scale());
 }
 
+bool PrecisionCallback::may_fall(const StepControl& control) const {
+  return scaled() && state_.scaling.dynamic && control.loss_scale > state_.scaling.floor;
+}
+
+void PrecisionCallback::batch_end(Learner& learn) {
+  if (!learn.progress().training) return;
+  ++batches_since_look_;
+  if (learn.context().device().is_cpu() || batches_since_look_ == kBatchesBetweenLooks)
+    check_row(learn.optimizer().read_control(), learn);
+}
+
+void PrecisionCallback::check_row(const StepControl& control, const Learner& learn) {
+  batches_since_look_ = 0;
+  // Those of an earlier fit are not this one's: something may have been done about them.
+  const std::int64_t row = std::min(control.overflows, control.skipped - fit_skipped_);
+  if (row < max_skips_ || may_fall(control)) return;
+  fail<DivergedError>(
+      "the last {} steps, up to batch {}, had gradients that are not finite, one after the other, "
+      "at a loss scale of {} that falls no lower: lower the learning rate, clip gradients, lower "
+      "the scale or its floor, or train in fp32; the callback blame names the layer (max_skips is "
+      "{})",
+      row,
+      learn.progress().batch_clock,
+      control.loss_scale,
+      max_skips_);
+}
+
 void PrecisionCallback::epoch_end(Learner& learn) {
   const StepControl control = learn.optimizer().read_control();
   const std::int64_t steps = control.step - std::exchange(epoch_steps_, control.step);
   const std::int64_t skipped = control.skipped - std::exchange(epoch_skipped_, control.skipped);
   log::debug(
       "[{}] {} steps, {} skipped, loss scale {}", name(), steps, skipped, control.loss_scale);
-  const bool cannot_recover =
-      !scaled() || !state_.scaling.dynamic || control.loss_scale <= state_.scaling.floor;
-  if (steps == 0 && skipped > 0 && cannot_recover)
+  if (steps == 0 && skipped > 0 && !may_fall(control))
     fail<DivergedError>(
         "all {} steps of epoch {} had gradients that are not finite, at a loss scale of {}: lower "
         "the learning rate or the scale, or train in fp32",
         skipped,
         learn.progress().epoch + 1,
         control.loss_scale);
+  check_row(control, learn);
 }
 
 void cast_input(Learner& learn, DType dtype) {
@@ -130,7 +162,8 @@ void declare_half(OptionTable& t, DType& dtype, std::string help) {
 
 void declare_loss_scaling(OptionTable& t,
                           std::optional<float>& loss_scale,
-                          LossScaleOptions& options) {
+                          LossScaleOptions& options,
+                          std::int64_t& max_skips) {
   t.number("loss_scale",
            loss_scale,
            kPositive,
@@ -159,6 +192,11 @@ void declare_loss_scaling(OptionTable& t,
            "overflows in a row from which on the loss scale backs off");
   t.number("floor", options.floor, kPositive, "X", "the loss scale falls no lower");
   t.number("ceiling", options.ceiling, kPositive, "X", "the loss scale grows no higher");
+  t.number("max_skips",
+           max_skips,
+           kCount,
+           "N",
+           "steps skipped in a row that end the training, if the loss scale falls no lower");
 }
 
 }  // namespace learn::callbacks

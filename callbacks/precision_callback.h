@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/core/option_table.h"
+#include "framework/kernels/common/step_control.h"
 #include "framework/learner/callback.h"
 #include "framework/learner/precision_state.h"
 
@@ -12,6 +13,10 @@
 
 namespace learn::callbacks {
 
+/// Steps skipped in a row that end a training. A dynamic scale has found its place, or its floor,
+/// after some 20 of them; a scale that is static can only be wrong.
+inline constexpr std::int64_t kMaxSkips = 100;
+
 /// What every way to train in half precision has in common: when it begins and ends, predictions
 /// that are cast to f32 before the loss, and the loss scale of f16. That lives in the control block
 /// of the learner's optimizer, so it carries over from fit to fit and is part of a checkpoint,
@@ -21,6 +26,10 @@ namespace learn::callbacks {
 /// All of it is enqueued on the device.
 class PrecisionCallback : public Callback {
  public:
+  /// On a GPU no batch waits for the host: it looks for skipped steps after so many, and when an
+  /// epoch ends. On the CPU it looks after each.
+  static constexpr std::int64_t kBatchesBetweenLooks = 128;
+
   [[nodiscard]] int order() const override { return order::kMixedPrecision; }
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override { return {"set the precision"}; }
@@ -31,8 +40,9 @@ class PrecisionCallback : public Callback {
   void loss_begin(Learner& learn) final;
   void backward_begin(Learner& learn) final;
   /// Skipped steps are normal while the scale finds its place. An epoch in which nothing was
-  /// learned is not, and no smaller scale can help once it is at its floor: throws DivergedError
-  /// then.
+  /// learned is not, nor are `max_skips` steps of a fit one after the other, and no smaller scale
+  /// can help once it is at its floor: both throw DivergedError then.
+  void batch_end(Learner& learn) final;
   void epoch_end(Learner& learn) final;
   void validate_end(Learner& learn) final;
   void train_end(Learner& learn) final;
@@ -42,12 +52,13 @@ class PrecisionCallback : public Callback {
   /// `what` begins the texts of errors. f16 has a loss scale: that one, or the first by
   /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale for bf16, which
   /// has the range of f32 and needs none; one that is not positive and finite or not between floor
-  /// and ceiling; and as `kernels::check_loss_scaling`.
+  /// and ceiling; `max_skips` below 1; and as `kernels::check_loss_scaling`.
   PrecisionCallback(std::string_view what,
                     std::string name,
                     DType dtype,
                     const std::optional<float>& loss_scale,
-                    const LossScaleOptions& scaling);
+                    const LossScaleOptions& scaling,
+                    std::int64_t max_skips);
   /// Without a loss scale. Throws UsageError for a dtype that is not half.
   PrecisionCallback(std::string_view what, std::string name, DType dtype);
 
@@ -63,11 +74,16 @@ class PrecisionCallback : public Callback {
  private:
   void enter(Learner& learn);
   void leave(Learner& learn);
+  void check_row(const StepControl& control, const Learner& learn);
+  [[nodiscard]] bool may_fall(const StepControl& control) const;
 
   PrecisionState state_;
+  std::int64_t max_skips_ = kMaxSkips;
   bool entered_ = false;
   std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
   std::int64_t epoch_skipped_ = 0;
+  std::int64_t fit_skipped_ = 0;  // and of this fit
+  std::int64_t batches_since_look_ = 0;
 };
 
 /// The batch's x cast to `dtype`, for a model of halves.
@@ -83,9 +99,10 @@ void to_fp32(Learner& learn);
 
 /// Declares `dtype`.
 void declare_half(OptionTable& table, DType& dtype, std::string help);
-/// Declares `loss_scale` and the options of how it moves.
+/// Declares `loss_scale`, the options of how it moves, and `max_skips`.
 void declare_loss_scaling(OptionTable& table,
                           std::optional<float>& loss_scale,
-                          LossScaleOptions& options);
+                          LossScaleOptions& options,
+                          std::int64_t& max_skips);
 
 }  // namespace learn::callbacks

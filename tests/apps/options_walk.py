@@ -47,6 +47,15 @@ AMP = ["--precision", "fp16-amp"]
 # Options of a loss scale, beside which it grows or overflows within a few steps.
 SCALING = {"growth_interval": "1", "growth_factor": "4,growth_interval=1", "backoff_factor": "0.25,loss_scale=1e7",
            "floor": "65536,growth_interval=1", "ceiling": "65536,growth_interval=1"}
+
+
+def max_skips(callback):
+    """Where every step is skipped."""
+    always = f"{callback}:dynamic=false,loss_scale=1e30"
+    precision = AMP if callback.startswith("native") else HALF
+    return Case([*TRAIN, *precision, "--callbacks", always], ["--callbacks", f"{always},max_skips=1"])
+
+
 CASES = {
     "train": {
         "data": train("--data synthetic10-hard"),
@@ -205,6 +214,7 @@ SETTINGS = {
         "dynamic": callback("mixed_precision:dynamic=false", *HALF),
         **{option: callback(f"mixed_precision:{option}={value}", *HALF) for option, value in SCALING.items()},
         "hysteresis": callback("mixed_precision:hysteresis=9,loss_scale=1e7", *HALF),
+        "max_skips": max_skips("mixed_precision"),
         "flat_master": callback("mixed_precision:flat_master=false", *HALF, same=SPEED),
     },
     "callback pure_half": {
@@ -216,6 +226,7 @@ SETTINGS = {
         "dynamic": callback("native_mixed_precision:dynamic=false", *AMP),
         **{option: callback(f"native_mixed_precision:{option}={value}", *AMP) for option, value in SCALING.items()},
         "hysteresis": callback("native_mixed_precision:hysteresis=9,loss_scale=1e7", *AMP),
+        "max_skips": max_skips("native_mixed_precision"),
     },
     "callback param_scheduler": {
         "hyper": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],

@@ -330,4 +330,5 @@ TEST_CASE("contradicting options are refused") {
   CHECK_THROWS_AS(make({.loss_scale = 0x1p25F}), UsageError);
   CHECK_THROWS_AS(make({.scaling = {.growth_factor = 1}}), UsageError);
   CHECK_THROWS_AS(make({.scaling = {.growth_interval = 0}}), UsageError);
+  CHECK_THROWS_AS(make({.max_skips = 0}), UsageError);
 }

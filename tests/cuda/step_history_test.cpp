@@ -126,3 +126,30 @@ TEST_CASE("a captured step is measured and explained, and has the bits of one th
     CHECK(same_bits(plain[i], graph[i]).equal);
   }
 }
+
+TEST_CASE("skips in a row end a training on a device, where the host learns of them later") {
+  const auto batches_until_it_ends = [](const ContextOptions& device) {
+    const test::ShortTraining training{.model = "mlp:width=2", .batch = 2, .steps = 130};
+    test::ShortRun run(device, training, [](Learner& learn) {
+      // Too large for the gradients' half.
+      callbacks::to_fp16(learn, {.loss_scale = 0x1p100F, .scaling = {.dynamic = false}});
+      learn.add<callbacks::CudaGraph>();
+    });
+    CHECK_THROWS_AS(run.fit(1), DivergedError);
+    return run.learn.progress().batch_clock;
+  };
+  CHECK(batches_until_it_ends({.threads = 1}) == callbacks::kMaxSkips);
+  CHECK(batches_until_it_ends({.device = Device::cuda()}) ==
+        callbacks::PrecisionCallback::kBatchesBetweenLooks);
+}
+
+TEST_CASE("skips in a row at the end of an epoch end a training on a device") {
+  test::ShortRun run({.device = Device::cuda()}, kTraining, [](Learner& learn) {
+    callbacks::to_fp16(learn, {.loss_scale = 64.0F, .scaling = {.dynamic = false}, .max_skips = 4});
+    learn.add<callbacks::FaultInjection>(
+        callbacks::parse_faults("overflow@4,overflow@5,overflow@6,overflow@7"));
+  });
+  CHECK_THROWS_WITH_AS(run.fit(2),
+                       doctest::Contains("the last 4 steps, up to batch 7, had gradients"),
+                       DivergedError);
+}
