@@ -7,7 +7,6 @@
 #include "framework/learner/learner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace learn::callbacks {
@@ -39,16 +38,7 @@ PrecisionCallback::PrecisionCallback(std::string_view what,
   if (dtype != DType::f16) return;
   const float scale = first_loss_scale(loss_scale, scaling);
   state_.first_scale = scale;
-  check<UsageError>(std::isfinite(scale) && scale > 0,
-                    "the loss scale must be positive and finite, got {}",
-                    scale);
-  if (!scaling.dynamic) return;
-  kernels::check_loss_scaling(scaling);
-  check<UsageError>(scaling.floor <= scale && scale <= scaling.ceiling,
-                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
-                    scale,
-                    scaling.floor,
-                    scaling.ceiling);
+  kernels::check_loss_scaling(scaling, scale);
 }
 
 void PrecisionCallback::enter(Learner& learn) {

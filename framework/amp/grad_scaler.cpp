@@ -10,8 +10,6 @@
 #include "framework/optim/gradients.h"
 #include "framework/runtime/transfer.h"
 
-#include <cmath>
-
 namespace learn::amp {
 namespace {
 
@@ -52,23 +50,13 @@ void add_stashed(optim::Optimizer& optimizer) {
 
 GradScaler::GradScaler(Context& ctx, const GradScalerOptions& options)
     : ctx_(ctx), options_(options), control_(ctx.persistent()) {
-  kernels::check_loss_scaling(options.scaling);
-  check_scale(options.init_scale);
+  kernels::check_loss_scaling(options.scaling, options.init_scale);
   kernels::write_control(ctx_, {}, control_);
   if (options.enabled) set_scale(options.init_scale);
 }
 
-void GradScaler::check_scale(float scale) const {
-  check<UsageError>(
-      std::isfinite(scale) && options_.scaling.floor <= scale && scale <= options_.scaling.ceiling,
-      "the loss scale {} does not lie between its floor {} and its ceiling {}",
-      scale,
-      options_.scaling.floor,
-      options_.scaling.ceiling);
-}
-
 void GradScaler::set_scale(float scale) {
-  check_scale(scale);
+  kernels::check_loss_scaling(options_.scaling, scale);
   kernels::set_loss_scale(ctx_, scale, control_);
 }
 

@@ -40,8 +40,7 @@ struct GradScalerOptions {
 /// has to be zeroed.
 class GradScaler {
  public:
-  /// Throws UsageError for a scale that is not positive and finite or not between floor and
-  /// ceiling, and as `kernels::check_loss_scaling`.
+  /// Throws UsageError as `kernels::check_loss_scaling`.
   explicit GradScaler(Context& ctx, const GradScalerOptions& options = {});
 
   /// loss * scale, f32 on the loss's tape.
@@ -78,7 +77,6 @@ class GradScaler {
 
  private:
   enum class Stage : std::uint8_t { ready, unscaled, stashed, stepped };
-  void check_scale(float scale) const;
   void set_scale(float scale);
 
   Context& ctx_;

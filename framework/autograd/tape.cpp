@@ -73,10 +73,14 @@ void Tape::set_padding(const Var& v, std::int64_t padding) {
 }
 
 void Tape::set_autocast(const std::optional<DType>& dtype) {
+  check_autocast(dtype);
+  options_.autocast = dtype;
+}
+
+void Tape::check_autocast(const std::optional<DType>& dtype) {
   check<DTypeError>(!dtype || is_half(*dtype),
                     "autocast is to f16 or bf16, not to {}",
                     dtype.value_or(DType::f32));
-  options_.autocast = dtype;
 }
 
 Var Tape::cast_once(const Var& v, DType dtype) {

@@ -116,8 +116,10 @@ class Tape {
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
   /// What operations cast to, f16 or bf16; nothing outside an autocast region.
   [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return options_.autocast; }
-  /// Prefer an AutocastRegion, which gives it back. Throws DTypeError for a dtype that is not half.
+  /// Prefer an AutocastRegion, which gives it back. Throws as `check_autocast`.
   void set_autocast(const std::optional<DType>& dtype);
+  /// Throws DTypeError for a dtype that is not half.
+  static void check_autocast(const std::optional<DType>& dtype);
   /// `ops::cast`, done once for a parameter and remembered until `reset`: all who use it share one
   /// copy, and the copy's gradient goes to the parameter once.
   [[nodiscard]] Var cast_once(const Var& v, DType dtype);

@@ -86,9 +86,7 @@ void Learner::keep_f32(const std::vector<std::string>& modules) {
 }
 
 void Learner::set_autocast(const std::optional<DType>& dtype) {
-  check<DTypeError>(!dtype || is_half(*dtype),
-                    "autocast is to f16 or bf16, not to {}",
-                    dtype.value_or(DType::f32));
+  Tape::check_autocast(dtype);
   if (dtype != autocast_) step_changed();
   autocast_ = dtype;
 }

@@ -66,6 +66,18 @@ void check_loss_scaling(const LossScaleOptions& scaling) {
       scaling.ceiling);
 }
 
+void check_loss_scaling(const LossScaleOptions& scaling, float scale) {
+  check_loss_scaling(scaling);
+  check<UsageError>(std::isfinite(scale) && scale > 0,
+                    "the loss scale must be positive and finite, got {}",
+                    scale);
+  check<UsageError>(!scaling.dynamic || (scaling.floor <= scale && scale <= scaling.ceiling),
+                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
+                    scale,
+                    scaling.floor,
+                    scaling.ceiling);
+}
+
 void begin_step(Context& ctx, DeviceArray<StepControl>& control) {
   apply(ctx, step_rules::Begin{}, control);
 }

@@ -24,6 +24,9 @@ void collect_found_inf(Context& ctx,
 /// Throws UsageError for options that make no sense: a growth factor not above 1, a backoff factor
 /// not between 0 and 1, a floor not above 0, a ceiling below it, an interval or hysteresis below 1.
 void check_loss_scaling(const LossScaleOptions& scaling);
+/// The same, and for a scale that is not positive and finite, or, if it moves, not between floor
+/// and ceiling.
+void check_loss_scaling(const LossScaleOptions& scaling, float scale);
 /// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
 void begin_step(Context& ctx, DeviceArray<StepControl>& control);
 /// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
