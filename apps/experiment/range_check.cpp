@@ -48,10 +48,6 @@ std::string what_helps(const std::vector<nn::ParamRange>& params, DType half) {
   return text;
 }
 
-double largest_finite(DType half) {
-  return half == DType::f16 ? 65504 : static_cast<double>(to_float(BFloat16{0x7F7F}));
-}
-
 }  // namespace
 
 void check_range(Learner& learn, const PrecisionSection& precision, const std::string& from) {
@@ -64,7 +60,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
         "would be infinite there, and all outputs with them. What helps: {}",
         from,
         half,
-        largest_finite(half),
+        nn::largest_finite(half),
         some_of(worst,
                 [](const nn::ParamRange& p) {
                   return fmt::format(

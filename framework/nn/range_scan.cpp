@@ -13,9 +13,6 @@
 namespace learn::nn {
 namespace {
 
-/// 2^-14 in f16, 2^-126 in bf16.
-double smallest_normal(DType half) { return half == DType::f16 ? 0x1p-14 : 0x1p-126; }
-
 template <class H>
 void look_at(ParamRange& range, double value, double normal) {
   if (!std::isfinite(value)) {
@@ -66,6 +63,12 @@ std::string percent(std::int64_t some, std::int64_t all) {
 }
 
 }  // namespace
+
+double smallest_normal(DType half) { return half == DType::f16 ? 0x1p-14 : 0x1p-126; }
+
+double largest_finite(DType half) {
+  return half == DType::f16 ? 65504 : static_cast<double>(to_float(BFloat16{0x7F7F}));
+}
 
 std::vector<ParamRange> RangeScan::overflowing() const {
   std::vector<ParamRange> found;

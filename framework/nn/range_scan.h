@@ -7,6 +7,11 @@
 
 namespace learn::nn {
 
+/// The smallest magnitude that a half holds with all its digits: 2^-14 in f16, 2^-126 in bf16.
+[[nodiscard]] double smallest_normal(DType half);
+/// The largest that is finite: 65504 in f16, 3.39e38 in bf16.
+[[nodiscard]] double largest_finite(DType half);
+
 /// What rounding a parameter's master to a half would make of its values.
 struct ParamRange {
   std::string name;

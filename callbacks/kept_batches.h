@@ -1,0 +1,42 @@
+#pragma once
+#include "framework/interfaces/batch.h"
+#include "framework/runtime/context.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// Batches of a source, from memory. It plans passes as long as those of the source.
+class KeptBatches final : public BatchSource {
+ public:
+  /// The first `count` batches of a source, from the pass `epoch` on, copied, and of further passes
+  /// where one has fewer. Whoever takes more ends that pass. The source is at the beginning of that
+  /// pass again, or where a state that was loaded has put it.
+  KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, std::int64_t count);
+  /// One pass of so many times the first batch of others, whose memory is shared.
+  KeptBatches(const KeptBatches& others, std::int64_t count);
+
+  [[nodiscard]] std::int64_t batches() const override { return pass_; }
+  [[nodiscard]] std::int64_t samples() const override { return samples_; }
+  [[nodiscard]] Shape sample_shape() const override { return sample_shape_; }
+  [[nodiscard]] int classes() const override { return classes_; }
+  void begin(std::int64_t epoch) override {
+    next_ = (epoch - first_epoch_) * pass_;
+    end_ = next_ + pass_;
+  }
+  [[nodiscard]] bool next(Batch& batch) override;
+
+ private:
+  std::vector<Batch> batches_;
+  std::int64_t first_epoch_ = 0;
+  std::int64_t pass_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t next_ = 0;  // in all of them
+  std::int64_t end_ = 0;   // of the pass
+  Shape sample_shape_;
+  int classes_ = 0;
+};
+
+}  // namespace learn::callbacks

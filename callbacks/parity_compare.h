@@ -1,0 +1,24 @@
+#pragma once
+#include "callbacks/parity_audit.h"
+#include "callbacks/parity_trace.h"
+
+#include <string>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// A batch in fp32 and in `half`, layer by layer. Parameters, by their places in `names`, belong to
+/// the module that they are named after, or else to a row of their own. A module that ran in one of
+/// both only is left out.
+[[nodiscard]] ParityStep compare_steps(const StepTrace& full,
+                                       const StepTrace& half,
+                                       DType half_dtype,
+                                       const std::vector<std::string>& names);
+
+/// What is wrong with the steps of an audit, what counts most first. `scale_moves`: the loss scale
+/// is a dynamic one, and `scale_found`: in the warm-up it was one at which the step was made.
+[[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit,
+                                                       bool scale_moves,
+                                                       bool scale_found);
+
+}  // namespace learn::callbacks

@@ -1,0 +1,125 @@
+#include "callbacks/parity_trace.h"
+
+#include "framework/core/random.h"
+#include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/convert.h"
+#include "framework/tensor/factory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace learn::callbacks {
+namespace {
+
+// Errors of a sample of 2^14 are right to a percent or so, of one of 2^10 to some. A step of a net
+// of forty layers takes 8 MB with the first; of many steps less is kept of each.
+constexpr std::int64_t kLargestSample = 1 << 14;
+constexpr std::int64_t kSmallestSample = 1 << 10;
+constexpr std::int64_t kSampleOfAll = 1 << 18;
+
+/// The place of a sample in its share of the elements: not the same in each, as that might always
+/// be the same channel.
+std::int64_t place_in(std::int64_t sample, std::int64_t width) {
+  const Random4 random = philox4x32(Random4{{static_cast<std::uint32_t>(sample), 0, 0, 0}}, 0, 0);
+  return static_cast<std::int64_t>(uniform_below(random.v[0], static_cast<std::uint32_t>(width)));
+}
+
+}  // namespace
+
+TensorTrace trace_tensor(Context& ctx, const Tensor& x, std::int64_t sample) {
+  TensorTrace trace{.dtype = x.dtype(), .count = x.elements()};
+  const Tensor host = x.device().is_cpu() ? x : to_host(ctx, x);
+  visit_floating(host.dtype(), [&]<class T>() {
+    const T* const values = host.data<T>();
+    for (std::int64_t i = 0; i < trace.count; ++i) {
+      const double value = std::fabs(as_double(values[i]));
+      if (std::isfinite(value))
+        trace.largest = std::max(trace.largest, value);
+      else
+        ++trace.not_finite;
+    }
+    const std::int64_t kept = std::min(trace.count, sample);
+    trace.sample.reserve(static_cast<std::size_t>(kept));
+    for (std::int64_t i = 0; i < kept; ++i) {
+      const std::int64_t begin = i * trace.count / kept;
+      const std::int64_t end = (i + 1) * trace.count / kept;
+      trace.sample.push_back(as_float(values[begin + place_in(i, end - begin)]));
+    }
+  });
+  return trace;
+}
+
+ParityTrace::ParityTrace(std::int64_t steps)
+    : wanted_(steps), sample_(std::clamp(kSampleOfAll / steps, kSmallestSample, kLargestSample)) {}
+
+void ParityTrace::batch_begin(Learner& learn) {
+  if (!learn.progress().training) return;
+  steps_.push_back({.alone = !learn.progress().gradients_held});
+  steps_before_ = learn.optimizer().read_control().step;
+  ctx_ = &learn.context();
+  Tape& tape = learn.tape();
+  forward_ = tape.observer();
+  backward_ = tape.backward_observer();
+  tape.observe(this);
+  tape.observe_backward(this);
+  watching_ = true;
+}
+
+void ParityTrace::forwarded(const nn::Module& module, const Var& in, const Var& out) {
+  if (forward_ != nullptr) forward_->forwarded(module, in, out);
+  std::vector<CallTrace>& calls = steps_.back().calls;
+  if (!calls.empty() && calls.back().output == out.id()) return;
+  CallTrace call{
+      .path = module.path(), .text = module.describe(), .input = in.id(), .output = out.id()};
+  if (std::ranges::find(calls, in.id(), &CallTrace::output) == calls.end())
+    call.given = trace_tensor(*ctx_, in.value(), sample_);
+  call.made = trace_tensor(*ctx_, out.value(), sample_);
+  calls.push_back(std::move(call));
+}
+
+void ParityTrace::reached(std::uint32_t value, std::string_view operation, Tensor& gradient) {
+  if (backward_ != nullptr) backward_->reached(value, operation, gradient);
+  const auto call = std::ranges::find(steps_.back().calls, value, &CallTrace::output);
+  if (call == steps_.back().calls.end()) return;
+  call->gradient = trace_tensor(*ctx_, gradient, sample_);
+}
+
+/// Before anybody ends the training because of it.
+void ParityTrace::backward_begin(Learner& learn) {
+  steps_.back().loss = get(to_host(learn.context(), learn.batch().loss.value()), 0);
+}
+
+void ParityTrace::backward_end(Learner& learn) {
+  StepTrace& step = steps_.back();
+  Context& ctx = learn.context();
+  const BatchRun& batch = learn.batch();
+  step.lr = static_cast<double>(learn.optimizer().lr(learn.params().layer_groups() - 1));
+  if (batch.seed.defined()) step.seed = get(to_host(ctx, batch.seed), 0);
+  nn::ParamStore& params = learn.params();
+  for (std::int64_t i = 0; i < params.size(); ++i)
+    step.parameters.push_back(
+        params.slot(i).trainable ? trace_tensor(ctx, params.slot(i).grad, sample_) : TensorTrace());
+  stop_watching(learn);
+}
+
+void ParityTrace::batch_end(Learner& learn) {
+  if (!learn.progress().training) return;
+  stop_watching(learn);
+  steps_.back().applied = learn.optimizer().read_control().step > steps_before_;
+  if (std::ssize(steps_) == wanted_) learn.cancel(Scope::train);
+}
+
+void ParityTrace::error(Learner& learn, const std::exception&) { stop_watching(learn); }
+
+/// Faults are planted by an observer, which may be gone by now: it is not put back.
+void ParityTrace::stop_watching(Learner& learn) {
+  if (!watching_) return;
+  watching_ = false;
+  learn.tape().observe(nullptr);
+  learn.tape().observe_backward(nullptr);
+  forward_ = nullptr;
+  backward_ = nullptr;
+}
+
+}  // namespace learn::callbacks
