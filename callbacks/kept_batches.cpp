@@ -39,7 +39,8 @@ KeptBatches::KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, 
 }
 
 KeptBatches::KeptBatches(const KeptBatches& others, std::int64_t count)
-    : batches_(static_cast<std::size_t>(count), others.batches_.front()),
+    : batches_{others.batches_.front()},
+      again_(true),
       first_epoch_(others.first_epoch_),
       pass_(count),
       samples_(count * others.batches_.front().size()),
@@ -47,8 +48,8 @@ KeptBatches::KeptBatches(const KeptBatches& others, std::int64_t count)
       classes_(others.classes_) {}
 
 bool KeptBatches::next(Batch& batch) {
-  if (next_ == std::ssize(batches_) || next_ == end_) return false;
-  batch = batches_[static_cast<std::size_t>(next_++)];
+  if (next_ == end_ || (next_ == std::ssize(batches_) && !again_)) return false;
+  batch = batches_[static_cast<std::size_t>(next_++) % batches_.size()];
   return true;
 }
 

@@ -15,7 +15,7 @@ class KeptBatches final : public BatchSource {
   /// where one has fewer. Whoever takes more ends that pass. The source is at the beginning of that
   /// pass again, or where a state that was loaded has put it.
   KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, std::int64_t count);
-  /// One pass of so many times the first batch of others, whose memory is shared.
+  /// One pass of so many times the first batch of others, whose memory it shares.
   KeptBatches(const KeptBatches& others, std::int64_t count);
 
   [[nodiscard]] std::int64_t batches() const override { return pass_; }
@@ -30,6 +30,7 @@ class KeptBatches final : public BatchSource {
 
  private:
   std::vector<Batch> batches_;
+  bool again_ = false;  // from the first one on, when the last was given
   std::int64_t first_epoch_ = 0;
   std::int64_t pass_ = 0;
   std::int64_t samples_ = 0;

@@ -19,29 +19,39 @@
 namespace learn::callbacks {
 namespace {
 
-/// More than the halvings of any loss scale that f32 holds.
-constexpr std::int64_t kLongestWarmUp = 256;
+/// Batches of one step, where gradients are accumulated: no training has more.
+constexpr std::int64_t kBatchesOfStep = 1 << 12;
 
-/// Ends the training at its first update.
+/// Ends the training at its first update, or when so many have been skipped.
 class UntilUpdate final : public Callback {
  public:
+  explicit UntilUpdate(std::int64_t limit) : limit_(limit) {}
   [[nodiscard]] std::string_view name() const override { return "until_update"; }
-  void train_begin(Learner& learn) override { before_ = learn.optimizer().read_control().step; }
+  void train_begin(Learner& learn) override { before_ = learn.optimizer().read_control(); }
   void batch_end(Learner& learn) override {
-    found_ = learn.optimizer().read_control().step > before_;
-    if (found_)
-      learn.cancel(Scope::train);
-    else
-      ++skipped_;
+    const StepControl now = learn.optimizer().read_control();
+    found_ = now.step > before_.step;
+    skipped_ = now.skipped - before_.skipped;
+    if (found_ || skipped_ == limit_) learn.cancel(Scope::train);
   }
   [[nodiscard]] bool found() const noexcept { return found_; }
   [[nodiscard]] std::int64_t skipped() const noexcept { return skipped_; }
 
  private:
-  std::int64_t before_ = 0;
+  std::int64_t limit_;
+  StepControl before_;
   std::int64_t skipped_ = 0;
   bool found_ = false;
 };
+
+/// Overflows that take a scale from its first value to the floor, where one step more is made.
+std::int64_t steps_to_floor(const PrecisionState& precision) {
+  const LossScaleOptions& scaling = precision.scaling;
+  const double falls =
+      std::log(static_cast<double>(*precision.first_scale) / static_cast<double>(scaling.floor)) /
+      -std::log(static_cast<double>(scaling.backoff_factor));
+  return (static_cast<std::int64_t>(std::ceil(falls)) + 1) * scaling.hysteresis;
+}
 
 /// The learner trains on other data while this lives, and has the state and the data that it had
 /// when this is gone.
@@ -151,20 +161,20 @@ ParityAudit audit_parity(Learner& learn, const FitCallback& half, const ParityOp
   const std::vector<StepTrace> full = trace_fit(learn, options, {});
   const std::vector<double> after = masters_of(learn);
 
-  const bool scale_moves = precision.first_scale && precision.scaling.dynamic;
-  bool scale_found = true;
-  if (scale_moves) {
+  audit.scale_moves = precision.first_scale && precision.scaling.dynamic;
+  if (audit.scale_moves) {
     learner.go_back();
-    KeptBatches first(batches, kLongestWarmUp);
+    const std::int64_t limit = steps_to_floor(precision);
+    KeptBatches first(batches, limit * kBatchesOfStep);
     learn.set_data(first);
-    const auto warm_up = std::make_shared<UntilUpdate>();
+    const auto warm_up = std::make_shared<UntilUpdate>(limit);
     fit_once(learn, 1, {half, warm_up});
     audit.warm_up = warm_up->skipped();
-    scale_found = warm_up->found();
+    audit.scale_found = warm_up->found();
   }
   const float scale = learn.optimizer().read_control().loss_scale;
   learner.go_back();
-  precision.scale_set = scale_moves && scale_found;
+  precision.scale_set = audit.scale_found;
   if (precision.scale_set) kernels::set_loss_scale(ctx, scale, learn.optimizer().control());
   const std::vector<StepTrace> halves = trace_fit(learn, options, {half});
 
@@ -176,7 +186,7 @@ ParityAudit audit_parity(Learner& learn, const FitCallback& half, const ParityOp
         compare_steps(full[i], i < halves.size() ? halves[i] : StepTrace(), audit.half, names));
   if (const double way = distance(after, before); way > 0)
     audit.departure = distance(after, masters_of(learn)) / way;
-  audit.findings = find_problems(audit, scale_moves, scale_found);
+  audit.findings = find_problems(audit);
   return audit;
 }
 

@@ -19,7 +19,7 @@ namespace learn::callbacks {
 struct ParityError {
   std::int64_t count = 0;  ///< elements; 0: there was nothing to compare
   /// |half - fp32| / |fp32|, Euclidean norms over the elements that are finite in both; infinite if
-  /// all of fp32 is zero and half is not. The loss scale is taken out.
+  /// all of fp32 is zero and half is not, NaN if none is finite. The loss scale is taken out.
   double error = 0;
   double cosine = 1;  ///< of the angle between both, as vectors; 1 if one of them is zero
   /// Underflow: zero in half, and so small in fp32, times the loss scale, that the half has no
@@ -84,7 +84,9 @@ struct ParityFinding {
 struct ParityAudit {
   std::string precision;  ///< that was compared with fp32, as `--precision` has it
   DType half = DType::f16;
-  std::int64_t warm_up = 0;  ///< steps that the loss scale took to find its place, made before
+  bool scale_moves = false;  ///< the loss scale is a dynamic one
+  bool scale_found = false;  ///< and there is one at which the first step is made
+  std::int64_t warm_up = 0;  ///< steps that were skipped until then
   std::vector<ParityStep> steps;
   /// The rate of the last layer group where the schedule is at factor 1.
   double lr = 0;

@@ -35,7 +35,9 @@ class Sums {
     if (!r.compared()) return r;
     r.overflow = overflow_ / static_cast<double>(r.count);
     r.root_mean = std::sqrt(full2_ / static_cast<double>(r.count));
-    if (difference2_ > 0)
+    if (pairs_ == 0)
+      r.error = std::numeric_limits<double>::quiet_NaN();
+    else if (difference2_ > 0)
       r.error =
           full2_ > 0 ? std::sqrt(difference2_ / full2_) : std::numeric_limits<double>::infinity();
     if (full2_ > 0 && half2_ > 0) r.cosine = product_ / std::sqrt(full2_) / std::sqrt(half2_);
@@ -52,6 +54,7 @@ class Sums {
     if (full != 0) not_zero_ += weight;
     if (!std::isfinite(stored)) return;
     const double value = stored / scale_;
+    ++pairs_;
     full2_ += weight * full * full;
     half2_ += weight * value * value;
     product_ += weight * full * value;
@@ -67,6 +70,7 @@ class Sums {
   double scale_;
   DType half_dtype_;
   ParityError result_;
+  std::int64_t pairs_ = 0;
   double full2_ = 0;
   double half2_ = 0;
   double product_ = 0;

@@ -15,10 +15,7 @@ namespace learn::callbacks {
                                        DType half_dtype,
                                        const std::vector<std::string>& names);
 
-/// What is wrong with the steps of an audit, what counts most first. `scale_moves`: the loss scale
-/// is a dynamic one, and `scale_found`: in the warm-up it was one at which the step was made.
-[[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit,
-                                                       bool scale_moves,
-                                                       bool scale_found);
+/// What is wrong with the steps of an audit, what counts most first.
+[[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit);
 
 }  // namespace learn::callbacks

@@ -192,8 +192,6 @@ bool look_for_overflow(const ParityAudit& audit,
 
 bool look_for_gradient_overflow(const ParityAudit& audit,
                                 std::size_t steps,
-                                bool scale_moves,
-                                bool scale_found,
                                 std::vector<ParityFinding>& found) {
   const ParityStep& first = audit.steps.front();
   std::size_t due = 0;
@@ -203,7 +201,7 @@ bool look_for_gradient_overflow(const ParityAudit& audit,
     due += step.applied_full ? 1 : 0;
     skipped += step.applied_full && !step.applied_half ? 1 : 0;
   }
-  if (scale_moves ? scale_found : 2 * skipped <= due) return false;
+  if (audit.scale_moves ? audit.scale_found : 2 * skipped <= due) return false;
   const auto place =
       first_gradient(first, [&](const GradientPlace& at) { return at.error(first).overflow > 0; });
   ParityFinding finding{.problem = ParityProblem::gradient_overflow};
@@ -215,7 +213,7 @@ bool look_for_gradient_overflow(const ParityAudit& audit,
         fmt::format("{} overflows at a loss scale of {}", text_of(first, *place), first.loss_scale);
   }
   const double highest = highest_scale(first, audit.half);
-  if (scale_moves)
+  if (audit.scale_moves)
     finding.text += ", and at all that a dynamic one comes to";
   else
     finding.advice =
@@ -287,9 +285,7 @@ void look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& fo
 
 }  // namespace
 
-std::vector<ParityFinding> find_problems(const ParityAudit& audit,
-                                         bool scale_moves,
-                                         bool scale_found) {
+std::vector<ParityFinding> find_problems(const ParityAudit& audit) {
   std::vector<ParityFinding> found;
   if (audit.steps.empty()) return found;
   look_at_full(audit.steps, found);
@@ -297,7 +293,7 @@ std::vector<ParityFinding> find_problems(const ParityAudit& audit,
   // What half precision does to a training that diverges anyhow shows at its beginning only.
   const std::size_t steps = found.empty() ? audit.steps.size() : 1;
   if (look_for_overflow(audit, steps, found)) return found;
-  if (look_for_gradient_overflow(audit, steps, scale_moves, scale_found, found)) return found;
+  if (look_for_gradient_overflow(audit, steps, found)) return found;
   look_for_departure(audit, found);
   return found;
 }

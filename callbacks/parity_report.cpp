@@ -14,12 +14,13 @@
 namespace learn::callbacks {
 namespace {
 
-constexpr double kMostOfTheRate = 0.9;
+constexpr double kFullRate = 0.9;
 constexpr double kManyRoundings = 0.25;
 
 std::string percent(double share) {
   if (share == 0) return "0";
-  if (!std::isfinite(share)) return fmt::format("{}", without_nan_sign(share));
+  if (std::isnan(share)) return "-";
+  if (std::isinf(share)) return "inf";
   return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
 
@@ -182,7 +183,7 @@ std::string ParityAudit::verdict() const {
       text +=
           "Errors grow from layer to layer, as the net amplifies roundings: no layer makes them by "
           "itself.\n";
-    if (highest < kMostOfTheRate * lr)
+    if (highest < kFullRate * lr)
       text += fmt::format(
           "These steps had learning rates up to {:.3g}, and the training has {:.3g} later: more "
           "steps show what becomes of that.\n",
@@ -205,7 +206,7 @@ std::string ParityAudit::to_string() const {
   std::string text = layers_table(*this);
   text += "errors of the first step, from equal state; the largest shares of all steps\n\n";
   text += steps_table(*this);
-  if (warm_up > 0)
+  if (warm_up > 0 && scale_found)
     text +=
         fmt::format("the loss scale had found its place before, in {} skipped steps\n", warm_up);
   return text + "\n" + verdict();

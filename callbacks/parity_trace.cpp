@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace learn::callbacks {
 namespace {
@@ -31,9 +32,9 @@ TensorTrace trace_tensor(Context& ctx, const Tensor& x, std::int64_t sample) {
   TensorTrace trace{.dtype = x.dtype(), .count = x.elements()};
   const Tensor host = x.device().is_cpu() ? x : to_host(ctx, x);
   visit_floating(host.dtype(), [&]<class T>() {
-    const T* const values = host.data<T>();
-    for (std::int64_t i = 0; i < trace.count; ++i) {
-      const double value = std::fabs(as_double(values[i]));
+    const std::span<const T> values = host.span<T>();
+    for (const T element : values) {
+      const double value = std::fabs(as_double(element));
       if (std::isfinite(value))
         trace.largest = std::max(trace.largest, value);
       else
@@ -44,7 +45,8 @@ TensorTrace trace_tensor(Context& ctx, const Tensor& x, std::int64_t sample) {
     for (std::int64_t i = 0; i < kept; ++i) {
       const std::int64_t begin = i * trace.count / kept;
       const std::int64_t end = (i + 1) * trace.count / kept;
-      trace.sample.push_back(as_float(values[begin + place_in(i, end - begin)]));
+      trace.sample.push_back(
+          as_float(values[static_cast<std::size_t>(begin + place_in(i, end - begin))]));
     }
   });
   return trace;

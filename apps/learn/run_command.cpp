@@ -1,5 +1,6 @@
 #include "apps/learn/run_command.h"
 
+#include "apps/learn/audit.h"
 #include "apps/learn/autocast.h"
 #include "apps/learn/command_line.h"
 #include "apps/learn/doctor.h"
@@ -116,6 +117,19 @@ Command autocast_command() {
           .run = [](const Parsed&) { return autocast_rules(); }};
 }
 
+Command audit_command() {
+  const auto o = std::make_shared<AuditOptions>();
+  const OptionTable t = audit_table(*o);
+  return {
+      .name = "audit",
+      .help = "train some steps in fp32 and in half precision, and say where they depart and why",
+      .options = t,
+      .run = [o, t](const Parsed& parsed) {
+        resolve(*o, t, parsed.values);
+        return audit(*o);
+      }};
+}
+
 Command doctor_command() {
   const auto o = std::make_shared<DoctorOptions>();
   OptionTable t;
@@ -143,6 +157,7 @@ int dispatch(const std::vector<std::string>& argv) {
                                       models_command(),
                                       options_command(),
                                       autocast_command(),
+                                      audit_command(),
                                       doctor_command()};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {

@@ -152,6 +152,16 @@ Option& OptionTable::numbers(const std::string& name,
   return add(std::move(option));
 }
 
+OptionTable OptionTable::without(const std::vector<std::string>& left_out) const {
+  for (const std::string& name : left_out)
+    check<std::logic_error>(find(name) != nullptr, "there is no option '{}' to leave out", name);
+  OptionTable rest = *this;
+  std::erase_if(rest.options_, [&](const Option& option) {
+    return std::ranges::find(left_out, option.name) != left_out.end();
+  });
+  return rest;
+}
+
 void OptionTable::keep_out_of_config(std::string_view name) {
   for (Option& option : options_)
     if (option.name == name) option.in_config = false;

@@ -150,6 +150,10 @@ class OptionTable {
   /// The option steers one call and is no key of a configuration file.
   void keep_out_of_config(std::string_view name);
 
+  /// The same options, bound to the same fields, but for these. Throws std::logic_error for a name
+  /// that there is not.
+  [[nodiscard]] OptionTable without(const std::vector<std::string>& left_out) const;
+
   [[nodiscard]] const std::vector<Option>& all() const noexcept { return options_; }
   /// Null if there is none of that name.
   [[nodiscard]] const Option* find(std::string_view name) const;

@@ -169,6 +169,27 @@ if [ ! -e /dev/nvidia0 ]; then
   check "for a measurement too" exits 8
 fi
 
+audited=(--data synthetic10 --train-limit 128 --model small --width 4 --batch-size 32 --threads 1 --workers 1)
+run audit "${audited[@]}" --steps 3 --save audit.csv
+check "an audit of what works is status 0" exits 0
+check "with the layers" says "layer1.residual.res2.conv"
+check "and a verdict" says "fine: in fp16 this training goes as in fp32"
+check "and a file of all" grep -q '^3,.*,layer3.conv,' audit.csv
+run audit "${audited[@]}" --precision bf16-amp --steps 2
+check "in each precision" says "fine: in bf16-amp"
+run audit "${audited[@]}" --config runs/train/config.toml --pretrained runs/train --steps 2
+check "of a saved run too" says "fine: in fp16 "
+run audit "${audited[@]}" --optimizer sgd --lr 1e6
+check "one of what diverges is status 7" exits 7
+check "and tells why" says "the rate is the problem, not the precision"
+run audit "${audited[@]}" --precision fp16 --loss-scale 1e9 --steps 2
+check "so is one of a loss scale that is too high" exits 7
+check "which is named" says " at most, or a dynamic one; or bf16"
+run audit "${audited[@]}" --callbacks mixed_precision:loss_scale=1e9,dynamic=false --steps 2
+check "a callback that is given in full is audited" says "at a loss scale of 1000000000"
+run audit "${audited[@]}" --precision tf32
+check "a precision that is no half is status 2" complains "say which half precision is to be compared"
+
 run doctor --seconds 0.1
 check "the machine is reported" exits 0
 check "with its processor" says "cores usable"

@@ -162,6 +162,28 @@ CASES = {
     },
 }
 
+# `learn audit` takes options of `learn train`, and tells more digits in its file than on the screen.
+AUDIT = ("audit --data synthetic10 --train-limit 48 --width 2 -b 16 --threads 1 --workers 1 --steps 2 "
+         "--save audit.csv").split()
+AUDITED = ("data classes val-split train-limit image-size normalize workers prefetch model width dropout pretrained split "
+           "freeze train-bn epochs batch-size accumulate lr schedule warmup optimizer momentum weight-decay clip-norm augment "
+           "label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
+           "plan-cache winograd threads seed callbacks inject config").split()
+
+
+def audit(case):
+    return Case([*AUDIT, *case.command[len(TRAIN):]], case.with_option, case.same, case.hidden, case.before)
+
+
+CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
+    "data-dir": Case(["audit", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+    "pretrained": Case(AUDIT, ["--pretrained", "runs/t"], before=TRAIN),
+    "split": Case([*AUDIT, "--freeze", "1"], ["--split", "layer3", "--freeze", "1"]),
+    "preset": Case(AUDIT, ["--preset", "quick"]),
+    "steps": Case(AUDIT, ["--steps", "3"]),
+    "save": Case(AUDIT, ["--save", "there.csv"]),
+}
+
 
 def spec(flag, text, *more, **how):
     """The text in place of what it names without options."""
