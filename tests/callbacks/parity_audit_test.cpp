@@ -6,6 +6,7 @@
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
+#include "callbacks/parity_compare.h"
 #include "framework/io/csv.h"
 #include "framework/optim/adam.h"
 #include "tests/callbacks/net_training.h"
@@ -36,6 +37,28 @@ struct Fated : Training {
     Tensor master = learn.params().master(learn.params().find(parameter));
     for (std::int64_t i = 0; i < master.elements(); ++i) set(master, i, factor * get(master, i));
   }
+};
+
+/// A source whose state is all that it has ever given.
+class Counted final : public BatchSource {
+ public:
+  explicit Counted(Data& data) : data_(data) {}
+  [[nodiscard]] std::int64_t batches() const override { return data_.batches(); }
+  [[nodiscard]] std::int64_t samples() const override { return data_.samples(); }
+  void begin(std::int64_t epoch) override { data_.begin(epoch); }
+  [[nodiscard]] bool next(Batch& batch) override {
+    const bool more = data_.next(batch);
+    given += more ? 1 : 0;
+    return more;
+  }
+  void visit_state(StateVisitor& visitor) override {
+    data_.visit_state(visitor);
+    visitor.visit("given", given);
+  }
+  std::int64_t given = 0;
+
+ private:
+  Data& data_;
 };
 
 FitCallback half_model(MixedPrecisionOptions options = {}) {
@@ -177,6 +200,42 @@ TEST_CASE("a parity audit does not advise to keep a layer that gives an overflow
   CHECK(finding.problem == ParityProblem::overflow);
   CHECK(finding.layer == "first");
   CHECK_FALSE(has(finding.advice, "--keep-fp32"));
+  // Nor a module around it that does.
+  LearnerOptions still = with_momentum();
+  still.lr = 1e-30;  // fp32 would diverge
+  Fated block({}, still);
+  block.multiply("block.linear.weight", 1e6);
+  block.multiply("block.norm.weight", 1e6);
+  const ParityFinding inner = audit_parity(block.learn, half_model()).findings.at(0);
+  CHECK(inner.layer == "block.linear");
+  CHECK_FALSE(has(inner.advice, "--keep-fp32"));
+}
+
+TEST_CASE("a parity audit blames no layer for the errors that it was given") {
+  constexpr double kUnit = 0x1p-11;
+  ParityAudit audit{.half = DType::f16};
+  ParityStep& step = audit.steps.emplace_back();
+  step.loss_full = step.loss_half = 1;
+  step.applied_full = step.applied_half = true;
+  const auto error = [](double off) { return ParityError{.count = 1, .error = off}; };
+  // Forward they grow from layer to layer, and so do gradients back.
+  for (const double grown : {1.0, 3.0, 9.0, 27.0, 81.0})
+    step.layers.push_back({.path = fmt::format("layer{}", step.layers.size()),
+                           .activation = error(grown * kUnit),
+                           .gradient = error(1 / grown),
+                           .weights = error(1 / grown)});
+  CHECK(find_problems(audit).empty());
+  step.layers[2].activation.error = 81 * kUnit;
+  REQUIRE(find_problems(audit).size() == 1);
+  CHECK(find_problems(audit)[0].layer == "layer2");
+  CHECK(find_problems(audit)[0].problem == ParityProblem::rounding);
+  step.layers[2].activation.error = kUnit;
+  step.layers[3].activation.error = step.layers[4].activation.error = kUnit;
+  for (std::size_t i = 1; i < 5; ++i) step.layers[i].gradient = step.layers[i].weights = error(0.1);
+  REQUIRE(find_problems(audit).size() == 1);
+  CHECK(find_problems(audit)[0].layer == "layer0");
+  step.layers[0].gradient.error = 0.3;  // its parameters' are far off, and not by themselves
+  CHECK(find_problems(audit).empty());
 }
 
 TEST_CASE("a parity audit names the layer whose gradients underflow") {
@@ -344,6 +403,16 @@ TEST_CASE("a parity audit refuses what it cannot compare") {
   CHECK_THROWS_WITH_AS(audit_parity(t.learn, half_model()),
                        doctest::Contains("trains in bf16: call to_fp32 first"),
                        UsageError);
+}
+
+TEST_CASE("a parity audit gives a source back at its place") {
+  Fated t;
+  Counted source(t.train);
+  t.learn.set_data(source);
+  t.learn.fit(1, 0.01);
+  REQUIRE(source.given == 3);
+  (void)audit_parity(t.learn, half_model(), {.steps = 5, .epochs = 2});
+  CHECK(source.given == 3);
 }
 
 TEST_CASE("a parity audit refuses a learner in the middle of an epoch") {
