@@ -133,7 +133,7 @@ void check_ready(Learner& learn, const FitCallback& half, const ParityOptions& o
   check<UsageError>(options.epochs >= 1, "audit_parity: {} epochs; one is needed", options.epochs);
   check<UsageError>(half.callback != nullptr && half.callback->precision() != nullptr,
                     "audit_parity compares with the precision that a callback sets, and '{}' sets "
-                    "none: give it MixedPrecision or NativeMixedPrecision",
+                    "none: give it MixedPrecision, NativeMixedPrecision or PureHalf",
                     half.callback != nullptr ? half.callback->name() : "null");
   const PrecisionState* const present = learn.callbacks().precision();
   check<UsageError>(present == nullptr,

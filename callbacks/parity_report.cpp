@@ -179,6 +179,10 @@ std::string ParityAudit::verdict() const {
           "{} of the steps were skipped while the loss scale found its place: from there on both "
           "trainings are apart.\n",
           skipped);
+    if (departure > 1)
+      text +=
+          "The weights are further apart than fp32 has moved them: where weights and the "
+          "optimizer's state are halves, look at these, and else at more steps.\n";
     if (grown(steps.front()))
       text +=
           "Errors grow from layer to layer, as the net amplifies roundings: no layer makes them by "

@@ -7,6 +7,7 @@
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
 #include "callbacks/parity_compare.h"
+#include "callbacks/pure_half.h"
 #include "framework/io/csv.h"
 #include "framework/optim/adam.h"
 #include "tests/callbacks/net_training.h"
@@ -73,7 +74,9 @@ std::vector<FitCallback> all_precisions() {
   return {half_model({.loss_scale = 1024}),
           half_model({.dtype = DType::bf16}),
           autocast_to(DType::f16, 1024),
-          autocast_to(DType::bf16)};
+          autocast_to(DType::bf16),
+          std::make_shared<PureHalf>(PureHalfOptions{.dtype = DType::f16}),
+          std::make_shared<PureHalf>(PureHalfOptions{.dtype = DType::bf16})};
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -102,7 +105,7 @@ TEST_CASE("a parity audit finds a healthy training fine in each precision") {
     CAPTURE(audit.to_string());
     CHECK(audit.healthy());
     REQUIRE(audit.steps.size() == 5);
-    CHECK(audit.departure < 0.2);
+    CHECK(audit.departure < 0.5);  // most of it is pure bf16's, whose weights are rounded
     CHECK(audit.departure > 0);
     const double unit = audit.half == DType::f16 ? 0x1p-11 : 0x1p-8;
     const ParityLayer& first = layer_of(audit, "first");
