@@ -21,7 +21,7 @@ struct ParityError {
   /// |half - fp32| / |fp32|, Euclidean norms over the elements that are finite in both; infinite if
   /// all of fp32 is zero and half is not, NaN if none is finite. The loss scale is taken out.
   double error = 0;
-  double cosine = 1;  ///< of the angle between both, as vectors; 1 if one of them is zero
+  double cosine = 1;  ///< of the angle between both, as vectors; 0 if half alone is zero
   /// Underflow: zero in half, and so small in fp32, times the loss scale, that the half has no
   /// digits for it (`nn::smallest_normal`). A zero that is there because a rounding made a ReLU or
   /// the maximum of a pooling window fall the other way is none.

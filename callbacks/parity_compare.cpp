@@ -40,6 +40,7 @@ class Sums {
     else if (difference2_ > 0)
       r.error =
           full2_ > 0 ? std::sqrt(difference2_ / full2_) : std::numeric_limits<double>::infinity();
+    if (full2_ > 0) r.cosine = 0;
     if (full2_ > 0 && half2_ > 0) r.cosine = product_ / std::sqrt(full2_) / std::sqrt(half2_);
     if (not_zero_ > 0) {
       r.zero = zero_ / not_zero_;

@@ -88,7 +88,10 @@ std::string text_of(const ParityStep& step, const GradientPlace& place) {
   return text;
 }
 
-std::string power_of_two(double exponent) { return fmt::format("{:.0f}", std::exp2(exponent)); }
+std::string power_of_two(double exponent) {
+  return exponent < 0 ? fmt::format("{:g}", std::exp2(exponent))
+                      : fmt::format("{:.0f}", std::exp2(exponent));
+}
 
 /// The largest loss scale, as an exponent of 2, at which twice the largest gradient of fp32 is
 /// finite.
@@ -104,7 +107,8 @@ std::string scale_that_helps(const ParityStep& step, const ParityError& error, D
   const std::string other = other_precision(half);
   if (half != DType::f16) return other;
   // Most elements are then 16 times what has all its digits.
-  const double needed = std::ceil(std::log2(16 * nn::smallest_normal(half) / error.root_mean));
+  const double needed =
+      std::max(0.0, std::ceil(std::log2(16 * nn::smallest_normal(half) / error.root_mean)));
   const double highest = highest_scale(step, half);
   if (needed > highest)
     return fmt::format(

@@ -253,6 +253,7 @@ TEST_CASE("a parity audit names the layer whose gradients underflow") {
     CHECK(has(finding.advice, "No loss scale holds the small gradients and the large ones"));
     CHECK(layer_of(audit, "first").gradient.zero == 1);
     CHECK(layer_of(audit, "first").weights.error == 1);
+    CHECK(layer_of(audit, "first").weights.cosine == 0);
     CHECK(layer_of(audit, "last").weights.error < 0.1);
     CHECK(audit_parity(t.learn, half_model({.dtype = DType::bf16})).healthy());
   }
@@ -275,6 +276,15 @@ TEST_CASE("a parity audit tells the loss scale that gradients need") {
   CHECK(scale > 0x1p16F);
   CHECK(audit_parity(t.learn, half_model({.loss_scale = scale, .scaling = {.ceiling = 0x1p60F}}))
             .healthy());
+}
+
+TEST_CASE("a parity audit proposes no loss scale below 1") {
+  Fated t;
+  const ParityFinding finding = only_finding(
+      audit_parity(t.learn, half_model({.loss_scale = 0x1p-24F, .scaling = {.dynamic = false}})));
+  CHECK(finding.problem == ParityProblem::underflow);
+  CHECK(
+      finding.advice.starts_with("a loss scale of 1 (--loss-scale dynamic:loss_scale=1), up to "));
 }
 
 TEST_CASE("a parity audit tells the scale at which gradients overflow for good") {
