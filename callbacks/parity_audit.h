@@ -21,6 +21,7 @@ struct ParityError {
   /// |half - fp32| / |fp32|, Euclidean norms over the elements that are finite in both; infinite if
   /// all of fp32 is zero and half is not, NaN if none is finite. The loss scale is taken out.
   double error = 0;
+  double size = 1;    ///< |half| / |fp32|
   double cosine = 1;  ///< of the angle between both, as vectors; 0 if half alone is zero
   /// Underflow: zero in half, and so small in fp32, times the loss scale, that the half has no
   /// digits for it (`nn::smallest_normal`). A zero that is there because a rounding made a ReLU or
@@ -47,6 +48,12 @@ struct ParityLayer {
   ParityError activation;    ///< its output
   ParityError gradient;      ///< of the output
   ParityError weights;       ///< gradients of its parameters, all together
+  /// Where weights are halves without masters: by how much they were changed. All that stays as it
+  /// was counts as `ParityError::zero`.
+  ParityError update;
+  /// The optimizer's state with the largest share of elements that are zero in half alone, there.
+  std::string emptied_state;
+  double emptied = 0;
   /// The modules that were given its output, and so made its gradient; empty: the loss, or
   /// something that is no module.
   std::vector<std::string> readers;
@@ -60,6 +67,7 @@ struct ParityStep {
   double loss_scale = 1;  ///< in half precision
   bool applied_full = false;
   bool applied_half = false;
+  ParityError update;               ///< of all layers
   std::vector<ParityLayer> layers;  ///< in the order of the forward pass
 };
 
@@ -70,6 +78,8 @@ enum class ParityProblem : std::uint8_t {
   overflow,           ///< activations are beyond the largest number of the half
   gradient_overflow,  ///< gradients are, and no loss scale that the training finds is low enough
   underflow,          ///< gradients become zero or lose their digits
+  update_grows,       ///< weights without masters are changed by far more than in fp32
+  update_lost,        ///< most of what changes them is rounded away
   rounding,           ///< without either, values differ by more than rounding explains
 };
 
@@ -134,6 +144,11 @@ struct ParityOptions {
 ///     backward pass. Gradients of healthy nets are off by up to 0.2 in f16 and 0.6 in bf16 from
 ///     end to end, those of resnet50 more: rounding decides for ReLUs and windows of pooling which
 ///     way all of a gradient goes.
+/// Where weights, and so the optimizer's state, are halves without masters, updates are looked at,
+/// too: in any step a layer's may be four times as long as in fp32 if a fifth of a state has become
+/// zero, as what is divided by a variance of zero has no bound; and in the step with the highest
+/// rate half of the length of all must be left.
+///
 /// fp32 diverges if its loss is not finite, or ends above ten times the first one and above ten:
 /// trainings that work recover from less.
 ///

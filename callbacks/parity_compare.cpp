@@ -11,11 +11,15 @@
 namespace learn::callbacks {
 namespace {
 
+/// Any value may become zero; none is looked at for lost digits.
+constexpr double kAnyValue = std::numeric_limits<double>::infinity();
+
 /// Adds up what tensors have in common and what not.
 class Sums {
  public:
-  /// `scale` is what both values of `half` hold and those of `full` do not.
-  Sums(DType half_dtype, double scale) : scale_(scale), half_dtype_(half_dtype) {}
+  /// `scale` is what values of `half` hold and those of `full` do not; what is below `smallest`
+  /// with it may be zero in half, or have lost digits.
+  Sums(double smallest, double scale) : scale_(scale), smallest_(smallest) {}
 
   void add(const TensorTrace& full, const TensorTrace& half) {
     if (!full.defined() || !half.defined() || full.count != half.count) return;
@@ -40,8 +44,10 @@ class Sums {
     else if (difference2_ > 0)
       r.error =
           full2_ > 0 ? std::sqrt(difference2_ / full2_) : std::numeric_limits<double>::infinity();
-    if (full2_ > 0) r.cosine = 0;
-    if (full2_ > 0 && half2_ > 0) r.cosine = product_ / std::sqrt(full2_) / std::sqrt(half2_);
+    if (full2_ > 0) {
+      r.size = std::sqrt(half2_ / full2_);
+      r.cosine = half2_ > 0 ? product_ / std::sqrt(full2_) / std::sqrt(half2_) : 0;
+    }
     if (not_zero_ > 0) {
       r.zero = zero_ / not_zero_;
       r.subnormal = subnormal_ / not_zero_;
@@ -60,16 +66,15 @@ class Sums {
     half2_ += weight * value * value;
     product_ += weight * full * value;
     difference2_ += weight * (full - value) * (full - value);
-    const double smallest = nn::smallest_normal(half_dtype_);
-    if (full == 0 || std::fabs(full * scale_) >= smallest) return;
+    if (full == 0 || std::fabs(full * scale_) >= smallest_) return;
     if (stored == 0)
       zero_ += weight;
-    else if (is_half(half.dtype) && std::fabs(stored) < smallest)
+    else if (smallest_ != kAnyValue && is_half(half.dtype) && std::fabs(stored) < smallest_)
       subnormal_ += weight;
   }
 
   double scale_;
-  DType half_dtype_;
+  double smallest_;
   ParityError result_;
   std::int64_t pairs_ = 0;
   double full2_ = 0;
@@ -105,9 +110,9 @@ std::vector<Pair> pairs_of(const StepTrace& full, const StepTrace& half) {
 
 ParityError error_of(const TensorTrace& full,
                      const TensorTrace& half,
-                     DType half_dtype,
+                     double smallest,
                      double scale) {
-  Sums sums(half_dtype, scale);
+  Sums sums(smallest, scale);
   sums.add(full, half);
   return sums.result();
 }
@@ -128,6 +133,51 @@ std::size_t row_of(std::vector<ParityLayer>& layers, const std::string& paramete
   return layers.size() - 1;
 }
 
+/// Parameters of one module are a vector.
+class Rows {
+ public:
+  Rows(std::vector<ParityLayer>& layers, const std::vector<std::string>& names)
+      : layers_(layers), names_(names) {}
+
+  [[nodiscard]] std::map<std::size_t, ParityError> compare(const std::vector<TensorTrace>& full,
+                                                           const std::vector<TensorTrace>& half,
+                                                           double smallest,
+                                                           double scale) {
+    std::map<std::size_t, Sums> sums;
+    for (std::size_t i = 0; i < std::min(full.size(), half.size()); ++i)
+      if (full[i].defined() && half[i].defined())
+        sums.try_emplace(row_of(layers_, names_[i]), smallest, scale)
+            .first->second.add(full[i], half[i]);
+    std::map<std::size_t, ParityError> errors;
+    for (const auto& [row, sum] : sums) errors[row] = sum.result();
+    return errors;
+  }
+
+ private:
+  std::vector<ParityLayer>& layers_;
+  const std::vector<std::string>& names_;
+};
+
+void compare_updates(const StepTrace& full, const StepTrace& half, Rows rows, ParityStep& step) {
+  const auto stored_as_half = [](const TensorTrace& trace) { return is_half(trace.dtype); };
+  if (std::ranges::none_of(half.updates, stored_as_half)) return;
+  Sums all(kAnyValue, 1);
+  for (std::size_t i = 0; i < std::min(full.updates.size(), half.updates.size()); ++i)
+    all.add(full.updates[i], half.updates[i]);
+  step.update = all.result();
+  for (const auto& [row, error] : rows.compare(full.updates, half.updates, kAnyValue, 1))
+    step.layers[row].update = error;
+  for (const auto& [name, state] : full.states) {
+    const auto other = half.states.find(name);
+    if (other == half.states.end()) continue;
+    for (const auto& [row, error] : rows.compare(state, other->second, kAnyValue, 1))
+      if (ParityLayer& layer = step.layers[row]; error.zero > layer.emptied) {
+        layer.emptied_state = name;
+        layer.emptied = error.zero;
+      }
+  }
+}
+
 }  // namespace
 
 ParityStep compare_steps(const StepTrace& full,
@@ -140,28 +190,28 @@ ParityStep compare_steps(const StepTrace& full,
                   .loss_scale = half.seed,
                   .applied_full = full.applied,
                   .applied_half = half.applied};
+  const double smallest = nn::smallest_normal(half_dtype);
   const std::vector<Pair> pairs = pairs_of(full, half);
   for (const Pair& pair : pairs) {
     ParityLayer layer{.path = shown_path(pair.full->path),
                       .text = pair.full->text,
                       .dtype = pair.half->made.dtype};
-    layer.given = error_of(pair.full->given, pair.half->given, half_dtype, 1);
+    layer.given = error_of(pair.full->given, pair.half->given, smallest, 1);
     for (std::size_t i = 0; i < step.layers.size(); ++i) {
       if (pairs[i].full->output != pair.full->input) continue;
       layer.given = step.layers[i].activation;
       step.layers[i].readers.push_back(layer.path);
     }
-    layer.activation = error_of(pair.full->made, pair.half->made, half_dtype, 1);
-    layer.gradient = error_of(pair.full->gradient, pair.half->gradient, half_dtype, half.seed);
+    layer.activation = error_of(pair.full->made, pair.half->made, smallest, 1);
+    layer.gradient = error_of(pair.full->gradient, pair.half->gradient, smallest, half.seed);
     step.layers.push_back(std::move(layer));
   }
-  if (!full.alone || !half.alone || full.parameters.size() != half.parameters.size()) return step;
-  std::map<std::size_t, Sums> sums;
-  for (std::size_t i = 0; i < full.parameters.size(); ++i)
-    if (full.parameters[i].defined() && half.parameters[i].defined())
-      sums.try_emplace(row_of(step.layers, names[i]), half_dtype, half.seed)
-          .first->second.add(full.parameters[i], half.parameters[i]);
-  for (const auto& [row, sum] : sums) step.layers[row].weights = sum.result();
+  Rows rows(step.layers, names);
+  if (full.alone && half.alone)
+    for (const auto& [row, error] :
+         rows.compare(full.parameters, half.parameters, smallest, half.seed))
+      step.layers[row].weights = error;
+  compare_updates(full, half, rows, step);
   return step;
 }
 

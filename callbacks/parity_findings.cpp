@@ -19,8 +19,14 @@ constexpr double kGradientError = 0.75;
 constexpr double kDiverged = 10;
 constexpr double kUnderflow = 0.2;
 constexpr double kOwn = 4;
+constexpr double kUpdateGrows = 4;
+constexpr double kUpdateLeft = 0.5;
 
 double unit_of(DType half) { return half == DType::f16 ? 0x1p-11 : 0x1p-8; }
+
+std::string_view with_masters(const ParityAudit& audit) {
+  return audit.half == DType::bf16 ? "bf16" : "fp16";
+}
 
 std::string percent(double share) {
   return share > 0 && share < 1e-3 ? "under 0.1 %" : fmt::format("{:.3g} %", 100 * share);
@@ -228,7 +234,7 @@ bool look_for_gradient_overflow(const ParityAudit& audit,
 }
 
 /// Errors of the first step, from equal state.
-void look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& found) {
+bool look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& found) {
   const ParityStep& first = audit.steps.front();
   const double tolerance = kActivationUnits * unit_of(audit.half);
   double before = 0;
@@ -257,7 +263,7 @@ void look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& fo
          .advice = lost ? other_precision(audit.half) + "; or larger values there. No loss scale "
                                                         "changes it"
                         : fmt::format("'{0}' in fp32 (--keep-fp32 {0}), or fp32", at->path)});
-    return;
+    return true;
   }
   const auto underflows = [&](const GradientPlace& place) {
     return place.error(first).zero + place.error(first).subnormal >= kUnderflow;
@@ -266,7 +272,7 @@ void look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& fo
     const double off = one.error(first).error;
     return off > kGradientError && (underflows(one) || off > kOwn * error_before(first, one));
   });
-  if (!place) return;
+  if (!place) return false;
   const ParityLayer& layer = first.layers[place->layer];
   const ParityError& error = place->error(first);
   const bool lost = underflows(*place);
@@ -285,6 +291,72 @@ void look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& fo
                                 : ""),
        .advice = lost ? scale_that_helps(first, error, audit.half)
                       : fmt::format("'{0}' in fp32 (--keep-fp32 {0}), or fp32", layer.path)});
+  return true;
+}
+
+/// A variance of zero makes of a mean that is not an update without bound.
+std::optional<ParityFinding> find_long_update(const ParityAudit& audit, std::size_t steps) {
+  const auto too_long = [](const ParityLayer& layer) {
+    const ParityError& update = layer.update;
+    return update.compared() && (update.size > kUpdateGrows || update.overflow > 0) &&
+           layer.emptied >= kUnderflow;
+  };
+  const auto shorter = [](const ParityLayer& a, const ParityLayer& b) {
+    return std::pair(a.update.overflow, a.update.size) <
+           std::pair(b.update.overflow, b.update.size);
+  };
+  for (std::size_t s = 0; s < steps; ++s) {
+    const ParityLayer* longest = nullptr;
+    for (const ParityLayer& layer : audit.steps[s].layers)
+      if (too_long(layer) && (longest == nullptr || shorter(*longest, layer))) longest = &layer;
+    if (longest == nullptr) continue;
+    const ParityError& update = longest->update;
+    const std::string how = update.overflow > 0
+                                ? "is not finite"
+                                : fmt::format("is {:.3g} times that of fp32", update.size);
+    return ParityFinding{
+        .problem = ParityProblem::update_grows,
+        .step = static_cast<std::int64_t>(s) + 1,
+        .layer = longest->path,
+        .text = fmt::format("the update of the parameters of {} {}: {} of the optimizer's '{}' "
+                            "there are zero in {}",
+                            described(*longest),
+                            how,
+                            percent(longest->emptied),
+                            longest->emptied_state,
+                            audit.half),
+        .advice = fmt::format("weights and the optimizer's state in fp32 (--precision {0} or "
+                              "{0}-amp), or an optimizer that divides by no variance: sgd",
+                              with_masters(audit))};
+  }
+  return std::nullopt;
+}
+
+/// At the highest rate, as a warm-up may lose its first steps.
+void look_for_lost_updates(const ParityAudit& audit,
+                           std::size_t steps,
+                           std::vector<ParityFinding>& found) {
+  const ParityStep* highest = nullptr;
+  for (std::size_t s = 0; s < steps; ++s) {
+    const ParityStep& step = audit.steps[s];
+    if (step.update.compared() && (highest == nullptr || step.lr > highest->lr)) highest = &step;
+  }
+  if (highest == nullptr || highest->update.size >= kUpdateLeft) return;
+  const ParityLayer& worst = *std::ranges::max_element(
+      highest->layers, {}, [](const ParityLayer& layer) { return layer.update.zero; });
+  found.push_back(
+      {.problem = ParityProblem::update_lost,
+       .step = highest - audit.steps.data() + 1,
+       .layer = worst.path,
+       .text = fmt::format("of all updates {} of the length is left at a rate of {:.3g}: {} of the "
+                           "weights that fp32 changes stay as they are, and {} of those of {}",
+                           percent(highest->update.size),
+                           highest->lr,
+                           percent(highest->update.zero),
+                           percent(worst.update.zero),
+                           described(worst)),
+       .advice =
+           fmt::format("masters in fp32 (--precision {}), or a higher rate", with_masters(audit))});
 }
 
 }  // namespace
@@ -296,9 +368,16 @@ std::vector<ParityFinding> find_problems(const ParityAudit& audit) {
   if (!found.empty() && found.front().problem == ParityProblem::values) return found;
   // What half precision does to a training that diverges anyhow shows at its beginning only.
   const std::size_t steps = found.empty() ? audit.steps.size() : 1;
-  if (look_for_overflow(audit, steps, found)) return found;
-  if (look_for_gradient_overflow(audit, steps, found)) return found;
-  look_for_departure(audit, found);
+  // An update that is too long makes the overflows of later steps.
+  const std::optional<ParityFinding> long_update = find_long_update(audit, steps);
+  const std::size_t begun = long_update ? static_cast<std::size_t>(long_update->step) : steps;
+  if (look_for_overflow(audit, begun, found)) return found;
+  if (look_for_gradient_overflow(audit, begun, found)) return found;
+  if (look_for_departure(audit, found)) return found;
+  if (long_update)
+    found.push_back(*long_update);
+  else
+    look_for_lost_updates(audit, steps, found);
   return found;
 }
 

@@ -36,6 +36,10 @@ std::string_view name_of(ParityProblem problem) {
       return "gradients overflow";
     case ParityProblem::underflow:
       return "underflow";
+    case ParityProblem::update_grows:
+      return "update grows";
+    case ParityProblem::update_lost:
+      return "update lost";
     case ParityProblem::rounding:
       return "rounding";
   }
@@ -181,8 +185,8 @@ std::string ParityAudit::verdict() const {
           skipped);
     if (departure > 1)
       text +=
-          "The weights are further apart than fp32 has moved them: where weights and the "
-          "optimizer's state are halves, look at these, and else at more steps.\n";
+          "The weights are further apart than fp32 has moved them: more steps show what becomes of "
+          "that.\n";
     if (grown(steps.front()))
       text +=
           "Errors grow from layer to layer, as the net amplifies roundings: no layer makes them by "
@@ -219,9 +223,9 @@ std::string ParityAudit::to_string() const {
 void ParityAudit::write_csv(const std::filesystem::path& path) const {
   std::vector<std::string> header{
       "step", "lr", "loss_fp32", "loss_half", "loss_scale", "applied", "layer", "module", "dtype"};
-  for (const std::string_view what : {"activation", "gradient", "weights"})
+  for (const std::string_view what : {"activation", "gradient", "weights", "update"})
     for (const std::string_view number :
-         {"error", "cosine", "overflow", "zero", "subnormal", "largest", "root_mean"})
+         {"error", "size", "cosine", "overflow", "zero", "subnormal", "largest", "root_mean"})
       header.push_back(fmt::format("{}_{}", what, number));
   CsvWriter file(path, header);
   std::vector<std::vector<Cell>> rows;
@@ -236,9 +240,16 @@ void ParityAudit::write_csv(const std::filesystem::path& path) const {
                             layer.path,
                             layer.text,
                             learn::name_of(layer.dtype)};
-      for (const ParityError* const e : {&layer.activation, &layer.gradient, &layer.weights})
-        for (const double value :
-             {e->error, e->cosine, e->overflow, e->zero, e->subnormal, e->largest, e->root_mean})
+      for (const ParityError* const e :
+           {&layer.activation, &layer.gradient, &layer.weights, &layer.update})
+        for (const double value : {e->error,
+                                   e->size,
+                                   e->cosine,
+                                   e->overflow,
+                                   e->zero,
+                                   e->subnormal,
+                                   e->largest,
+                                   e->root_mean})
           if (e->compared())
             row.emplace_back(value);
           else

@@ -26,6 +26,19 @@ std::int64_t place_in(std::int64_t sample, std::int64_t width) {
   return static_cast<std::int64_t>(uniform_below(random.v[0], static_cast<std::uint32_t>(width)));
 }
 
+/// What makes `after` of `before`. Both were sampled at the same places.
+TensorTrace change_of(const TensorTrace& before, const TensorTrace& after) {
+  TensorTrace change{.dtype = after.dtype, .count = after.count};
+  change.not_finite = std::max<std::int64_t>(after.not_finite - before.not_finite, 0);
+  for (std::size_t i = 0; i < after.sample.size(); ++i) {
+    const float value = after.sample[i] - before.sample[i];
+    if (std::isfinite(value))
+      change.largest = std::max(change.largest, std::fabs(static_cast<double>(value)));
+    change.sample.push_back(value);
+  }
+  return change;
+}
+
 }  // namespace
 
 TensorTrace trace_tensor(Context& ctx, const Tensor& x, std::int64_t sample) {
@@ -59,6 +72,7 @@ void ParityTrace::batch_begin(Learner& learn) {
   if (!learn.progress().training) return;
   steps_.push_back({.alone = !learn.progress().gradients_held});
   steps_before_ = learn.optimizer().read_control().step;
+  weights_before_ = trace_trainable(learn, learn.params().flat_master());
   ctx_ = &learn.context();
   Tape& tape = learn.tape();
   forward_ = tape.observer();
@@ -108,11 +122,33 @@ void ParityTrace::backward_end(Learner& learn) {
 void ParityTrace::batch_end(Learner& learn) {
   if (!learn.progress().training) return;
   stop_watching(learn);
-  steps_.back().applied = learn.optimizer().read_control().step > steps_before_;
+  StepTrace& step = steps_.back();
+  step.applied = learn.optimizer().read_control().step > steps_before_;
+  if (step.applied) {
+    const std::vector<TensorTrace> after = trace_trainable(learn, learn.params().flat_master());
+    for (std::size_t i = 0; i < after.size(); ++i)
+      step.updates.push_back(change_of(weights_before_[i], after[i]));
+    for (const auto& [name, state] : learn.params().states())
+      step.states.emplace(name, trace_trainable(learn, state.values));
+  }
   if (std::ssize(steps_) == wanted_) learn.cancel(Scope::train);
 }
 
 void ParityTrace::error(Learner& learn, const std::exception&) { stop_watching(learn); }
+
+std::vector<TensorTrace> ParityTrace::trace_trainable(Learner& learn, const Tensor& flat) const {
+  const nn::ParamStore& params = learn.params();
+  const Tensor host = to_host(learn.context(), flat);
+  std::vector<TensorTrace> traces;
+  for (std::int64_t i = 0; i < params.size(); ++i)
+    traces.push_back(
+        params.slot(i).trainable
+            ? trace_tensor(learn.context(),
+                           host.range(params.offset(i), params.info(i).shape.elements()),
+                           sample_)
+            : TensorTrace());
+  return traces;
+}
 
 /// Faults are planted by an observer, which may be gone by now: it is not put back.
 void ParityTrace::stop_watching(Learner& learn) {

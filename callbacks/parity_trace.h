@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,11 @@ struct StepTrace {
   /// The gradients of parameters as the backward pass left them, in the dtype of the model and
   /// times the seed; by their place in the store, undefined for what is frozen.
   std::vector<TensorTrace> parameters;
+  /// By how much the update has changed parameters, and the optimizer's state after it, by its
+  /// name; both by their place in the store, in the dtype they are stored in. Empty if no update
+  /// was made.
+  std::vector<TensorTrace> updates;
+  std::map<std::string, std::vector<TensorTrace>> states;
 };
 
 /// Notes what the modules make of the first `steps` training batches of a fit, forward and
@@ -72,11 +78,13 @@ class ParityTrace final : public Callback, private ForwardObserver, private Back
   void forwarded(const nn::Module& module, const Var& in, const Var& out) override;
   void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) override;
   void stop_watching(Learner& learn);
+  [[nodiscard]] std::vector<TensorTrace> trace_trainable(Learner& learn, const Tensor& flat) const;
 
   std::int64_t wanted_;
   std::int64_t sample_;
   std::vector<StepTrace> steps_;
   std::int64_t steps_before_ = 0;  // updates, when the batch began
+  std::vector<TensorTrace> weights_before_;
   bool watching_ = false;
   Context* ctx_ = nullptr;
   ForwardObserver* forward_ = nullptr;  // of the tape, before this came in their place

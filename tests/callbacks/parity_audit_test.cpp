@@ -4,14 +4,9 @@
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/inject.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
-#include "callbacks/native_mixed_precision.h"
 #include "callbacks/parity_compare.h"
-#include "callbacks/pure_half.h"
 #include "framework/io/csv.h"
-#include "framework/optim/adam.h"
-#include "tests/callbacks/net_training.h"
-#include "tests/callbacks/parity_nets.h"
+#include "tests/callbacks/parity_training.h"
 #include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"
 
@@ -25,20 +20,6 @@ using namespace tiny;
 using namespace learn::callbacks;
 
 namespace {
-
-struct Fated : Training {
-  explicit Fated(const Fate& fate = {}, LearnerOptions options = with_momentum())
-      : Training(
-            {16, 16, 16},
-            {4},
-            std::move(options),
-            nn::make_model<FatefulNet>("net", {kFeatures}, static_cast<int>(kFeatures), fate)) {}
-
-  void multiply(const std::string& parameter, double factor) {
-    Tensor master = learn.params().master(learn.params().find(parameter));
-    for (std::int64_t i = 0; i < master.elements(); ++i) set(master, i, factor * get(master, i));
-  }
-};
 
 /// A source whose state is all that it has ever given.
 class Counted final : public BatchSource {
@@ -62,25 +43,14 @@ class Counted final : public BatchSource {
   Data& data_;
 };
 
-FitCallback half_model(MixedPrecisionOptions options = {}) {
-  return std::make_shared<MixedPrecision>(options);
-}
-FitCallback autocast_to(DType dtype, std::optional<float> loss_scale = {}) {
-  return std::make_shared<NativeMixedPrecision>(
-      NativeMixedPrecisionOptions{.dtype = dtype, .loss_scale = loss_scale});
-}
 /// With a loss scale that no batch is too large for.
 std::vector<FitCallback> all_precisions() {
   return {half_model({.loss_scale = 1024}),
           half_model({.dtype = DType::bf16}),
           autocast_to(DType::f16, 1024),
           autocast_to(DType::bf16),
-          std::make_shared<PureHalf>(PureHalfOptions{.dtype = DType::f16}),
-          std::make_shared<PureHalf>(PureHalfOptions{.dtype = DType::bf16})};
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+          pure_half(DType::f16),
+          pure_half(DType::bf16)};
 }
 
 const ParityLayer& layer_of(const ParityAudit& audit, const std::string& path) {
@@ -88,12 +58,6 @@ const ParityLayer& layer_of(const ParityAudit& audit, const std::string& path) {
     if (layer.path == path) return layer;
   FAIL("no layer " << path);
   return audit.steps.front().layers.front();
-}
-
-const ParityFinding& only_finding(const ParityAudit& audit) {
-  CAPTURE(audit.to_string());
-  REQUIRE(audit.findings.size() == 1);
-  return audit.findings.front();
 }
 
 }  // namespace
