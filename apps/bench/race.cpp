@@ -16,10 +16,14 @@ class RaceClock final : public Callback {
   RaceClock(Race& race, double target) : race_(race), target_(target) {}
   [[nodiscard]] std::string_view name() const override { return "race_clock"; }
   void train_begin(Learner&) override { mark_ = Clock::now(); }
-  void validate_begin(Learner& learn) override {
-    race_.seconds += std::chrono::duration<double>(Clock::now() - mark_).count();
+  /// In each batch, as the last may never come.
+  void batch_end(Learner& learn) override {
+    if (!learn.progress().training) return;
     race_.kept_bytes = static_cast<std::int64_t>(learn.context().persistent().stats().used);
     race_.step_bytes = static_cast<std::int64_t>(learn.context().step().stats().peak);
+  }
+  void validate_begin(Learner&) override {
+    race_.seconds += std::chrono::duration<double>(Clock::now() - mark_).count();
   }
   void validate_end(Learner& learn) override {
     race_.accuracy.push_back(learn.results().metrics.at(0).second);

@@ -16,7 +16,7 @@ struct Race {
   std::optional<double> seconds_to_target;
   std::optional<std::int64_t> epochs_to_target;
   double images_per_s = 0;  ///< in training passes
-  /// In use in the last training pass: for weights, gradients, optimizer and data that stay on the
+  /// In use in the last training batch: for weights, gradients, optimizer and data that stay on the
   /// device; and at most for the values of a step.
   std::int64_t kept_bytes = 0, step_bytes = 0;
   bool finished = false;  ///< false: the loss was not finite, and training ended there
