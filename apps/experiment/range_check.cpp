@@ -40,11 +40,15 @@ std::string modules_of(const std::vector<nn::ParamRange>& params) {
   return join(modules, ",");
 }
 
-std::string what_helps(const std::vector<nn::ParamRange>& params, DType half) {
+std::string what_helps(const std::vector<nn::ParamRange>& params, DType half, nn::Masters masters) {
   std::string text =
       half == DType::f16 ? "--precision bf16, which has the range of fp32" : "--precision fp32";
+  // Without masters what is kept in f32 computes so, and its parameters are halves like all others.
+  const std::string_view precision = masters == nn::Masters::f32 ? ""
+                                     : half == DType::f16        ? "--precision fp16 "
+                                                                 : "--precision bf16 ";
   if (const std::string modules = modules_of(params); !modules.empty())
-    text += ", or --keep-fp32 " + modules;
+    text += fmt::format(", or {}--keep-fp32 {}", precision, modules);
   return text;
 }
 
@@ -71,7 +75,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
                       p.name,
                       p.largest);
                 }),
-        what_helps(worst, half));
+        what_helps(worst, half, precision.masters()));
   if (const std::vector<nn::ParamRange> lost = scan.vanishing(kManyZeros); !lost.empty())
     log::warn("[model] '{}': in {} many weights become zero: {}. What helps: {}",
               from,
@@ -83,7 +87,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
                                            p.name,
                                            p.largest);
                       }),
-              what_helps(lost, half));
+              what_helps(lost, half, precision.masters()));
   for (const nn::BufferRange& buffer : scan.bad_buffers)
     if (buffer.negative > 0)
       log::warn("[model] '{}': {} of the {} values of '{}' are negative, which a variance never is",

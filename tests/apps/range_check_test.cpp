@@ -110,6 +110,18 @@ TEST_CASE("weights beyond bf16 are told to stay fp32") {
   has(error, "What helps: --precision fp32, or --keep-fp32 layer2.conv");
 }
 
+TEST_CASE("weights beyond a half without masters are told to have some where they stay fp32") {
+  const Pretrained weights(
+      [](nn::ParamStore& params) { set_one(params, "layer2.conv.weight", 3, 70000); });
+  has(weights.error({{"precision", "pure-fp16"}, {"keep-fp32", "layer2.conv"}}),
+      "of fp32, or --precision fp16 --keep-fp32 layer2.conv");
+  CHECK(weights.error({{"precision", "fp16"}, {"keep-fp32", "layer2.conv"}}) == "");
+  const Pretrained larger(
+      [](nn::ParamStore& params) { set_one(params, "layer2.conv.weight", 3, 3.4028e38); });
+  has(larger.error({{"precision", "pure-bf16"}}),
+      "--precision fp32, or --precision bf16 --keep-fp32 layer2.conv");
+}
+
 TEST_CASE("of many parameters beyond fp16 the worst are named and the others counted") {
   const Pretrained weights([](nn::ParamStore& params) {
     for (std::int64_t i = 0; i < params.size(); ++i)
