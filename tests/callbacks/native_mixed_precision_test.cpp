@@ -5,6 +5,9 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
+#include "framework/autograd/autocast.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/nn/layers.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/learner/tracer.h"
 #include "tests/support/memory_state.h"
@@ -50,6 +53,26 @@ class Outputs final : public ForwardObserver {
     of[module.path()] = out.dtype();
   }
   std::map<std::string, DType> of;
+};
+
+/// Halves inside and f32 outside, as mmcv's auto_fp16 with out_fp32.
+class HalfInside final : public nn::Module {
+ public:
+  explicit HalfInside(const nn::Scope& scope)
+      : Module(scope),
+        inner_(scope / "inner", kFeatures, 8),
+        last_(scope / "last", 8, static_cast<int>(kFeatures)) {}
+  [[nodiscard]] std::string describe() const override { return "HalfInside"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override {
+    const AutocastRegion region(x.tape(), DType::f16);
+    return ops::cast(last_(inner_(x)), DType::f32);
+  }
+
+ private:
+  nn::Linear inner_;
+  nn::Linear last_;
 };
 
 }  // namespace
@@ -339,4 +362,24 @@ TEST_CASE("a module that is kept in f32 computes in f32 between half neighbours"
   }
   // In an f32 training the policy changes nothing.
   CHECK(outputs_with([](Learner&) {}, {"last"}) == full);
+}
+
+TEST_CASE("a module with a region of its own computes in half in an f32 training") {
+  Training t({4, 4, 4},
+             {4},
+             with_momentum(),
+             nn::make_model<HalfInside>("half inside", {kFeatures}, static_cast<int>(kFeatures)));
+  Outputs outputs;
+  t.learn.tape().observe(&outputs);
+  t.learn.fit(4, 0.05);
+  t.learn.tape().observe(nullptr);
+  CHECK(outputs.of.at("inner") == DType::f16);
+  CHECK(outputs.of.at("last") == DType::f16);
+  CHECK(outputs.of.at("") == DType::f32);
+  CHECK_FALSE(t.learn.tape().autocast());
+  for (std::int64_t i = 0; i < t.learn.params().size(); ++i)
+    CHECK(t.learn.params().slot(i).grad.dtype() == DType::f32);
+  const double before = t.learn.results().train_loss;
+  t.learn.fit(4, 0.05);
+  CHECK(t.learn.results().train_loss < before);
 }
