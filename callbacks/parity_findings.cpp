@@ -110,7 +110,7 @@ double highest_scale(const ParityStep& step, DType half) {
 
 /// What a loss scale can do for gradients that are too small.
 std::string scale_that_helps(const ParityStep& step, const ParityError& error, DType half) {
-  const std::string other = other_precision(half);
+  std::string other = other_precision(half);
   if (half != DType::f16) return other;
   // Most elements are then 16 times what has all its digits.
   const double needed =

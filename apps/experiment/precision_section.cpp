@@ -56,6 +56,7 @@ void drop_without_effect(PrecisionSection& section, const std::set<std::string>&
 
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
+  names.reserve(kModes.size());
   for (const Mode& mode : kModes) names.emplace_back(mode.name);
   return names;
 }

@@ -64,6 +64,7 @@ Amp initialize(nn::Model& model,
       kOptLevels.begin(), kOptLevels.end(), [&](const OptLevel& l) { return l.name == opt_level; });
   if (level == kOptLevels.end()) {
     std::vector<std::string> names;
+    names.reserve(kOptLevels.size());
     for (const OptLevel& one : kOptLevels) names.emplace_back(one.name);
     require_known("opt level", opt_level, names);
   }

@@ -54,6 +54,7 @@ enum class WeightsMatch : std::uint8_t {
 };
 
 /// Reads such a file (any floating dtype), or the model's part of a training's state, into a model.
+/// Weight norm's parameters may have the names of PyTorch's `parametrizations`, too.
 /// Everything is compared before anything is written; values that are not finite are loaded, with a
 /// warning. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
 /// all matches.

@@ -31,6 +31,17 @@ void for_each_element(const Shape& s, F&& f) {
       for (std::int64_t c = 0; c < s[3]; ++c) f(i++, (k * s[3] + c) * taps + tap);
 }
 
+/// PyTorch's parametrizations.weight_norm has other names than weight_norm and reads both; so do
+/// we.
+std::string parametrized(const std::string& name) {
+  for (const auto& [old_name, new_name] :
+       {std::pair("weight_g", "original0"), std::pair("weight_v", "original1")})
+    if (name.ends_with(old_name))
+      return name.substr(0, name.size() - std::string_view(old_name).size()) +
+             "parametrizations.weight." + new_name;
+  return name;
+}
+
 /// A parameter or buffer by its name in the file.
 struct Place {
   std::string name;
@@ -88,8 +99,9 @@ WeightsReport compare(const SafetensorsFile& file,
   WeightsReport report;
   std::set<std::string_view> known;
   for (const Place& place : places) {
-    known.insert(place.name);
-    const auto found = file.tensors().find(place.name);
+    auto found = file.tensors().find(place.name);
+    if (found == file.tensors().end()) found = file.tensors().find(parametrized(place.name));
+    if (found != file.tensors().end()) known.insert(found->first);
     if (found == file.tensors().end()) {
       report.missing.push_back(place.name);
       continue;

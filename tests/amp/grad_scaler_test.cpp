@@ -63,8 +63,9 @@ void check_trace(const double (&trace)[steps][columns], const GradScalerOptions&
     const std::int64_t skipped_before = net.optimizer->read_control().skipped;
     net.backward(static_cast<int>(step), static_cast<double>(scaler.read_scale()));
     scaler.unscale(*net.optimizer);
-    std::vector<double> unscaled;
-    for (int i = 0; i < FourWeights::kSize; ++i) unscaled.push_back(get(net.params.flat_grad(), i));
+    std::vector<double> unscaled(FourWeights::kSize);
+    for (int i = 0; i < FourWeights::kSize; ++i)
+      unscaled[static_cast<std::size_t>(i)] = get(net.params.flat_grad(), i);
     scaler.step(*net.optimizer);
     scaler.update();
     CHECK(static_cast<double>(scaler.read_scale()) == row[0]);

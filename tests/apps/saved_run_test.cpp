@@ -225,7 +225,7 @@ TEST_CASE("a run that is resumed continues in any precision, which is said once"
     for (const std::string& now : all) {
       CAPTURE(begun);
       CAPTURE(now);
-      const fs::path run = folder / (begun + " to " + now);
+      const fs::path run = folder / fmt::format("{} to {}", begun, now);
       fs::copy(first, run, fs::copy_options::recursive);
       const test::LogFile log;
       resume(run, {{"precision", now}});

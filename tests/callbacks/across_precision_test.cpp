@@ -263,15 +263,15 @@ TEST_CASE("the loss scale across precisions: kept within bounds or begun or drop
        64,
        "saved in fp32; it continues in fp16-amp, with a loss scale of 64:"},
       {kFull, bf16, 1, "saved in fp32; it continues in bf16:"}};
-  for (const auto& [saved, other, scale, line] : cases) {
-    CAPTURE(line);
+  for (const Case& one : cases) {
+    CAPTURE(one.line);
     const test::LogFile log;
-    Program program(other);
-    program.load(stopped_in(saved));
-    CHECK(log.count(line) == 1);
-    CHECK(program.control().loss_scale == scale);
+    Program program(one.other);
+    program.load(stopped_in(one.saved));
+    CHECK(log.count(one.line) == 1);
+    CHECK(program.control().loss_scale == one.scale);
     program.fit_until(kStopped + 1);
-    CHECK(program.control().loss_scale == scale);
+    CHECK(program.control().loss_scale == one.scale);
     CHECK(program.control().skipped == 0);
   }
 }

@@ -88,7 +88,7 @@ TEST_CASE("a parameter audit shows what halves a training will have") {
   ParamAudit audit = audit_params(t.learn);
   CHECK(of(audit, "first.weight").in_model == DType::f16);
   CHECK(of(audit, "first.weight").own_master);
-  CHECK(of(audit, "first.weight").bytes == full + 24 * 4);
+  CHECK(of(audit, "first.weight").bytes == full + std::int64_t{24} * 4);
   CHECK(of(audit, "norm.bias").in_model == DType::f32);
   CHECK_FALSE(of(audit, "norm.bias").own_master);
   REQUIRE(audit.range);

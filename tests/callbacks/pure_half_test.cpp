@@ -128,16 +128,20 @@ TEST_CASE("pure half: an update below half a unit in the last place is lost") {
 }
 
 TEST_CASE("pure half: every optimizer, clipping, accumulation and norms") {
-  const std::vector<std::pair<const char*, optim::OptimizerFactory>> optimizers{
+  struct Case {
+    const char* name;
+    optim::OptimizerFactory optimizer;
+  };
+  const std::vector<Case> optimizers{
       {"sgd", optim::sgd({.momentum = 0.9F, .nesterov = true})},
       {"adam", optim::adam()},
       {"rmsprop", optim::rmsprop({.momentum = 0.9F, .centered = true})}};
-  for (const auto& [name, optimizer] : optimizers)
+  for (const Case& one : optimizers)
     for (const DType half : kHalves) {
-      CAPTURE(name);
+      CAPTURE(one.name);
       CAPTURE(half);
       LearnerOptions options;
-      options.optimizer = optimizer;
+      options.optimizer = one.optimizer;
       LayeredTraining t({4, 4, 4, 4}, options);
       add_pure(t.learn, half);
       t.learn.add<GradientClip>(half == DType::f16 ? 1.0F : 0.01F,

@@ -115,9 +115,9 @@ TEST_CASE("weight norm: a training that was stopped goes on to the same bits") {
     const test::MemoryState got = test::save(resumed.t.ctx, resumed.t.learn);
     const test::MemoryState want = test::save(whole.t.ctx, whole.t.learn);
     REQUIRE(got.tensors.size() == want.tensors.size());
-    for (const auto& [name, tensor] : want.tensors) {
-      CAPTURE(name);
-      CHECK(same_bits(got.tensors.at(name), tensor).equal);
+    for (const auto& tensor : want.tensors) {
+      CAPTURE(tensor.first);
+      CHECK(same_bits(got.tensors.at(tensor.first), tensor.second).equal);
     }
   }
 }

@@ -185,6 +185,39 @@ TEST_CASE("weights come back, in a half model too") {
   CHECK(same_bits(loaded.store.flat_committed_buffers(), loaded.store.flat_buffers()));
 }
 
+TEST_CASE("weight norm's parameters have PyTorch's shapes and are read by its newer names too") {
+  const TemporaryFolder folder;
+  const auto make = [](Context& ctx, nn::ParamStore& store) {
+    store.declare("conv.weight_g", {2, 1, 1, 1}, nn::ParamRole::weight_length, count_up);
+    store.declare("conv.weight_v", {2, 2, 3, 2}, nn::ParamRole::weight, count_up);
+    store.materialize(ctx);
+  };
+  Context ctx{{.threads = 1}};
+  nn::ParamStore saved;
+  make(ctx, saved);
+  save_weights(folder / "old", saved);
+  const SafetensorsFile old_names(folder / "old");
+  std::vector<NamedTensor> tensors;
+  Arena arena("test", cpu_pages());
+  for (const auto& [name, entry] : old_names.tensors()) {
+    const std::string newer = name.ends_with("_g") ? "original0" : "original1";
+    Tensor copy(arena, entry.shape, DType::f32);
+    old_names.read(entry, std::as_writable_bytes(copy.span<float>()));
+    tensors.push_back({"conv.parametrizations.weight." + newer, copy});
+  }
+  CHECK(old_names.tensors().at("conv.weight_g").shape == Shape{2, 1, 1, 1});
+  write_safetensors(folder / "new", tensors, {});
+  for (const char* file : {"old", "new"}) {
+    CAPTURE(file);
+    nn::ParamStore loaded;
+    make(ctx, loaded);
+    for (std::int64_t i = 0; i < loaded.flat_size(); ++i) set(loaded.flat_master(), i, -1);
+    CHECK(load_weights(folder / file, loaded).clean());
+    for (std::int64_t i = 0; i < saved.size(); ++i)
+      CHECK(same_bits(loaded.master(i), saved.master(i)));
+  }
+}
+
 TEST_CASE("weights of another model are refused with the differences, nothing is written") {
   const TemporaryFolder folder;
   Net ten(10);

@@ -82,7 +82,8 @@ TEST_CASE("weight norm: a layer begins with the outputs that it has without") {
     const Tensor v = normalised.store().master(normalised.index((layer + ".weight_v").c_str()));
     const Tensor g = normalised.store().master(normalised.index((layer + ".weight_g").c_str()));
     CHECK(same_bits(v, weight).equal);
-    REQUIRE(g.shape() == Shape{weight.shape()[0]});
+    REQUIRE(g.shape() ==
+            (layer == "conv" ? Shape{weight.shape()[0], 1, 1, 1} : Shape{weight.shape()[0], 1}));
     for (std::int64_t k = 0; k < g.elements(); ++k)
       CHECK(get(g, k) == doctest::Approx(length_of(weight, k)).epsilon(1e-6));
     CHECK(normalised.store().find(layer + ".weight") < 0);

@@ -20,7 +20,8 @@ void check_like(const Tensor& v, std::string_view what, const Tensor& other) {
 }
 
 void check_rows(const Tensor& v, std::string_view what, const Tensor& vector) {
-  check(vector.shape() == Shape{v.shape()[0]},
+  const Shape& shape = vector.shape();
+  check(shape.rank() > 0 && shape[0] == v.shape()[0] && shape.elements() == shape[0],
         "weight_norm: {} has shape {}, v {} has {} rows",
         what,
         vector.shape(),

@@ -39,6 +39,7 @@ void norm_of(Context& ctx,
   }
   for_gradient_type(ctx, op, dtype, [&]<class T>(const auto& exec) {
     std::vector<Range<T>> ranges;
+    ranges.reserve(parts.size());
     for (const Tensor& part : parts) ranges.push_back({part.data<T>(), part.elements()});
     clip_by_norm<T>(exec, ranges, norm.data<float>(), max_norm, control);
   });

@@ -51,8 +51,9 @@ Weight::Weight(const Scope& scope, const Shape& shape, const Init& init, bool we
   }
   const std::string plain = (scope / "weight").path();
   const Init values = as_filled(plain, init);
-  g_ = scope.param(
-      "weight_g", {shape[0]}, ParamRole::weight_length, lengths_of(plain, shape, values));
+  Shape lengths{shape[0]};
+  while (lengths.rank() < shape.rank()) lengths.push_back(1);
+  g_ = scope.param("weight_g", lengths, ParamRole::weight_length, lengths_of(plain, shape, values));
   v_ = scope.param("weight_v", shape, ParamRole::weight, values);
 }
 

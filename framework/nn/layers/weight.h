@@ -6,9 +6,9 @@
 namespace learn::nn {
 
 /// The weight (K,...) of a layer: a parameter "weight", or, by weight normalisation (Salimans &
-/// Kingma 2016), w = g v / ||v|| for each of its K outputs, of the parameters "weight_g" (K) and
-/// "weight_v" (K,...), as PyTorch's weight_norm names them. At first w has the values that the
-/// plain weight would have. g stays f32 in a half model.
+/// Kingma 2016), w = g v / ||v|| for each of its K outputs, of the parameters "weight_g" (K,1,...)
+/// and "weight_v" (K,...), as PyTorch's weight_norm names and shapes them. At first w has the
+/// values that the plain weight would have. g stays f32 in a half model.
 ///
 /// Both are decayed, as in PyTorch and fastai. The decay of g is the one that w notices; that of v
 /// keeps ||v||, which only grows otherwise, and with it the rate at which directions change.
