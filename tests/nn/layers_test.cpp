@@ -383,6 +383,24 @@ TEST_CASE("a module that is declared in f32 casts at its door with all that is i
   CHECK(nn::type_of(nn::Linear(bench.scope / "linear", 2, 3)) == "Linear");
 }
 
+TEST_CASE("names that are kept in f32 add to what the model declares") {
+  Bench bench;
+  const Around declared((bench.scope / "declared").in_f32());
+  const Around named(bench.scope / "named");
+  bench.start();
+  bench.store.set_working_dtype(DType::f16);
+  for (const bool kept : {false, true, false}) {
+    if (kept)
+      bench.store.keep_f32({"named"});
+    else
+      bench.store.keep_f32({});
+    REQUIRE(bench.store.size() == 2);
+    for (std::int64_t i = 0; i < 2; ++i)
+      CHECK(bench.store.info(i).keeps_f32 ==
+            (kept || bench.store.info(i).name.starts_with("declared")));
+  }
+}
+
 TEST_CASE("losses") {
   Bench b;
   b.start();

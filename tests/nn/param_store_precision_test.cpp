@@ -3,11 +3,13 @@
 #include "framework/nn/param_store.h"
 #include "framework/tensor/factory.h"
 #include "tests/nn/store_net.h"
+#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace learn;
 using namespace store_net;
@@ -167,5 +169,25 @@ TEST_CASE("without masters every flat buffer is of halves and what keeps f32 is 
   for (std::int64_t i = 0; i < store.size(); ++i) {
     CHECK_FALSE(store.slot(i).widened);
     CHECK(is_half(store.slot(i).value.dtype()) != store.info(i).keeps_f32);
+  }
+}
+
+TEST_CASE("a store without masters goes on with the state that it is given") {
+  Context ctx(poisoned());
+  ParamStore saved;
+  declare_net(saved);
+  saved.materialize(ctx);
+  const test::MemoryState state = test::save(ctx, saved);
+  ParamStore store;
+  declare_net(store);
+  store.materialize(ctx);
+  store.set_working_dtype(DType::f16, nn::Masters::none);
+  Tensor values = store.flat_master();
+  kernels::fill(ctx, values, 0);
+  test::load(ctx, state, store);
+  for (const auto& [name, expected] : values_by_name(saved, saved.flat_master())) {
+    const std::vector<double> loaded = values_by_name(store, store.flat_master()).at(name);
+    for (std::size_t k = 0; k < expected.size(); ++k)
+      CHECK(loaded[k] == static_cast<double>(to_float(to_half(static_cast<float>(expected[k])))));
   }
 }

@@ -127,6 +127,22 @@ TEST_CASE("the loss scale grows after as many clean steps, though the training w
   CHECK(resumed.optimizer->read_control().loss_scale == 2048);
 }
 
+TEST_CASE("overflows in a row lower the loss scale, though the training was resumed between") {
+  Step first(optim::sgd({}), DType::f16);
+  first.options.hysteresis = 2;
+  first.run(0);
+  first.run(1, "a.weight");
+  CHECK(first.optimizer->read_control().loss_scale == 1024);
+  Step resumed(optim::sgd({}), DType::f16);
+  resumed.options.hysteresis = 2;
+  test::load(resumed.ctx,
+             test::save(first.ctx, first.store, *first.optimizer),
+             resumed.store,
+             *resumed.optimizer);
+  resumed.run(2, "a.weight");
+  CHECK(resumed.optimizer->read_control().loss_scale == 512);
+}
+
 TEST_CASE("gradients of frozen parameters are not looked at") {
   Step step(optim::sgd({}), DType::f16);
   step.store.freeze_to(1, false);
