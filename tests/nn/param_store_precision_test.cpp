@@ -172,7 +172,7 @@ TEST_CASE("without masters every flat buffer is of halves and what keeps f32 is 
   }
 }
 
-TEST_CASE("a store without masters goes on with the state that it is given") {
+TEST_CASE("a store without masters continues from the state that it is given") {
   Context ctx(poisoned());
   ParamStore saved;
   declare_net(saved);
