@@ -22,7 +22,10 @@ std::string reason_of(const StepRecord& step) {
     case StepEvent::warm_up:
       return fmt::format("the loss scale of {} finds its place, which is normal", scale);
     case StepEvent::growth_probe:
-      return fmt::format("the loss scale has grown to {} and goes back, which is normal", scale);
+      return fmt::format(
+          "the loss scale has grown to {} and {}, which is normal",
+          scale,
+          step.scale_after < step.scale_before ? "goes back" : "stays until more are skipped");
     case StepEvent::bad_loss:
       return "the loss itself is not finite, which no loss scale can help";
     case StepEvent::overflow:

@@ -59,6 +59,10 @@ void SkipReport::train_end(Learner& learn) {
     log::warn("[skip_report] {}. {}", verdict_.text, kAdvice);
 }
 
+void SkipReport::error(Learner& learn, const std::exception& error) {
+  if (dynamic_cast<const DivergedError*>(&error) != nullptr) train_end(learn);
+}
+
 void register_skip_report(CallbackRegistry& registry) {
   registry.add("skip_report",
                "says whether the steps skipped in half precision are normal",

@@ -21,6 +21,8 @@ class SkipReport final : public Callback {
   void epoch_begin(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   void train_end(Learner& learn) override;
+  /// A fit that ends as it has diverged may end because of skips: of that, too, it tells.
+  void error(Learner& learn, const std::exception& error) override;
 
   /// Of the last fit.
   [[nodiscard]] const StepVerdict& verdict() const noexcept { return verdict_; }

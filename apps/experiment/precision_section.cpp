@@ -73,15 +73,20 @@ std::string opt_level_of(const std::string& precision) {
 }
 
 void PrecisionSection::declare_layers(OptionTable& t) {
-  t.choice("precision",
-           precision,
-           precision_names(),
-           "what the model computes in. fp16, bf16: weights, activations and gradients are halves, "
-           "master weights and batch norm are fp32; -amp: weights are fp32, each operation casts "
-           "what it is given ('learn autocast'); pure-: halves without fp32 masters, to compare "
-           "with; tf32: fp32, but a GPU may round the factors of products to 10 bits. A run that "
-           "is resumed may continue in another")
-      .may_change = true;
+  Option& word = t.choice(
+      "precision",
+      precision,
+      precision_names(),
+      "what the model computes in. fp16, bf16: weights, activations and gradients are halves, "
+      "master weights and batch norm are fp32; -amp: weights are fp32, each operation casts "
+      "what it is given ('learn autocast'); pure-: halves without fp32 masters, to compare "
+      "with; tf32: fp32, but a GPU may round the factors of products to 10 bits. A run that "
+      "is resumed may continue in another");
+  word.may_change = true;
+  word.set = [this, set = word.set](const std::string& text) {
+    set(text);
+    precision_given = true;
+  };
   Option& level = t.choice("opt-level",
                            opt_level,
                            {"O0", "O1", "O2", "O3"},
@@ -124,12 +129,23 @@ std::string PrecisionSection::chosen() const {
   return precision;
 }
 
-void PrecisionSection::check() const {
-  if (!opt_level.empty() && precision != "fp32" && precision != chosen())
+void PrecisionSection::settle() {
+  check_words();
+  precision = chosen();
+  precision_given = false;
+  opt_level.clear();
+}
+
+void PrecisionSection::check_words() const {
+  if (!opt_level.empty() && precision_given && precision != chosen())
     fail<UsageError>("--opt-level {} is --precision {}, and --precision {} is given: leave one out",
                      opt_level,
                      chosen(),
                      precision);
+}
+
+void PrecisionSection::check() const {
+  check_words();
   const Mode& mode = mode_of(chosen());
   if (loss_scale != "dynamic" && !has_loss_scale(mode))
     fail<UsageError>("--loss-scale needs --precision fp16 or fp16-amp, not {}", chosen());
@@ -138,10 +154,9 @@ void PrecisionSection::check() const {
   if (const std::string spec = callback(); !spec.empty()) (void)callbacks::make_from_text(spec);
 }
 
-bool PrecisionSection::resume(const PrecisionSection& begun, const std::set<std::string>& given) {
-  if (given.contains("precision") && !given.contains("opt-level")) opt_level.clear();
-  if (given.contains("opt-level") && !given.contains("precision")) precision = "fp32";
-  if (chosen() == begun.chosen()) return false;
+bool PrecisionSection::change_from(const PrecisionSection& before,
+                                   const std::set<std::string>& given) {
+  if (chosen() == before.chosen()) return false;
   drop_without_effect(*this, given);
   return true;
 }
@@ -150,6 +165,7 @@ PrecisionSection PrecisionSection::in(const std::string& name) const {
   PrecisionSection other = *this;
   other.opt_level.clear();
   other.precision = name;
+  other.precision_given = false;
   drop_without_effect(other, {});
   return other;
 }

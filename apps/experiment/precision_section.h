@@ -24,7 +24,8 @@ class Learner;
 /// What an experiment computes in.
 struct PrecisionSection {
   std::string precision = "fp32";
-  std::string opt_level;  ///< apex's word for it; empty: not used
+  std::string opt_level;         ///< apex's word for it, which counts; empty: not used
+  bool precision_given = false;  ///< by an option, so that a contradiction of the two is seen
   std::string loss_scale = "dynamic";
   bool flat_master = true;
   std::vector<std::string> keep_fp32;
@@ -34,10 +35,14 @@ struct PrecisionSection {
   void declare_layers(OptionTable& table);
   /// Throws UsageError for options that contradict each other or have no effect.
   void check() const;
-  /// For a run that was begun as `begun` says and is resumed with the options `given`: of
-  /// --precision and --opt-level the one that is given counts, and what was said for the precision
-  /// before and has no effect in another one is taken away. Returns whether it is another one.
-  bool resume(const PrecisionSection& begun, const std::set<std::string>& given);
+  /// Of --precision and --opt-level, which say the same, one is left: the first. Options that are
+  /// set later then replace it, whichever they are. Throws UsageError if they contradict each
+  /// other.
+  void settle();
+  /// Where options of a file or a saved run said `before`, and those that are `given` were set over
+  /// them: what was said for the precision before and has no effect in another one is taken away.
+  /// Returns whether it is another one.
+  bool change_from(const PrecisionSection& before, const std::set<std::string>& given);
   /// The same in another precision, without what has no effect there. `name` is one of
   /// `precision_names`.
   [[nodiscard]] PrecisionSection in(const std::string& name) const;
@@ -60,6 +65,9 @@ struct PrecisionSection {
   /// Throws UsageError unless the callback `given` in full computes in what `chosen` says, and no
   /// other option would make it.
   void check_replaced(const std::string& given) const;
+
+ private:
+  void check_words() const;
 };
 
 }  // namespace learn

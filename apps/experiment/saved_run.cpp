@@ -117,8 +117,9 @@ DataSection saved_data(DataSection trained, const fs::path& run) {
   return saved_data(std::move(trained), *find_last_state(weights_of(run)).file);
 }
 
-ResumeGuard::ResumeGuard(const ExperimentOptions& options, const OptionTable& table)
-    : precision_(options.precision) {
+ResumeGuard::ResumeGuard(ExperimentOptions& options, const OptionTable& table) {
+  options.precision.settle();
+  precision_ = options.precision;
   for (const Option& option : table.all()) saved_.push_back(option.toml());
 }
 
@@ -128,7 +129,8 @@ void ResumeGuard::check(ExperimentOptions& options,
                         bool extends) const {
   constexpr std::array<std::string_view, 3> kOfFit{"lr", "schedule", "warmup"};
   constexpr std::array<std::string_view, 2> kOfPrecision{"loss-scale", "keep-fp32"};
-  const bool crosses = options.precision.resume(precision_, given);
+  options.precision.settle();
+  const bool crosses = options.precision.change_from(precision_, given);
   const auto is_free = [&](const Option& option) {
     const auto one_of = [&](const auto& names) {
       return std::ranges::find(names, option.name) != names.end();

@@ -35,8 +35,8 @@ void set_saved_options(const OptionTable& table, const std::filesystem::path& ru
 /// no effect in the new one is taken away.
 class ResumeGuard {
  public:
-  /// `options` are those of `table`, as they were saved.
-  ResumeGuard(const ExperimentOptions& options, const OptionTable& table);
+  /// `options` are those of `table`, as they were saved; settles their precision.
+  ResumeGuard(ExperimentOptions& options, const OptionTable& table);
   /// Throws UsageError that names each option whose value is another one and would change the
   /// training, but for those of a further fit if there is to be one, and of another precision.
   void check(ExperimentOptions& options,

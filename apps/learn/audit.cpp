@@ -51,6 +51,8 @@ Audited split_off_precision(ExperimentOptions options) {
   const std::string* const given = options.precision_callback();
   const std::string spec = given != nullptr ? *given : options.precision.callback();
   std::erase(options.run.callbacks, spec);
+  if (const std::string* const stops = options.run.named("early_stopping"))
+    std::erase(options.run.callbacks, std::string(*stops));  // it watches a validation
   callbacks::CallbackWithEvents made = callbacks::make_from_text(spec);
   options.precision = {.flat_master = options.precision.flat_master};
   options.training.ema = 0;  // these two take no part in a step
@@ -79,8 +81,7 @@ void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& comm
     else
       of_training.push_back(value);
     precision_given = precision_given || value.first == "precision" || value.first == "opt-level";
-    // Either may say it, so that there is no default beside them.
-    if (value.first == "opt-level" || value.first == "config") precision.precision = "fp32";
+    if (value.first == "config") precision.precision = "fp32";  // which may say another
   }
   resolve(o.train, all, of_training);
   if (precision.half()) return;
@@ -89,7 +90,6 @@ void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& comm
         "--precision {}: say which half precision is to be compared with fp32: fp16, bf16, ...",
         precision.chosen());
   precision.precision = "fp16";
-  precision.opt_level.clear();
 }
 
 int audit(const AuditOptions& o) {

@@ -120,10 +120,15 @@ void show_closing(const RunRecord& record, const RunDir& dir, bool plots) {
 
 /// The record of a run that ends by an error. That error is what the user must see, so one in
 /// writing the record is only noted.
-void record_crash(const RunDir& dir, RunRecord& record, const std::exception& e) noexcept {
+void record_crash(const RunDir& dir,
+                  RunRecord& record,
+                  Learner& learn,
+                  const std::exception& e) noexcept {
   try {
     const auto* known = dynamic_cast<const Error*>(&e);
-    record.status = "crashed";
+    const bool diverged = dynamic_cast<const DivergedError*>(&e) != nullptr;
+    if (diverged) update(record, learn);  // of other errors the device may be one
+    record.status = diverged ? "diverged" : "crashed";
     record.error = e.what();
     record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
     record.ended = utc_now();
@@ -166,7 +171,7 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
     record.ended = std::max(utc_now(), record.started);  // the clock may have been set back
     dir.write(record);
   } catch (const std::exception& e) {
-    record_crash(dir, record, e);
+    record_crash(dir, record, learn, e);
     throw;
   }
   return record.exit_code;

@@ -67,6 +67,12 @@ void check_call(const TrainOptions& o) {
     fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
 }
 
+std::set<std::string> names_of(const OptionValues& values) {
+  std::set<std::string> names;
+  for (const auto& [name, text] : values) names.insert(name);
+  return names;
+}
+
 const Preset& preset_of(const std::string& name) {
   return *std::ranges::find(presets(), name, &Preset::name);
 }
@@ -112,14 +118,18 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
     set_options(table, {{"preset", preset}});
     set_options(table, preset_of(preset).values);
   }
-  std::set<std::string> over_preset;
-  for (const auto& [name, text] : command_line) over_preset.insert(name);
+  std::set<std::string> over_preset = names_of(command_line);
   if (!config.empty()) {
     const ConfigFile file = read_config(config, "train", table);
     for (const ConfigEntry& entry : file.entries) over_preset.insert(entry.name);
     set_options(table, file);
   }
+  PrecisionSection& precision = options.experiment.precision;
+  precision.settle();
+  const PrecisionSection before = precision;
   set_options(table, command_line);
+  precision.settle();
+  if (!guard) precision.change_from(before, names_of(command_line));
   if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
   if (guard) guard->check(options.experiment, table, over_preset, options.extend > 0);
   options.resume = resume;

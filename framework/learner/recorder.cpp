@@ -26,6 +26,7 @@ Recorder::Recorder(double beta) : beta_(beta) {
 }
 
 void Recorder::train_begin(Learner& learn) {
+  seen_batch_ = learn.progress().batch_clock;
   steps_.begin(learn.optimizer().read_control(), learn.optimizer().loss_scaling());
   if (on_device_.losses.defined()) return;
   Arena& arena = learn.context().persistent();
@@ -37,9 +38,11 @@ void Recorder::train_begin(Learner& learn) {
 void Recorder::epoch_begin(Learner& learn) {
   const FitProgress& fit = learn.progress();
   const bool goes_on = fit.batch_clock > fit.epoch_first_batch;
-  if (!goes_on) cut_seconds_ = 0;
-  if (!goes_on) samples_ = 0;
-  grad_norm_ = update_ratio_ = {};
+  if (!goes_on) {
+    cut_seconds_ = 0;
+    samples_ = 0;
+    grad_norm_ = update_ratio_ = {};
+  }
   epoch_begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(cut_seconds_));
   in_training_ = true;
@@ -47,9 +50,16 @@ void Recorder::epoch_begin(Learner& learn) {
   finished_ = false;
 }
 
+/// A batch whose end nobody has seen here: a callback before this one has found that it diverges.
+void Recorder::error(Learner& learn, const std::exception& error) {
+  if (dynamic_cast<const DivergedError*>(&error) == nullptr) return;
+  if (learn.progress().batch_clock > seen_batch_) batch_end(learn);
+}
+
 void Recorder::batch_end(Learner& learn) {
   const FitProgress& fit = learn.progress();
   if (!fit.training || fit.activity != Activity::fit) return;
+  seen_batch_ = fit.batch_clock;
   if (learn.batch().outcome == Outcome::cancelled) return;
   samples_ += learn.batch().size();
   if (!learn.batch().loss.defined()) return;  // skipped before there was one
@@ -96,6 +106,12 @@ void Recorder::Mean::add(double value) {
   if (!std::isfinite(value)) return;
   sum += value;
   ++count;
+}
+
+void Recorder::Mean::visit_state(StateVisitor& visitor, std::string_view name) {
+  const StateVisitor::Scope scope(visitor, name);
+  visitor.visit("sum", sum, kFiniteLimits);
+  visitor.visit("count", count, {});
 }
 
 double Recorder::Mean::value() const {
@@ -208,6 +224,8 @@ void Recorder::visit_state(StateVisitor& visitor) {
     cut_seconds_ = seconds_between(epoch_begin_, Clock::now());
   visitor.visit("cut_seconds", cut_seconds_, {.high = kMaxSeconds});
   visitor.visit("images", samples_, {});
+  grad_norm_.visit_state(visitor, "grad_norm");
+  update_ratio_.visit_state(visitor, "update_ratio");
   batches_.visit_state(visitor);
   steps_.visit_state(visitor);
   epochs_.visit_state(visitor);

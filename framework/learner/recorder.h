@@ -39,6 +39,7 @@ class Recorder final : public Callback {
   void validate_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   void train_end(Learner& learn) override;
+  void error(Learner& learn, const std::exception& error) override;
 
   /// The training batches since the learner was made, without those that were cancelled before
   /// their update; neighbours are one record when there are many. Waits for the device.
@@ -80,6 +81,7 @@ class Recorder final : public Callback {
   struct Mean {
     void add(double value);
     [[nodiscard]] double value() const;
+    void visit_state(StateVisitor& visitor, std::string_view name);
     double sum = 0;
     std::int64_t count = 0;
   };
@@ -103,6 +105,7 @@ class Recorder final : public Callback {
   Clock::time_point epoch_begin_, training_end_;
   double cut_seconds_ = 0;  // that an epoch had run when it was cut short; a resumed one adds to it
   std::int64_t samples_ = 0;
+  std::int64_t seen_batch_ = 0;  // the last whose end was seen
   bool in_training_ = false;
   bool validated_ = false;
   bool finished_ = false;

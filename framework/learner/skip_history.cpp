@@ -99,9 +99,14 @@ std::optional<StepRecord> SkipHistory::add(std::int64_t batch,
     counts_.growth_probes += record.event == StepEvent::growth_probe ? 1 : 0;
     counts_.overflows += record.event == StepEvent::overflow ? 1 : 0;
     counts_.bad_losses += record.event == StepEvent::bad_loss ? 1 : 0;
-    const bool counts_in_row = record.event != StepEvent::warm_up;
-    if (counts_in_row && std::exchange(skipped_before_, counts_in_row)) ++counts_.in_a_row;
-    grew_ = false;
+    if (record.event != StepEvent::warm_up) {
+      // With a hysteresis the scale falls from a later overflow in a row on: until then nothing is
+      // done that could help.
+      const bool waits = scaling_.dynamic && after.loss_scale == before.loss_scale &&
+                         after.loss_scale > scaling_.floor;
+      if (std::exchange(skipped_before_, !waits)) ++counts_.in_a_row;
+      if (!waits) grew_ = false;
+    }
     keep(record);
     return record;
   }
@@ -109,6 +114,7 @@ std::optional<StepRecord> SkipHistory::add(std::int64_t batch,
   ++counts_.applied;
   settled_ = true;
   skipped_before_ = false;
+  if (before.overflows > 0) grew_ = false;  // its skips are over
   if (after.loss_scale <= before.loss_scale) return {};
   grew_ = true;
   keep(record);

@@ -16,7 +16,7 @@ enum class StepEvent : std::uint8_t {
   growth,        ///< the scale grew after clean steps
   warm_up,       ///< skipped, and no step was clean since the scale was set: it seeks its place
   growth_probe,  ///< skipped for the first time since the scale grew: it goes back to the one
-                 ///< before
+                 ///< before, with a hysteresis after some more skips in a row
   overflow,      ///< skipped at a scale that had been good, or that is no reason: static, or none
   bad_loss,      ///< skipped, and the loss itself was not finite: no scale can help
 };
@@ -39,7 +39,8 @@ struct StepCounts {
   std::int64_t growth_probes = 0;
   std::int64_t overflows = 0;
   std::int64_t bad_losses = 0;
-  std::int64_t in_a_row = 0;  ///< skips after a skip, none of them of the warm-up
+  std::int64_t in_a_row = 0;  ///< skips after one that the scale fell at or could not, and none
+                              ///< of the warm-up
   [[nodiscard]] StepCounts since(const StepCounts& before) const noexcept;
   bool operator==(const StepCounts&) const = default;
 };

@@ -50,6 +50,11 @@ TEST_CASE("an audit is of fp16 unless a half precision is said") {
         "bf16");
   write_file_atomically(config, "[train]\nopt-level = \"O1\"\n");
   CHECK(Resolved(OptionValues{{"config", config}}).experiment().precision.chosen() == "fp16-amp");
+  CHECK(Resolved({{"config", config}, {"precision", "bf16"}}).experiment().precision.chosen() ==
+        "bf16");
+  write_file_atomically(config, "[train]\nprecision = \"fp16\"\n");
+  CHECK(Resolved({{"config", config}, {"opt-level", "O1"}}).experiment().precision.chosen() ==
+        "fp16-amp");
   CHECK_THROWS_WITH_AS(Resolved(OptionValues{{"precision", "fp32"}}),
                        doctest::Contains("--precision fp32: say which half precision"),
                        UsageError);

@@ -112,6 +112,11 @@ check "a loss that is not finite is status 7" exits 7
 check "and recorded" grep -q '"status": "diverged"' runs/boom/run.json
 check "with the first layer or parameter that is not" grep -qE "the (parameter|output of) '" runs/boom/run.json
 check "and saves nothing of it" test ! -e runs/boom/weights/best.safetensors
+run train "${tiny[@]}" --epochs 1 --precision fp16 --loss-scale dynamic:max_skips=2,floor=65536 --inject overflow@2-4 --name skipping
+check "a loss scale that falls no lower is status 7" exits 7
+check "and recorded" grep -q '"status": "diverged"' runs/skipping/run.json
+check "with its skips" grep -q '"skipped": 2' runs/skipping/run.json
+check "which are told" grep -q 'skip_report. 2 of 3 steps skipped' runs/skipping/run.log
 run train "${tiny[@]}" --epochs 1 --lr 1e30 --optimizer sgd --schedule const --name back --nan rollback
 check "and one that no rollback helps" exits 7
 check "after three, each said" test "$(grep -c '\[rollback\] . of 3: back to the state after batch 0' runs/back/run.log)" = 3

@@ -86,6 +86,32 @@ TEST_CASE("the written configuration gives the same options again") {
   CHECK(second.options.experiment.training.lr.size() == 2);
 }
 
+TEST_CASE("a precision of the command line replaces that of a file by either of its words") {
+  const TemporaryFolder folder;
+  const std::string config = folder / "c.toml";
+  const auto over = [&](const std::string& file, const OptionValues& values) {
+    write_file_atomically(config, "[train]\n" + file);
+    OptionValues all{{"config", config}};
+    all.insert(all.end(), values.begin(), values.end());
+    const Resolved resolved(all);
+    CHECK(write_config(resolved.table, "train").find("opt-level") == std::string::npos);
+    return resolved.options.experiment.precision;
+  };
+  const std::string level = "opt-level = \"O1\"\nloss-scale = \"512\"\nkeep-fp32 = [\"linear\"]\n";
+  CHECK(over(level, {}).precision == "fp16-amp");
+  CHECK(over(level, {}).loss_scale == "512");
+  // What was said for the file's precision goes with it, where it has no effect.
+  CHECK(over(level, {{"precision", "fp32"}}).precision == "fp32");
+  CHECK(over(level, {{"precision", "fp32"}}).keep_fp32.empty());
+  CHECK(over(level, {{"precision", "bf16"}}).loss_scale == "dynamic");
+  CHECK(over(level, {{"precision", "bf16"}}).keep_fp32 == std::vector<std::string>{"linear"});
+  CHECK(over(level, {{"opt-level", "O2"}}).precision == "fp16");
+  CHECK(over("precision = \"fp16\"\n", {{"opt-level", "O1"}}).precision == "fp16-amp");
+  CHECK(over("precision = \"fp16\"\n", {{"opt-level", "O0"}}).precision == "fp32");
+  CHECK_THROWS_AS(over(level, {{"precision", "bf16"}, {"loss-scale", "64"}}), UsageError);
+  CHECK_THROWS_AS(over("precision = \"bf16\"\nopt-level = \"O2\"\n", {}), UsageError);
+}
+
 TEST_CASE("options that would be ignored are refused") {
   const auto refused = [](const OptionValues& values, const char* why) {
     CAPTURE(values.back().first);
@@ -95,6 +121,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"loss-scale", "512"}}, "--loss-scale needs --precision fp16");
   refused({{"loss-scale", "512"}, {"precision", "bf16"}}, "not bf16");
   refused({{"opt-level", "O2"}, {"precision", "bf16"}}, "--opt-level O2 is --precision fp16");
+  refused({{"precision", "fp32"}, {"opt-level", "O1"}}, "--opt-level O1 is --precision fp16-amp");
   refused({{"keep-fp32", "layers.1"}}, "--keep-fp32 has no effect with --precision fp32");
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:growth=3"}}, "has no option 'growth'");
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:loss_scale=2,floor=4"}},

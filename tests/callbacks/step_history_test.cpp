@@ -19,6 +19,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <optional>
 #include <sstream>
 
 using namespace tiny;
@@ -205,6 +206,46 @@ TEST_CASE("measuring changes no bit of a training") {
   };
   CHECK(trained(true, false) == trained(false, false));
   CHECK(trained(true, true) == trained(false, true));
+}
+
+TEST_CASE("means of an epoch that was cut are those of the whole epoch after a resume") {
+  const auto prepared = [](LayeredTraining& t) -> Recorder& {
+    t.learn.add<StepNorms>();
+    return t.learn.add<Recorder>();
+  };
+  LayeredTraining whole(batches(6));
+  Recorder& all = prepared(whole);
+  whole.learn.fit(1, 0.05);
+  LayeredTraining cut(batches(6));
+  prepared(cut);
+  std::optional<test::MemoryState> state;
+  on(
+      cut.learn,
+      Event::batch_end,
+      [&](Learner& l) {
+        if (l.progress().batch_in_pass == 3) state = test::save(l.context(), l);
+      },
+      "save",
+      order::kTracker + 30);
+  cut.learn.fit(1, 0.05);
+  LayeredTraining resumed(batches(6));
+  Recorder& rest = prepared(resumed);
+  test::load(resumed.ctx, state.value(), resumed.learn);
+  resumed.learn.resume();
+  resumed.learn.fit(1, 0.05);
+  CHECK(rest.mean_grad_norm(resumed.learn) == all.mean_grad_norm(whole.learn));
+  CHECK(rest.mean_update_ratio(resumed.learn) == all.mean_update_ratio(whole.learn));
+}
+
+TEST_CASE("a fit that ends as all its steps were skipped has the verdict of its skips") {
+  LayeredTraining t(batches(6));
+  to_fp16(t.learn, {.loss_scale = 64.0F, .scaling = {.dynamic = false}, .max_skips = 3});
+  t.learn.add<FaultInjection>(parse_faults("overflow@2-6"));
+  t.learn.add<Recorder>();
+  auto& report = t.learn.add<SkipReport>();
+  CHECK_THROWS_AS(t.learn.fit(1, 0.05), DivergedError);
+  CHECK_FALSE(report.verdict().normal);
+  CHECK(report.verdict().text.find("3 of 4 steps skipped") == 0);
 }
 
 TEST_CASE("batches whose gradients are held have no norm of their own") {

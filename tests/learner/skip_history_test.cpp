@@ -65,6 +65,21 @@ TEST_CASE("a skipped step is of the warm-up, a probe, an overflow, or of a bad l
   CHECK(Steps({.dynamic = false}).run("x.xx") == "o.oo");
 }
 
+TEST_CASE("with a hysteresis a scale that grew goes back after as many skips in a row") {
+  const auto run = [](const std::string& batches) {
+    Steps steps({.growth_interval = 3, .hysteresis = 2, .ceiling = 4096});
+    const std::string seen = steps.run(batches);
+    return std::pair(seen, steps.history.counts().in_a_row);
+  };
+  CHECK(run("...xx....") == std::pair(std::string("..gpp..g."), std::int64_t{0}));
+  // What is skipped behind that is not because it grew.
+  CHECK(run("...xxx") == std::pair(std::string("..gppo"), std::int64_t{1}));
+  // A single one was none of the scale's, nor is the next.
+  CHECK(run("...x.x") == std::pair(std::string("..gp.o"), std::int64_t{0}));
+  CHECK(run(".xx") == std::pair(std::string(".oo"), std::int64_t{0}));
+  CHECK(run(".xxx") == std::pair(std::string(".ooo"), std::int64_t{1}));
+}
+
 TEST_CASE("a scale that somebody sets anew has its own warm-up") {
   Steps steps(kThree);
   CHECK(steps.run("..x") == "..o");
