@@ -3,6 +3,7 @@
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/precision_state.h"
 #include "framework/learner/recorder.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
@@ -101,6 +102,14 @@ void Blame::train_begin(Learner& learn) {
   told_ = learn.progress().batch_clock;
   batches_since_look_ = watched_ = unexplained_ = 0;
   held_ = held_now_ = false;
+  const PrecisionState* const precision = learn.callbacks().precision();
+  const nn::ParamStore& params = learn.params();
+  const bool half_model = is_half(params.working_dtype()) && !is_half(params.master_dtype());
+  if (!half_model && (precision == nullptr || !precision->first_scale))
+    log::warn(
+        "[blame] in {} nobody looks through gradients and no step is skipped: there will be "
+        "none to explain",
+        precision == nullptr ? "fp32" : precision->name);
 }
 
 void Blame::batch_end(Learner& learn) {

@@ -20,6 +20,8 @@ namespace {
 
 bool in_gradients(FaultKind kind) { return kind == FaultKind::overflow || kind == FaultKind::nan; }
 
+bool at_any_event(FaultKind kind) { return kind == FaultKind::raise || kind == FaultKind::kill; }
+
 bool in_activations(FaultKind kind) {
   return kind == FaultKind::overflow_act || kind == FaultKind::nan_act;
 }
@@ -59,7 +61,8 @@ ParamSlot& parameter_of(const Fault& fault, nn::ParamStore& params, std::int64_t
 
 }  // namespace
 
-FaultInjection::FaultInjection(std::vector<Fault> faults) : faults_(std::move(faults)) {
+FaultInjection::FaultInjection(std::vector<Fault> faults)
+    : faults_(std::move(faults)), struck_(faults_.size(), false) {
   check<UsageError>(!faults_.empty(), "inject: there is no fault in the list");
 }
 
@@ -78,11 +81,35 @@ std::vector<Fault> FaultInjection::inside_passes(const Learner& learn) const {
   return found;
 }
 
+void FaultInjection::tell(const Fault& fault) {
+  struck_.at(static_cast<std::size_t>(&fault - faults_.data())) = true;
+  log::info("[inject] batch {}: {}{}{}",
+            batch_,
+            name_of(fault.kind),
+            fault.place.empty() ? "" : " in ",
+            fault.place);
+}
+
+void FaultInjection::train_end(Learner&) {
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    const Fault& fault = faults_[i];
+    if (!struck_[i])
+      log::warn("[inject] {} at batch {} never came{}: the training ended after batch {}",
+                name_of(fault.kind),
+                fault.first,
+                at_any_event(fault.kind) && fault.first <= batch_
+                    ? fmt::format(", as that has no {}", name_of(fault.event))
+                    : "",
+                batch_);
+  }
+}
+
 /// What may come at any event.
-void FaultInjection::strike(Learner& learn, Event event) const {
+void FaultInjection::strike(Learner& learn, Event event) {
   if (!learn.progress().training) return;
   for (const Fault& fault : faults_) {
-    if (!fault.at(batch_) || fault.event != event) continue;
+    if (!fault.at(batch_) || fault.event != event || !at_any_event(fault.kind)) continue;
+    tell(fault);
     if (fault.kind == FaultKind::raise)
       fail<Error>("inject: thrown at {} of batch {}, as was asked for", name_of(event), batch_);
     if (fault.kind == FaultKind::kill) (void)std::raise(SIGKILL);
@@ -93,12 +120,8 @@ void FaultInjection::batch_begin(Learner& learn) {
   if (!learn.progress().training) return;
   batch_ = learn.progress().batch_clock + 1;
   for (const Fault& fault : faults_) {
-    if (!fault.at(batch_)) continue;
-    log::info("[inject] batch {}: {}{}{}",
-              batch_,
-              name_of(fault.kind),
-              fault.place.empty() ? "" : " in ",
-              fault.place);
+    if (!fault.at(batch_) || at_any_event(fault.kind)) continue;
+    tell(fault);
     if (fault.kind == FaultKind::slow)
       std::this_thread::sleep_for(std::chrono::duration<double>(fault.amount));
   }

@@ -47,6 +47,8 @@ class FaultInjection final : public Callback {
   void step_begin(Learner& learn) override;
   void step_end(Learner& learn) override;
   void batch_end(Learner& learn) override;
+  /// Warns of faults that never came.
+  void train_end(Learner& learn) override;
   void error(Learner& learn, const std::exception& error) override;
 
   /// Plants what this batch has inside of its passes in those of another tape as well, on which the
@@ -58,10 +60,12 @@ class FaultInjection final : public Callback {
 
  private:
   [[nodiscard]] std::vector<Fault> inside_passes(const Learner& learn) const;
-  void strike(Learner& learn, Event event) const;
+  void strike(Learner& learn, Event event);
+  void tell(const Fault& fault);
 
   std::vector<Fault> faults_;
-  std::int64_t batch_ = 0;  // that runs or ran last
+  std::vector<bool> struck_;  // of each whether it ever came
+  std::int64_t batch_ = 0;    // that runs or ran last
   std::unique_ptr<FaultPlanter> planter_;
 };
 

@@ -12,6 +12,7 @@ MixedPrecision::MixedPrecision(const MixedPrecisionOptions& options)
                         options.dtype,
                         options.loss_scale,
                         options.scaling,
+                        MixedPrecisionOptions{}.scaling,
                         options.max_skips),
       options_(options) {
   options_.loss_scale = first_scale();

@@ -12,9 +12,13 @@ NativeMixedPrecision::NativeMixedPrecision(const NativeMixedPrecisionOptions& op
                         options.dtype,
                         options.loss_scale,
                         options.scaling,
+                        NativeMixedPrecisionOptions{}.scaling,
                         options.max_skips),
       options_(options) {
   options_.loss_scale = first_scale();
+  if (!options.loss_scale && options.dtype == DType::bf16 &&
+      options.max_skips != NativeMixedPrecisionOptions{}.max_skips)
+    fail<UsageError>("autocast in bf16 skips no step: leave max_skips={} out", options.max_skips);
 }
 
 void NativeMixedPrecision::begin(Learner& learn) { learn.set_autocast(options_.dtype); }

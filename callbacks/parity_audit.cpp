@@ -50,7 +50,10 @@ std::int64_t steps_to_floor(const PrecisionState& precision) {
   const double falls =
       std::log(static_cast<double>(*precision.first_scale) / static_cast<double>(scaling.floor)) /
       -std::log(static_cast<double>(scaling.backoff_factor));
-  return (static_cast<std::int64_t>(std::ceil(falls)) + 1) * scaling.hysteresis;
+  // Factors near 1 and long rows take it nowhere in the time of a person.
+  constexpr double kMost = 4096;
+  return static_cast<std::int64_t>(
+      std::min(kMost, (std::ceil(falls) + 1) * static_cast<double>(scaling.hysteresis)));
 }
 
 /// The learner trains on other data while this lives, and has the state and the data that it had
@@ -178,12 +181,12 @@ ParityAudit audit_parity(Learner& learn, const FitCallback& half, const ParityOp
   if (precision.scale_set) kernels::set_loss_scale(ctx, scale, learn.optimizer().control());
   const std::vector<StepTrace> halves = trace_fit(learn, options, {half});
 
-  std::vector<std::string> names;
+  std::vector<ParityParam> params;
   for (std::int64_t i = 0; i < learn.params().size(); ++i)
-    names.push_back(learn.params().info(i).name);
+    params.push_back({learn.params().info(i).name, learn.params().info(i).keeps_f32});
   for (std::size_t i = 0; i < full.size(); ++i)
     audit.steps.push_back(
-        compare_steps(full[i], i < halves.size() ? halves[i] : StepTrace(), audit.half, names));
+        compare_steps(full[i], i < halves.size() ? halves[i] : StepTrace(), audit.half, params));
   if (const double way = distance(after, before); way > 0)
     audit.departure = distance(after, masters_of(learn)) / way;
   audit.findings = find_problems(audit);

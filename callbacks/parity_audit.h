@@ -48,6 +48,9 @@ struct ParityLayer {
   ParityError activation;    ///< its output
   ParityError gradient;      ///< of the output
   ParityError weights;       ///< gradients of its parameters, all together
+  /// Magnitude in fp32 of the gradients that halves hold, times the loss scale, in the other run:
+  /// of the output, and of parameters that do not stay f32.
+  double largest_scaled = 0;
   /// Where weights are halves without masters: by how much they were changed. All that stays as it
   /// was counts as `ParityError::zero`.
   ParityError update;
@@ -63,8 +66,8 @@ struct ParityLayer {
 struct ParityStep {
   double loss_full = 0;
   double loss_half = 0;
-  double lr = 0;          ///< of the last layer group, in fp32
-  double loss_scale = 1;  ///< in half precision
+  double lr = 0;         ///< of the last layer group, in fp32
+  float loss_scale = 1;  ///< in half precision
   bool applied_full = false;
   bool applied_half = false;
   ParityError update;               ///< of all layers

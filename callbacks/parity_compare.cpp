@@ -136,8 +136,8 @@ std::size_t row_of(std::vector<ParityLayer>& layers, const std::string& paramete
 /// Parameters of one module are a vector.
 class Rows {
  public:
-  Rows(std::vector<ParityLayer>& layers, const std::vector<std::string>& names)
-      : layers_(layers), names_(names) {}
+  Rows(std::vector<ParityLayer>& layers, const std::vector<ParityParam>& params)
+      : layers_(layers), params_(params) {}
 
   [[nodiscard]] std::map<std::size_t, ParityError> compare(const std::vector<TensorTrace>& full,
                                                            const std::vector<TensorTrace>& half,
@@ -146,7 +146,7 @@ class Rows {
     std::map<std::size_t, Sums> sums;
     for (std::size_t i = 0; i < std::min(full.size(), half.size()); ++i)
       if (full[i].defined() && half[i].defined())
-        sums.try_emplace(row_of(layers_, names_[i]), smallest, scale)
+        sums.try_emplace(row_of(layers_, params_[i].name), smallest, scale)
             .first->second.add(full[i], half[i]);
     std::map<std::size_t, ParityError> errors;
     for (const auto& [row, sum] : sums) errors[row] = sum.result();
@@ -155,7 +155,7 @@ class Rows {
 
  private:
   std::vector<ParityLayer>& layers_;
-  const std::vector<std::string>& names_;
+  const std::vector<ParityParam>& params_;
 };
 
 void compare_updates(const StepTrace& full, const StepTrace& half, Rows rows, ParityStep& step) {
@@ -183,11 +183,11 @@ void compare_updates(const StepTrace& full, const StepTrace& half, Rows rows, Pa
 ParityStep compare_steps(const StepTrace& full,
                          const StepTrace& half,
                          DType half_dtype,
-                         const std::vector<std::string>& names) {
+                         const std::vector<ParityParam>& params) {
   ParityStep step{.loss_full = full.loss,
                   .loss_half = half.loss,
                   .lr = full.lr,
-                  .loss_scale = half.seed,
+                  .loss_scale = static_cast<float>(half.seed),
                   .applied_full = full.applied,
                   .applied_half = half.applied};
   const double smallest = nn::smallest_normal(half_dtype);
@@ -204,13 +204,19 @@ ParityStep compare_steps(const StepTrace& full,
     }
     layer.activation = error_of(pair.full->made, pair.half->made, smallest, 1);
     layer.gradient = error_of(pair.full->gradient, pair.half->gradient, smallest, half.seed);
+    if (is_half(pair.half->gradient.dtype)) layer.largest_scaled = layer.gradient.largest;
     step.layers.push_back(std::move(layer));
   }
-  Rows rows(step.layers, names);
+  Rows rows(step.layers, params);
   if (full.alone && half.alone)
     for (const auto& [row, error] :
          rows.compare(full.parameters, half.parameters, smallest, half.seed))
       step.layers[row].weights = error;
+  for (std::size_t i = 0; i < std::min(full.parameters.size(), half.parameters.size()); ++i)
+    if (full.parameters[i].defined() && !params[i].keeps_f32) {
+      double& largest = step.layers[row_of(step.layers, params[i].name)].largest_scaled;
+      largest = std::max(largest, full.parameters[i].largest);
+    }
   compare_updates(full, half, rows, step);
   return step;
 }

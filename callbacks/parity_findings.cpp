@@ -87,7 +87,7 @@ double error_before(const ParityStep& step, const GradientPlace& place) {
 std::string text_of(const ParityStep& step, const GradientPlace& place) {
   const ParityLayer& layer = step.layers[place.layer];
   if (place.of_weights)
-    return fmt::format("the gradients of the parameters of {}", described(layer));
+    return fmt::format("the gradient of the parameters of {}", described(layer));
   std::string text = fmt::format("the gradient of the output of {}", described(layer));
   if (!layer.readers.empty())
     text += fmt::format(" which '{}' hands back,", join(layer.readers, "' and '"));
@@ -99,23 +99,28 @@ std::string power_of_two(double exponent) {
                       : fmt::format("{:.0f}", std::exp2(exponent));
 }
 
-/// The largest loss scale, as an exponent of 2, at which twice the largest gradient of fp32 is
-/// finite.
-double highest_scale(const ParityStep& step, DType half) {
+/// The largest loss scale, as an exponent of 2, at which twice the largest gradient of fp32 that is
+/// held by halves is finite; one at which a step was made is no lower.
+double highest_scale(const ParityAudit& audit) {
   double largest = std::numeric_limits<double>::min();
-  for (const ParityLayer& layer : step.layers)
-    largest = std::max({largest, layer.gradient.largest, layer.weights.largest});
-  return std::floor(std::log2(nn::largest_finite(half) / largest)) - 1;
+  for (const ParityLayer& layer : audit.steps.front().layers)
+    largest = std::max(largest, layer.largest_scaled);
+  double highest = std::floor(std::log2(nn::largest_finite(audit.half) / largest)) - 1;
+  for (const ParityStep& step : audit.steps)
+    if (step.applied_half)
+      highest = std::max(highest, std::floor(std::log2(static_cast<double>(step.loss_scale))));
+  return highest;
 }
 
 /// What a loss scale can do for gradients that are too small.
-std::string scale_that_helps(const ParityStep& step, const ParityError& error, DType half) {
+std::string scale_that_helps(const ParityAudit& audit, const ParityError& error) {
+  const DType half = audit.half;
   std::string other = other_precision(half);
   if (half != DType::f16) return other;
   // Most elements are then 16 times what has all its digits.
   const double needed =
       std::max(0.0, std::ceil(std::log2(16 * nn::smallest_normal(half) / error.root_mean)));
-  const double highest = highest_scale(step, half);
+  const double highest = highest_scale(audit);
   if (needed > highest)
     return fmt::format(
         "{}. No loss scale holds the small gradients and the large ones: they need {}, and at most "
@@ -211,9 +216,11 @@ bool look_for_gradient_overflow(const ParityAudit& audit,
     due += step.applied_full ? 1 : 0;
     skipped += step.applied_full && !step.applied_half ? 1 : 0;
   }
-  if (audit.scale_moves ? audit.scale_found : 2 * skipped <= due) return false;
   const auto place =
       first_gradient(first, [&](const GradientPlace& at) { return at.error(first).overflow > 0; });
+  // Where gradients are accumulated over all batches no step was due, and one would be skipped.
+  const bool passes = due > 0 ? 2 * skipped <= due : !place;
+  if (audit.scale_moves ? audit.scale_found : passes) return false;
   ParityFinding finding{.problem = ParityProblem::gradient_overflow};
   finding.text = fmt::format(
       "{} of {} steps are skipped at a loss scale of {}", skipped, due, first.loss_scale);
@@ -222,7 +229,7 @@ bool look_for_gradient_overflow(const ParityAudit& audit,
     finding.text =
         fmt::format("{} overflows at a loss scale of {}", text_of(first, *place), first.loss_scale);
   }
-  const double highest = highest_scale(first, audit.half);
+  const double highest = highest_scale(audit);
   if (audit.scale_moves)
     finding.text += ", and at all that a dynamic one comes to";
   else
@@ -289,7 +296,7 @@ bool look_for_departure(const ParityAudit& audit, std::vector<ParityFinding>& fo
                                               percent(error.subnormal),
                                               first.loss_scale)
                                 : ""),
-       .advice = lost ? scale_that_helps(first, error, audit.half)
+       .advice = lost ? scale_that_helps(audit, error)
                       : fmt::format("'{0}' in fp32 (--keep-fp32 {0}), or fp32", layer.path)});
   return true;
 }
@@ -349,12 +356,12 @@ void look_for_lost_updates(const ParityAudit& audit,
        .step = highest - audit.steps.data() + 1,
        .layer = worst.path,
        .text = fmt::format("of all updates {} of the length is left at a rate of {:.3g}: {} of the "
-                           "weights that fp32 changes stay as they are, and {} of those of {}",
+                           "weights that fp32 changes stay as they are, and {} of those of '{}'",
                            percent(highest->update.size),
                            highest->lr,
                            percent(highest->update.zero),
                            percent(worst.update.zero),
-                           described(worst)),
+                           worst.path),
        .advice =
            fmt::format("masters in fp32 (--precision {}), or a higher rate", with_masters(audit))});
 }

@@ -46,8 +46,9 @@ std::string_view name_of(ParityProblem problem) {
   return "?";
 }
 
-/// Of the layers of a step the one with the largest error of a kind.
+/// Of the layers of a step the one with the largest error of a kind; none if nothing was compared.
 struct Worst {
+  bool compared = false;
   double error = 0;
   std::string layer;
 };
@@ -57,12 +58,15 @@ Worst worst_of(const ParityStep& step, Kind kind) {
   Worst worst;
   for (const ParityLayer& layer : step.layers) {
     const ParityError& error = std::invoke(kind, layer);
-    if (error.compared() && error.error > worst.error) worst = {error.error, layer.path};
+    if (!error.compared() || std::isnan(error.error)) continue;
+    worst.compared = true;
+    if (error.error > worst.error) worst = {true, error.error, layer.path};
   }
   return worst;
 }
 
 std::string text_of(const Worst& worst) {
+  if (!worst.compared) return "-";
   return worst.layer.empty() ? "0" : fmt::format("{}, {}", percent(worst.error), worst.layer);
 }
 
@@ -187,6 +191,10 @@ std::string ParityAudit::verdict() const {
       text +=
           "The weights are further apart than fp32 has moved them: more steps show what becomes of "
           "that.\n";
+    if (std::ranges::none_of(steps, &ParityStep::applied_full))
+      text +=
+          "No update was made, as gradients are accumulated over more batches: more steps show "
+          "what becomes of them.\n";
     if (grown(steps.front()))
       text +=
           "Errors grow from layer to layer, as the net amplifies roundings: no layer makes them by "
@@ -235,7 +243,7 @@ void ParityAudit::write_csv(const std::filesystem::path& path) const {
                             steps[i].lr,
                             steps[i].loss_full,
                             steps[i].loss_half,
-                            steps[i].loss_scale,
+                            static_cast<double>(steps[i].loss_scale),
                             steps[i].applied_half ? "yes" : "no",
                             layer.path,
                             layer.text,

@@ -27,15 +27,18 @@ PrecisionCallback::PrecisionCallback(std::string_view what,
                                      DType dtype,
                                      const std::optional<float>& loss_scale,
                                      const LossScaleOptions& scaling,
+                                     const LossScaleOptions& usual,
                                      std::int64_t max_skips)
     : PrecisionCallback(what, std::move(name), dtype) {
-  check<UsageError>(
-      max_skips >= 1, "max_skips, of steps in a row, must be at least 1, got {}", max_skips);
+  if (max_skips < 1)
+    fail<UsageError>("max_skips, of steps in a row, must be at least 1, got {}", max_skips);
   max_skips_ = max_skips;
-  check<UsageError>(
-      dtype == DType::f16 || !loss_scale, "{} in bf16 needs no loss scale: leave it out", what);
   state_.scaling = scaling;
-  if (dtype != DType::f16) return;
+  if (dtype != DType::f16) {
+    if (loss_scale || scaling != usual)
+      fail<UsageError>("{} in bf16 needs no loss scale: leave it and its options out", what);
+    return;
+  }
   const float scale = first_loss_scale(loss_scale, scaling);
   state_.first_scale = scale;
   kernels::check_loss_scaling(scaling, scale);

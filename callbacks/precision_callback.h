@@ -50,14 +50,16 @@ class PrecisionCallback : public Callback {
 
  protected:
   /// `what` begins the texts of errors. f16 has a loss scale: that one, or the first by
-  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale for bf16, which
-  /// has the range of f32 and needs none; one that is not positive and finite or not between floor
+  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale, or
+  /// options of it that are not the `usual` ones, for bf16, which has the range of f32 and needs
+  /// none; one that is not positive and finite or not between floor
   /// and ceiling; `max_skips` below 1; and as `kernels::check_loss_scaling`.
   PrecisionCallback(std::string_view what,
                     std::string name,
                     DType dtype,
                     const std::optional<float>& loss_scale,
                     const LossScaleOptions& scaling,
+                    const LossScaleOptions& usual,
                     std::int64_t max_skips);
   /// Without a loss scale. Throws UsageError for a dtype that is not half.
   PrecisionCallback(std::string_view what, std::string name, DType dtype);

@@ -84,6 +84,12 @@ nlohmann::ordered_json to_json(const std::string& precision,
 int run(const Options& options) {
   for (const std::string& name : options.precisions)
     require_known("precision", name, precision_names());
+  std::vector<std::string> sorted = options.precisions;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    fail<UsageError>("--precisions has {} twice", *twice);
+  std::ofstream file(options.json);
+  if (!options.json.empty() && !file) fail<IoError>("cannot open '{}'", options.json);
   const ExperimentOptions& o = options.experiment;
   std::map<std::string, std::vector<bench::Race>> races;
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
@@ -115,7 +121,6 @@ int run(const Options& options) {
   for (const std::string& name : options.precisions) table.row(row_of(name, races.at(name)));
   fmt::print("{}", table.to_string());
   if (options.json.empty()) return 0;
-  std::ofstream file(options.json);
   file << nlohmann::ordered_json{{"model", o.model.model},
                                  {"data", o.data.data},
                                  {"device", o.device.device},
@@ -129,7 +134,7 @@ int run(const Options& options) {
 }
 
 OptionTable option_table(Options& o) {
-  OptionTable table = o.experiment.table();
+  OptionTable table = o.experiment.table().without({"precision", "opt-level"});
   table.group("Comparison");
   table.list("precisions", o.precisions, ',', "P,...", "as --precision has them");
   table.number("runs", o.runs, kCount, "N", "per precision, one per seed, each adds 1 to it");

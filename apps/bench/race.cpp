@@ -1,6 +1,7 @@
 #include "apps/bench/race.h"
 
 #include "apps/experiment/experiment.h"
+#include "framework/core/log.h"
 
 #include <algorithm>
 #include <chrono>
@@ -48,7 +49,12 @@ Race race(const ExperimentOptions& options, double target) {
   Experiment experiment(options);
   Race race{.headline = experiment.headline()};
   experiment.learner().add<RaceClock>(race, target);
-  experiment.fit();
+  try {
+    experiment.fit();
+  } catch (const DivergedError& e) {
+    log::warn("{}", e.what());  // a result as well, with what was done before
+    return race;
+  }
   const auto done = static_cast<std::int64_t>(race.accuracy.size());
   race.finished = done == epochs && std::isfinite(experiment.learner().results().train_loss);
   race.images_per_s = static_cast<double>(experiment.data().train.size() * done) / race.seconds;

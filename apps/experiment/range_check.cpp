@@ -48,7 +48,8 @@ std::string what_helps(const std::vector<nn::ParamRange>& params, DType half, nn
                                      : half == DType::f16        ? "--precision fp16 "
                                                                  : "--precision bf16 ";
   if (const std::string modules = modules_of(params); !modules.empty())
-    text += fmt::format(", or {}--keep-fp32 {}", precision, modules);
+    text += fmt::format(
+        ", or {}--keep-fp32 {}, if their outputs fit: learn audit tells", precision, modules);
   return text;
 }
 

@@ -68,6 +68,9 @@ const std::string* RunSection::named(std::string_view callback) const {
 }
 
 void RunSection::check() const {
+  if (const std::string* const faults = named("inject"); faults != nullptr && !inject.empty())
+    fail<UsageError>(
+        "--inject {} and --callbacks {}: give all faults in one place", inject, *faults);
   const std::string* const checkpointer = named("checkpointer");
   if (save_every > 0 && checkpointer != nullptr)
     fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
@@ -77,7 +80,8 @@ void RunSection::check() const {
 }
 
 void RunSection::add_callbacks(Learner& learn) const {
-  Monitor(monitor).check_known(learn);
+  // Its metrics are known when it is added, with what reports.
+  if (named("step_norms") == nullptr) Monitor(monitor).check_known(learn);
   if (patience > 0)
     learn.add<learn::callbacks::EarlyStopping>(
         learn::callbacks::EarlyStoppingOptions{.monitor = monitor, .patience = patience});

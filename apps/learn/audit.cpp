@@ -65,7 +65,11 @@ Audited split_off_precision(ExperimentOptions options) {
 OptionTable audit_table(AuditOptions& o) {
   OptionTable t = train_table(o.train).without(without_effect());
   t.group("This call");
-  t.number("steps", o.steps, {.low = 1, .high = 10000}, "N", "batches to train in each precision");
+  t.number("steps",
+           o.steps,
+           {.low = 1, .high = 10000},
+           "N",
+           "updates to make in each precision, of --accumulate batches each");
   t.text("save", o.save, "FILE", "write all numbers, of each layer in each step, as CSV");
   return t;
 }
@@ -106,8 +110,11 @@ int audit(const AuditOptions& o) {
     check_range(learn, precision, from);
   // Infinite losses are what is looked for.
   if (const auto* const guard = learn.find<callbacks::TerminateOnNan>()) learn.remove(*guard);
-  const callbacks::ParityAudit found = callbacks::audit_parity(
-      learn, audited.half, {.steps = o.steps, .epochs = o.train.experiment.training.epochs});
+  const callbacks::ParityAudit found =
+      callbacks::audit_parity(learn,
+                              audited.half,
+                              {.steps = o.steps * o.train.experiment.training.accumulate,
+                               .epochs = o.train.experiment.training.epochs});
   console::print(found.to_string());
   if (!o.save.empty()) found.write_csv(o.save);
   return static_cast<int>(found.healthy() ? ExitCode::ok : ExitCode::diverged);

@@ -120,6 +120,11 @@ TEST_CASE("options that would be ignored are refused") {
   };
   refused({{"loss-scale", "512"}}, "--loss-scale needs --precision fp16");
   refused({{"loss-scale", "512"}, {"precision", "bf16"}}, "not bf16");
+  refused(
+      {{"precision", "bf16-amp"}, {"callbacks", "native_mixed_precision:dtype=bf16,max_skips=3"}},
+      "autocast in bf16 skips no step: leave max_skips=3 out");
+  refused({{"inject", "nan@1"}, {"callbacks", "inject:faults=(nan@2)"}},
+          "give all faults in one place");
   refused({{"opt-level", "O2"}, {"precision", "bf16"}}, "--opt-level O2 is --precision fp16");
   refused({{"precision", "fp32"}, {"opt-level", "O1"}}, "--opt-level O1 is --precision fp16-amp");
   refused({{"keep-fp32", "layers.1"}}, "--keep-fp32 has no effect with --precision fp32");

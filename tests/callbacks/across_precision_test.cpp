@@ -37,7 +37,9 @@ Mode half_model(DType dtype, const std::optional<float>& scale, LossScaleOptions
           scale};
 }
 
-Mode autocast_to(DType dtype, const std::optional<float>& scale, LossScaleOptions scaling = {}) {
+Mode autocast_to(DType dtype,
+                 const std::optional<float>& scale,
+                 LossScaleOptions scaling = NativeMixedPrecisionOptions{}.scaling) {
   return {dtype == DType::f16 ? "fp16-amp" : "bf16-amp",
           [=](Learner& l) {
             l.add<NativeMixedPrecision>(NativeMixedPrecisionOptions{

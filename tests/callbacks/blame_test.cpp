@@ -6,6 +6,8 @@
 #include "callbacks/inject.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
+#include "callbacks/native_mixed_precision.h"
+#include "callbacks/pure_half.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/recorder.h"
 #include "framework/tensor/factory.h"
@@ -198,6 +200,24 @@ TEST_CASE("a scale that only finds its place is said to be normal") {
   const auto fixed = reports_of("nan@2:last", {.scaling = {.dynamic = false}});
   REQUIRE(fixed.size() == 1);
   CHECK(has(fixed[0].text, "at a loss scale of 512, which stays"));
+}
+
+TEST_CASE("where no step is ever skipped blame says so") {
+  const auto warnings = [](void (*prepare)(Learner&)) {
+    const test::LogFile log;
+    LayeredTraining t({4, 4});
+    prepare(t.learn);
+    t.learn.add<Recorder>();
+    t.learn.add<Blame>();
+    t.learn.fit(1, 0.01);
+    return log.count("no step is skipped: there will be none to explain");
+  };
+  CHECK(warnings([](Learner&) {}) == 1);
+  CHECK(warnings([](Learner& l) { to_native_bf16(l); }) == 1);
+  CHECK(warnings([](Learner& l) { to_pure_fp16(l); }) == 1);
+  CHECK(warnings([](Learner& l) { to_native_fp16(l); }) == 0);
+  CHECK(warnings([](Learner& l) { to_fp16(l); }) == 0);
+  CHECK(warnings([](Learner& l) { to_bf16(l); }) == 0);
 }
 
 TEST_CASE("no more steps are explained than asked for, and the rest is counted") {

@@ -10,6 +10,7 @@
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/layered_net.h"
 #include "tests/learner/tracer.h"
+#include "tests/support/log_file.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -116,6 +117,20 @@ TEST_CASE("it throws at the event that was asked for, before everyone else has s
     CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), message.c_str(), Error);
     CHECK(tracer.trace == fmt::format("{}{}#{}", before, of_batch, message));
   }
+}
+
+TEST_CASE("a fault that never came is told when the training ends") {
+  const test::LogFile log;
+  LayeredTraining t({4, 4, 4, 4});
+  t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 2});
+  t.learn.add<FaultInjection>(parse_faults("slow@1:0s,throw@3:step_begin,nan@9,kill@10-12"));
+  t.learn.fit(1, 0.01);
+  CHECK(log.count("batch 1: slow") == 1);
+  CHECK(log.count("batch 3: throw") == 0);
+  CHECK(log.count("throw at batch 3 never came, as that has no step_begin") == 1);
+  CHECK(log.count("nan at batch 9 never came: the training ended after batch 4") == 1);
+  CHECK(log.count("kill at batch 10 never came") == 1);
+  CHECK(log.count("slow at") == 0);
 }
 
 TEST_CASE("batches are counted over fits, and validation is left alone") {

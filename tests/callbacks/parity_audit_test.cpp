@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -333,6 +334,30 @@ TEST_CASE("a parity audit compares gradients of single batches where they are ac
   }
   CHECK_FALSE(audit.steps.front().applied_half);
   CHECK(audit.steps.at(1).applied_half);
+}
+
+TEST_CASE("a parity audit without an update judges the gradients of the first batch") {
+  Fated t;
+  t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 8});
+  const FitCallback scaled = half_model({.loss_scale = 1e9F, .scaling = {.dynamic = false}});
+  const ParityFinding finding = only_finding(audit_parity(t.learn, scaled, {.steps = 2}));
+  CHECK(finding.problem == ParityProblem::gradient_overflow);
+  const ParityAudit audit = audit_parity(t.learn, half_model({.loss_scale = 64}), {.steps = 2});
+  CHECK(audit.healthy());
+  CHECK(has(audit.verdict(), "No update was made"));
+  CHECK(has(audit.to_string(), "64  no"));
+}
+
+TEST_CASE("a parity audit limits the loss scale by gradients that halves hold alone") {
+  Fated t;
+  const ParityAudit audit = audit_parity(t.learn, half_model({.loss_scale = 64}), {.steps = 1});
+  for (const ParityLayer& layer : audit.steps.front().layers) {
+    CAPTURE(layer.path);
+    // Those of the parameters of a norm are f32.
+    const bool norm = layer.path == "block.norm";
+    CHECK(layer.largest_scaled == (norm ? layer.gradient.largest
+                                        : std::max(layer.gradient.largest, layer.weights.largest)));
+  }
 }
 
 TEST_CASE("a parity audit sees faults that are injected") {

@@ -14,6 +14,9 @@ void apply(Context& ctx, const Rule& rule, DeviceArray<StepControl>& control) {
   with_executor(ctx, [&](const auto& exec) { change(exec, rule, control.data()); });
 }
 
+/// Gradients are multiplied by its inverse.
+bool is_scale(float value) { return value > 0 && std::isfinite(value) && std::isfinite(1 / value); }
+
 void check_statistics(Context& ctx, const char* op, const Tensor& tensor) {
   check<DTypeError>(
       tensor.dtype() == DType::f32, "{}: running statistics are f32, got {}", op, tensor.dtype());
@@ -27,7 +30,7 @@ void write_control(Context& ctx, const StepControl& value, DeviceArray<StepContr
 }
 
 void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control) {
-  if (!(scale > 0) || !std::isfinite(scale))
+  if (!is_scale(scale))
     fail<UsageError>("the loss scale must be positive and finite, not {}", scale);
   apply(ctx, step_rules::SetScale{scale}, control);
 }
@@ -47,35 +50,34 @@ void collect_found_inf(Context& ctx,
 }
 
 void check_loss_scaling(const LossScaleOptions& scaling) {
-  check<UsageError>(scaling.growth_factor > 1 && std::isfinite(scaling.growth_factor),
-                    "loss scale: it must grow by a factor above 1, not {}",
-                    scaling.growth_factor);
-  check<UsageError>(scaling.backoff_factor > 0 && scaling.backoff_factor < 1,
-                    "loss scale: it must back off by a factor between 0 and 1, not {}",
-                    scaling.backoff_factor);
-  check<UsageError>(scaling.growth_interval >= 1 && scaling.hysteresis >= 1,
-                    "loss scale: its growth interval {} and its hysteresis {} are in steps, at "
-                    "least 1",
-                    scaling.growth_interval,
-                    scaling.hysteresis);
-  check<UsageError>(
-      scaling.floor > 0 && scaling.ceiling >= scaling.floor && std::isfinite(scaling.ceiling),
-      "loss scale: its floor {} must be above 0 and not above its ceiling {}, which "
-      "is finite",
-      scaling.floor,
-      scaling.ceiling);
+  if (!(scaling.growth_factor > 1 && std::isfinite(scaling.growth_factor)))
+    fail<UsageError>("loss scale: it must grow by a factor above 1, not {}", scaling.growth_factor);
+  if (!(scaling.backoff_factor > 0 && scaling.backoff_factor < 1))
+    fail<UsageError>("loss scale: it must back off by a factor between 0 and 1, not {}",
+                     scaling.backoff_factor);
+  if (scaling.growth_interval < 1 || scaling.hysteresis < 1)
+    fail<UsageError>(
+        "loss scale: its growth interval {} and its hysteresis {} are in steps, at least 1",
+        scaling.growth_interval,
+        scaling.hysteresis);
+  if (!(is_scale(scaling.floor) && scaling.ceiling >= scaling.floor && is_scale(scaling.ceiling)))
+    fail<UsageError>(
+        "loss scale: its floor {} must be above 0 and not above its ceiling {}, and both, and one "
+        "divided by them, are finite",
+        scaling.floor,
+        scaling.ceiling);
 }
 
 void check_loss_scaling(const LossScaleOptions& scaling, float scale) {
   check_loss_scaling(scaling);
-  check<UsageError>(std::isfinite(scale) && scale > 0,
-                    "the loss scale must be positive and finite, got {}",
-                    scale);
-  check<UsageError>(!scaling.dynamic || (scaling.floor <= scale && scale <= scaling.ceiling),
-                    "the loss scale {} does not lie between its floor {} and its ceiling {}",
-                    scale,
-                    scaling.floor,
-                    scaling.ceiling);
+  if (!is_scale(scale))
+    fail<UsageError>(
+        "the loss scale must be positive and finite, and one divided by it, too: got {}", scale);
+  if (scaling.dynamic && (scale < scaling.floor || scale > scaling.ceiling))
+    fail<UsageError>("the loss scale {} does not lie between its floor {} and its ceiling {}",
+                     scale,
+                     scaling.floor,
+                     scaling.ceiling);
 }
 
 void begin_step(Context& ctx, DeviceArray<StepControl>& control) {
