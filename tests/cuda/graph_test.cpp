@@ -227,11 +227,13 @@ TEST_CASE(
     Recipe recipe{.model = "mlp:dropout=0.5,width=4", .prepare = [half](Learner& learn) {
                     learn.add<callbacks::GradientClip>(1.0F);
                     callbacks::NativeMixedPrecisionOptions options{.dtype = half};
-                    if (half == DType::f16) options.loss_scale = 0x1p40F;
-                    options.scaling = {.growth_factor = 64,
-                                       .backoff_factor = 1.0F / 64,
-                                       .growth_interval = 2,
-                                       .ceiling = 0x1p40F};
+                    if (half == DType::f16) {
+                      options.loss_scale = 0x1p40F;
+                      options.scaling = {.growth_factor = 64,
+                                         .backoff_factor = 1.0F / 64,
+                                         .growth_interval = 2,
+                                         .ceiling = 0x1p40F};
+                    }
                     learn.add<callbacks::NativeMixedPrecision>(options);
                   }};
     const Trained graph = check_graph_equals_eager(recipe);
