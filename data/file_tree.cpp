@@ -56,16 +56,7 @@ class FolderTree : public FileTree {
   }
 
   [[nodiscard]] std::vector<std::uint8_t> read(const fs::path& file) const override {
-    try {
-      const RegularFile opened(where() / file);
-      if (opened.size() > kMaxFileBytes)
-        fail<DataError>("{} bytes; at most {} are read", opened.size(), kMaxFileBytes);
-      std::vector<std::uint8_t> bytes(opened.size());
-      opened.read(0, std::as_writable_bytes(std::span(bytes)));
-      return bytes;
-    } catch (const IoError& error) {
-      fail<DataError>("{}", error.what());
-    }
+    return read_file(where() / file);
   }
 
   [[nodiscard]] std::uintmax_t bytes(const fs::path& file) const override {
@@ -80,6 +71,19 @@ class FolderTree : public FileTree {
 };
 
 }  // namespace
+
+std::vector<std::uint8_t> read_file(const fs::path& path) {
+  try {
+    const RegularFile opened(path);
+    if (opened.size() > kMaxFileBytes)
+      fail<DataError>("{} bytes; at most {} are read", opened.size(), kMaxFileBytes);
+    std::vector<std::uint8_t> bytes(opened.size());
+    opened.read(0, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
+  } catch (const IoError& error) {
+    fail<DataError>("{}", error.what());
+  }
+}
 
 std::unique_ptr<FileTree> open_tree(const fs::path& path) {
   std::error_code error;

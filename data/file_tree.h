@@ -61,4 +61,7 @@ class FileTree {
 /// The archive half of it.
 [[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
 
+/// The bytes of a file. Throws DataError, also for more than `kMaxFileBytes`.
+[[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
+
 }  // namespace learn::data

@@ -1,5 +1,6 @@
 #include "data/image_codec.h"
 
+#include "data/exif.h"
 #include "framework/core/error.h"
 
 #include <png.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <memory>
 #include <string_view>
 
@@ -15,6 +17,9 @@ namespace learn::data {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
+
+constexpr std::array<std::uint8_t, 3> kJpeg{0xFF, 0xD8, 0xFF};
+constexpr std::array<std::uint8_t, 8> kPng{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
 template <std::size_t n>
 bool begins_with(Bytes file, const std::array<std::uint8_t, n>& magic) {
@@ -66,7 +71,7 @@ Image decode_jpeg(Bytes file, std::int64_t max_pixels) {
                     flags) != 0)
     fail<DataError>("damaged JPEG: {}", tjGetErrorStr2(handle.get()));
   if (cmyk) cmyk_to_rgb(inks, image.pixels);
-  return image;
+  return upright(std::move(image), exif_orientation(exif_of_jpeg(file)));
 }
 
 struct PngReader {
@@ -88,8 +93,9 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
 }
 
 /// Every chunk is whole and has its checksum. libpng stops at the last row of pixels and would not
-/// see what is wrong behind it.
-void check_png_chunks(Bytes file) {
+/// see what is wrong behind it. Returns the EXIF block, empty if there is none.
+Bytes check_png_chunks(Bytes file) {
+  Bytes exif;
   constexpr std::size_t kSignature = 8;
   constexpr std::size_t kFrame = 12;  // length, type, checksum
   for (std::size_t at = kSignature; file.size() - at >= kFrame;) {
@@ -100,14 +106,15 @@ void check_png_chunks(Bytes file) {
     const std::string_view type(reinterpret_cast<const char*>(chunk + 4), 4);
     if (sum != big_endian(chunk + 8 + length))
       fail<DataError>("damaged PNG: wrong checksum of the chunk at byte {}", at);
-    if (type == "IEND") return;
+    if (type == "eXIf") exif = file.subspan(at + 8, length);
+    if (type == "IEND") return exif;
     at += length + kFrame;
   }
   fail<DataError>("damaged PNG: it ends too early");
 }
 
 Image decode_png(Bytes file, std::int64_t max_pixels) {
-  check_png_chunks(file);
+  const Bytes exif = check_png_chunks(file);
   PngReader reader;
   reader.require(png_image_begin_read_from_memory(&reader.image, file.data(), file.size()));
   reader.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16-bit files are as bright as 8-bit ones
@@ -119,18 +126,26 @@ Image decode_png(Bytes file, std::int64_t max_pixels) {
       &reader.image, nullptr, alpha ? with_alpha.data() : image.pixels.data(), 0, nullptr));
   for (std::size_t i = 0; i < with_alpha.size() / 4; ++i)
     std::copy_n(&with_alpha[4 * i], 3, &image.pixels[3 * i]);
-  return image;
+  return upright(std::move(image), exif_orientation(exif));
 }
 
 }  // namespace
 
 Image decode_image(Bytes file, std::int64_t max_pixels) {
-  constexpr std::array<std::uint8_t, 3> kJpeg{0xFF, 0xD8, 0xFF};
-  constexpr std::array<std::uint8_t, 8> kPng{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   if (file.empty()) fail<DataError>("the file is empty");
   if (begins_with(file, kJpeg)) return decode_jpeg(file, max_pixels);
   if (begins_with(file, kPng)) return decode_png(file, max_pixels);
   fail<DataError>("neither a JPEG nor a PNG file");
 }
+
+bool has_image_name(const std::filesystem::path& file) {
+  std::string extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+bool begins_like_image(Bytes file) { return begins_with(file, kJpeg) || begins_with(file, kPng); }
 
 }  // namespace learn::data

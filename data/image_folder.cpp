@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cmath>
 #include <mutex>
 #include <new>
@@ -28,14 +27,6 @@ namespace fs = std::filesystem;
 using namespace std::string_literals;
 
 constexpr std::size_t kListed = 10;  // paths that an error text shows
-
-bool has_image_name(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
 
 std::vector<std::string> class_names(const FileTree& tree, const fs::path& folder) {
   if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));

@@ -2,47 +2,12 @@
 
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
+#include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/report/progress_bar.h"
 #include "framework/runtime/cuda_report.h"
 
-#include <algorithm>
-#include <cmath>
-#include <locale>
-#include <sstream>
-
 namespace learn {
-
-std::string to_text(const data::Normalization& n) {
-  return fmt::format(
-      "{} {} {} {} {} {}", n.mean[0], n.mean[1], n.mean[2], n.std[0], n.std[1], n.std[2]);
-}
-
-data::Normalization normalization_from(const std::string& text) {
-  data::Normalization n;
-  std::istringstream in(text);
-  in.imbue(std::locale::classic());
-  if (!(in >> n.mean[0] >> n.mean[1] >> n.mean[2] >> n.std[0] >> n.std[1] >> n.std[2]))
-    fail<CheckpointError>("'{}' is not a normalization: expected six numbers", text);
-  if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
-    fail<CheckpointError>(
-        "'{}' is not a normalization: a standard deviation must be above 0 and finite", text);
-  return n;
-}
-
-data::ImageSize image_size_from(const std::string& input) {
-  constexpr std::int64_t kLargest = 1 << 16;
-  data::ImageSize size;
-  std::int64_t channels = 0;
-  std::istringstream in(input);
-  in.imbue(std::locale::classic());
-  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };
-  if (!(in >> size.height >> size.width >> channels) || !fits(size.height) || !fits(size.width) ||
-      channels != 3)
-    fail<CheckpointError>("'{}' is no shape of an image: expected height, width and 3", input);
-  return size;
-}
-
 namespace {
 
 /// What decides the last bits of the results.
@@ -95,15 +60,16 @@ Metadata Experiment::metadata(const std::string& config) const {
   const data::Dataset& train = data().train;
   Metadata out{{"learn.version", LEARN_VERSION},
                {"learn.config", config},
-               {"learn.model", options_.model.model},
-               {"learn.classes", join(train.classes, "\n")},
-               {"learn.input", fmt::format("{} {} {}", train.height, train.width, train.channels)},
-               {"learn.normalization", to_text(data_->normalization())},
                {"learn.computed_on", computed_on(ctx_.device())},
                {"learn.dataset", train.name},
                {"learn.fingerprint", train.fingerprint()},
                {"learn.valid_fingerprint", data().valid.fingerprint()},
                {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
+  describe_model({.model = options_.model.spec().text(),
+                  .classes = train.classes,
+                  .input = {train.height, train.width},
+                  .normalization = data_->normalization()},
+                 out);
   if (const auto place = options_.data.place())
     out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();
   return out;

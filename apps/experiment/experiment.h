@@ -45,13 +45,6 @@ class Experiment {
   std::optional<Learner> learner_;
 };
 
-/// Mean and standard deviation as six numbers, and back. Throws CheckpointError.
-[[nodiscard]] std::string to_text(const data::Normalization& normalization);
-[[nodiscard]] data::Normalization normalization_from(const std::string& text);
-
-/// The height and width of "32 32 3", the shape of a sample. Throws CheckpointError.
-[[nodiscard]] data::ImageSize image_size_from(const std::string& input);
-
 /// " · ", or " - " where the terminal shows ASCII only.
 [[nodiscard]] std::string separator();
 

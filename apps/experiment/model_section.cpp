@@ -1,21 +1,13 @@
 #include "apps/experiment/model_section.h"
 
-#include "apps/experiment/saved_weights.h"
 #include "apps/experiment/spec_flag.h"
 #include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/saved_weights.h"
 #include "framework/learner/learner.h"
 
 namespace learn {
 namespace {
-
-Spec spec_of(const ModelSection& o) {
-  Spec spec = Spec::parse(o.model);
-  const models::ModelRegistry registry = models::model_registry();
-  if (o.width > 0) add_flag(spec, registry, "width", "width", std::to_string(o.width));
-  if (o.dropout > 0) add_flag(spec, registry, "dropout", "dropout", fmt::format("{}", o.dropout));
-  return spec;
-}
 
 void load_pretrained(Learner& learn, const std::string& path) {
   const std::string file = saved_weights(path).string();
@@ -69,13 +61,21 @@ void ModelSection::declare(OptionTable& t) {
 }
 
 void ModelSection::check() const {
-  (void)models::model_registry().make(spec_of(*this));
+  (void)models::model_registry().make(spec());
   if (!train_bn && freeze == "none")
     fail<UsageError>("--no-train-bn has no effect without --freeze: nothing is frozen");
 }
 
+Spec ModelSection::spec() const {
+  Spec spec = Spec::parse(model);
+  const models::ModelRegistry registry = models::model_registry();
+  if (width > 0) add_flag(spec, registry, "width", "width", std::to_string(width));
+  if (dropout > 0) add_flag(spec, registry, "dropout", "dropout", fmt::format("{}", dropout));
+  return spec;
+}
+
 nn::Model ModelSection::make(const models::Task& task) const {
-  return models::make_model(spec_of(*this), task);
+  return models::make_model(spec(), task);
 }
 
 void ModelSection::prepare(Learner& learn, bool grouped) const {

@@ -23,6 +23,8 @@ struct ModelSection {
   void declare(OptionTable& table);
   /// Throws UsageError for an option that the model does not have.
   void check() const;
+  /// The model with all that is said of it: "resnet9:width=16". Throws UsageError.
+  [[nodiscard]] Spec spec() const;
   [[nodiscard]] nn::Model make(const models::Task& task) const;
   /// Loads the pretrained weights, makes the layer groups and freezes what is not trained.
   /// `grouped`: groups are needed even if nothing is frozen. Throws UsageError, CheckpointError.

@@ -3,10 +3,11 @@
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/range_check.h"
-#include "apps/experiment/saved_weights.h"
 #include "data/registry.h"
 #include "framework/core/log.h"
+#include "framework/inference/saved_model.h"
 #include "framework/io/last_state.h"
+#include "framework/io/saved_weights.h"
 
 #include <algorithm>
 #include <array>
@@ -72,16 +73,6 @@ fs::path find_run(const std::string& resume, const std::string& out) {
         "first epoch on",
         run.string());
   return run;
-}
-
-const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {
-  const std::string* const value = find_value(file, key);
-  if (value == nullptr)
-    fail<CheckpointError>(
-        "'{}' does not say its '{}': it was not written for an experiment of 'learn'",
-        file.path().string(),
-        key);
-  return *value;
 }
 
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file) {
@@ -155,7 +146,7 @@ void ResumeGuard::check(ExperimentOptions& options,
   if (crosses && !given.contains("callbacks")) options.leave_out_precision_callback();
 }
 
-void load_run(Experiment& experiment, const fs::path& run) {
+void resume_run(Experiment& experiment, const fs::path& run) {
   const LastState state = find_last_state(weights_of(run));
   const SafetensorsFile& file = *state.file;
   const Metadata now = experiment.metadata("");

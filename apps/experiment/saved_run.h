@@ -15,10 +15,8 @@ class Experiment;
 /// The folder of the run that `--resume` names: a folder, or "last" for the latest one in `out`.
 /// Throws CheckpointError if it holds no checkpoint to resume from.
 [[nodiscard]] std::filesystem::path find_run(const std::string& resume, const std::string& out);
-/// What a checkpoint says of the experiment that it belongs to, see `Experiment::metadata`. Throw
-/// CheckpointError for one that was not written for an experiment.
-[[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
-/// Sets the options that the experiment was begun with.
+/// Sets the options that the experiment was begun with. Throws CheckpointError for a checkpoint
+/// that was not written for one.
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file);
 /// The same out of the state that a run resumes from.
 void set_saved_options(const OptionTable& table, const std::filesystem::path& run);
@@ -55,6 +53,6 @@ class ResumeGuard {
 /// UsageError if it is to continue in another precision, which cannot hold its weights
 /// (`check_range`); and DataError if the data, wherever they lie, are not those it was trained and
 /// validated on.
-void load_run(Experiment& experiment, const std::filesystem::path& run);
+void resume_run(Experiment& experiment, const std::filesystem::path& run);
 
 }  // namespace learn

@@ -114,6 +114,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
       "-q,--quiet", parsed.quiet, "warnings and errors only; the results are still printed");
   app.add_flag("-v,--verbose", parsed.verbose, "say more");
   app.allow_extras();
+  app.require_subcommand(0, 1);  // so that a folder may be called like a command
   std::vector<CLI::App*> subcommands;
   for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.help);
@@ -122,6 +123,10 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
       auto* argument = sub->add_option(command.argument, parsed.argument, command.argument_help);
       argument->type_name("")->required(command.argument_required);
     }
+    if (!command.further.empty())
+      sub->add_option(command.further, parsed.further, command.further_help)
+          ->type_name("")
+          ->required();
     for (const Option& option : command.options.all()) add_option(*sub, option, parsed);
     subcommands.push_back(sub);
   }
@@ -149,6 +154,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   const CLI::App* const sub = subcommands[static_cast<std::size_t>(chosen - commands.data())];
   if (!chosen->argument.empty() && sub->count(chosen->argument) > 0)
     require_text(chosen->argument, parsed.argument);
+  for (const std::string& word : parsed.further) require_text(chosen->further, word);
   parsed.command = chosen;
   return parsed;
 }

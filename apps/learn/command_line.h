@@ -15,15 +15,20 @@ struct Command {
   std::string help;
   OptionTable options;
   std::function<int(const Parsed&)> run;  ///< returns the exit code
-  std::string argument;  ///< "RUN": name of the one positional argument; empty: there is none
+  std::string argument;  ///< "RUN": name of the first positional argument; empty: there is none
   std::string argument_help;
   bool argument_required = false;
+  /// "FILE": name of the arguments behind the first, of which there must be one; empty: there are
+  /// none.
+  std::string further;
+  std::string further_help;
 };
 
 /// What was on the command line, nothing applied yet.
 struct Parsed {
   const Command* command = nullptr;  ///< one of those that were given; null for a program of none
   std::string argument;
+  std::vector<std::string> further;
   OptionValues values;  ///< option and text, in order
   bool quiet = false;
   bool verbose = false;

@@ -2,27 +2,20 @@
 
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
-#include "apps/experiment/saved_weights.h"
 #include "apps/learn/class_table.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
+#include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/saved_weights.h"
 
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 /// The options the checkpoint was trained with.
 ExperimentOptions trained_with(const SafetensorsFile& file) {
@@ -85,10 +78,8 @@ int eval(const EvalOptions& options) {
       saved_weights(run_folder(options.path, options.out.value_or("runs")), options.weights);
   const SafetensorsFile file(path);
   const ExperimentOptions trained = trained_with(file);
-  const std::vector<std::string> classes = lines_of(saved_value(file, "learn.classes"));
-  const data::ImageSize input = image_size_from(saved_value(file, "learn.input"));
-  const data::Normalization normalization =
-      normalization_from(saved_value(file, "learn.normalization"));
+  const SavedModel saved = saved_model(file);
+  const std::vector<std::string>& classes = saved.classes;
 
   const DeviceSection device{.device = options.device,
                              .winograd = options.winograd,
@@ -99,16 +90,14 @@ int eval(const EvalOptions& options) {
   const data::Dataset data = load_data(options,
                                        elsewhere ? trained.data : saved_data(trained.data, file),
                                        trained.device.seed,
-                                       input,
+                                       saved.input,
                                        classes);
   data::Loader loader(ctx,
                       data,
                       {.batch_size = options.batch_size,
                        .workers = static_cast<int>(options.workers),
-                       .normalization = normalization});
-  nn::Model model = trained.model.make({.classes = static_cast<int>(classes.size()),
-                                        .input = {input.height, input.width, data.channels}});
-  Learner learn(ctx, std::move(model), loader, {.report = Report::off});
+                       .normalization = saved.normalization});
+  Learner learn(ctx, saved.make(), loader, {.report = Report::off});
   load_weights(path, learn.params());
 
   const Predictions predictions = learn.get_preds(loader);
@@ -123,7 +112,7 @@ int eval(const EvalOptions& options) {
   console::print(fmt::format("{}{}{} on {}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n{}",
                              path.string(),
                              separator(),
-                             trained.model.model,
+                             saved.model,
                              describe(options, data),
                              class_table(confusion, classes),
                              without_nan_sign(predictions.loss),

@@ -7,6 +7,7 @@
 #include "apps/learn/eval.h"
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
+#include "apps/learn/predict.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/train.h"
 #include "data/registry.h"
@@ -73,6 +74,28 @@ Command eval_command() {
           .argument = "RUN|FILE|last",
           .argument_help = "folder of a run, a .safetensors file, or the latest run in --out",
           .argument_required = true};
+}
+
+Command predict_command() {
+  const auto o = std::make_shared<PredictOptions>();
+  const OptionTable t = o->table();
+  return {.name = "predict",
+          .help = "say what is on images, with a trained model",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->path = parsed.argument;
+                o->images = parsed.further;
+                return predict(*o);
+              },
+          .argument = "RUN|FILE|last",
+          .argument_help = "folder of a run, a .safetensors file, or the latest run in --out",
+          .argument_required = true,
+          .further = "IMAGE",
+          .further_help =
+              "JPEG and PNG files, folders and archives of them, or -: one of these "
+              "through standard input"};
 }
 
 Command models_command() {
@@ -154,6 +177,7 @@ Command doctor_command() {
 int dispatch(const std::vector<std::string>& argv) {
   const std::vector<Command> commands{train_command(argv),
                                       eval_command(),
+                                      predict_command(),
                                       models_command(),
                                       options_command(),
                                       autocast_command(),

@@ -180,7 +180,7 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
 /// Takes the state that the run has left, and its record. `extends`: for a further fit.
 void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool extends) {
   Learner& learn = experiment.learner();
-  load_run(experiment, dir.path());
+  resume_run(experiment, dir.path());
   RunRecord past = read_past(dir.path());
   past.resumes.push_back({utc_now(), record.argv, record.precision});
   record.resumes = std::move(past.resumes);

@@ -22,6 +22,12 @@ std::string_view without_parentheses(std::string_view value) {
   return enclosed ? value.substr(1, value.size() - 2) : value;
 }
 
+std::string with_parentheses(const std::string& value) {
+  const bool needed =
+      value.find(',') != std::string::npos || without_parentheses(value).size() < value.size();
+  return needed ? '(' + value + ')' : value;
+}
+
 }  // namespace
 
 Spec Spec::parse(std::string_view text) {
@@ -38,6 +44,13 @@ Spec Spec::parse(std::string_view text) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return spec;
+}
+
+std::string Spec::text() const {
+  std::string out = name;
+  for (const auto& [key, value] : options)
+    out += (out.size() == name.size() ? ':' : ',') + key + '=' + with_parentheses(value);
+  return out;
 }
 
 void Spec::set(const OptionTable& table) const {

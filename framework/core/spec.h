@@ -16,6 +16,9 @@ struct Spec {
   /// not match.
   [[nodiscard]] static Spec parse(std::string_view text);
 
+  /// What `parse` makes the same spec of.
+  [[nodiscard]] std::string text() const;
+
   /// Sets the options of a table, in their order. Throws UsageError that begins with the name, for
   /// a value that is refused, an option that is given twice, and one that is not there: with a
   /// suggestion and what there is.

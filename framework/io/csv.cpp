@@ -43,6 +43,15 @@ std::string print(const Cell& cell) {
 
 }  // namespace
 
+std::string csv_line(const std::vector<Cell>& cells) {
+  std::string line;
+  for (const Cell& cell : cells) {
+    if (&cell != &cells.front()) line += ',';
+    line += print(cell);
+  }
+  return line + '\n';
+}
+
 CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header)
     : path_(path), columns_(header.size()) {
   fd_ =
@@ -65,11 +74,7 @@ void CsvWriter::rows(const std::vector<std::vector<Cell>>& rows) {
                       cells.size(),
                       columns_,
                       path_.string());
-    for (const Cell& cell : cells) {
-      if (&cell != &cells.front()) lines += ',';
-      lines += print(cell);
-    }
-    lines += '\n';
+    lines += csv_line(cells);
   }
   write(lines);
 }

@@ -10,6 +10,9 @@ namespace learn {
 /// A cell of a table: nothing, a number ("%.6g", whatever the locale) or a text.
 using Cell = std::variant<std::monostate, double, std::string>;
 
+/// A row of comma-separated values with its newline, as `CsvWriter` writes it.
+[[nodiscard]] std::string csv_line(const std::vector<Cell>& cells);
+
 /// Writes comma-separated values, RFC 4180 quoting, and an apostrophe before a text that a
 /// spreadsheet would take for a formula, which `read_csv` takes away again. Each row is on the disk
 /// when `row` returns, so that a killed run leaves whole rows.

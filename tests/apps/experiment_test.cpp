@@ -9,6 +9,7 @@
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
 #include "callbacks/pure_half.h"
+#include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
 #include "framework/learner/recorder.h"
 #include "tests/support/log_file.h"
@@ -91,7 +92,7 @@ TEST_CASE("a run that continues with other instructions says so") {
         [&](StateVisitor& visitor) { experiment.learner().visit_state(visitor); },
         metadata);
     const test::LogFile log;
-    load_run(experiment, folder.path());
+    resume_run(experiment, folder.path());
     CHECK(log.count(fmt::format("computed on {} until here, on {} from here", before, here)) ==
           (before == here ? 0U : 1U));
   }
@@ -311,25 +312,6 @@ TEST_CASE("a constant schedule leaves the rate to a scheduler of the user's own"
   CHECK_THROWS_WITH_AS(Experiment(tiny({{"callbacks", "param_scheduler:hyper=lr"}})),
                        doctest::Contains("both set the lr"),
                        UsageError);
-}
-
-TEST_CASE("what a checkpoint says of its images is read, or refused with what it says") {
-  CHECK(image_size_from("24 40 3").width == 40);
-  for (const char* const bad : {"", "24", "24 40 1", "0 40 3", "24 65537 3", "a b c"})
-    CHECK_THROWS_WITH_AS(
-        (void)image_size_from(bad),
-        fmt::format("'{}' is no shape of an image: expected height, width and 3", bad).c_str(),
-        CheckpointError);
-  CHECK(normalization_from("0.5 0.4 0.3 0.2 0.1 1").std[2] == 1);
-  for (const char* const bad : {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x"})
-    CHECK_THROWS_WITH_AS(
-        (void)normalization_from(bad),
-        fmt::format("'{}' is not a normalization: expected six numbers", bad).c_str(),
-        CheckpointError);
-  CHECK_THROWS_WITH_AS((void)normalization_from("0.5 0.4 0.3 0.2 0.1 0"),
-                       "'0.5 0.4 0.3 0.2 0.1 0' is not a normalization: a standard deviation must "
-                       "be above 0 and finite",
-                       CheckpointError);
 }
 
 TEST_CASE("an option that a program sets by a wrong name is refused") {

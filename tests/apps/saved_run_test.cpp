@@ -73,7 +73,7 @@ void resume(const fs::path& run, const OptionValues& values = {}) {
   start.data = saved_data(start.data, run);
   Experiment experiment(start);
   add_reporting(experiment, run, write_config(table, "train"));
-  load_run(experiment, run);
+  resume_run(experiment, run);
   experiment.learner().resume();
   experiment.fit();
 }
@@ -190,7 +190,7 @@ TEST_CASE("a finished run is extended with the same bits as by a second fit of i
   options.training.epochs = 2;
   Experiment extended(options);
   add_reporting(extended, run, write_config(options.table(), "train"));
-  load_run(extended, run);
+  resume_run(extended, run);
   extended.fit();
   CHECK(masters(extended) == masters(twice));
   CHECK(extended.learner().progress().epoch_clock == 5);

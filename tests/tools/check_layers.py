@@ -25,7 +25,9 @@ BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "fr
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
 BELOW["data"] = BELOW["framework/kernels"] | {"framework/interfaces", "data"}
-BELOW["apps"] = BELOW["callbacks"] | {"models", "data", "apps"}
+# What a trained model is used with knows the registries of both.
+BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/inference", "models", "data"}
+BELOW["apps"] = BELOW["callbacks"] | {"framework/inference"} | {"models", "data", "apps"}
 BELOW["tests"] = BELOW["apps"] | {"tests"}
 
 # nvcc reads these; it must never parse fmt, spdlog, Var or Module.

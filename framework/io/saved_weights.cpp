@@ -1,4 +1,4 @@
-#include "apps/experiment/saved_weights.h"
+#include "framework/io/saved_weights.h"
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"

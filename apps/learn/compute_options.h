@@ -1,0 +1,24 @@
+#pragma once
+#include "framework/core/option_table.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/cuda_options.h"
+
+#include <cstdint>
+#include <string>
+
+namespace learn::cli {
+
+/// Where and how a trained model computes.
+struct ComputeOptions {
+  std::string precision = "fp32";
+  std::string device = "auto";
+  bool winograd = true;
+  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
+  std::int64_t threads = 0;
+
+  void declare(OptionTable& table);
+  /// Throws DeviceError; warns of what has no effect on that device.
+  [[nodiscard]] ContextOptions context_options() const;
+};
+
+}  // namespace learn::cli

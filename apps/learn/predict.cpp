@@ -1,0 +1,149 @@
+#include "apps/learn/predict.h"
+
+#include "apps/learn/prediction_writer.h"
+#include "apps/learn/standard_input.h"
+#include "data/image_files.h"
+#include "data/resize.h"
+#include "framework/core/console.h"
+#include "framework/core/log.h"
+#include "framework/core/processors.h"
+#include "framework/core/thread_pool.h"
+#include "framework/inference/load_run.h"
+#include "framework/io/saved_weights.h"
+
+#include <algorithm>
+
+namespace learn::cli {
+namespace {
+
+/// An image that was asked for, or, with an error, something that is none.
+struct WantedImage {
+  data::ImageFile file;
+  std::string error;
+};
+
+class Images {
+ public:
+  explicit Images(const std::vector<std::string>& words) {
+    for (const std::string& word : words) add(word);
+  }
+
+  [[nodiscard]] std::span<const WantedImage> all() const { return all_; }
+
+ private:
+  void add(const std::string& word) {
+    if (word == "-" && input_) fail<UsageError>("'-' is given twice: standard input has one end");
+    if (word == "-") input_.emplace(kMaxInput);
+    try {
+      const bool piped = word == "-";
+      const auto path = piped ? input_->path() : std::filesystem::path(word);
+      for (data::ImageFile& file : data::image_files(path, piped ? "" : word)) {
+        if (file.name.empty()) file.name = "standard input";
+        all_.push_back({std::move(file), {}});
+      }
+    } catch (const DataError& error) {
+      all_.push_back({{.name = word}, error.what()});
+    }
+  }
+
+  static constexpr std::uint64_t kMaxInput = 8ULL << 30U;  // as of all files of an archive
+
+  std::optional<StandardInput> input_;
+  std::vector<WantedImage> all_;
+};
+
+class ImagePrediction {
+ public:
+  ImagePrediction(Predictor predictor, int threads)
+      : predictor_(std::move(predictor)), pool_(threads > 0 ? threads : physical_cores()) {}
+
+  [[nodiscard]] const Predictor& predictor() const { return predictor_; }
+
+  [[nodiscard]] std::vector<PredictedImage> operator()(std::span<const WantedImage> wanted) {
+    std::vector<PredictedImage> out(wanted.size());
+    std::vector<data::Image> images(wanted.size());
+    const auto [height, width] = predictor_.description().input;
+    pool_.run(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t at) {
+      const auto i = static_cast<std::size_t>(at);
+      out[i] = {wanted[i].file.name, {}, wanted[i].error};
+      if (!out[i].error.empty()) return;
+      try {
+        // Of a large image no more is kept than the model sees.
+        images[i] = data::resize_and_crop(wanted[i].file.read(), height, width);
+      } catch (const DataError& error) {
+        out[i].error = error.what();
+      }
+    });
+    std::erase_if(images, [](const data::Image& image) { return image.pixels.empty(); });
+    const std::vector<Prediction> predictions = predictor_(images);
+    auto prediction = predictions.begin();
+    for (PredictedImage& image : out) {
+      if (!image.error.empty()) continue;
+      image.prediction = *prediction++;
+      if (image.prediction.label < 0)
+        image.error = "the model's output is NaN: its weights are not finite, or too large";
+    }
+    return out;
+  }
+
+ private:
+  Predictor predictor_;
+  ThreadPool pool_;
+};
+
+PredictionFormat format_of(const PredictOptions& o) {
+  if (o.csv && o.json) fail<UsageError>("--csv and --json: one of them, or neither for a table");
+  return o.csv ? PredictionFormat::csv : o.json ? PredictionFormat::json : PredictionFormat::text;
+}
+
+}  // namespace
+
+OptionTable PredictOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.text("weights", weights, "best|last|...", "which checkpoint of a run; default: best");
+  t.text("out", out, "DIR", "folder of all runs, for 'last'; default: runs");
+  t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all");
+  t.flag("csv", csv, "comma-separated values, with the errors of images that cannot be read");
+  t.flag("json", json, "an array of JSON objects, with the same errors");
+  t.flag("tta", mirrored, "mean of the probabilities of an image and of its mirror image");
+  t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images at a time")
+      .short_name = "b";
+  compute.declare(t);
+  return t;
+}
+
+int predict(const PredictOptions& o) {
+  if (o.out && o.path != "last")
+    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
+  const PredictionFormat format = format_of(o);
+  ImagePrediction predict_all(load_run(run_folder(o.path, o.out.value_or("runs")),
+                                       {.context = o.compute.context_options(),
+                                        .batch_size = o.batch_size,
+                                        .mirrored = o.mirrored},
+                                       o.weights),
+                              static_cast<int>(o.compute.threads));
+  const std::vector<std::string>& classes = predict_all.predictor().classes();
+  const auto count = static_cast<std::int64_t>(classes.size());
+  const std::int64_t top = o.top == 0 ? count : std::min(o.top, count);
+  const Images images(o.images);
+  const auto writer = make_prediction_writer(format, classes, static_cast<int>(top));
+  std::size_t bad = 0;
+  const auto batch = static_cast<std::size_t>(o.batch_size);
+  for (std::span<const WantedImage> rest = images.all(); !rest.empty();) {
+    const auto wanted = rest.first(std::min(batch, rest.size()));
+    const std::vector<PredictedImage> predicted = predict_all(wanted);
+    for (const PredictedImage& image : predicted)
+      if (!image.error.empty()) {
+        log::warn("[predict] '{}': {}", image.name, image.error);
+        ++bad;
+      }
+    writer->write(predicted);
+    rest = rest.subspan(wanted.size());
+  }
+  writer->end();
+  if (bad > 0) fail<DataError>("{} of {} images have no prediction", bad, images.all().size());
+  return 0;
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,156 @@
+#include "framework/inference/predictor.h"
+
+#include "data/resize.h"
+#include "framework/autograd/tape.h"
+#include "framework/core/error.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/host_tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace learn {
+namespace {
+
+std::vector<float> softmax(std::span<const float> logits) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> terms;
+  for (const float v : logits) terms.push_back(std::exp(v - top));
+  const double sum = std::accumulate(terms.begin(), terms.end(), 0.0);
+  std::vector<float> out;
+  for (const double term : terms) out.push_back(static_cast<float>(term / sum));
+  return out;
+}
+
+/// Reverses the columns of images (N,H,W,3).
+void mirror(Tensor& x) {
+  const Shape& shape = x.shape();
+  const auto values = x.span<float>();
+  const auto width = static_cast<std::size_t>(shape[2]);
+  for (std::size_t row = 0; row < values.size(); row += width * 3)
+    for (std::size_t left = 0, right = width - 1; left < right; ++left, --right)
+      std::swap_ranges(values.begin() + static_cast<std::ptrdiff_t>(row + left * 3),
+                       values.begin() + static_cast<std::ptrdiff_t>(row + left * 3 + 3),
+                       values.begin() + static_cast<std::ptrdiff_t>(row + right * 3));
+}
+
+}  // namespace
+
+std::vector<int> Prediction::top(int count) const {
+  std::vector<int> order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto more = [&](int a, int b) {
+    return probabilities[static_cast<std::size_t>(a)] > probabilities[static_cast<std::size_t>(b)];
+  };
+  std::ranges::stable_sort(order, more);
+  order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(count, 0))));
+  return order;
+}
+
+struct Predictor::State {
+  std::unique_ptr<Context> ctx;
+  nn::Model model;
+  SavedModel description;
+  PredictorOptions options;
+  data::Pipeline pipeline;
+  data::Pipeline::Scratch scratch{};
+  std::mutex turn{};
+
+  [[nodiscard]] Tensor normalised(std::span<const data::Image> images);
+  [[nodiscard]] Tensor logits(const Tensor& x);
+  [[nodiscard]] Prediction decode(std::vector<float> probabilities) const;
+  void predict(std::span<const data::Image> images, std::vector<Prediction>& out);
+};
+
+Tensor Predictor::State::normalised(std::span<const data::Image> images) {
+  const auto [height, width] = description.input;
+  Tensor x = host_tensor({static_cast<std::int64_t>(images.size()), height, width, 3}, DType::f32);
+  float* out = x.span<float>().data();
+  for (const data::Image& image : images) {
+    check<DataError>(
+        image.height > 0 && image.width > 0 &&
+            image.pixels.size() == static_cast<std::size_t>(image.height * image.width * 3),
+        "predict: an image of {} x {} pixels has {} bytes, expected {}",
+        image.width,
+        image.height,
+        image.pixels.size(),
+        image.height * image.width * 3);
+    const bool fits = image.height == height && image.width == width;
+    const data::Image scaled = fits ? data::Image{} : resize_and_crop(image, height, width);
+    pipeline.run<float>(fits ? image.pixels : scaled.pixels, 0, 0, 0, out, scratch);
+    out += height * width * 3;
+  }
+  return x;
+}
+
+Tensor Predictor::State::logits(const Tensor& x) {
+  Tape tape(*ctx, {.mode = ForwardMode::eval, .grad = false});
+  const Var pred = (*model.module)(tape.input(to_device(*ctx, ctx->step(), x)));
+  return to_host(*ctx, pred.value());
+}
+
+Prediction Predictor::State::decode(std::vector<float> probabilities) const {
+  Prediction out{.probabilities = std::move(probabilities)};
+  const auto& p = out.probabilities;
+  if (std::ranges::any_of(p, [](float v) { return std::isnan(v); })) return out;
+  out.label = static_cast<int>(std::ranges::max_element(p) - p.begin());
+  out.name = description.classes[static_cast<std::size_t>(out.label)];
+  return out;
+}
+
+void Predictor::State::predict(std::span<const data::Image> images, std::vector<Prediction>& out) {
+  Tensor x = normalised(images);
+  const Tensor straight = logits(x);
+  if (options.mirrored) mirror(x);
+  const Tensor mirrored = options.mirrored ? logits(x) : Tensor();
+  const auto classes = description.classes.size();
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    std::vector<float> p = softmax(straight.span<float>().subspan(i * classes, classes));
+    if (options.mirrored) {
+      const auto other = softmax(mirrored.span<float>().subspan(i * classes, classes));
+      for (std::size_t c = 0; c < classes; ++c) p[c] = (p[c] + other[c]) / 2;
+    }
+    out.push_back(decode(std::move(p)));
+  }
+}
+
+Predictor::Predictor(std::unique_ptr<Context> ctx,
+                     nn::Model model,
+                     SavedModel description,
+                     const PredictorOptions& options) {
+  if (options.batch_size < 1)
+    fail<UsageError>("predictor: the batch size must be at least 1, got {}", options.batch_size);
+  if (description.classes.size() != static_cast<std::size_t>(model.classes))
+    fail<UsageError>(
+        "predictor: {} names for a model of {} classes", description.classes.size(), model.classes);
+  const auto [height, width] = description.input;
+  data::Pipeline pipeline({}, description.normalization, height, width);
+  state_ = std::make_unique<State>(
+      std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline));
+}
+
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+Predictor& Predictor::operator=(Predictor&&) noexcept = default;
+
+const std::vector<std::string>& Predictor::classes() const noexcept {
+  return state_->description.classes;
+}
+
+const SavedModel& Predictor::description() const noexcept { return state_->description; }
+
+Prediction Predictor::operator()(const data::Image& image) {
+  return (*this)(std::span(&image, 1)).front();
+}
+
+std::vector<Prediction> Predictor::operator()(std::span<const data::Image> images) {
+  const std::scoped_lock lock(state_->turn);
+  std::vector<Prediction> out;
+  const auto batch = static_cast<std::size_t>(state_->options.batch_size);
+  for (std::size_t begin = 0; begin < images.size(); begin += batch)
+    state_->predict(images.subspan(begin, std::min(batch, images.size() - begin)), out);
+  return out;
+}
+
+}  // namespace learn

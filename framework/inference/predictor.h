@@ -1,0 +1,67 @@
+#pragma once
+#include "data/image_codec.h"
+#include "data/transforms.h"
+#include "framework/inference/saved_model.h"
+#include "framework/runtime/context.h"
+#include "framework/tensor/tensor.h"
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// What a model says of one image.
+struct Prediction {
+  /// The class of the largest probability, the first of equal ones; -1 if one of them is NaN.
+  int label = -1;
+  std::string name;                  ///< of that class; empty if there is none
+  std::vector<float> probabilities;  ///< of each class, in the order of `Predictor::classes`
+
+  /// The `count` most probable classes, or as many as there are, the most probable first; of equal
+  /// ones the lower first.
+  [[nodiscard]] std::vector<int> top(int count) const;
+};
+
+struct PredictorOptions {
+  ContextOptions context{};
+  std::int64_t batch_size = 64;  ///< images at a time, at most; bounds the memory
+  /// Means the probabilities of an image and of its mirror image: test-time augmentation.
+  bool mirrored = false;
+};
+
+/// A trained model that says what is on images. Owns all it needs. Any thread may call it at any
+/// time: calls take turns, and each uses all of the context's threads.
+///
+///   Predictor predict = load_run("runs/ten");
+///   fmt::print("{}\n", predict(data::read_image("cat.jpg")).name);
+class Predictor {
+ public:
+  /// `model` has its weights already, in memory of `ctx`. Throws UsageError for a batch size below
+  /// 1, and unless there is a class name for each of the model's classes.
+  Predictor(std::unique_ptr<Context> ctx,
+            nn::Model model,
+            SavedModel description,
+            const PredictorOptions& options = {});
+  ~Predictor();
+  Predictor(Predictor&&) noexcept;
+  Predictor& operator=(Predictor&&) noexcept;
+
+  [[nodiscard]] const std::vector<std::string>& classes() const noexcept;
+  /// What it was made of.
+  [[nodiscard]] const SavedModel& description() const noexcept;
+
+  /// Of an image of any size: it is scaled to cover the model's input, and the middle is cut out,
+  /// as the training's images were. Throws DataError for one whose pixels are not H*W*3.
+  [[nodiscard]] Prediction operator()(const data::Image& image);
+  /// The same of many. The bits of a prediction do not depend on the other images.
+  [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace learn

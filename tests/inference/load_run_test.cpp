@@ -1,0 +1,52 @@
+#include "framework/inference/load_run.h"
+
+#include "framework/core/error.h"
+#include "framework/io/checkpoint.h"
+#include "tests/inference/trained.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace learn;
+
+TEST_CASE("the best weights of a run are loaded unless others are named") {
+  const TemporaryFolder run;
+  test::write_trained(run.path() / "weights" / "best.safetensors", test::small_description(), 1);
+  test::write_trained(run.path() / "weights" / "last.safetensors", test::small_description(), 3);
+  const data::Image image{8, 12, std::vector<std::uint8_t>(8 * 12 * 3, 200)};
+  const auto best = load_run(run.path())(image).probabilities;
+  CHECK(best == load_run(run.path(), {}, "best")(image).probabilities);
+  CHECK(best == load_run(run.path() / "weights" / "best.safetensors")(image).probabilities);
+  CHECK(best != load_run(run.path(), {}, "last")(image).probabilities);
+  CHECK(load_run(run.path()).classes() == test::small_description().classes);
+  CHECK_THROWS_AS((void)load_run(run.path(), {}, "epoch-0001"), CheckpointError);
+  CHECK_THROWS_AS((void)load_run(run.path() / "nowhere"), CheckpointError);
+}
+
+TEST_CASE("weights of another model than a file claims are refused") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.safetensors";
+  Metadata metadata;
+  Context ctx({.device = Device::cpu()});
+  const nn::Model model = test::small_description().make();
+  model.params->materialize(ctx);
+  const auto claim = [&](const std::string& name) {
+    describe_model(test::small_description(name), metadata);
+    save_weights(file, *model.params, metadata);
+  };
+  claim("small:width=60000");  // terabytes, which must not be tried
+  CHECK_THROWS_WITH_AS(
+      (void)load_run(file),
+      doctest::Contains("says that it is of the model 'small:width=60000', which has"),
+      CheckpointError);
+  claim("small:width=2");
+  CHECK_THROWS_WITH_AS(
+      (void)load_run(file), doctest::Contains("different shapes"), CheckpointError);
+  claim("smal");
+  CHECK_THROWS_WITH_AS(
+      (void)load_run(file), doctest::Contains("did you mean 'small'?"), UsageError);
+  std::ofstream(file, std::ios::trunc) << "no weights";
+  CHECK_THROWS_AS((void)load_run(file), CheckpointError);
+}

@@ -1,0 +1,192 @@
+#include "framework/inference/predictor.h"
+
+#include "data/resize.h"
+#include "framework/core/error.h"
+#include "framework/inference/load_run.h"
+#include "tests/inference/trained.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+#include <malloc.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <thread>
+
+using namespace learn;
+
+namespace {
+
+data::Image noise(std::int64_t height, std::int64_t width, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  data::Image image{height, width, {}};
+  image.pixels.resize(static_cast<std::size_t>(height * width * 3));
+  for (std::uint8_t& v : image.pixels) v = static_cast<std::uint8_t>(random() & 255U);
+  return image;
+}
+
+data::Image mirrored(const data::Image& image) {
+  data::Image out = image;
+  for (std::int64_t y = 0; y < image.height; ++y)
+    for (std::int64_t x = 0; x < image.width; ++x)
+      for (std::int64_t c = 0; c < 3; ++c)
+        out.pixels[static_cast<std::size_t>((y * image.width + x) * 3 + c)] =
+            image.pixels[static_cast<std::size_t>((y * image.width + image.width - 1 - x) * 3 + c)];
+  return out;
+}
+
+Predictor trained(const PredictorOptions& options = {},
+                  const SavedModel& description = test::small_description(),
+                  float factor = 1) {
+  const TemporaryFolder folder;
+  test::write_trained(folder.path() / "a.safetensors", description, factor);
+  return load_run(folder.path() / "a.safetensors", options);
+}
+
+/// The rounding of float probabilities through sums of other orders.
+constexpr double kRounding = 1e-6;
+
+void check_equal(const Prediction& a, const Prediction& b) {
+  CHECK(a.label == b.label);
+  REQUIRE(a.probabilities.size() == b.probabilities.size());
+  for (std::size_t i = 0; i < a.probabilities.size(); ++i)
+    CHECK(std::abs(a.probabilities[i] - b.probabilities[i]) < kRounding);
+}
+
+}  // namespace
+
+TEST_CASE("the probabilities are the softmax of the normalised image through the weights") {
+  SavedModel description = test::small_description("linear");
+  description.input = {1, 1};
+  Context ctx({.device = Device::cpu()});
+  nn::Model model = description.make();
+  model.params->materialize(ctx);
+  REQUIRE(model.params->size() == 2);
+  const auto weights = model.params->master(0).span<float>();
+  const auto bias = model.params->master(1).span<float>();
+  REQUIRE(weights.size() == 9);  // (classes, colours)
+  for (std::size_t i = 0; i < 9; ++i) weights[i] = 0.1F * static_cast<float>(i) - 0.3F;
+  for (std::size_t i = 0; i < 3; ++i) bias[i] = 0.2F * static_cast<float>(i);
+  const std::vector<double> w(weights.begin(), weights.end());
+  const std::vector<double> b(bias.begin(), bias.end());
+  auto own = std::make_unique<Context>(ContextOptions{.device = Device::cpu()});
+  nn::Model copy = description.make();
+  copy.params->materialize(*own);
+  for (std::int64_t i = 0; i < 2; ++i)
+    std::ranges::copy(model.params->master(i).span<float>(),
+                      copy.params->master(i).span<float>().begin());
+  Predictor predict(std::move(own), std::move(copy), description);
+  const Prediction p = predict({1, 1, {255, 128, 0}});
+
+  const std::array<double, 3> pixel{255, 128, 0};
+  std::array<double, 3> terms{};
+  double sum = 0;
+  for (std::size_t c = 0; c < 3; ++c) {
+    double logit = b[c];
+    for (std::size_t k = 0; k < 3; ++k)
+      logit += w[3 * c + k] * (pixel[k] / 255 - double{description.normalization.mean[k]}) /
+               double{description.normalization.std[k]};
+    sum += terms[c] = std::exp(logit);
+  }
+  for (std::size_t c = 0; c < 3; ++c)
+    CHECK(std::abs(double{p.probabilities[c]} - terms[c] / sum) < kRounding);
+  CHECK(p.name == description.classes[static_cast<std::size_t>(p.label)]);
+}
+
+TEST_CASE("an image is predicted alone as among others, whatever the batch size") {
+  std::vector<data::Image> images;
+  for (std::uint32_t i = 0; i < 7; ++i) images.push_back(noise(8, 12, i));
+  Predictor predict = trained({.batch_size = 3});
+  const std::vector<Prediction> all = predict(images);
+  REQUIRE(all.size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) check_equal(all[i], predict(images[i]));
+  CHECK(predict(std::span<const data::Image>()).empty());
+}
+
+TEST_CASE("an image of any size is scaled to cover the model's input") {
+  Predictor predict = trained();
+  const data::Image large = noise(50, 31, 1);
+  check_equal(predict(large), predict(data::resize_and_crop(large, 8, 12)));
+  check_equal(predict(noise(1, 1, 2)), predict(data::resize_and_crop(noise(1, 1, 2), 8, 12)));
+}
+
+TEST_CASE("test-time augmentation means an image and its mirror image") {
+  Predictor plain = trained();
+  Predictor both = trained({.mirrored = true});
+  const data::Image image = noise(8, 12, 3);
+  const Prediction a = plain(image);
+  const Prediction b = plain(mirrored(image));
+  const Prediction p = both(image);
+  bool differ = false;
+  for (std::size_t c = 0; c < 3; ++c) {
+    CHECK(std::abs(p.probabilities[c] - (a.probabilities[c] + b.probabilities[c]) / 2) < kRounding);
+    differ = differ || std::abs(a.probabilities[c] - b.probabilities[c]) > 10 * kRounding;
+  }
+  CHECK(differ);
+}
+
+TEST_CASE("the most probable classes come first and the lower of equal ones") {
+  const Prediction p{.label = 1, .name = "b", .probabilities = {0.2F, 0.4F, 0.2F, 0.2F}};
+  CHECK(p.top(2) == std::vector{1, 0});
+  CHECK(p.top(9) == std::vector{1, 0, 2, 3});
+  CHECK(p.top(0).empty());
+  CHECK(p.top(-1).empty());
+}
+
+TEST_CASE("weights that are not finite predict no class") {
+  Predictor predict =
+      trained({}, test::small_description(), std::numeric_limits<float>::quiet_NaN());
+  const Prediction p = predict(noise(8, 12, 4));
+  CHECK(p.label == -1);
+  CHECK(p.name.empty());
+}
+
+TEST_CASE("several threads ask one predictor") {
+  Predictor predict = trained({.context = {.threads = 2}});
+  std::vector<data::Image> images;
+  std::vector<Prediction> expected;
+  for (std::uint32_t i = 0; i < 8; ++i) images.push_back(noise(8, 12, i));
+  for (const data::Image& image : images) expected.push_back(predict(image));
+  std::vector<std::vector<Prediction>> got(4);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < got.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round)
+        for (const data::Image& image : images) got[t].push_back(predict(image));
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<Prediction>& predictions : got)
+    for (std::size_t i = 0; i < predictions.size(); ++i)
+      check_equal(predictions[i], expected[i % expected.size()]);
+}
+
+TEST_CASE("what is no image or no predictor is refused") {
+  Predictor predict = trained();
+  CHECK_THROWS_AS((void)predict({2, 2, {1, 2, 3}}), DataError);
+  CHECK_THROWS_AS((void)predict({0, 0, {}}), DataError);
+  CHECK_THROWS_WITH_AS((void)trained({.batch_size = 0}),
+                       "predictor: the batch size must be at least 1, got 0",
+                       UsageError);
+  const SavedModel description = test::small_description();
+  SavedModel others = description;
+  others.classes.pop_back();
+  auto ctx = std::make_unique<Context>();
+  nn::Model model = description.make();
+  model.params->materialize(*ctx);
+  CHECK_THROWS_WITH_AS(Predictor(std::move(ctx), std::move(model), others),
+                       "predictor: 2 names for a model of 3 classes",
+                       UsageError);
+}
+
+TEST_CASE("the memory of a predictor stays as it is through 10000 calls") {
+  SavedModel description = test::small_description("linear");
+  Predictor predict = trained({.context = {.threads = 1}}, description);
+  const data::Image image = noise(20, 20, 5);  // scaled at each call
+  const auto used = [] { return ::mallinfo2().uordblks; };
+  for (int i = 0; i < 10; ++i) (void)predict(image);
+  const std::size_t before = used();
+  for (int i = 0; i < 10000; ++i) (void)predict(image);
+  // Nothing under a sanitizer, which has an allocator of its own.
+  CHECK(used() <= before + 1024);
+}
