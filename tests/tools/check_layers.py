@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "learner"]
+FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "drawing", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -21,10 +21,11 @@ BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
 BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
+BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/drawing"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
-BELOW["data"] = BELOW["framework/kernels"] | {"framework/interfaces", "data"}
+BELOW["data"] = BELOW["framework/kernels"] | BELOW["framework/drawing"] | {"framework/interfaces", "data"}
 # What a trained model is used with knows the registries of both.
 BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/inference", "models", "data"}
 BELOW["apps"] = BELOW["callbacks"] | {"framework/inference"} | {"models", "data", "apps"}
