@@ -13,6 +13,8 @@ pkg_check_modules(exif REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET pangocairo)
+# Not its -pthread, which defines a macro that the precompiled headers were compiled without; Threads links it.
+set_target_properties(PkgConfig::pangocairo PROPERTIES INTERFACE_COMPILE_OPTIONS "")
 if(LEARN_TESTS)
   find_package(doctest REQUIRED)
   include(${doctest_DIR}/doctest.cmake)

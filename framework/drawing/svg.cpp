@@ -1,0 +1,69 @@
+#include "framework/drawing/svg.h"
+
+#include "framework/core/fnv1a.h"
+
+#include <fmt/core.h>
+
+#include <map>
+
+namespace learn::plot {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        // XML has no control characters but these.
+        out += static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t' ? c : ' ';
+    }
+  return out;
+}
+
+/// The position behind the next `id="` or `#` from `from` on; npos if there is none.
+std::size_t next_name(std::string_view text, std::size_t from) {
+  const std::size_t made = text.find(" id=\"", from), used = text.find('#', from);
+  if (made == std::string_view::npos && used == std::string_view::npos) return made;
+  return made < used ? made + 5 : used + 1;
+}
+
+/// All names replaced by `prefix` and numbers, in the order that they come in.
+std::string renamed(std::string_view text, const std::string& prefix) {
+  std::map<std::string, std::string, std::less<>> names;
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = 0; (at = next_name(text, at)) != std::string_view::npos;) {
+    const std::size_t end = text.find_first_of("\")", at);
+    const auto [known, added] = names.try_emplace(std::string(text.substr(at, end - at)),
+                                                  fmt::format("{}{}", prefix, names.size()));
+    out.append(text, copied, at - copied).append(known->second);
+    copied = at = end;
+  }
+  return out.append(text, copied);
+}
+
+}  // namespace
+
+std::string finished_svg(std::string_view by_cairo,
+                         const std::string& title,
+                         const std::vector<std::string>& texts) {
+  // Several drawings can stand in one page if no names of theirs are the same.
+  const std::uint64_t content = fnv1a(renamed(by_cairo, "n")) & 0xffffffffU;
+  std::string out = renamed(by_cairo, fmt::format("d{:08x}-", content));
+  std::string head = fmt::format("\n<title>{}</title>\n<desc>", escaped(title));
+  for (const std::string& text : texts) head += escaped(text) + "\n";
+  const std::size_t root = out.find('>', out.find("<svg"));
+  out.insert(root + 1, head + "</desc>");
+  out.insert(root, " role=\"img\"");
+  return out;
+}
+
+}  // namespace learn::plot
