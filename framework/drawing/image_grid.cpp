@@ -1,0 +1,127 @@
+#include "framework/drawing/image_grid.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace learn::plot {
+namespace {
+
+constexpr double kMargin = 16;
+constexpr double kBetweenCells = 14;
+constexpr double kBetweenImages = 3;  // of one cell
+constexpr double kLine = 15;
+constexpr double kCaptionSize = 11;
+constexpr double kTitleLine = 24;
+constexpr double kSubtitleLine = 18;
+constexpr double kPageWidth = 1120;
+constexpr double kMinCell = 84;      // or captions say nothing
+constexpr double kMaxCaption = 150;  // that a cell is made wider for
+
+/// The size it is shown in: the longer side is about `side`, a whole number of pixels of the image
+/// if it is enlarged.
+Size shown_size(const Image& image, double side) {
+  const int longer = std::max({1, image.width, image.height});
+  double scale = side / longer;
+  if (scale > 1) scale = std::round(scale * kPngScale) / kPngScale;
+  return {image.width * scale, image.height * scale};
+}
+
+Size images_size(const GridCell& cell, double side) {
+  Size all;
+  for (const Image& image : cell.images) {
+    const Size size = shown_size(image, side);
+    all.width += size.width + (all.width > 0 ? kBetweenImages : 0);
+    all.height = std::max(all.height, size.height);
+  }
+  return all;
+}
+
+int columns_of(const ImageGrid& grid, const Size& cell) {
+  const int count = std::max(1, static_cast<int>(grid.cells.size()));
+  if (grid.columns > 0) return std::min(grid.columns, count);
+  const int fit = std::max(1, static_cast<int>(kPageWidth / (cell.width + kBetweenCells)));
+  const int square = static_cast<int>(std::lround(std::sqrt(count * cell.height / cell.width)));
+  // Or one column more or less, if that leaves fewer gaps in the last row.
+  int best = 0, fewest = count + 1;
+  for (const int columns : {square, square + 1, square - 1}) {
+    const int possible = std::clamp(columns, 1, std::min(fit, count));
+    const int gaps = (possible - count % possible) % possible;
+    if (gaps < fewest) {
+      best = possible;
+      fewest = gaps;
+    }
+  }
+  return best;
+}
+
+TextStyle style_of(const CaptionLine& line) {
+  return {.size = kCaptionSize, .bold = line.bold, .color = line.color};
+}
+
+/// `room`: that all images of a cell may take, and its captions.
+void draw_cell(
+    Drawing& drawing, const GridCell& cell, Point corner, const Size& room, double side) {
+  double x = corner.x;
+  for (const Image& image : cell.images) {
+    const Size size = shown_size(image, side);
+    drawing.image({x, corner.y + room.height - size.height, size.width, size.height}, image);
+    x += size.width + kBetweenImages;
+  }
+  double y = corner.y + room.height + 3;
+  for (const CaptionLine& line : cell.caption) {
+    TextStyle style = style_of(line);
+    style.width = room.width;
+    drawing.text({corner.x, y}, line.text, style);
+    y += kLine;
+  }
+}
+
+}  // namespace
+
+Drawing image_grid(const ImageGrid& grid) {
+  Size room{kMinCell, 0};
+  std::size_t lines = 0;
+  for (const GridCell& cell : grid.cells) {
+    const Size size = images_size(cell, grid.image_side);
+    room = {std::max(room.width, size.width), std::max(room.height, size.height)};
+    lines = std::max(lines, cell.caption.size());
+    for (const CaptionLine& line : cell.caption)
+      room.width = std::max(
+          room.width,
+          std::min(kMaxCaption, std::ceil(Drawing::measure(line.text, style_of(line)).width) + 1));
+  }
+  const Size cell{room.width, room.height + 3 + static_cast<double>(lines) * kLine};
+  const int columns = columns_of(grid, cell);
+  const int rows = std::max(1, (static_cast<int>(grid.cells.size()) + columns - 1) / columns);
+  const TextStyle title{.size = 15, .bold = true};
+  const TextStyle subtitle{.size = 12, .color = kSoftInk};
+  const double inside =
+      std::max({columns * (cell.width + kBetweenCells) - kBetweenCells,
+                std::min(kPageWidth, Drawing::measure(grid.title, title).width),
+                std::min(kPageWidth, Drawing::measure(grid.subtitle, subtitle).width)});
+  const double head = (grid.title.empty() ? 0 : kTitleLine) +
+                      (grid.subtitle.empty() ? 0 : kSubtitleLine) +
+                      (grid.title.empty() && grid.subtitle.empty() ? 0 : 4);
+  Drawing drawing(inside + 2 * kMargin,
+                  2 * kMargin + head + rows * (cell.height + kBetweenCells) - kBetweenCells,
+                  grid.title);
+  const auto cut = [&](TextStyle style) {
+    style.width = inside + 1;
+    return style;
+  };
+  drawing.text({kMargin, kMargin}, grid.title, cut(title));
+  drawing.text(
+      {kMargin, kMargin + (grid.title.empty() ? 0 : kTitleLine)}, grid.subtitle, cut(subtitle));
+  for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+    const int column = static_cast<int>(i) % columns, row = static_cast<int>(i) / columns;
+    draw_cell(drawing,
+              grid.cells[i],
+              {kMargin + column * (cell.width + kBetweenCells),
+               kMargin + head + row * (cell.height + kBetweenCells)},
+              room,
+              grid.image_side);
+  }
+  return drawing;
+}
+
+}  // namespace learn::plot

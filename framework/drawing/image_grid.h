@@ -1,0 +1,34 @@
+#pragma once
+#include "framework/drawing/drawing.h"
+
+#include <string>
+#include <vector>
+
+namespace learn::plot {
+
+/// A line under an image; what is too long for it is cut.
+struct CaptionLine {
+  std::string text;
+  Color color = kInk;
+  bool bold = false;
+};
+
+/// An image with its caption, or several that belong together, beside each other.
+struct GridCell {
+  std::vector<Image> images;
+  std::vector<CaptionLine> caption;
+};
+
+struct ImageGrid {
+  std::string title;
+  std::string subtitle = "";  ///< what is to be said about all of them
+  std::vector<GridCell> cells;
+  int columns = 0;         ///< 0: about a square, and no wider than a page
+  double image_side = 96;  ///< of the longer side of an image, about; in whole pixels if enlarged
+};
+
+/// The cells row by row, all as large as the largest. Small images are enlarged to squares, large
+/// ones reduced. Throws UsageError for an image whose size does not fit its pixels.
+[[nodiscard]] Drawing image_grid(const ImageGrid& grid);
+
+}  // namespace learn::plot

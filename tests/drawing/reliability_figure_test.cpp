@@ -1,0 +1,45 @@
+#include "framework/drawing/reliability_figure.h"
+
+#include "framework/core/error.h"
+#include "tests/drawing/pixels.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace learn;
+using namespace learn::plot;
+
+TEST_CASE("the calibration error weighs each bin by its predictions") {
+  CHECK(expected_calibration_error({{10, 0.9, 0.8}, {30, 0.5, 0.6}, {0, 0, 1}}) ==
+        doctest::Approx(0.1));
+  CHECK(expected_calibration_error({{10, 0.9, 0.8}, {30, 0.5, 0.5}}) == doctest::Approx(0.025));
+  CHECK(std::isnan(expected_calibration_error({{0, 0.5, 0.5}})));
+}
+
+TEST_CASE("a reliability figure has a bar for each bin that has predictions") {
+  ReliabilityFigure figure{.title = "runs/ten", .bins = std::vector<ReliabilityBin>(4)};
+  figure.bins[1] = {100, 0.4, 0.24};
+  figure.bins[3] = {300, 0.9, 0.9};
+  const Drawing drawing = reliability_figure(figure);
+  CHECK(drawing.texts().front() == "runs/ten: ECE 0.040");
+  const Image image = drawing.render(1);
+  const Color bar = mix(kWhite, palette(0), 0.85);
+  constexpr int kBelowLegend = 66;
+  const Extremes bars = find_color(image, bar, kBelowLegend, -1, 3);
+  // The second bin ends where the third, which is empty, begins.
+  const int quarter = (bars.right - bars.left) / 3;
+  CHECK(close(image.pixel(bars.left + quarter / 2, bars.bottom - 5), bar, 3));
+  CHECK(close(image.pixel(bars.left + quarter * 3 / 2, bars.bottom - 5), kWhite, 3));
+  CHECK(close(image.pixel(bars.right - quarter / 2, bars.bottom - 5), bar, 3));
+  // 0.9 of the height, and what the other bin lacks to its confidence.
+  CHECK(bars.bottom - bars.top == doctest::Approx(0.9 * 320).epsilon(0.02));
+  CHECK(find_color(image, mix(kWhite, palette(1), 0.35), kBelowLegend, -1, 3).count > 500);
+  for (const char* const text : {"share correct", "images", "difference to the confidence"})
+    CHECK(std::ranges::find(drawing.texts(), text) != drawing.texts().end());
+}
+
+TEST_CASE("without predictions a reliability figure says so, without bins there is none") {
+  CHECK(reliability_figure({.title = "", .bins = {{0, 0, 0}}}).texts().front() == "no predictions");
+  CHECK_THROWS_AS((void)reliability_figure({}), UsageError);
+}
