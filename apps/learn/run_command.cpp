@@ -8,6 +8,8 @@
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
 #include "apps/learn/predict.h"
+#include "apps/learn/schedule.h"
+#include "apps/learn/show_batch.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/train.h"
 #include "data/registry.h"
@@ -153,6 +155,30 @@ Command audit_command() {
       }};
 }
 
+Command show_batch_command() {
+  const auto o = std::make_shared<ShowBatchOptions>();
+  const OptionTable t = show_batch_table(*o);
+  return {.name = "show-batch",
+          .help = "draw images of a training's batches, as they are and augmented",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return show_batch(*o);
+          }};
+}
+
+Command schedule_command() {
+  const auto o = std::make_shared<ScheduleOptions>();
+  const OptionTable t = schedule_table(*o);
+  return {.name = "schedule",
+          .help = "show how learning rate, momentum and the like will move in a training",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return schedule(*o);
+          }};
+}
+
 Command doctor_command() {
   const auto o = std::make_shared<DoctorOptions>();
   OptionTable t;
@@ -182,6 +208,8 @@ int dispatch(const std::vector<std::string>& argv) {
                                       options_command(),
                                       autocast_command(),
                                       audit_command(),
+                                      show_batch_command(),
+                                      schedule_command(),
                                       doctor_command()};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {

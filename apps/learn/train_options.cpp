@@ -138,4 +138,28 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   options.experiment.check();
 }
 
+OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>& kept) {
+  const OptionTable all = train_table(options);
+  std::vector<std::string> left_out = all.names();
+  for (const std::string& name : kept)
+    check<std::logic_error>(
+        std::erase(left_out, name) == 1, "there is no option '{}' to keep", name);
+  return all.without(left_out);
+}
+
+void resolve_some(TrainOptions& options,
+                  const std::vector<std::string>& kept,
+                  const OptionTable& table,
+                  const OptionValues& command_line) {
+  const OptionTable all = train_table(options);  // a configuration file may have them
+  OptionValues of_training;
+  for (const auto& value : command_line) {
+    if (std::ranges::find(kept, value.first) != kept.end())
+      of_training.push_back(value);
+    else
+      set_options(table, {value});
+  }
+  resolve(options, all, of_training);
+}
+
 }  // namespace learn::cli

@@ -29,4 +29,16 @@ struct TrainOptions {
 /// contradicted. Then checks what must fit together. Throws UsageError, IoError, CheckpointError.
 void resolve(TrainOptions& options, const OptionTable& table, const OptionValues& command_line);
 
+/// Of these options those of the names `kept`. Throws std::logic_error for a name that there is
+/// not.
+[[nodiscard]] OptionTable some_of_train(TrainOptions& options,
+                                        const std::vector<std::string>& kept);
+
+/// `resolve` for a command that has the options `kept` of these, and others that are its own, in
+/// `table`.
+void resolve_some(TrainOptions& options,
+                  const std::vector<std::string>& kept,
+                  const OptionTable& table,
+                  const OptionValues& command_line);
+
 }  // namespace learn::cli

@@ -41,6 +41,10 @@ double share_done(const FitProgress& fit, Clock clock) {
 
 }  // namespace
 
+float value_of(const GroupHypers& hypers, Hyper hyper) noexcept {
+  return hypers.*info_of(hyper).member;
+}
+
 std::string_view name_of(Hyper hyper) noexcept { return info_of(hyper).name; }
 
 std::vector<std::pair<std::string, Hyper>> hypers_by_name() {
@@ -84,8 +88,7 @@ std::vector<std::string> ParamScheduler::claims() const {
   return out;
 }
 
-void ParamScheduler::train_begin(Learner& learn) {
-  const auto layer_groups = static_cast<std::size_t>(learn.params().layer_groups());
+void ParamScheduler::check_layer_groups(std::size_t layer_groups) const {
   for (const ScheduledHyper& one : scheduled_)
     check<UsageError>(one.schedules.size() == 1 || one.schedules.size() == layer_groups,
                       "{}: {} schedules for '{}', but the model has {} layer groups",
@@ -93,33 +96,38 @@ void ParamScheduler::train_begin(Learner& learn) {
                       one.schedules.size(),
                       name_of(one.hyper),
                       layer_groups);
+}
+
+void ParamScheduler::train_begin(Learner& learn) {
+  check_layer_groups(static_cast<std::size_t>(learn.params().layer_groups()));
   before_ = learn.optimizer().all_hypers();
 }
 
 void ParamScheduler::batch_begin(Learner& learn) {
   if (!learn.progress().training) return;
   if (clock_ == Clock::step) learn.sync_step_clock();
-  const double t = share_done(learn.progress(), clock_);
-  for (const ScheduledHyper& one : scheduled_) set(learn.optimizer(), one, t);
+  optim::Optimizer& optimizer = learn.optimizer();
+  std::vector<GroupHypers> hypers = optimizer.all_hypers();
+  set(hypers, before_, optimizer.options().decay_bn_bias, share_done(learn.progress(), clock_));
+  optimizer.set_all_hypers(hypers);
 }
 
-void ParamScheduler::set(optim::Optimizer& optimizer,
-                         const ScheduledHyper& scheduled,
+void ParamScheduler::set(std::vector<GroupHypers>& hypers,
+                         const std::vector<GroupHypers>& before,
+                         bool decay_bn_bias,
                          double t) const {
-  const auto member = info_of(scheduled.hyper).member;
-  for (std::size_t g = 0; g < before_.size(); ++g) {
-    const auto group = static_cast<int>(g);
-    const nn::ParamGroup params = nn::param_group(group);
-    // A group that is exempt from decay stays so.
-    if (scheduled.hyper == Hyper::weight_decay && !params.weights &&
-        !optimizer.options().decay_bn_bias)
-      continue;
-    if (scheduled.where_used && before_[g].*member == 0) continue;
-    const std::size_t which =
-        scheduled.schedules.size() == 1 ? 0 : static_cast<std::size_t>(params.layer_group);
-    GroupHypers hypers = optimizer.hypers(group);
-    hypers.*member = static_cast<float>(scheduled.schedules[which](t));
-    optimizer.set_hypers(group, hypers);
+  check_layer_groups(before.size() / 2);
+  for (const ScheduledHyper& scheduled : scheduled_) {
+    const auto member = info_of(scheduled.hyper).member;
+    for (std::size_t g = 0; g < before.size(); ++g) {
+      const nn::ParamGroup params = nn::param_group(static_cast<int>(g));
+      // A group that is exempt from decay stays so.
+      if (scheduled.hyper == Hyper::weight_decay && !params.weights && !decay_bn_bias) continue;
+      if (scheduled.where_used && before[g].*member == 0) continue;
+      const std::size_t which =
+          scheduled.schedules.size() == 1 ? 0 : static_cast<std::size_t>(params.layer_group);
+      hypers[g].*member = static_cast<float>(scheduled.schedules[which](t));
+    }
   }
 }
 

@@ -16,6 +16,7 @@ namespace learn {
 /// What a schedule can drive.
 enum class Hyper : std::uint8_t { lr, momentum, weight_decay, dampening, beta2, eps };
 [[nodiscard]] std::string_view name_of(Hyper hyper) noexcept;
+[[nodiscard]] float value_of(const GroupHypers& hypers, Hyper hyper) noexcept;
 /// All of them, as options name them.
 [[nodiscard]] std::vector<std::pair<std::string, Hyper>> hypers_by_name();
 
@@ -55,13 +56,22 @@ class ParamScheduler final : public Callback {
   [[nodiscard]] int order() const override { return order::kParamScheduler; }
   [[nodiscard]] std::vector<std::string> claims() const override;
 
+  /// Sets what it schedules in the hyper-parameters of all parameter groups to what they are at
+  /// progress `t`, in a fit that began with `before`; `decay_bn_bias`: weight decay reaches all of
+  /// them. Throws UsageError for another number of schedules than there are layer groups.
+  void set(std::vector<GroupHypers>& hypers,
+           const std::vector<GroupHypers>& before,
+           bool decay_bn_bias,
+           double t) const;
+  [[nodiscard]] const std::vector<ScheduledHyper>& scheduled() const noexcept { return scheduled_; }
+
   void train_begin(Learner& learn) override;
   void batch_begin(Learner& learn) override;
   void train_end(Learner& learn) override;
   void error(Learner& learn, const std::exception& error) override;
 
  private:
-  void set(optim::Optimizer& optimizer, const ScheduledHyper& scheduled, double t) const;
+  void check_layer_groups(std::size_t layer_groups) const;
   void restore(Learner& learn);
 
   std::vector<ScheduledHyper> scheduled_;

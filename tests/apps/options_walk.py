@@ -201,6 +201,50 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
 }
 
 
+SHOW = ["show-batch", "--data", "{images}", "--val-split", "0.2"]
+CASES["show-batch"] = {
+    "data": Case(SHOW, ["--data", "{more_images}"]),
+    "data-dir": Case(["show-batch", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+    "classes": Case(SHOW, ["--classes", "light,dark"]),
+    "val-split": Case(SHOW, ["--val-split", "0.5"]),
+    "train-limit": Case(SHOW, ["--train-limit", "5"]),
+    "image-size": Case(SHOW, ["--image-size", "16"]),
+    "normalize": Case([*SHOW, "--augment", "full"], ["--normalize", "cifar10"]),
+    "augment": Case(SHOW, ["--augment", "none"]),
+    "threads": Case(SHOW, ["--threads", "2"], same=SPEED),
+    "seed": Case(SHOW, ["--seed", "7"]),
+    "config": Case(SHOW, ["--config", "{config}"]),
+    "preset": Case(["show-batch"], ["--preset", "notebook", "--data-dir", "{cifar}"]),
+    "images": Case(SHOW, ["--images", "3"]),
+    "versions": Case(SHOW, ["--versions", "2"]),
+    "valid": Case(SHOW, ["--valid"]),
+    "out": Case(SHOW, ["--out", "there.svg"]),
+}
+
+SCHEDULE = ["schedule", "--data", "synthetic10", "--train-limit", "480"]
+CASES["schedule"] = {
+    "data": Case(["schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),
+    "data-dir": Case(["schedule", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+    "classes": Case([*SCHEDULE, "--train-limit", "1.0"], ["--classes", "disk,ring"]),
+    "val-split": Case([*SCHEDULE, "--train-limit", "1.0"], ["--val-split", "0.3"]),
+    "train-limit": Case(SCHEDULE, ["--train-limit", "200"]),
+    "model": Case([*SCHEDULE, "--lr", "0.01:0.1", "--split", "layer2"], ["--model", "darknet"]),
+    "split": Case([*SCHEDULE, "--lr", "0.01:0.1"], ["--split", "layer3"]),
+    "epochs": Case(SCHEDULE, ["--epochs", "3"]),
+    "batch-size": Case(SCHEDULE, ["--batch-size", "12"]),
+    "lr": Case(SCHEDULE, ["--lr", "0.5"]),
+    "schedule": Case(SCHEDULE, ["--schedule", "linear"]),
+    "warmup": Case(SCHEDULE, ["--warmup", "0.5"]),
+    "optimizer": Case(SCHEDULE, ["--optimizer", "sgd"]),
+    "momentum": Case(SCHEDULE, ["--momentum", "0.5"]),
+    "weight-decay": Case(SCHEDULE, ["--weight-decay", "0.3"]),
+    "callbacks": Case(SCHEDULE, ["--callbacks", "param_scheduler:hyper=weight_decay,schedule=linear"]),
+    "config": Case(SCHEDULE, ["--config", "{schedule_config}"]),
+    "preset": Case(SCHEDULE, ["--preset", "quick"]),
+    "out": Case(SCHEDULE, ["--out", "there.svg"]),
+}
+
+
 def spec(flag, text, *more, **how):
     """The text in place of what it names without options."""
     name = re.match(r"[^:]*", text)[0]
@@ -388,7 +432,7 @@ def seen(folder, done):
         found[f"file {name}"] = True
         if path.suffix == ".safetensors":
             found[f"tensors {name}"] = tensors(path)
-        elif path.suffix == ".png":
+        elif path.suffix in (".png", ".svg"):
             found[f"plot {name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
         elif path.suffix == ".csv":
             rows = [line.split(",") for line in path.read_text().splitlines()]
@@ -459,6 +503,8 @@ def prepare(folder):
               "cifar": str(Path(folder, "cifar"))}
     Path(places["damaged"], "dark", "0.png").write_bytes(b"no image")
     Path(places["config"]).write_text("[train]\nseed = 9\n")
+    places["schedule_config"] = str(Path(folder, "schedule.toml"))
+    Path(places["schedule_config"]).write_text("[train]\nepochs = 3\n")
     # Of the right size, in no blocks of the disk: all images are black, all labels 0.
     batches = {f"{name}.bin": 30730000 for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]}
     fine = {"train.bin": 153700000, "test.bin": 30740000}

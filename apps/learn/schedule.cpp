@@ -1,0 +1,65 @@
+#include "apps/learn/schedule.h"
+
+#include "apps/experiment/experiment.h"
+#include "callbacks/schedule_preview.h"
+#include "framework/core/console.h"
+
+namespace learn::cli {
+
+namespace {
+
+const std::vector<std::string>& of_training() {
+  static const std::vector<std::string> names{"data",
+                                              "data-dir",
+                                              "classes",
+                                              "val-split",
+                                              "train-limit",
+                                              "model",
+                                              "split",
+                                              "epochs",
+                                              "batch-size",
+                                              "lr",
+                                              "schedule",
+                                              "warmup",
+                                              "optimizer",
+                                              "momentum",
+                                              "weight-decay",
+                                              "callbacks",
+                                              "config",
+                                              "preset"};
+  return names;
+}
+
+}  // namespace
+
+OptionTable schedule_table(ScheduleOptions& o) {
+  OptionTable t = some_of_train(o.train, of_training());
+  t.group("This call");
+  t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
+  return t;
+}
+
+void resolve(ScheduleOptions& o, const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(o.train, of_training(), table, command_line);
+}
+
+int schedule(const ScheduleOptions& o) {
+  plot::check_drawing_name(o.out);
+  ExperimentOptions options = o.train.experiment;
+  DeviceSection nowhere;  // nothing is computed
+  nowhere.device = "cpu";
+  nowhere.seed = options.device.seed;
+  options.device = nowhere;
+  options.model.pretrained.clear();
+  const std::int64_t epochs = options.training.epochs;
+  const std::string title =
+      fmt::format("{}, {}", options.training.schedule, options.training.optimizer);
+  Experiment experiment(std::move(options));
+  const callbacks::SchedulePreview preview =
+      callbacks::preview_schedule(experiment.learner(), epochs);
+  plot::save(o.out, preview.figure(title));
+  console::print(fmt::format("{}-> {}\n", preview.to_string(), o.out));
+  return 0;
+}
+
+}  // namespace learn::cli

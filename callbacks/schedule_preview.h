@@ -1,0 +1,41 @@
+#pragma once
+#include "framework/drawing/plot.h"
+#include "framework/learner/param_scheduler.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace learn {
+class Learner;
+}
+
+namespace learn::callbacks {
+
+/// How hyper-parameters will move in a training.
+struct SchedulePreview {
+  struct Line {
+    Hyper hyper = Hyper::lr;
+    int layer_group = -1;        ///< -1: all of them
+    std::vector<double> values;  ///< at `batches`
+    bool scheduled = false;      ///< otherwise it stays as it is
+  };
+  std::int64_t epochs = 0;
+  std::int64_t batches_per_epoch = 0;
+  std::vector<std::int64_t> batches;  ///< counted from 0, the first and the last among them
+  std::vector<Line> lines;
+
+  /// A panel for each hyper-parameter.
+  [[nodiscard]] plot::Figure figure(const std::string& title) const;
+  /// A table of some of the batches, at most `rows`, and above it the peaks of what moves.
+  [[nodiscard]] std::string to_string(std::size_t rows = 11) const;
+};
+
+/// Evaluates all ParamSchedulers of the learner for a fit of so many epochs at
+/// `learn.options().lr`, without training: the learning rate, momentum and weight decay of each
+/// layer group, and what else they move. One that counts updates is evaluated as if each batch made
+/// one. Throws UsageError unless there is at least one epoch, or if a schedule does not fit the
+/// model's layer groups.
+[[nodiscard]] SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs);
+
+}  // namespace learn::callbacks

@@ -1,0 +1,141 @@
+#include "data/show_batch.h"
+
+#include "data/dataset_image.h"
+#include "data/predictions_grid.h"
+#include "framework/core/error.h"
+#include "tests/data/images.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace learn;
+using namespace learn::data;
+
+namespace {
+
+LoaderOptions augmented() {
+  LoaderOptions options;
+  options.batch_size = 4;
+  options.shuffle = true;
+  options.workers = 0;
+  options.seed = 7;
+  options.normalization = kCifarStats;
+  options.transforms = augmentation("full", 8, 8);
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("show_batch shows what a training sees, as it is and augmented") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  const Dataset set = test::small_set(20, 8, 8, 3);
+  Loader loader(ctx, set, augmented());
+  const plot::ImageGrid grid = show_batch(loader, {.images = 6, .versions = 2, .epoch = 1});
+  REQUIRE(grid.cells.size() == 6);
+  loader.begin(1);
+  Batch batch;
+  std::size_t at = 0;
+  while (at < grid.cells.size()) {
+    REQUIRE(loader.next(batch));
+    const Tensor seen = denormalise(ctx, batch, kCifarStats);
+    const auto values = seen.span<float>();
+    for (std::size_t i = 0; i < batch.index.size() && at < grid.cells.size(); ++i, ++at) {
+      const plot::GridCell& cell = grid.cells[at];
+      CAPTURE(at);
+      REQUIRE(cell.images.size() == 3);
+      CHECK(cell.images[0].rgb == image_of(set, batch.index[i]).rgb);
+      constexpr std::size_t kValues = 8 * 8 * 3;
+      int wrong = 0;
+      for (std::size_t v = 0; v < kValues; ++v)
+        wrong += std::abs(static_cast<float>(cell.images[1].rgb[v]) -
+                          255 * values[i * kValues + v]) > 0.6F;
+      CHECK(wrong == 0);
+      CHECK(cell.images[1].rgb != cell.images[2].rgb);  // of the next epoch
+      REQUIRE(cell.caption.size() == 1);
+      CHECK(cell.caption[0].text == set.classes[static_cast<std::size_t>(
+                                        set.labels[static_cast<std::size_t>(batch.index[i])])]);
+    }
+  }
+  CHECK(grid.title == set.name + ": training images");
+  CHECK(grid.subtitle ==
+        "as they are, and in epochs 2 to 3: pad 1 (reflected), random crop, flip left-right, "
+        "cutout 2");
+}
+
+TEST_CASE("show_batch of a loader that does not augment shows each image once") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set = test::small_set(5, 8, 8);
+  set.split = Split::test;
+  set.synthetic = true;
+  const Loader loader(ctx, set, {.batch_size = 2, .workers = 0});
+  const plot::ImageGrid grid = show_batch(loader, {.images = 100});
+  REQUIRE(grid.cells.size() == 5);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const plot::GridCell& cell = grid.cells[static_cast<std::size_t>(i)];
+    REQUIRE(cell.images.size() == 1);
+    CHECK(cell.images[0].rgb == image_of(set, i).rgb);
+  }
+  const plot::ImageGrid spread = show_batch(loader, {.images = 2});
+  CHECK(spread.cells.at(1).images.at(0).rgb == image_of(set, 2).rgb);
+  CHECK(grid.title == set.name + " (synthetic): validation images");
+  CHECK(grid.subtitle == "not augmented");
+  CHECK_THROWS_AS((void)show_batch(loader, {.images = 0}), UsageError);
+  CHECK_THROWS_AS((void)show_batch(loader, {.versions = 0}), UsageError);
+  CHECK_THROWS_AS((void)image_of(set, 5), UsageError);
+}
+
+TEST_CASE("transforms in words") {
+  CHECK(describe({}).empty());
+  CHECK(describe({FlipLr{0.25F}, Pad{3, PadMode::zero}, RandomCrop{24}, CenterCrop{}}) ==
+        "flip left-right (0.25), pad 3 (black), random crop 24, centre crop");
+  CHECK(describe({Cutout{8, 2}, PixelTransform{}}) ==
+        "cutout 8 (2 holes), a function of one's own");
+}
+
+TEST_CASE("a gallery of predictions says the truth, the prediction and how sure it was") {
+  const Dataset set = test::small_set(4, 8, 8, 2);  // labels 0 1 0 1
+  const std::vector<JudgedImage> judged{{.index = 0, .predicted = 0, .probability = 0.972},
+                                        {.index = 3, .predicted = 0, .probability = 0.99999},
+                                        {.index = 2, .predicted = -1},
+                                        {.index = 1, .predicted = 1}};
+  const plot::ImageGrid grid = predictions_grid(set, judged, "a run");
+  CHECK(grid.title == "a run");
+  REQUIRE(grid.cells.size() == 4);
+  const auto caption = [&](std::size_t cell, std::size_t line) {
+    return grid.cells[cell].caption.at(line);
+  };
+  CHECK(grid.cells[1].images.at(0).rgb == image_of(set, 3).rgb);
+  CHECK(caption(0, 0).text == set.classes[0]);
+  CHECK(caption(0, 1).text == set.classes[0] + " 97 %");
+  CHECK(caption(0, 1).color == plot::kRight);
+  CHECK(caption(1, 0).text == set.classes[1]);
+  CHECK(caption(1, 1).text == set.classes[0] + " >99.9 %");
+  CHECK(caption(1, 1).color == plot::kWrong);
+  CHECK(caption(2, 1).text == "NaN");
+  CHECK(caption(2, 1).color == plot::kWrong);
+  CHECK(caption(3, 1).text == set.classes[1]);  // its probability is not known
+  CHECK_THROWS_AS((void)predictions_grid(set, std::vector<JudgedImage>{{.index = 4}}, ""),
+                  UsageError);
+  CHECK_THROWS_AS(
+      (void)predictions_grid(set, std::vector<JudgedImage>{{.index = 0, .predicted = 2}}, ""),
+      UsageError);
+}
+
+TEST_CASE("top losses come the largest first, and NaN before them") {
+  const Dataset set = test::small_set(4, 8, 8, 2);
+  const std::vector<JudgedImage> judged{
+      {.index = 0, .predicted = 1, .probability = 0.6, .truth_probability = 0.4, .loss = 0.9},
+      {.index = 1, .predicted = 0, .probability = 0.996, .truth_probability = 0.004, .loss = 5.52},
+      {.index = 2, .predicted = -1},
+      {.index = 3, .predicted = 0, .probability = 0.6, .truth_probability = 0.4, .loss = 0.9}};
+  const plot::ImageGrid grid = top_losses_grid(set, judged, 3, "worst");
+  REQUIRE(grid.cells.size() == 3);
+  CHECK(grid.cells[0].images[0].rgb == image_of(set, 2).rgb);
+  CHECK(grid.cells[0].caption.at(2).text == "loss nan");
+  CHECK(grid.cells[1].caption.at(0).text == set.classes[0] + " 99.6 %");
+  CHECK(grid.cells[1].caption.at(1).text == "is " + set.classes[1] + " 0.4 %");
+  CHECK(grid.cells[1].caption.at(2).text == "loss 5.52");
+  CHECK(grid.cells[2].images[0].rgb == image_of(set, 0).rgb);  // of two alike the first
+  CHECK(top_losses_grid(set, judged, 100, "").cells.size() == 4);
+}
