@@ -54,6 +54,13 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void add_argument(CLI::App& app, const Argument& argument, std::vector<std::string>& words) {
+  app.add_option(argument.name, words, argument.help)
+      ->type_name("")
+      ->required(argument.required)
+      ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1);
+}
+
 /// `epochs=5` becomes `--epochs=5` where a command has such an option; anything else stays.
 std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
                                      const std::vector<Command>& commands) {
@@ -116,17 +123,14 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   app.allow_extras();
   app.require_subcommand(0, 1);  // so that a folder may be called like a command
   std::vector<CLI::App*> subcommands;
+  std::vector<std::vector<std::vector<std::string>>> arguments;  // of each command, the words
+  arguments.reserve(commands.size());                            // CLI11 keeps references
   for (const Command& command : commands) {
     CLI::App* sub = app.add_subcommand(command.name, command.help);
     sub->allow_extras()->fallthrough();
-    if (!command.argument.empty()) {
-      auto* argument = sub->add_option(command.argument, parsed.argument, command.argument_help);
-      argument->type_name("")->required(command.argument_required);
-    }
-    if (!command.further.empty())
-      sub->add_option(command.further, parsed.further, command.further_help)
-          ->type_name("")
-          ->required();
+    arguments.emplace_back(command.arguments.size());
+    for (std::size_t i = 0; i < command.arguments.size(); ++i)
+      add_argument(*sub, command.arguments[i], arguments.back()[i]);
     for (const Option& option : command.options.all()) add_option(*sub, option, parsed);
     subcommands.push_back(sub);
   }
@@ -151,10 +155,10 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   if (!rest.empty() && chosen == nullptr) reject_command(rest.front(), commands);
   if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, chosen->options);
   if (chosen == nullptr) return Parsed{.print = app.help()};
-  const CLI::App* const sub = subcommands[static_cast<std::size_t>(chosen - commands.data())];
-  if (!chosen->argument.empty() && sub->count(chosen->argument) > 0)
-    require_text(chosen->argument, parsed.argument);
-  for (const std::string& word : parsed.further) require_text(chosen->further, word);
+  parsed.arguments = arguments[static_cast<std::size_t>(chosen - commands.data())];
+  for (std::size_t i = 0; i < parsed.arguments.size(); ++i)
+    for (const std::string& word : parsed.arguments[i])
+      require_text(chosen->arguments[i].name, word);
   parsed.command = chosen;
   return parsed;
 }

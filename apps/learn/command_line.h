@@ -9,30 +9,37 @@ namespace learn::cli {
 
 struct Parsed;
 
+/// A positional argument of a subcommand: "RUN".
+struct Argument {
+  std::string name;
+  std::string help;
+  bool required = false;
+  bool several = false;  ///< all words that are left; of the last one only
+};
+
 /// A subcommand.
 struct Command {
   std::string name;
   std::string help;
   OptionTable options;
   std::function<int(const Parsed&)> run;  ///< returns the exit code
-  std::string argument;  ///< "RUN": name of the first positional argument; empty: there is none
-  std::string argument_help;
-  bool argument_required = false;
-  /// "FILE": name of the arguments behind the first, of which there must be one; empty: there are
-  /// none.
-  std::string further;
-  std::string further_help;
+  std::vector<Argument> arguments;
 };
 
 /// What was on the command line, nothing applied yet.
 struct Parsed {
   const Command* command = nullptr;  ///< one of those that were given; null for a program of none
-  std::string argument;
-  std::vector<std::string> further;
+  /// The words of each of the command's arguments.
+  std::vector<std::vector<std::string>> arguments;
   OptionValues values;  ///< option and text, in order
   bool quiet = false;
   bool verbose = false;
   std::string print;  ///< help or version was asked for: print this and leave
+
+  /// The word of an argument that has no more than one; empty if it was not given.
+  [[nodiscard]] std::string argument(std::size_t i = 0) const {
+    return arguments.at(i).empty() ? std::string() : arguments[i].front();
+  }
 };
 
 /// Reads argv. `name=value` is taken as `--name value`. Whatever is wrong is a UsageError; unknown

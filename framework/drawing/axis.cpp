@@ -43,10 +43,12 @@ std::string log_label(int digit, int exponent, bool plain) {
   return fmt::format("{:.{}f}", digit * std::pow(10, exponent), std::max(0, -exponent));
 }
 
+/// Close to `rough`, or above it.
 double round_step(double rough) {
+  constexpr double kClose = 0.8;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough * (1 - 1e-9)) return factor * power;
+    if (factor * power >= kClose * rough) return factor * power;
   return 10 * power;
 }
 
@@ -100,7 +102,7 @@ Axis log_axis(double low, double high, int count) {
     high *= 2;
   }
   const double decades = std::log10(high / low);
-  constexpr double kFewDecades = 0.34;
+  constexpr double kFewDecades = 0.8;
   if (decades < kFewDecades) {
     Axis axis = linear_axis(low, high, count);
     axis.log = true;

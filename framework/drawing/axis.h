@@ -28,7 +28,7 @@ struct Axis {
 
 /// A logarithmic one over positive values: ticks at powers of ten, every few of them where there
 /// are many; at 2 and 5 times them too, where there are few; and small ones between. A range of
-/// less than a third of a decade has the ticks of a linear one.
+/// less than a factor of 6 has the ticks of a linear one.
 [[nodiscard]] Axis log_axis(double low, double high, int count);
 
 /// A number on an axis with ticks `step` apart of at most `largest`: with as many digits as the

@@ -29,6 +29,10 @@ void save_state(const std::filesystem::path& path,
 /// be partly loaded and is not to be used.
 Metadata load_state(const std::filesystem::path& path, VisitState visit);
 
+class SafetensorsFile;
+/// The same for what `visit` asks for alone: what else the file holds is left there.
+void load_part_of_state(const SafetensorsFile& file, VisitState visit);
+
 /// Writes the masters and buffers of a model as PyTorch would name and lay them out: convolution
 /// weights (K,R,S,C) as OIHW, all in f32, and a `num_batches_tracked` of 0 beside each running
 /// variance, so that `load_state_dict(load_file(path))` of the same model in PyTorch just works.

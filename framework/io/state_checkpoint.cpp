@@ -44,13 +44,9 @@ class Loader final : public StateVisitor {
   explicit Loader(const SafetensorsFile& file) : file_(file) {}
   [[nodiscard]] bool loading() const override { return true; }
 
-  /// Throws if anything was missing or is left over.
-  void finish() {
-    for (const auto& [name, entry] : file_.tensors())
-      if (!used_.contains(name)) add(unexpected_, name);
-    for (const auto& [key, value] : file_.metadata())
-      if (key.starts_with(kPrefix) && !used_.contains(key.substr(kPrefix.size())))
-        add(unexpected_, key.substr(kPrefix.size()));
+  /// Throws if anything was missing, or is left over where all of it was to be read.
+  void finish(bool all = true) {
+    if (all) find_left_over();
     if (problems_.empty() && missing_.empty() && unexpected_.empty())
       return not_finite_.warn(file_.path());
     fail<CheckpointError>("'{}' does not fit this run:{}{}{}",
@@ -88,6 +84,13 @@ class Loader final : public StateVisitor {
   }
 
  private:
+  void find_left_over() {
+    for (const auto& [name, entry] : file_.tensors())
+      if (!used_.contains(name)) add(unexpected_, name);
+    for (const auto& [key, value] : file_.metadata())
+      if (key.starts_with(kPrefix) && !used_.contains(key.substr(kPrefix.size())))
+        add(unexpected_, key.substr(kPrefix.size()));
+  }
   void add(std::string& list, std::string_view name) {
     constexpr std::size_t kShown = 600;  // characters: about ten names
     if (list.size() < kShown)
@@ -138,6 +141,12 @@ Metadata load_state(const std::filesystem::path& path, VisitState visit) {
   visit(loader);
   loader.finish();
   return file.metadata();
+}
+
+void load_part_of_state(const SafetensorsFile& file, VisitState visit) {
+  Loader loader(file);
+  visit(loader);
+  loader.finish(false);
 }
 
 }  // namespace learn

@@ -44,6 +44,11 @@ class Recorder final : public Callback {
   /// The training batches since the learner was made, without those that were cancelled before
   /// their update; neighbours are one record when there are many. Waits for the device.
   [[nodiscard]] const std::vector<BatchRecord>& batches(Learner& learn);
+  /// The same without those that are still on the device: none are missing once a fit has ended, or
+  /// a state was loaded.
+  [[nodiscard]] const std::vector<BatchRecord>& batches_read() const noexcept {
+    return batches_.records();
+  }
   /// Which steps were not made since then, how the loss scale moved, and why. Waits for the device.
   [[nodiscard]] const SkipHistory& steps(Learner& learn);
   /// For who measures the step of a batch, at that batch's batch_end, before this callback: norms

@@ -26,9 +26,7 @@ struct Program {
                  .help = "measure",
                  .options = eval,
                  .run = {},
-                 .argument = "RUN",
-                 .argument_help = "a run",
-                 .argument_required = true}};
+                 .arguments = {{.name = "RUN", .help = "a run", .required = true}}}};
   }
   Parsed parse(const std::vector<std::string>& argv) {
     return parse_command_line(argv, commands, "1.2.3");
@@ -60,7 +58,7 @@ TEST_CASE("options are taken as flags, as pairs and as short names") {
   CHECK((p.parse({"train", "--epochs", "3", "--epochs", "5"}).values == Pairs{{"epochs", "5"}}));
   const Parsed eval = p.parse({"eval", "runs/train", "-q"});
   CHECK(eval.command->name == "eval");
-  CHECK(eval.argument == "runs/train");
+  CHECK(eval.argument() == "runs/train");
   CHECK(eval.quiet);
 }
 
@@ -109,4 +107,46 @@ TEST_CASE("a program without subcommands has its options at the top") {
                        "unknown argument 'stray' of 'bench'\n  'bench --help' lists the options",
                        UsageError);
   CHECK_THROWS_AS((void)parse({"--epochs"}), UsageError);
+}
+
+TEST_CASE("an argument may be one word or all that are left") {
+  const std::vector<Command> commands{
+      {.name = "plot",
+       .help = "",
+       .options = {},
+       .run = {},
+       .arguments = {{.name = "RUN", .help = "", .required = true, .several = true}}},
+      {.name = "eval",
+       .help = "",
+       .options = {},
+       .run = {},
+       .arguments = {{.name = "RUN", .help = ""}}}};
+  const Parsed parsed = parse_command_line({"plot", "a", "b c", "d"}, commands, "1");
+  CHECK(parsed.arguments[0] == std::vector<std::string>{"a", "b c", "d"});
+  CHECK(parsed.argument() == "a");
+  CHECK(parse_command_line({"plot", "a"}, commands, "1").arguments[0].size() == 1);
+  CHECK_THROWS_AS((void)parse_command_line({"plot"}, commands, "1"), UsageError);
+  CHECK_THROWS_AS((void)parse_command_line({"plot", "a", ""}, commands, "1"), UsageError);
+  CHECK_THROWS_WITH_AS((void)parse_command_line({"eval", "a", "b"}, commands, "1"),
+                       doctest::Contains("unknown argument 'b' of 'learn eval'"),
+                       UsageError);
+  CHECK(parse_command_line({"eval"}, commands, "1").argument().empty());
+}
+
+TEST_CASE("a word that is called like a command is an argument behind another command") {
+  const std::vector<Command> commands{
+      {.name = "predict",
+       .help = "",
+       .options = {},
+       .run = {},
+       .arguments = {{.name = "RUN", .help = "", .required = true},
+                     {.name = "IMAGE", .help = "", .required = true, .several = true}}},
+      {.name = "train", .help = "", .options = {}, .run = {}}};
+  const Parsed parsed = parse_command_line({"predict", "train", "a", "predict", "-"}, commands, "1");
+  CHECK(parsed.command->name == "predict");
+  CHECK(parsed.argument() == "train");
+  CHECK(parsed.arguments[1] == std::vector<std::string>{"a", "predict", "-"});
+  CHECK_THROWS_WITH_AS((void)parse_command_line({"predict", "a"}, commands, "1"),
+                       "IMAGE is required",
+                       UsageError);
 }

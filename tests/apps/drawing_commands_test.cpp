@@ -1,3 +1,4 @@
+#include "apps/learn/command_line.h"
 #include "apps/learn/schedule.h"
 #include "apps/learn/show_batch.h"
 #include "framework/io/atomic_file.h"

@@ -221,6 +221,11 @@ CASES["show-batch"] = {
     "out": Case(SHOW, ["--out", "there.svg"]),
 }
 
+CASES["plot"] = {
+    "what": Case(["plot", "runs/t"], ["--what", "schedule"], before=TRAIN),
+    "out": Case(["plot", "runs/t"], ["--out", "there.svg"], before=TRAIN),
+}
+
 SCHEDULE = ["schedule", "--data", "synthetic10", "--train-limit", "480"]
 CASES["schedule"] = {
     "data": Case(["schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),

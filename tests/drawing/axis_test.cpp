@@ -23,6 +23,7 @@ TEST_CASE("axes have round ticks inside their range") {
   CHECK(axis.low == 0.13);
   CHECK(axis.place(0.13) == 0);
   CHECK(axis.place(2.31) == 1);
+  CHECK(labels(linear_axis(1.23, 2.43, 6)) == "1.4 1.6 1.8 2.0 2.2 2.4");
   CHECK(labels(linear_axis(0, 100, 5)) == "0 20 40 60 80 100");
   CHECK(labels(linear_axis(-1, 1, 4)) == "-1.0 -0.5 0 0.5 1.0");
   CHECK(labels(linear_axis(0.1, 0.9, 100000)).size() > 1000);
@@ -85,7 +86,7 @@ TEST_CASE("a logarithmic axis has powers of ten, and what is between them where 
   CHECK(scale.ticks.size() == 19);
   CHECK(labels(log_axis(1e-3, 0.1, 5)) == "0.001 0.002 0.005 0.01 0.02 0.05 0.1");
   CHECK(labels(log_axis(1e-5, 1e-4, 5)) == "10⁻⁵ 2×10⁻⁵ 5×10⁻⁵ 10⁻⁴");
-  // Less than a third of a decade.
+  // Less than a factor of 6.
   const Axis narrow = log_axis(1, 1.5, 5);
   CHECK(narrow.log);
   CHECK(labels(narrow) == "1.0 1.1 1.2 1.3 1.4 1.5");

@@ -1,0 +1,27 @@
+#include "apps/learn/plot.h"
+
+#include "callbacks/run_history.h"
+#include "callbacks/training_figures.h"
+#include "framework/core/console.h"
+#include "framework/core/format.h"
+
+#include <filesystem>
+
+namespace learn::cli {
+
+int plot(const PlotOptions& o) {
+  namespace cb = callbacks;
+  plot::check_drawing_name(o.out);
+  std::vector<cb::RunHistory> runs;
+  for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
+  std::vector<std::string> names;
+  for (const cb::RunHistory& run : runs) names.push_back(run.name);
+  const std::string title = join(names, ", ");
+  plot::save(
+      o.out,
+      o.what == "schedule" ? cb::schedule_figure(title, runs) : cb::results_figure(title, runs));
+  console::print(fmt::format("{}\n-> {}\n", title, o.out));
+  return 0;
+}
+
+}  // namespace learn::cli
