@@ -17,35 +17,54 @@ using BatchValue = FunctionRef<double(const BatchRecord&)>;
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 
-/// A mean of the losses around each record, whose weights fall by e with each fortieth of the
-/// training. A mean of those before it, as the recorder's for a running training is, comes late: it
-/// lies above nearly all of them while the loss falls.
-std::vector<double> mean_around(const std::vector<BatchRecord>& batches) {
-  constexpr double kWidths = 40;
-  const double total = batches.empty() ? 0 : static_cast<double>(batches.back().batch);
-  const double beta = std::exp(-1 / std::max(1.0, total / kWidths));
-  std::vector<double> sums(batches.size(), 0), weights(batches.size(), 0);
-  double sum = 0, weight = 0;
-  const auto pass = [&](std::size_t i) {
-    const BatchRecord& batch = batches[i];
-    const double decay = std::pow(beta, static_cast<double>(batch.merged));
-    // What the records before it in this direction add up to; the record itself comes once.
-    sums[i] += decay * sum;
-    weights[i] += decay * weight;
-    const auto own = std::isfinite(batch.loss) ? static_cast<double>(batch.merged) : 0.0;
-    sum = decay * sum + (own > 0 ? own * batch.loss : 0);
-    weight = decay * weight + own;
-  };
-  for (std::size_t i = 0; i < batches.size(); ++i) pass(i);
-  sum = weight = 0;
-  for (std::size_t i = batches.size(); i-- > 0;) pass(i);
-  std::vector<double> means;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const auto own = std::isfinite(batches[i].loss) ? static_cast<double>(batches[i].merged) : 0.0;
-    const double all = weights[i] + own;
-    means.push_back(all > 0 ? (sums[i] + (own > 0 ? own * batches[i].loss : 0)) / all : kGap);
+/// Weighted sums over losses at distances d from a record: of 1, d, d^2, the loss, and d times it.
+struct Moments {
+  double one = 0, d = 0, dd = 0, loss = 0, d_loss = 0;
+
+  /// The distances all become larger by `step`, and the weights smaller by `decay`.
+  [[nodiscard]] Moments moved(double step, double decay) const {
+    return {decay * one,
+            decay * (d + step * one),
+            decay * (dd + 2 * step * d + step * step * one),
+            decay * loss,
+            decay * (d_loss + step * loss)};
   }
-  return means;
+  [[nodiscard]] Moments plus(const Moments& o) const {
+    return {one + o.one, d + o.d, dd + o.dd, loss + o.loss, d_loss + o.d_loss};
+  }
+  /// Of the straight line through them, its value at distance 0; NaN if there are none.
+  [[nodiscard]] double line_at_zero() const {
+    const double determinant = one * dd - d * d;
+    if (determinant > 1e-9 * one * one) return (dd * loss - d * d_loss) / determinant;
+    return loss / one;
+  }
+};
+
+/// For each record the value of a line through the losses around it, whose weights fall by e with
+/// each sixtieth of the training. A mean of those before it, as the recorder's for a running
+/// training is, comes late: while the loss falls it lies above nearly all of them; one of those
+/// around it does so at the ends.
+std::vector<double> smoothed_losses(const std::vector<BatchRecord>& batches) {
+  constexpr double kWidths = 60;
+  const double total = batches.empty() ? 0 : static_cast<double>(batches.back().batch);
+  const double width = std::max(2.0, total / kWidths);
+  std::vector<Moments> around;
+  for (const BatchRecord& batch : batches) {
+    const auto weight = std::isfinite(batch.loss) ? static_cast<double>(batch.merged) : 0.0;
+    around.push_back({.one = weight, .loss = weight > 0 ? weight * batch.loss : 0});
+  }
+  const std::vector<Moments> own = around;
+  const auto pass = [&](auto& collected, std::size_t from, std::size_t to, double direction) {
+    const auto step = static_cast<double>(batches[to].batch - batches[from].batch);
+    collected = collected.plus(own[from]).moved(-step, std::exp(-direction * step / width));
+    around[to] = around[to].plus(collected);
+  };
+  Moments before, after;
+  for (std::size_t i = 1; i < batches.size(); ++i) pass(before, i - 1, i, 1);
+  for (std::size_t i = batches.size(); i-- > 1;) pass(after, i, i - 1, -1);
+  std::vector<double> values;
+  for (const Moments& moments : around) values.push_back(moments.line_at_zero());
+  return values;
 }
 
 Series of_batches(const RunHistory& run, std::string name, BatchValue value) {
@@ -107,7 +126,7 @@ Panel loss_panel(std::span<const RunHistory> runs) {
     Series smooth = of_batches(runs[r],
                                name_of(runs, r, single ? "training, smoothed" : "training"),
                                [](const BatchRecord& b) { return b.loss; });
-    smooth.y = mean_around(runs[r].batches);
+    smooth.y = smoothed_losses(runs[r].batches);
     add(std::move(smooth), r);
     if (validated(runs[r]))
       add(of_epochs(runs[r],

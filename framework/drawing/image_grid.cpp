@@ -22,7 +22,7 @@ constexpr double kMaxCaption = 150;  // that a cell is made wider for
 Size shown_size(const Image& image, double side) {
   const int longer = std::max({1, image.width, image.height});
   double scale = side / longer;
-  if (scale > 1) scale = std::round(scale * kPngScale) / kPngScale;
+  if (scale > 1) scale = std::floor(scale * kPngScale + 0.01) / kPngScale;
   return {image.width * scale, image.height * scale};
 }
 
@@ -76,20 +76,37 @@ void draw_cell(
   }
 }
 
+/// What the images of a cell may take at most, if their longer side is about `side`.
+Size images_room(const ImageGrid& grid, double side) {
+  Size room{kMinCell, 0};
+  for (const GridCell& cell : grid.cells) {
+    const Size size = images_size(cell, side);
+    room = {std::max(room.width, size.width), std::max(room.height, size.height)};
+  }
+  return room;
+}
+
+double caption_width(const ImageGrid& grid) {
+  double width = 0;
+  for (const GridCell& cell : grid.cells)
+    for (const CaptionLine& line : cell.caption)
+      width = std::max(width, std::ceil(Drawing::measure(line.text, style_of(line)).width) + 1);
+  return std::min(width, kMaxCaption);
+}
+
 }  // namespace
 
 Drawing image_grid(const ImageGrid& grid) {
-  Size room{kMinCell, 0};
-  std::size_t lines = 0;
-  for (const GridCell& cell : grid.cells) {
-    const Size size = images_size(cell, grid.image_side);
-    room = {std::max(room.width, size.width), std::max(room.height, size.height)};
-    lines = std::max(lines, cell.caption.size());
-    for (const CaptionLine& line : cell.caption)
-      room.width = std::max(
-          room.width,
-          std::min(kMaxCaption, std::ceil(Drawing::measure(line.text, style_of(line)).width) + 1));
+  double side = grid.image_side;
+  Size room = images_room(grid, side);
+  if (const double captions = caption_width(grid); captions > room.width) {
+    // Room that captions need is the images' too.
+    side = std::floor(side * captions / room.width);
+    room = images_room(grid, side);
+    room.width = std::max(room.width, captions);
   }
+  std::size_t lines = 0;
+  for (const GridCell& cell : grid.cells) lines = std::max(lines, cell.caption.size());
   const Size cell{room.width, room.height + 3 + static_cast<double>(lines) * kLine};
   const int columns = columns_of(grid, cell);
   const int rows = std::max(1, (static_cast<int>(grid.cells.size()) + columns - 1) / columns);
@@ -119,7 +136,7 @@ Drawing image_grid(const ImageGrid& grid) {
               {kMargin + column * (cell.width + kBetweenCells),
                kMargin + head + row * (cell.height + kBetweenCells)},
               room,
-              grid.image_side);
+              side);
   }
   return drawing;
 }

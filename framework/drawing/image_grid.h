@@ -23,8 +23,9 @@ struct ImageGrid {
   std::string title;
   std::string subtitle = "";  ///< what is to be said about all of them
   std::vector<GridCell> cells;
-  int columns = 0;         ///< 0: about a square, and no wider than a page
-  double image_side = 96;  ///< of the longer side of an image, about; in whole pixels if enlarged
+  int columns = 0;  ///< 0: about a square, and no wider than a page
+  /// Of the longer side of an image, about; they get larger beside wide captions.
+  double image_side = 96;
 };
 
 /// The cells row by row, all as large as the largest. Small images are enlarged to squares, large

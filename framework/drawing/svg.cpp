@@ -11,20 +11,16 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        // XML has no control characters but these.
-        out += static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t' ? c : ' ';
-    }
+  for (const char c : text) {
+    // XML has no control characters but these two.
+    const bool visible = static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t';
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else
+      out += visible ? c : ' ';
+  }
   return out;
 }
 

@@ -142,11 +142,11 @@ TEST_CASE("a word that is called like a command is an argument behind another co
        .arguments = {{.name = "RUN", .help = "", .required = true},
                      {.name = "IMAGE", .help = "", .required = true, .several = true}}},
       {.name = "train", .help = "", .options = {}, .run = {}}};
-  const Parsed parsed = parse_command_line({"predict", "train", "a", "predict", "-"}, commands, "1");
+  const Parsed parsed =
+      parse_command_line({"predict", "train", "a", "predict", "-"}, commands, "1");
   CHECK(parsed.command->name == "predict");
   CHECK(parsed.argument() == "train");
   CHECK(parsed.arguments[1] == std::vector<std::string>{"a", "predict", "-"});
-  CHECK_THROWS_WITH_AS((void)parse_command_line({"predict", "a"}, commands, "1"),
-                       "IMAGE is required",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)parse_command_line({"predict", "a"}, commands, "1"), "IMAGE is required", UsageError);
 }

@@ -63,11 +63,9 @@ TEST_CASE("of one run raw and smoothed losses have one colour, the validation an
   CHECK(loss.series[0].color == loss.series[1].color);
   CHECK(loss.series[2].color != loss.series[1].color);
   CHECK(loss.series[0].y == std::vector<double>{3, 2, 1, 0});
-  // A straight line stays one, but for its ends.
-  CHECK(loss.series[1].y.at(1) + loss.series[1].y.at(2) == doctest::Approx(3));
-  CHECK(loss.series[1].y.at(1) > loss.series[1].y.at(2));
-  CHECK(loss.series[1].y.at(0) < 3);
-  CHECK(loss.series[1].x == std::vector<double>{0.5, 1, 1.5, 2});
+  // A straight line stays one, to its ends.
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(loss.series[1].y.at(i) == doctest::Approx(3 - static_cast<double>(i)));
   CHECK(loss.series[2].y == std::vector<double>{1.5, 0.75});
   CHECK(loss.y_label == "loss (mean of the images)");
   CHECK(names(figure.panels[1]) == Names{"accuracy"});
