@@ -100,159 +100,157 @@ Command predict_command() {
                                  "these through standard input",
                          .required = true,
                          .several = true}}};
+}
 
-  Command models_command() {
-    const auto o = std::make_shared<ModelsOptions>();
-    OptionTable t;
-    t.group("Options");
-    t.number("classes", o->classes, {.low = 1, .high = 1 << 20}, "N", "outputs");
-    t.number("image-size", o->image_size, data::kImageSide, "N", "images of N x N");
-    t.number("width",
-             o->width,
-             {.low = 0, .high = models::kWidth.high},
-             "N",
-             "width of the model; 0: its default");
-    o->precision.declare_layers(t);
-    return {.name = "models",
-            .help = "list the models, or show the layers of one",
-            .options = t,
-            .run =
-                [o, t](const Parsed& parsed) {
-                  set_options(t, parsed.values);
-                  o->name = parsed.argument();
-                  return models(*o);
-                },
-            .arguments = {{.name = "NAME", .help = "of a model"}}};
-  }
+Command models_command() {
+  const auto o = std::make_shared<ModelsOptions>();
+  OptionTable t;
+  t.group("Options");
+  t.number("classes", o->classes, {.low = 1, .high = 1 << 20}, "N", "outputs");
+  t.number("image-size", o->image_size, data::kImageSide, "N", "images of N x N");
+  t.number("width",
+           o->width,
+           {.low = 0, .high = models::kWidth.high},
+           "N",
+           "width of the model; 0: its default");
+  o->precision.declare_layers(t);
+  return {.name = "models",
+          .help = "list the models, or show the layers of one",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->name = parsed.argument();
+                return models(*o);
+              },
+          .arguments = {{.name = "NAME", .help = "of a model"}}};
+}
 
-  Command options_command() {
-    return {
-        .name = "options",
-        .help = "list what is chosen by name, with its options: callbacks, models, ...",
-        .options = {},
-        .run = [](const Parsed& parsed) { return options(parsed.argument()); },
-        .arguments = {
-            {.name = "NAME",
-             .help = "of a kind (callback, data, model, optimizer, schedule), or of one of it"}}};
-  }
+Command options_command() {
+  return {.name = "options",
+          .help = "list what is chosen by name, with its options: callbacks, models, ...",
+          .options = {},
+          .run = [](const Parsed& parsed) { return options(parsed.argument()); },
+          .arguments = {
+              {.name = "NAME",
+               .help = "of a kind (callback, data, model, optimizer, schedule), or of one of it"}}};
+}
 
-  Command autocast_command() {
-    return {.name = "autocast",
-            .help = "list what each operation computes in under --precision fp16-amp and bf16-amp",
-            .options = {},
-            .run = [](const Parsed&) { return autocast_rules(); }};
-  }
+Command autocast_command() {
+  return {.name = "autocast",
+          .help = "list what each operation computes in under --precision fp16-amp and bf16-amp",
+          .options = {},
+          .run = [](const Parsed&) { return autocast_rules(); }};
+}
 
-  Command audit_command() {
-    const auto o = std::make_shared<AuditOptions>();
-    const OptionTable t = audit_table(*o);
-    return {
-        .name = "audit",
-        .help = "train some steps in fp32 and in half precision, and say where they depart and why",
-        .options = t,
-        .run = [o, t](const Parsed& parsed) {
-          resolve(*o, t, parsed.values);
-          return audit(*o);
-        }};
-  }
+Command audit_command() {
+  const auto o = std::make_shared<AuditOptions>();
+  const OptionTable t = audit_table(*o);
+  return {
+      .name = "audit",
+      .help = "train some steps in fp32 and in half precision, and say where they depart and why",
+      .options = t,
+      .run = [o, t](const Parsed& parsed) {
+        resolve(*o, t, parsed.values);
+        return audit(*o);
+      }};
+}
 
-  Command plot_command() {
-    const auto o = std::make_shared<PlotOptions>();
-    OptionTable t;
-    t.group("Options");
-    t.choice("what",
-             o->what,
-             {"results", "schedule"},
-             "losses and metrics, or what the steps were made with");
-    t.text("out", o->out, "FILE", "the drawing to write, a .png or an .svg file");
-    return {.name = "plot",
-            .help = "draw the losses and metrics of runs, several in one plot",
-            .options = t,
-            .run =
-                [o, t](const Parsed& parsed) {
-                  set_options(t, parsed.values);
-                  o->runs = parsed.arguments[0];
-                  return plot(*o);
-                },
-            .arguments = {
-                {.name = "RUN", .help = "folders of runs", .required = true, .several = true}}};
-  }
+Command plot_command() {
+  const auto o = std::make_shared<PlotOptions>();
+  OptionTable t;
+  t.group("Options");
+  t.choice("what",
+           o->what,
+           {"results", "schedule"},
+           "losses and metrics, or what the steps were made with");
+  t.text("out", o->out, "FILE", "the drawing to write, a .png or an .svg file");
+  return {
+      .name = "plot",
+      .help = "draw the losses and metrics of runs, several in one plot",
+      .options = t,
+      .run =
+          [o, t](const Parsed& parsed) {
+            set_options(t, parsed.values);
+            o->runs = parsed.arguments[0];
+            return plot(*o);
+          },
+      .arguments = {{.name = "RUN", .help = "folders of runs", .required = true, .several = true}}};
+}
 
-  Command show_batch_command() {
-    const auto o = std::make_shared<ShowBatchOptions>();
-    const OptionTable t = show_batch_table(*o);
-    return {.name = "show-batch",
-            .help = "draw images of a training's batches, as they are and augmented",
-            .options = t,
-            .run = [o, t](const Parsed& parsed) {
-              resolve(*o, t, parsed.values);
-              return show_batch(*o);
-            }};
-  }
+Command show_batch_command() {
+  const auto o = std::make_shared<ShowBatchOptions>();
+  const OptionTable t = show_batch_table(*o);
+  return {.name = "show-batch",
+          .help = "draw images of a training's batches, as they are and augmented",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return show_batch(*o);
+          }};
+}
 
-  Command schedule_command() {
-    const auto o = std::make_shared<ScheduleOptions>();
-    const OptionTable t = schedule_table(*o);
-    return {.name = "schedule",
-            .help = "show how learning rate, momentum and the like will move in a training",
-            .options = t,
-            .run = [o, t](const Parsed& parsed) {
-              resolve(*o, t, parsed.values);
-              return schedule(*o);
-            }};
-  }
+Command schedule_command() {
+  const auto o = std::make_shared<ScheduleOptions>();
+  const OptionTable t = schedule_table(*o);
+  return {.name = "schedule",
+          .help = "show how learning rate, momentum and the like will move in a training",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return schedule(*o);
+          }};
+}
 
-  Command doctor_command() {
-    const auto o = std::make_shared<DoctorOptions>();
-    OptionTable t;
-    t.group("Options");
-    t.text("data-dir",
-           o->data_dir,
-           "DIR",
-           "folder of the data sets; default: $LEARN_DATA, then ./data");
-    declare_threads(t, o->threads);
-    t.number("seconds",
-             o->seconds,
-             {.low = 0, .high = 60},
-             "S",
-             "time for the matrix product; 0: leave it out");
-    return {.name = "doctor",
-            .help = "report this machine: processor, memory, CUDA, data sets, speed",
-            .options = t,
-            .run = [o, t](const Parsed& parsed) {
-              set_options(t, parsed.values);
-              return doctor(*o);
-            }};
-  }
+Command doctor_command() {
+  const auto o = std::make_shared<DoctorOptions>();
+  OptionTable t;
+  t.group("Options");
+  t.text(
+      "data-dir", o->data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data");
+  declare_threads(t, o->threads);
+  t.number("seconds",
+           o->seconds,
+           {.low = 0, .high = 60},
+           "S",
+           "time for the matrix product; 0: leave it out");
+  return {.name = "doctor",
+          .help = "report this machine: processor, memory, CUDA, data sets, speed",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            set_options(t, parsed.values);
+            return doctor(*o);
+          }};
+}
 
-  int dispatch(const std::vector<std::string>& argv) {
-    const std::vector<Command> commands{train_command(argv),
-                                        eval_command(),
-                                        predict_command(),
-                                        models_command(),
-                                        options_command(),
-                                        autocast_command(),
-                                        audit_command(),
-                                        plot_command(),
-                                        show_batch_command(),
-                                        schedule_command(),
-                                        doctor_command()};
-    const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
-    if (!parsed.print.empty()) {
-      console::print(parsed.print);
-      return 0;
-    }
-    log::set_level(parsed.quiet     ? log::Level::warn
-                   : parsed.verbose ? log::Level::debug
-                                    : log::Level::info);
-    return parsed.command->run(parsed);
+int dispatch(const std::vector<std::string>& argv) {
+  const std::vector<Command> commands{train_command(argv),
+                                      eval_command(),
+                                      predict_command(),
+                                      models_command(),
+                                      options_command(),
+                                      autocast_command(),
+                                      audit_command(),
+                                      plot_command(),
+                                      show_batch_command(),
+                                      schedule_command(),
+                                      doctor_command()};
+  const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
+  if (!parsed.print.empty()) {
+    console::print(parsed.print);
+    return 0;
   }
+  log::set_level(parsed.quiet     ? log::Level::warn
+                 : parsed.verbose ? log::Level::debug
+                                  : log::Level::info);
+  return parsed.command->run(parsed);
+}
 
-  int report(std::string_view what, ExitCode code) {
-    log::flush();
-    console::say(stderr, fmt::format("error: {}", what));
-    return static_cast<int>(code);
-  }
+int report(std::string_view what, ExitCode code) {
+  log::flush();
+  console::say(stderr, fmt::format("error: {}", what));
+  return static_cast<int>(code);
+}
 
 }  // namespace
 
