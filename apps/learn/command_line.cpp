@@ -58,7 +58,8 @@ void add_argument(CLI::App& app, const Argument& argument, std::vector<std::stri
   app.add_option(argument.name, words, argument.help)
       ->type_name("")
       ->required(argument.required)
-      ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1);
+      ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1)
+      ->allow_extra_args(argument.several);
 }
 
 /// `epochs=5` becomes `--epochs=5` where a command has such an option; anything else stays.
