@@ -16,7 +16,8 @@ struct ShowBatchOptions {
 /// beside it as the model gets it in one epoch after another, with the same random numbers as in a
 /// training, normalisation undone. Of a loader that does not augment each image once; of one that
 /// does not shuffle images from all over the set, as those of a class often follow one another.
-/// Neither runs the loader nor moves its position. Throws UsageError unless images and versions are at least 1.
+/// Neither runs the loader nor moves its position. Throws UsageError unless images and versions are
+/// at least 1.
 [[nodiscard]] plot::ImageGrid show_batch(const Loader& loader,
                                          const ShowBatchOptions& options = {});
 

@@ -64,6 +64,7 @@ double milliseconds(F&& run) {
 
 struct Options {
   std::int64_t threads = 0;
+  bool winograd = true;
   std::int64_t batch = 64;
   std::string net = "all";
   DType dtype = DType::f32;
@@ -73,6 +74,7 @@ OptionTable option_table(Options& o) {
   OptionTable table;
   table.group("Options");
   declare_threads(table, o.threads);
+  declare_winograd(table, o.winograd);
   table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
   table.choice("net", o.net, {"all", "darknet", "resnet9", "resnet18"}, "net to time");
   table.choice("dtype",
@@ -132,7 +134,8 @@ void print_row(const Layer& l, const Times& t, double flops) {
 }
 
 int run(const Options& o) {
-  Context ctx({.device = Device::cpu(), .threads = static_cast<int>(o.threads)});
+  Context ctx(
+      {.device = Device::cpu(), .threads = static_cast<int>(o.threads), .winograd = o.winograd});
   fmt::print(
       "{} threads, batch {}, {}\n{:<9} {:<7} {:>4} {:>3} {:>4} k s   n {:>17} {:>17} {:>17}\n",
       ctx.threads().threads(),

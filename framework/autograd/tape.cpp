@@ -16,7 +16,26 @@ void Var::check_alive() const {
 
 const Tensor& Var::value() const& {
   check_alive();
+  if (content_->deferred != nullptr) {
+    content_->value = content_->deferred->compute();
+    content_->deferred.reset();
+  }
   return content_->value;
+}
+
+const Shape& Var::shape() const& {
+  check_alive();
+  return content_->deferred != nullptr ? content_->deferred->shape() : content_->value.shape();
+}
+
+DType Var::dtype() const {
+  check_alive();
+  return content_->deferred != nullptr ? content_->deferred->dtype() : content_->value.dtype();
+}
+
+const Deferred* Var::deferred() const {
+  check_alive();
+  return content_->deferred.get();
 }
 
 std::int64_t Var::padding() const {
@@ -50,6 +69,15 @@ Var Tape::push(Tensor data, Value value) {
   value.shape = content->value.shape();
   value.dtype = content->value.dtype();
   values_.push_back(std::move(value));
+  return {*this, static_cast<std::uint32_t>(values_.size() - 1), std::move(content)};
+}
+
+Var Tape::defer(std::unique_ptr<const Deferred> value) {
+  check<Error>(!options_.grad, "a tape that records a backward pass needs each value at once");
+  auto content = std::make_shared<Var::Content>(Var::Content{{}, std::move(value)});
+  values_.push_back({.content = content,
+                     .shape = content->deferred->shape(),
+                     .dtype = content->deferred->dtype()});
   return {*this, static_cast<std::uint32_t>(values_.size() - 1), std::move(content)};
 }
 
@@ -208,7 +236,8 @@ void Tape::forget_values() {
   // Handles may outlive the values: they must neither hold memory nor reach into this tape.
   cast_params_.clear();
   for (const Value& value : values_)
-    if (const auto content = value.content.lock()) *content = {.value = {}, .dead = true};
+    if (const auto content = value.content.lock())
+      *content = {.value = {}, .deferred = {}, .dead = true};
   records_.clear();
   values_.clear();
   leaves_.clear();

@@ -81,6 +81,9 @@ class Tape {
         std::move(inputs), std::move(value), [&] { return std::make_unique<N>(std::move(node)); });
   }
 
+  /// A value that is computed when it is asked for. Throws Error if the tape records.
+  Var defer(std::unique_ptr<const Deferred> value);
+
   /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
   /// one element of the loss's dtype or f32. Parameters' gradients go to their slots: the first
   /// writer since they were dropped overwrites, later ones add. Parameters with a leaf on this tape

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/autograd/deferred.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
@@ -20,9 +21,11 @@ class Var {
   /// since it may be the last to hold it.
   [[nodiscard]] const Tensor& value() const&;
   [[nodiscard]] Tensor value() && { return std::as_const(*this).value(); }
-  [[nodiscard]] const Shape& shape() const& { return value().shape(); }
-  [[nodiscard]] Shape shape() && { return std::as_const(*this).value().shape(); }
-  [[nodiscard]] DType dtype() const { return value().dtype(); }
+  [[nodiscard]] const Shape& shape() const&;
+  [[nodiscard]] Shape shape() && { return std::as_const(*this).shape(); }
+  [[nodiscard]] DType dtype() const;
+  /// What will compute the value; null if it is there.
+  [[nodiscard]] const Deferred* deferred() const;
   [[nodiscard]] Tape& tape() const;
   /// So many of its last channels are zeros that are not counted as channels; see Tape::input.
   [[nodiscard]] std::int64_t padding() const;
@@ -36,6 +39,7 @@ class Var {
   friend class Tape;
   struct Content {
     Tensor value;
+    std::unique_ptr<const Deferred> deferred{};  ///< until the value is there
     std::int64_t padding = 0;
     bool dead = false;  ///< its tape was reset or destroyed
   };

@@ -32,7 +32,9 @@ Predictor load_run(const std::filesystem::path& path,
   SavedModel description = saved_model(file);
   nn::Model model = description.make();
   check_size(file, description, model);
-  auto ctx = std::make_unique<Context>(options.context);
+  ContextOptions context = options.context;
+  context.constant_weights = true;
+  auto ctx = std::make_unique<Context>(context);
   model.params->materialize(*ctx);
   load_weights(file.path(), *model.params);
   return {std::move(ctx), std::move(model), std::move(description), options};

@@ -153,4 +153,17 @@ std::vector<Prediction> Predictor::operator()(std::span<const data::Image> image
   return out;
 }
 
+Tensor Predictor::logits(const Tensor& images) {
+  const std::scoped_lock lock(state_->turn);
+  const auto [height, width] = state_->description.input;
+  check(images.shape().rank() == 4 && images.shape() == Shape{images.shape()[0], height, width, 3},
+        "predictor: images must be (N,{},{},3), they are {}",
+        height,
+        width,
+        images.shape());
+  check<DTypeError>(
+      images.dtype() == DType::f32, "predictor: images must be f32, they are {}", images.dtype());
+  return state_->logits(images);
+}
+
 }  // namespace learn

@@ -56,8 +56,12 @@ class Predictor {
   /// Of an image of any size: it is scaled to cover the model's input, and the middle is cut out,
   /// as the training's images were. Throws DataError for one whose pixels are not H*W*3.
   [[nodiscard]] Prediction operator()(const data::Image& image);
-  /// The same of many. The bits of a prediction do not depend on the other images.
+  /// The same of many. The other images change a prediction by rounding at most.
   [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
+
+  /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on
+  /// the host; on the host too. Throws ShapeError, DTypeError.
+  [[nodiscard]] Tensor logits(const Tensor& images);
 
  private:
   struct State;

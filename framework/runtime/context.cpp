@@ -51,6 +51,7 @@ Context::Context(const ContextOptions& options)
   const std::size_t limit = options.memory_limit ? *options.memory_limit : memory_limit();
   if (limit > 0) budget_ = make_memory_budget(limit);
   persistent_ = std::make_unique<Arena>("persistent", make_pages(), options.arena);
+  if (options.constant_weights) prepared_ = std::make_unique<PreparedWeights>(*persistent_);
   step_ = make_step_arena("step");
   current_step_ = step_.get();
 }

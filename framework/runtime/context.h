@@ -2,6 +2,7 @@
 #include "framework/core/device.h"
 #include "framework/core/thread_pool.h"
 #include "framework/runtime/cuda_options.h"
+#include "framework/runtime/prepared_weights.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
@@ -25,6 +26,10 @@ struct ContextOptions {
   /// errors, and values of a 4x4 tile leak into one another's. On CUDA false leaves out cuDNN's
   /// engines that transform tiles or images, FFT's as well.
   bool winograd = true;
+  /// What convolutions and linear layers have as weights never changes once it was used, as for
+  /// inference: on the CPU its transformed forms are kept, which takes up to five times its memory.
+  /// Such a context cannot train.
+  bool constant_weights = false;
   /// Bytes that the tensors of the context may take on its device; 0: as many as there are. None:
   /// what LEARN_MEM_LIMIT in the environment says, "200M".
   std::optional<std::size_t> memory_limit;
@@ -58,6 +63,8 @@ class Context {
   [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
   [[nodiscard]] bool reference() const noexcept { return options_.reference; }
   [[nodiscard]] bool winograd() const noexcept { return options_.winograd; }
+  /// Null unless the weights are constant.
+  [[nodiscard]] PreparedWeights* prepared_weights() noexcept { return prepared_.get(); }
   [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
   [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
   /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
@@ -83,6 +90,7 @@ class Context {
   std::shared_ptr<cuda::Runtime> cuda_;
   std::shared_ptr<MemoryBudget> budget_;  // null: no limit
   std::unique_ptr<Arena> persistent_;
+  std::unique_ptr<PreparedWeights> prepared_;  // null: weights change
   std::unique_ptr<Arena> step_;
   Arena* current_step_ = nullptr;
 };

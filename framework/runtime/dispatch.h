@@ -32,7 +32,7 @@ void with_executor(Context& ctx, F&& f) {
   } else if (ctx.reference()) {
     f(reference::Exec{});
   } else {
-    f(cpu::Exec{ctx.threads(), ctx.step(), ctx.winograd()});
+    f(cpu::Exec{ctx.threads(), ctx.step(), ctx.winograd(), ctx.prepared_weights()});
   }
 }
 

@@ -11,6 +11,7 @@
 namespace learn {
 
 class Arena;
+class PreparedWeights;
 class ThreadPool;
 struct CudaOptions;
 
@@ -23,8 +24,9 @@ namespace cpu {
 /// The CPU's vectorised and threaded loops: f32, f16, bf16, arithmetic in f32.
 struct Exec {
   ThreadPool& threads;
-  Arena& workspace;      ///< scratch memory
-  bool winograd = true;  ///< convolutions may use it
+  Arena& workspace;                     ///< scratch memory
+  bool winograd = true;                 ///< convolutions may use it
+  PreparedWeights* prepared = nullptr;  ///< of weights that do not change; null: they do
   operator ThreadPool&() const noexcept { return threads; }
 };
 }  // namespace cpu

@@ -62,7 +62,8 @@ class Expected {
     Context ctx(test::guarded(2));
     const cpu::ConvResources on{ctx.threads(), ctx.step(), kernels};
     std::vector<float> y = y_before_, dx = dx_before_, dw = dw_before_;
-    path.forward(on, g_, x_.data(), w_.data(), with_bias() ? bias_.data() : nullptr, y.data());
+    path.forward(
+        on, g_, x_.data(), w_.data(), with_bias() ? bias_.data() : nullptr, y.data(), nullptr);
     path.data(on, g_, dy_.data(), w_.data(), dx.data(), mode_);
     path.weight(on, g_, x_.data(), dy_.data(), dw.data(), mode_);
     return {worst_error(y, y_), worst_error(dx, dx_), worst_error(dw, dw_)};
@@ -216,9 +217,18 @@ TEST_CASE("without Winograd an infinite pixel reaches the nine outputs that see 
   CHECK(image.not_finite(true).second > 0);
 }
 
-TEST_CASE("without Winograd all three passes have the direct path's bits") {
-  const ConvGeometry g = geometry({2, 8, 8, 32}, 16, Conv2dOptions::symmetric(1, 1));
-  Context ctx({.threads = 2, .winograd = false, .arena = {.guard = true}});
+namespace {
+
+/// Which of the three passes have the direct path's bits.
+struct Direct {
+  bool forward, data, weight;
+  friend bool operator==(const Direct&, const Direct&) = default;
+};
+
+Direct direct_passes(const Shape& images, std::int64_t k, bool winograd) {
+  const ConvGeometry g = geometry(images, k, Conv2dOptions::symmetric(1, 1));
+  Context ctx(
+      {.device = Device::cpu(), .threads = 2, .winograd = winograd, .arena = {.guard = true}});
   const cpu::ConvResources on{ctx.threads(), ctx.step(), cpu::simd::best_kernels()};
   const auto tensor = [&](const Shape& shape, std::uint64_t stream) {
     Tensor t = ctx.empty(shape, DType::f32);
@@ -236,10 +246,24 @@ TEST_CASE("without Winograd all three passes have the direct path's bits") {
   const float* xs = x.data<float>();
   const float* ws = w.data<float>();
   const float* dys = dy.data<float>();
-  cpu::direct_forward(on, g, xs, ws, nullptr, direct_y.data<float>());
+  cpu::direct_forward(on, g, xs, ws, nullptr, direct_y.data<float>(), nullptr);
   cpu::direct_backward_data(on, g, dys, ws, direct_dx.data<float>(), GradMode::accumulate);
   cpu::direct_backward_weight(on, g, xs, dys, direct_dw.data<float>(), GradMode::accumulate);
-  CHECK(std::ranges::equal(y.span<float>(), direct_y.span<float>()));
-  CHECK(std::ranges::equal(dx.span<float>(), direct_dx.span<float>()));
-  CHECK(std::ranges::equal(dw.span<float>(), direct_dw.span<float>()));
+  return {std::ranges::equal(y.span<float>(), direct_y.span<float>()),
+          std::ranges::equal(dx.span<float>(), direct_dx.span<float>()),
+          std::ranges::equal(dw.span<float>(), direct_dw.span<float>())};
+}
+
+}  // namespace
+
+TEST_CASE("without Winograd all three passes have the direct path's bits") {
+  CHECK(direct_passes({2, 8, 8, 32}, 16, false) == Direct{true, true, true});
+}
+
+TEST_CASE("Winograd is taken where its tiles pay for the weights") {
+  CHECK(direct_passes({3, 4, 4, 16}, 16, true) == Direct{true, true, true});
+  CHECK(direct_passes({4, 4, 4, 16}, 16, true) == Direct{false, false, true});
+  CHECK(direct_passes({2, 5, 8, 16}, 16, true) == Direct{false, false, false});
+  CHECK(direct_passes({16, 4, 4, 272}, 512, true) == Direct{true, true, true});
+  CHECK(direct_passes({17, 4, 4, 272}, 512, true) == Direct{false, false, false});
 }

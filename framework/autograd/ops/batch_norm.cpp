@@ -1,7 +1,8 @@
 #include "framework/autograd/ops/batch_norm.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/kernels/norm/batch_norm.h"
+#include "framework/autograd/ops/deferred_conv.h"
+#include "framework/kernels/conv/conv_batch_norm.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>
@@ -62,6 +63,23 @@ Var batch_norm(const Var& x,
   const BatchNormPass pass = mode == ForwardMode::eval ? BatchNormPass::eval : BatchNormPass::train;
   Tape& tape = x.tape();
   check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
+  const auto* const conv = dynamic_cast<const DeferredConv2d*>(x.deferred());
+  if (conv != nullptr && pass == BatchNormPass::eval &&
+      kernels::can_fuse_batch_norm(tape.context(), conv->dtype(), options)) {
+    Tensor fused = tape.empty(x.shape(), x.dtype());
+    kernels::conv2d_batch_norm(
+        tape.context(),
+        conv->x(),
+        conv->weight(),
+        conv->bias(),
+        conv->options(),
+        {{}, weight.value(), bias.value(), residual.defined() ? residual.value() : Tensor()},
+        running_mean,
+        running_var,
+        options,
+        fused);
+    return tape.input(std::move(fused));
+  }
   Tensor y = tape.empty(x.shape(), x.dtype());
   const Shape channels{x.shape()[-1]};
   kernels::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),

@@ -1,7 +1,8 @@
 #include "framework/autograd/ops/conv.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/autograd/ops/deferred_conv.h"
+#include "framework/kernels/conv/conv_batch_norm.h"
 
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ std::vector<Var> inputs_of(const Var& x, const Var& w, const Var& bias) {
 }
 
 Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); }
+
+/// Whether the batch normalisation that may follow could take the convolution over.
+bool may_wait(const Tape& tape, const Var& x) {
+  return !tape.grad() && tape.mode() == ForwardMode::eval && x.padding() == 0 &&
+         kernels::can_fuse_batch_norm(tape.context(), x.dtype(), {});
+}
 
 struct Conv2dNode final : Node {
   Tensor x, w;
@@ -73,6 +80,11 @@ Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& opt
     return conv2d((*cast)[0], (*cast)[1], (*cast)[2], options);
   Tape& tape = x.tape();
   const ConvGeometry g = kernels::conv2d_geometry(x.shape(), w.shape(), options, x.padding());
+  if (may_wait(tape, x)) {
+    kernels::check_conv2d(tape.context(), x.value(), w.value(), value_or_none(bias));
+    return tape.defer(std::make_unique<DeferredConv2d>(
+        tape.context(), x.value(), w.value(), value_or_none(bias), options));
+  }
   Tensor y = tape.empty({g.n, g.p, g.q, g.k}, x.dtype());
   kernels::conv2d_forward(
       tape.context(), x.value(), w.value(), value_or_none(bias), y, options, x.padding());

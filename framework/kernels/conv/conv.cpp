@@ -187,6 +187,11 @@ void conv2d_forward(Context& ctx,
   });
 }
 
+void check_conv2d(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  check_operands(ctx, "conv2d", {&x, &w});
+  check_bias(ctx, "conv2d", {.k = w.shape()[0]}, x, bias);
+}
+
 void conv2d_backward_data(Context& ctx,
                           const Tensor& dy,
                           const Tensor& w,

@@ -26,6 +26,10 @@ void conv2d_forward(Context& ctx,
                     const Conv2dOptions& options,
                     std::int64_t padding = 0);
 
+/// Throws DTypeError, DeviceError and ShapeError as `conv2d_forward` does for these operands, whose
+/// geometry is right.
+void check_conv2d(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias);
+
 /// dx (N,H,W,C) (+)= the gradient of x for dy (N,P,Q,K).
 void conv2d_backward_data(Context& ctx,
                           const Tensor& dy,

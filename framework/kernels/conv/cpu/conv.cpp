@@ -1,10 +1,12 @@
 #include "framework/kernels/conv/cpu/conv.h"
 
+#include "framework/core/error.h"
 #include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_direct.h"
 #include "framework/kernels/conv/cpu/conv_tiles.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
+#include "framework/kernels/conv/cpu/winograd_tiles.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -50,19 +52,30 @@ void store_result(
   }
 }
 
-/// Where Winograd wins, as measured (ADR 0005): maps of at least 4x4.
-bool use_winograd(const ConvResources& on, const ConvGeometry& g) {
-  return on.winograd && winograd_applies(g) && g.p >= 4 && g.q >= 4;
+enum class ConvPass : std::uint8_t { forward, backward_data, backward_weight };
+
+/// Where Winograd wins, as measured (ADR 0005): on maps of at least 4x4, and enough tiles to pay
+/// for the transformation of the weights, which makes four times as many of them.
+bool use_winograd(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
+  if (!on.winograd || !winograd_applies(g) || g.p < 4 || g.q < 4) return false;
+  constexpr std::int64_t kLargeWeights = 256LL * 512;  // transformed 19 MB, beyond the caches
+  const std::int64_t tiles = g.n * tiles_along(g.p) * tiles_along(g.q);
+  if (g.c * g.k > kLargeWeights) return tiles >= 17;
+  return tiles >= (pass == ConvPass::backward_weight ? 8 : 4);
 }
 
-bool use_tiles(const ConvResources& on, const ConvGeometry& g) {
+bool use_tiles(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
   return on.tiles != nullptr && tiles_apply(g) &&
-         (on.tiles->faster_than_winograd || !use_winograd(on, g));
+         (on.tiles->faster_than_winograd || !use_winograd(on, g, pass));
 }
 
 ConvResources resources(const Exec& exec) {
-  return {
-      exec.threads, exec.workspace, simd::best_kernels(), simd::best_tile_kernels(), exec.winograd};
+  return {exec.threads,
+          exec.workspace,
+          simd::best_kernels(),
+          simd::best_tile_kernels(),
+          exec.winograd,
+          exec.prepared};
 }
 
 }  // namespace
@@ -70,16 +83,29 @@ ConvResources resources(const Exec& exec) {
 template <class T>
 void conv2d_forward(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
-  const ConvResources on = resources(exec);
+  ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
-    if (use_tiles(on, g)) return tiles_forward(on, g, x, weight, bias, y);
+    if (use_tiles(on, g, ConvPass::forward)) return tiles_forward(on, g, x, weight, bias, y);
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   const AsFloat<T> bf(on, bias, g.k);
+  if constexpr (!std::same_as<T, float>) on.prepared = nullptr;  // wf is a copy of this call
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
-    (use_winograd(on, g) ? winograd_forward : direct_forward)(
-        on, g, xf.data(), wf.data(), bf.data(), to);
+    (use_winograd(on, g, ConvPass::forward) ? winograd_forward : direct_forward)(
+        on, g, xf.data(), wf.data(), bf.data(), to, nullptr);
   });
+}
+
+void conv2d_forward(const Exec& exec,
+                    const ConvGeometry& g,
+                    const float* x,
+                    const float* weight,
+                    const float* bias,
+                    float* y,
+                    const ConvEpilogue& epilogue) {
+  const ConvResources on = resources(exec);
+  (use_winograd(on, g, ConvPass::forward) ? winograd_forward : direct_forward)(
+      on, g, x, weight, bias, y, &epilogue);
 }
 
 template <class T>
@@ -87,11 +113,12 @@ void conv2d_backward_data(
     const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
   const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
-    if (use_tiles(on, g)) return tiles_backward_data(on, g, dy, weight, dx, mode);
+    if (use_tiles(on, g, ConvPass::backward_data))
+      return tiles_backward_data(on, g, dy, weight, dx, mode);
   const AsFloat<T> dyf(on, dy, g.y_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(on, g) ? winograd_backward_data : direct_backward_data)(
+    (use_winograd(on, g, ConvPass::backward_data) ? winograd_backward_data : direct_backward_data)(
         on, g, dyf.data(), wf.data(), to, m);
   });
 }
@@ -99,14 +126,19 @@ void conv2d_backward_data(
 template <class T>
 void conv2d_backward_weight(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
+  if (exec.prepared != nullptr)
+    fail<UsageError>(
+        "a gradient of weights that ContextOptions::constant_weights says are constant");
   const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
-    if (use_tiles(on, g)) return tiles_backward_weight(on, g, x, dy, dw, mode);
+    if (use_tiles(on, g, ConvPass::backward_weight))
+      return tiles_backward_weight(on, g, x, dy, dw, mode);
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> dyf(on, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(on, g) ? winograd_backward_weight : direct_backward_weight)(
-        on, g, xf.data(), dyf.data(), to, m);
+    (use_winograd(on, g, ConvPass::backward_weight)
+         ? winograd_backward_weight
+         : direct_backward_weight)(on, g, xf.data(), dyf.data(), to, m);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
 #include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/conv/cpu/conv_epilogue.h"
 #include "framework/runtime/exec.h"
 
 #include <cstdint>
@@ -14,6 +15,14 @@ namespace learn::cpu {
 template <class T>
 void conv2d_forward(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y);
+/// The same with more to do to each output.
+void conv2d_forward(const Exec& exec,
+                    const ConvGeometry& g,
+                    const float* x,
+                    const float* weight,
+                    const float* bias,
+                    float* y,
+                    const ConvEpilogue& epilogue);
 template <class T>
 void conv2d_backward_data(
     const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode);

@@ -3,6 +3,7 @@
 #include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_taps.h"
+#include "framework/kernels/conv/cpu/packed_weights.h"
 
 #include <algorithm>
 
@@ -34,6 +35,7 @@ struct Gather {
   std::int64_t panel_floats;
   const float* bias;
   bool accumulate;
+  const ConvEpilogue* epilogue = nullptr;
 
   [[nodiscard]] std::int64_t panels_per_group() const { return ceil_div(to_c, kPanel); }
 };
@@ -200,6 +202,8 @@ void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, floa
          .accumulate = accumulate});
     accumulate = true;
   }
+  if (g.epilogue != nullptr)
+    g.epilogue->apply(places.to, rows, first, t.group * g.to_c + first, columns);
 }
 
 void run_gather(const ConvResources& on, const Gather& g) {
@@ -255,12 +259,14 @@ void direct_forward(const ConvResources& on,
                     const float* x,
                     const float* weight,
                     const float* bias,
-                    float* y) {
+                    float* y,
+                    const ConvEpilogue* epilogue) {
   const Conv2dOptions& o = g.options;
   const std::int64_t panel_floats = g.r * g.s * g.group_c() * kPanel;
   const std::int64_t panels = o.groups * ceil_div(g.group_k(), kPanel);
-  const FloatWorkspace packed(on.workspace, panels * panel_floats);
-  pack_forward(on, g, weight, packed.data());
+  const PackedWeights packed(on, weight, o.groups, panels * panel_floats, [&](float* to) {
+    pack_forward(on, g, weight, to);
+  });
   run_gather(on,
              {.n = g.n,
               .groups = o.groups,
@@ -278,7 +284,8 @@ void direct_forward(const ConvResources& on,
               .panels = packed.data(),
               .panel_floats = panel_floats,
               .bias = bias,
-              .accumulate = false});
+              .accumulate = false,
+              .epilogue = epilogue});
 }
 
 void direct_backward_data(const ConvResources& on,

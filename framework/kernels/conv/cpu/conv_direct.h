@@ -4,6 +4,8 @@
 #include "framework/kernels/common/cpu/simd/tiles.h"
 #include "framework/kernels/common/grad_mode.h"
 #include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/conv/cpu/conv_epilogue.h"
+#include "framework/runtime/prepared_weights.h"
 #include "framework/tensor/arena.h"
 
 /// Convolutions of any geometry as matrix products over gathered rows, f32.
@@ -16,15 +18,17 @@ struct ConvResources {
   const simd::Kernels& kernels;
   const simd::TileKernels* tiles = nullptr;  ///< null: none on this machine
   bool winograd = true;                      ///< may be used
+  PreparedWeights* prepared = nullptr;       ///< null: weights change
 };
 
-/// `bias` may be null.
+/// `bias` and `epilogue` may be null.
 void direct_forward(const ConvResources& on,
                     const ConvGeometry& g,
                     const float* x,
                     const float* weight,
                     const float* bias,
-                    float* y);
+                    float* y,
+                    const ConvEpilogue* epilogue);
 void direct_backward_data(const ConvResources& on,
                           const ConvGeometry& g,
                           const float* dy,

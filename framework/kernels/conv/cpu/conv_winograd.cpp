@@ -2,6 +2,7 @@
 
 #include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/conv/cpu/packed_weights.h"
 #include "framework/kernels/conv/cpu/winograd_tiles.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ struct Pass {
   const float* in;
   float* out;
   bool accumulate;
+  const ConvEpilogue* epilogue = nullptr;
 
   [[nodiscard]] std::int64_t panels() const { return ceil_div(to.c, kPanel); }
 };
@@ -57,25 +59,24 @@ std::int64_t block_floats(const Pass& p, std::int64_t tiles) {
   return kWinogradMatrices * (matrix_floats(tiles, p.from.c) + matrix_floats(tiles, p.to.c));
 }
 
-/// Transforms the weights: panel j of matrix m at data + m * matrix + j * depth * 32, its rows the
-/// summed channels.
+/// Where the transformed weights are: panel j of matrix m at data + m * matrix + j * panel, its
+/// rows the summed channels.
 struct WeightMatrices {
-  FloatWorkspace memory;
-  WinogradMatrices all;
-  std::int64_t panel;
-
-  WeightMatrices(const ConvResources& on, const Pass& p)
-      : memory(on.workspace, kWinogradMatrices * (p.from.c * p.panels() * kPanel + kPad)),
-        all{memory.data(), p.from.c * p.panels() * kPanel + kPad, 0},
-        panel(p.from.c * kPanel) {}
+  const float* data;
+  std::int64_t matrix, panel;
 };
 
+std::int64_t weight_matrix_floats(const Pass& p) {
+  return p.from.c * p.panels() * kPanel + kPad;
+}
+
 /// Calls `gather(panel, first row, rows, taps)` to bring rows of 32 columns of all nine taps
-/// together, tap t at taps + t * rows * 32, and transforms them. `turned`: the window is turned
-/// round.
+/// together, tap t at taps + t * rows * 32, and transforms them into `to`. `turned`: the window is
+/// turned round.
 template <class Gather>
 void transform_weights(
-    const ConvResources& on, const Pass& p, WeightMatrices& u, bool turned, Gather&& gather) {
+    const ConvResources& on, const Pass& p, float* to, bool turned, Gather&& gather) {
+  const std::int64_t panel_floats = p.from.c * kPanel;
   constexpr std::int64_t kRows = 64;  // 74 kB of taps
   const std::int64_t pieces = ceil_div(p.from.c, kRows);
   TaskBuffers buffers(on.workspace, on.threads, kTaps * kRows * kPanel);
@@ -86,10 +87,11 @@ void transform_weights(
     const std::int64_t rows = std::min(kRows, p.from.c - first);
     gather(panel, first, rows, buffer.data());
     const std::int64_t stride = rows * kPanel;
-    on.kernels.winograd_weight(buffer.data() + (turned ? (kTaps - 1) * stride : 0),
-                               turned ? -stride : stride,
-                               rows,
-                               {u.all.data + panel * u.panel + first * kPanel, u.all.matrix, 0});
+    on.kernels.winograd_weight(
+        buffer.data() + (turned ? (kTaps - 1) * stride : 0),
+        turned ? -stride : stride,
+        rows,
+        {to + panel * panel_floats + first * kPanel, weight_matrix_floats(p), 0});
   });
 }
 
@@ -122,6 +124,8 @@ void transform_output(const ConvResources& on,
         p.to.c,
         pixels,
         p.accumulate);
+    if (p.epilogue != nullptr)
+      p.epilogue->apply(pixels, kWinogradTile * kWinogradTile, 0, 0, p.to.c);
   }
 }
 
@@ -146,7 +150,7 @@ void multiply(const ConvResources& on,
       on.kernels.multiply(
           {.a = blocks.v.data + matrix * blocks.v.matrix + (first + done) * blocks.v_row + depth,
            .a_stride = blocks.v_row,
-           .b = u.all.data + matrix * u.all.matrix + first_panel * u.panel + depth * kPanel,
+           .b = u.data + matrix * u.matrix + first_panel * u.panel + depth * kPanel,
            .b_stride = u.panel,
            .runs = &run,
            .run_count = 1,
@@ -227,35 +231,43 @@ void winograd_forward(const ConvResources& on,
                       const float* x,
                       const float* weight,
                       const float* bias,
-                      float* y) {
+                      float* y,
+                      const ConvEpilogue* epilogue) {
   const std::int64_t rows = tiles_along(g.p);
   const std::int64_t columns = tiles_along(g.q);
   const Pass p{.from = {g.n, g.h, g.w, g.c, rows, columns, g.options.pad_top, g.options.pad_left},
                .to = {g.n, g.p, g.q, g.k, rows, columns, 0, 0},
                .in = x,
                .out = y,
-               .accumulate = bias != nullptr};
+               .accumulate = bias != nullptr,
+               .epilogue = epilogue};
   if (bias != nullptr)
     on.threads.parallel_for(g.n * g.p * g.q, 256, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(bias, g.k, y + i * g.k);
     });
-  WeightMatrices u(on, p);
-  transform_weights(
+  const PackedWeights u(
       on,
-      p,
-      u,
-      false,
-      [&](std::int64_t panel, std::int64_t first, std::int64_t rows_here, float* taps) {
-        const std::int64_t width = std::min(kPanel, g.k - panel * kPanel);
-        for (std::int64_t t = 0; t < kTaps; ++t)
-          on.kernels.transpose(weight + (panel * kPanel * kTaps + t) * g.c + first,
-                               kTaps * g.c,
-                               width,
-                               rows_here,
-                               taps + t * rows_here * kPanel,
-                               kPanel);
+      weight,
+      PackedWeights::kWinogradForm,
+      kWinogradMatrices * weight_matrix_floats(p),
+      [&](float* to) {
+        transform_weights(
+            on,
+            p,
+            to,
+            false,
+            [&](std::int64_t panel, std::int64_t first, std::int64_t rows_here, float* taps) {
+              const std::int64_t width = std::min(kPanel, g.k - panel * kPanel);
+              for (std::int64_t t = 0; t < kTaps; ++t)
+                on.kernels.transpose(weight + (panel * kPanel * kTaps + t) * g.c + first,
+                                     kTaps * g.c,
+                                     width,
+                                     rows_here,
+                                     taps + t * rows_here * kPanel,
+                                     kPanel);
+            });
       });
-  run_pass(on, p, u);
+  run_pass(on, p, {u.data(), weight_matrix_floats(p), p.from.c * kPanel});
 }
 
 void winograd_backward_data(const ConvResources& on,
@@ -272,11 +284,11 @@ void winograd_backward_data(const ConvResources& on,
       .in = dy,
       .out = dx,
       .accumulate = mode == GradMode::accumulate};
-  WeightMatrices u(on, p);
+  const FloatWorkspace u(on.workspace, kWinogradMatrices * weight_matrix_floats(p));
   transform_weights(
       on,
       p,
-      u,
+      u.data(),
       true,
       [&](std::int64_t panel, std::int64_t first, std::int64_t rows_here, float* taps) {
         const std::int64_t width = std::min(kPanel, g.c - panel * kPanel);
@@ -286,7 +298,7 @@ void winograd_backward_data(const ConvResources& on,
                         width,
                         taps + (t * rows_here + i) * kPanel);
       });
-  run_pass(on, p, u);
+  run_pass(on, p, {u.data(), weight_matrix_floats(p), p.from.c * kPanel});
 }
 
 }  // namespace learn::cpu

@@ -9,13 +9,14 @@ namespace learn::cpu {
 /// 3x3, stride 1, one group, channels in multiples of 16.
 [[nodiscard]] bool winograd_applies(const ConvGeometry& g);
 
-/// `bias` may be null.
+/// `bias` and `epilogue` may be null.
 void winograd_forward(const ConvResources& on,
                       const ConvGeometry& g,
                       const float* x,
                       const float* weight,
                       const float* bias,
-                      float* y);
+                      float* y,
+                      const ConvEpilogue* epilogue);
 void winograd_backward_data(const ConvResources& on,
                             const ConvGeometry& g,
                             const float* dy,

@@ -1,0 +1,38 @@
+#pragma once
+#include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/conv/cpu/conv_direct.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace learn::cpu {
+
+/// Weights in the form that a convolution multiplies them in: those that were prepared, or made for
+/// this call.
+class PackedWeights {
+ public:
+  /// Of `PreparedWeights`: the direct path has the number of groups, which decides how it packs.
+  static constexpr std::int64_t kWinogradForm = 0;
+
+  template <class Make>
+  PackedWeights(const ConvResources& on,
+                const float* weights,
+                std::int64_t form,
+                std::int64_t floats,
+                Make&& make) {
+    if (on.prepared != nullptr) {
+      data_ = on.prepared->get(weights, form, floats, make);
+      return;
+    }
+    made_.emplace(on.workspace, floats);
+    make(made_->data());
+    data_ = made_->data();
+  }
+  [[nodiscard]] const float* data() const { return data_; }
+
+ private:
+  std::optional<FloatWorkspace> made_;
+  const float* data_ = nullptr;
+};
+
+}  // namespace learn::cpu

@@ -1,0 +1,162 @@
+#include "framework/autograd/ops/batch_norm.h"
+#include "framework/autograd/ops/conv.h"
+#include "framework/autograd/tape.h"
+#include "framework/core/error.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/tensor/host_tensor.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+Tensor random_tensor(const Shape& shape, std::mt19937& random, float low = -1) {
+  Tensor out = host_tensor(shape, DType::f32);
+  std::uniform_real_distribution<float> values(low, 1);
+  for (float& v : out.span<float>()) v = values(random);
+  return out;
+}
+
+/// A convolution and the batch normalisation behind it.
+struct Pair {
+  std::int64_t n, size, c, k, window;
+  Conv2dOptions options;
+  bool bias = false;
+  bool residual = false;
+  BatchNormOptions norm{};
+};
+
+struct Operands {
+  Tensor x, w, bias, weight, shift, mean, var, residual;
+};
+
+Operands operands_of(const Pair& pair, std::mt19937& random) {
+  const std::int64_t out =
+      (pair.size + 2 * pair.options.pad_top - pair.window) / pair.options.stride_h + 1;
+  const auto vector = [&](float low) { return random_tensor({pair.k}, random, low); };
+  return {
+      .x = random_tensor({pair.n, pair.size, pair.size, pair.c}, random),
+      .w = random_tensor({pair.k, pair.window, pair.window, pair.c / pair.options.groups}, random),
+      .bias = vector(-1),
+      .weight = vector(-1),
+      .shift = vector(-1),
+      .mean = vector(-1),
+      .var = vector(0.1F),
+      .residual = random_tensor({pair.n, out, out, pair.k}, random)};
+}
+
+/// The output, and that of the convolution alone if it is `looked_at` behind the normalisation.
+std::vector<float> run(
+    Context& ctx, const Pair& pair, const Operands& in, bool grad, bool looked_at = false) {
+  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = grad});
+  // A gradient that somebody wants makes the tape record.
+  const Var x = tape.input(in.x, grad);
+  const Var y =
+      ops::conv2d(x, tape.input(in.w), pair.bias ? tape.input(in.bias) : Var(), pair.options);
+  CHECK((y.deferred() != nullptr) == !grad);
+  const Var out = ops::batch_norm(y,
+                                  tape.input(in.weight),
+                                  tape.input(in.shift),
+                                  in.mean,
+                                  in.var,
+                                  pair.residual ? tape.input(in.residual) : Var(),
+                                  pair.norm,
+                                  ForwardMode::eval);
+  const auto values = (looked_at ? y : out).value().span<float>();
+  return {values.begin(), values.end()};
+}
+
+const Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
+
+}  // namespace
+
+TEST_CASE("a normalisation that a convolution does in passing has the bits of one behind it") {
+  const std::vector<ActivationKind> activations{ActivationKind::identity(),
+                                                ActivationKind::relu(),
+                                                ActivationKind::leaky_relu(0.1F),
+                                                ActivationKind::gelu()};
+  const std::vector<Pair> pairs{
+      {2, 16, 32, 48, 3, kSame},                            // Winograd, block by block
+      {3, 8, 144, 160, 3, kSame},                           // Winograd, stage by stage
+      {1, 9, 16, 32, 3, kSame},                             // tiles that stick out
+      {2, 9, 5, 7, 3, Conv2dOptions::symmetric(2, 1)},      // odd channels
+      {2, 8, 70, 40, 1, Conv2dOptions::symmetric(1, 0)},    // several panels
+      {1, 4, 512, 512, 3, kSame},                           // deep, in parts
+      {2, 6, 8, 12, 3, Conv2dOptions::symmetric(1, 1, 4)},  // groups
+  };
+  std::mt19937 random(7);
+  for (const bool constant : {false, true}) {
+    for (Pair pair : pairs) {
+      Context ctx({.device = Device::cpu(), .threads = 2, .constant_weights = constant});
+      const Operands in = operands_of(pair, random);
+      for (const ActivationKind& activation : activations)
+        for (int i = 0; i < 6; ++i) {
+          pair.bias = i % 2 == 1;
+          pair.residual = i >= 2;
+          pair.norm = {.activation = activation, .residual_before_activation = i >= 4};
+          CAPTURE(constant);
+          CAPTURE(pair.c);
+          CAPTURE(static_cast<int>(activation.name));
+          CAPTURE(i);
+          CHECK(run(ctx, pair, in, false) == run(ctx, pair, in, true));
+        }
+    }
+  }
+}
+
+TEST_CASE("a convolution that was taken over is computed for others that ask for it") {
+  Context ctx({.device = Device::cpu()});
+  const Pair pair{1, 8, 16, 16, 3, kSame};
+  std::mt19937 random(8);
+  const Operands in = operands_of(pair, random);
+  CHECK(run(ctx, pair, in, false, true) == run(ctx, pair, in, true, true));
+}
+
+TEST_CASE("an operation that waits refuses its operands at once") {
+  Context ctx({.device = Device::cpu()});
+  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
+  const Var x = tape.input(host_tensor({1, 4, 4, 3}, DType::f32));
+  const Var half = tape.input(host_tensor({2, 3, 3, 3}, DType::f16));
+  CHECK_THROWS_AS((void)ops::conv2d(x, half, {}, kSame), DTypeError);
+  const Var w = tape.input(host_tensor({2, 3, 3, 3}, DType::f32));
+  const Var long_bias = tape.input(host_tensor({3}, DType::f32));
+  CHECK_THROWS_AS((void)ops::conv2d(x, w, long_bias, kSame), ShapeError);
+}
+
+TEST_CASE("a value that waits dies with its tape and is not for one that records") {
+  Context ctx({.device = Device::cpu()});
+  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
+  const Var y = ops::conv2d(tape.input(host_tensor({1, 4, 4, 3}, DType::f32)),
+                            tape.input(host_tensor({2, 3, 3, 3}, DType::f32)),
+                            {},
+                            kSame);
+  CHECK(y.shape() == Shape{1, 4, 4, 2});
+  CHECK(y.dtype() == DType::f32);
+  tape.reset({.mode = ForwardMode::eval});
+  CHECK_THROWS_AS((void)y.value(), Error);
+  CHECK_THROWS_AS((void)y.shape(), Error);
+  CHECK_THROWS_AS((void)tape.defer(nullptr), Error);
+}
+
+TEST_CASE("weights that are constant are transformed once and have no gradient") {
+  Context ctx({.device = Device::cpu(), .constant_weights = true});
+  const Pair pair{1, 8, 16, 16, 3, kSame};
+  std::mt19937 random(9);
+  Operands in = operands_of(pair, random);
+  const std::vector<float> first = run(ctx, pair, in, false);
+  CHECK(run(ctx, pair, in, false) == first);
+  std::ranges::fill(in.w.span<float>(),
+                    0.0F);  // which is against the rule, and shows that they are kept
+  CHECK(run(ctx, pair, in, false) == first);
+  const Tensor dy = host_tensor({1, 8, 8, 16}, DType::f32);
+  Tensor dw = host_tensor(in.w.shape(), DType::f32);
+  CHECK_THROWS_WITH_AS(
+      kernels::conv2d_backward_weight(ctx, in.x, dy, dw, kSame, GradMode::overwrite),
+      "a gradient of weights that ContextOptions::constant_weights says are constant",
+      UsageError);
+}
