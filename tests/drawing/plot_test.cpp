@@ -78,6 +78,18 @@ TEST_CASE("raw values are pale, below their mean, in its colour") {
   CHECK(line_of(figure, palette(1)).count == 0);
 }
 
+TEST_CASE("a series takes the first colour that no other has asked for") {
+  const Figure figure{
+      .panels = {{"t",
+                  "x",
+                  {{.name = "first", .x = {0}, .y = {0}, .markers = true},
+                   {.name = "asks", .x = {1}, .y = {1}, .markers = true, .color = 0},
+                   {.name = "last", .x = {2}, .y = {2}, .markers = true}}}}};
+  const auto place = [&](std::size_t color) { return line_of(figure, palette(color)).left; };
+  CHECK(place(1) < place(0));
+  CHECK(place(0) < place(2));
+}
+
 TEST_CASE("a sample of each line stands in the legend") {
   const auto samples = [](const Series& series, Color color) {
     constexpr int kScale = 4;  // lines are some pixels thick
