@@ -65,8 +65,8 @@ std::string number_label(double value, double step, double largest) {
   if (std::abs(value) < step * 1e-6) return "0";
   const int last = exponent_of(step), first = std::max(last, exponent_of(largest));
   const bool plain = first >= kMinPlainExponent && first <= kMaxPlainExponent;
-  constexpr int kMostExponent = 12;  // of a number that is written out
-  if (plain || (first - last > kMaxDigits && std::abs(first) <= kMostExponent))
+  constexpr int kMaxWrittenOut = 12;  // of a number that is written out
+  if (plain || (first - last > kMaxDigits && std::abs(first) <= kMaxWrittenOut))
     return fmt::format("{:.{}f}", value, std::max(0, -last));
   return with_power(value, first, first - last);
 }

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Pictures of numbers and of images, without any other program: PNG and SVG.
+/// Drawings of numbers and of images, without any other program: PNG and SVG.
 namespace learn::plot {
 
 struct Color {

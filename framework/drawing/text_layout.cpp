@@ -1,6 +1,7 @@
 #include "framework/drawing/text_layout.h"
 
 #include "framework/core/log.h"
+#include "framework/drawing/sanitizer_suppressions.h"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +42,10 @@ void warn_if_no_font(PangoFontMap* map) {
 
 /// Fonts at any scale alike: hinted ones would be wider or narrower in pixels than as vectors.
 LayoutHandle empty_layout() {
-  PangoFontMap* const map = pango_cairo_font_map_get_default();
+  // Not Pango's own one of the thread, which a main thread never gives back.
+  thread_local const std::unique_ptr<PangoFontMap, GObjectDeleter> owned(
+      pango_cairo_font_map_new());
+  PangoFontMap* const map = owned.get();
   warn_if_no_font(map);
   const std::unique_ptr<PangoContext, GObjectDeleter> context(pango_font_map_create_context(map));
   const std::unique_ptr<cairo_font_options_t, OptionsDeleter> options(cairo_font_options_create());

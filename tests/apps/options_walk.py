@@ -15,26 +15,13 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
+import drawing_options
+from option_case import Case, SPEED, TRAIN
 from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
-TRAIN = ("train --data synthetic10 --train-limit 48 --valid-limit 20 --width 2 -b 16 -e 2 --threads 1 --workers 1 "
-         "--name t").split()
-SPEED = "the bits are the same, it takes another time"
-
-
-@dataclass
-class Case:
-    """`learn COMMAND... WITH` is compared with `learn COMMAND...`."""
-    command: list
-    with_option: list
-    same: str = ""  # why nothing changes; empty: something must
-    hidden: bool = False  # it changes digits that are not shown, or may not be
-    before: list = None  # a command that is run first
-    terminal: bool = False  # standard error is one
 
 
 def train(with_option, *more, **how):
@@ -201,53 +188,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
 }
 
 
-SHOW = ["show-batch", "--data", "{images}", "--val-split", "0.2"]
-CASES["show-batch"] = {
-    "data": Case(SHOW, ["--data", "{more_images}"]),
-    "data-dir": Case(["show-batch", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
-    "classes": Case(SHOW, ["--classes", "light,dark"]),
-    "val-split": Case(SHOW, ["--val-split", "0.5"]),
-    "train-limit": Case(SHOW, ["--train-limit", "5"]),
-    "image-size": Case(SHOW, ["--image-size", "16"]),
-    "normalize": Case([*SHOW, "--augment", "full"], ["--normalize", "cifar10"]),
-    "augment": Case(SHOW, ["--augment", "none"]),
-    "threads": Case(SHOW, ["--threads", "2"], same=SPEED),
-    "seed": Case(SHOW, ["--seed", "7"]),
-    "config": Case(SHOW, ["--config", "{config}"]),
-    "preset": Case(["show-batch"], ["--preset", "notebook", "--data-dir", "{cifar}"]),
-    "images": Case(SHOW, ["--images", "3"]),
-    "versions": Case(SHOW, ["--versions", "2"]),
-    "valid": Case(SHOW, ["--valid"]),
-    "out": Case(SHOW, ["--out", "there.svg"]),
-}
-
-CASES["plot"] = {
-    "what": Case(["plot", "runs/t"], ["--what", "schedule"], before=TRAIN),
-    "out": Case(["plot", "runs/t"], ["--out", "there.svg"], before=TRAIN),
-}
-
-SCHEDULE = ["schedule", "--data", "synthetic10", "--train-limit", "480"]
-CASES["schedule"] = {
-    "data": Case(["schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),
-    "data-dir": Case(["schedule", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
-    "classes": Case([*SCHEDULE, "--train-limit", "1.0"], ["--classes", "disk,ring"]),
-    "val-split": Case([*SCHEDULE, "--train-limit", "1.0"], ["--val-split", "0.3"]),
-    "train-limit": Case(SCHEDULE, ["--train-limit", "200"]),
-    "model": Case([*SCHEDULE, "--lr", "0.01:0.1", "--split", "layer2"], ["--model", "darknet"]),
-    "split": Case([*SCHEDULE, "--lr", "0.01:0.1"], ["--split", "layer3"]),
-    "epochs": Case(SCHEDULE, ["--epochs", "3"]),
-    "batch-size": Case(SCHEDULE, ["--batch-size", "12"]),
-    "lr": Case(SCHEDULE, ["--lr", "0.5"]),
-    "schedule": Case(SCHEDULE, ["--schedule", "linear"]),
-    "warmup": Case(SCHEDULE, ["--warmup", "0.5"]),
-    "optimizer": Case(SCHEDULE, ["--optimizer", "sgd"]),
-    "momentum": Case(SCHEDULE, ["--momentum", "0.5"]),
-    "weight-decay": Case(SCHEDULE, ["--weight-decay", "0.3"]),
-    "callbacks": Case(SCHEDULE, ["--callbacks", "param_scheduler:hyper=weight_decay,schedule=linear"]),
-    "config": Case(SCHEDULE, ["--config", "{schedule_config}"]),
-    "preset": Case(SCHEDULE, ["--preset", "quick"]),
-    "out": Case(SCHEDULE, ["--out", "there.svg"]),
-}
+CASES |= drawing_options.CASES
 
 
 def spec(flag, text, *more, **how):

@@ -8,7 +8,9 @@
 #include <doctest/doctest.h>
 #include <png.h>
 
+#include <array>
 #include <iterator>
+#include <thread>
 
 using namespace learn;
 using namespace learn::plot;
@@ -174,6 +176,20 @@ TEST_CASE("equal drawings are equal bytes, whatever was drawn between them") {
     CHECK(svg.find(" id=\"" + svg.substr(at, svg.find('"', at) - at) + "\"") != std::string::npos);
   }
   CHECK(uses > 5);
+}
+
+TEST_CASE("several threads draw at once") {
+  const std::string expected = a_drawing().svg();
+  constexpr std::size_t kThreads = 4;
+  std::array<std::string, kThreads> drawn;
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& one : drawn)
+      threads.emplace_back([&one] {
+        for (int i = 0; i < 5; ++i) one = a_drawing().svg();
+      });
+  }
+  for (const std::string& one : drawn) CHECK(one == expected);
 }
 
 TEST_CASE("a file is a PNG or an SVG by its ending, and whole or not there") {
