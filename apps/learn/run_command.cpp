@@ -9,8 +9,8 @@
 #include "apps/learn/options.h"
 #include "apps/learn/plot.h"
 #include "apps/learn/predict.h"
-#include "apps/learn/schedule.h"
 #include "apps/learn/show_batch.h"
+#include "apps/learn/show_schedule.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/train.h"
 #include "data/registry.h"
@@ -190,15 +190,15 @@ Command show_batch_command() {
           }};
 }
 
-Command schedule_command() {
-  const auto o = std::make_shared<ScheduleOptions>();
-  const OptionTable t = schedule_table(*o);
-  return {.name = "schedule",
+Command show_schedule_command() {
+  const auto o = std::make_shared<ShowScheduleOptions>();
+  const OptionTable t = show_schedule_table(*o);
+  return {.name = "show-schedule",
           .help = "show how learning rate, momentum and the like will move in a training",
           .options = t,
           .run = [o, t](const Parsed& parsed) {
             resolve(*o, t, parsed.values);
-            return schedule(*o);
+            return show_schedule(*o);
           }};
 }
 
@@ -233,7 +233,7 @@ int dispatch(const std::vector<std::string>& argv) {
                                       audit_command(),
                                       plot_command(),
                                       show_batch_command(),
-                                      schedule_command(),
+                                      show_schedule_command(),
                                       doctor_command()};
   const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
   if (!parsed.print.empty()) {

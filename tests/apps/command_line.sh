@@ -78,6 +78,21 @@ check "and a checkpoint alone" exits 0
 run eval runs/train/weights/best.safetensors --weights last
 check "of which there is nothing to choose" exits 2
 
+run plot runs/train runs/train-2 --out both.svg
+check "two runs are drawn in one plot" exits 0
+check "each by its name" grep -q "runs/train-2: validation" both.svg
+run plot runs/train --what schedule --out -q
+check "a drawing needs an ending" exits 2
+run plot runs/none
+check "a run that is not there is no run" exits 4
+run show-batch --data synthetic10 --train-limit 50 --out show.svg
+check "a batch is drawn" grep -q "as they are, and in epochs 1 to 4" show.svg
+run show-batch --data synthetic10 --out no/show.png
+check "into a folder that there is" exits 5
+run show-schedule --config runs/train/config.toml --out plan.svg
+check "a schedule is told before it runs" says "momentum or beta1: from"
+check "and drawn" grep -q "learning rate" plan.svg
+
 run train "${tiny[@]}" --precision fp16 --lr 0.001:0.01 --freeze 1 --pretrained runs/train/weights/best.safetensors \
   --accumulate 2 --clip-norm 1 --augment full --schedule cosine --warmup 0.1 --optimizer sgd --name fine --no-plots --save-every 1
 check "options work together" exits 0

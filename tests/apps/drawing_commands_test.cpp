@@ -1,6 +1,6 @@
 #include "apps/learn/command_line.h"
-#include "apps/learn/schedule.h"
 #include "apps/learn/show_batch.h"
+#include "apps/learn/show_schedule.h"
 #include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -29,9 +29,9 @@ TEST_CASE("show-batch has the options of a training that say what its batches ho
   CHECK(options.valid);
 }
 
-TEST_CASE("schedule has the options of a training that move hyper-parameters") {
-  ScheduleOptions options;
-  const OptionTable table = schedule_table(options);
+TEST_CASE("show-schedule has the options of a training that move hyper-parameters") {
+  ShowScheduleOptions options;
+  const OptionTable table = show_schedule_table(options);
   for (const char* const name : {"epochs", "schedule", "lr", "callbacks", "split", "out"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"augment", "name", "device", "dropout"})
@@ -59,17 +59,17 @@ TEST_CASE("both draw what they were asked for") {
   show.out = folder / "show.bmp";
   CHECK_THROWS_AS(show_batch(show), UsageError);
 
-  ScheduleOptions plan;
+  ShowScheduleOptions plan;
   plan.train.experiment.data = show.train.experiment.data;
   plan.train.experiment.training.schedule = "cosine";
   plan.train.experiment.device.device = "cuda";  // nothing is computed: it need not be there
   plan.out = folder / "schedule.svg";
-  CHECK(schedule(plan) == 0);
+  CHECK(show_schedule(plan) == 0);
   const std::string svg = read_text_file(plan.out);
   CHECK(svg.find("<title>cosine, adamw</title>") != std::string::npos);
   CHECK(svg.find("momentum or beta1") != std::string::npos);
   plan.out = folder / "schedule.gif";
-  CHECK_THROWS_AS(schedule(plan), UsageError);
+  CHECK_THROWS_AS(show_schedule(plan), UsageError);
 }
 
 TEST_CASE("some of the options of a training are those of their names") {

@@ -2,7 +2,7 @@
 from option_case import Case, SPEED, TRAIN
 
 SHOW = ["show-batch", "--data", "{images}", "--val-split", "0.2"]
-SCHEDULE = ["schedule", "--data", "synthetic10", "--train-limit", "480"]
+SCHEDULE = ["show-schedule", "--data", "synthetic10", "--train-limit", "480"]
 
 CASES = {
     "show-batch": {
@@ -27,9 +27,9 @@ CASES = {
         "what": Case(["plot", "runs/t"], ["--what", "schedule"], before=TRAIN),
         "out": Case(["plot", "runs/t"], ["--out", "there.svg"], before=TRAIN),
     },
-    "schedule": {
-        "data": Case(["schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),
-        "data-dir": Case(["schedule", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+    "show-schedule": {
+        "data": Case(["show-schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),
+        "data-dir": Case(["show-schedule", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
         "classes": Case([*SCHEDULE, "--train-limit", "1.0"], ["--classes", "disk,ring"]),
         "val-split": Case([*SCHEDULE, "--train-limit", "1.0"], ["--val-split", "0.3"]),
         "train-limit": Case(SCHEDULE, ["--train-limit", "200"]),

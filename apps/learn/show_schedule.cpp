@@ -1,4 +1,4 @@
-#include "apps/learn/schedule.h"
+#include "apps/learn/show_schedule.h"
 
 #include "apps/experiment/experiment.h"
 #include "callbacks/schedule_preview.h"
@@ -32,18 +32,18 @@ const std::vector<std::string>& of_training() {
 
 }  // namespace
 
-OptionTable schedule_table(ScheduleOptions& o) {
+OptionTable show_schedule_table(ShowScheduleOptions& o) {
   OptionTable t = some_of_train(o.train, of_training());
   t.group("This call");
   t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
   return t;
 }
 
-void resolve(ScheduleOptions& o, const OptionTable& table, const OptionValues& command_line) {
+void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValues& command_line) {
   resolve_some(o.train, of_training(), table, command_line);
 }
 
-int schedule(const ScheduleOptions& o) {
+int show_schedule(const ShowScheduleOptions& o) {
   plot::check_drawing_name(o.out);
   ExperimentOptions options = o.train.experiment;
   DeviceSection nowhere;  // nothing is computed
