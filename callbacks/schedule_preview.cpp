@@ -166,7 +166,8 @@ SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs) {
                      learn.optimizer().options().decay_bn_bias,
                      static_cast<double>(batch) / static_cast<double>(planned));
   }
-  for (const auto& [name, hyper] : hypers_by_name()) {
+  for (const auto& known : hypers_by_name()) {
+    const Hyper hyper = known.second;
     const bool scheduled = std::ranges::any_of(schedulers, [&](const ParamScheduler* one) {
       return std::ranges::any_of(one->scheduled(),
                                  [&](const ScheduledHyper& s) { return s.hyper == hyper; });

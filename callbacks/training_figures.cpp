@@ -63,6 +63,7 @@ std::vector<double> smoothed_losses(const std::vector<BatchRecord>& batches) {
   for (std::size_t i = 1; i < batches.size(); ++i) pass(before, i - 1, i, 1);
   for (std::size_t i = batches.size(); i-- > 1;) pass(after, i, i - 1, -1);
   std::vector<double> values;
+  values.reserve(around.size());
   for (const Moments& moments : around) values.push_back(moments.line_at_zero());
   return values;
 }

@@ -15,6 +15,7 @@ int plot(const PlotOptions& o) {
   std::vector<cb::RunHistory> runs;
   for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
   std::vector<std::string> names;
+  names.reserve(runs.size());
   for (const cb::RunHistory& run : runs) names.push_back(run.name);
   const std::string title = join(names, ", ");
   plot::save(

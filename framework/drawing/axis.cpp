@@ -55,7 +55,7 @@ double round_step(double rough) {
 }  // namespace
 
 double Axis::place(double value) const {
-  if (log) return std::log(value / low) / std::log(high / low);
+  if (log) return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
   return (value - low) / (high - low);
 }
 
@@ -97,11 +97,11 @@ Axis linear_axis(double low, double high, int count, bool integer) {
 }
 
 Axis log_axis(double low, double high, int count) {
-  if (!(high / low > 1 + 1e-9)) {
+  if (!(high > low * (1 + 1e-9))) {
     low /= 2;
     high *= 2;
   }
-  const double decades = std::log10(high / low);
+  const double decades = std::log10(high) - std::log10(low);
   constexpr double kFewDecades = 0.8;
   if (decades < kFewDecades) {
     Axis axis = linear_axis(low, high, count);

@@ -17,11 +17,15 @@ constexpr double kTickSize = 11;
 constexpr double kGapToLabels = 5;
 constexpr double kDot = 3;
 constexpr std::size_t kMaxColumns = 3;
+/// Beyond them a range has no width, or no room around it. They are drawn at the border.
+constexpr double kMinValue = 1e-300;
+constexpr double kMaxValue = 1e300;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
   void add(double value) {
+    value = std::clamp(value, -kMaxValue, kMaxValue);
     low = std::min(low, value);
     high = std::max(high, value);
   }
@@ -39,8 +43,10 @@ Axis y_axis(const Range& range, bool log, int count) {
   constexpr double kRoom = 0.05;
   if (range.empty()) return log ? log_axis(1, 10, count) : linear_axis(0, 1, count);
   if (log) {
-    const double factor = std::pow(range.high / range.low, kRoom);
-    return log_axis(range.low / factor, range.high * factor, count);
+    const double decades = (std::log10(range.high) - std::log10(range.low)) * kRoom;
+    return log_axis(std::max(kMinValue, range.low / std::pow(10, decades)),
+                    std::min(kMaxValue, range.high * std::pow(10, decades)),
+                    count);
   }
   const double room = (range.high - range.low) * kRoom;
   const double low = range.low - room;
@@ -134,10 +140,10 @@ class PanelDrawing {
   }
 
   [[nodiscard]] double x_of(double value) const {
-    return frame_.left + axes_.x.place(value) * frame_.width;
+    return frame_.left + std::clamp(axes_.x.place(value), 0.0, 1.0) * frame_.width;
   }
   [[nodiscard]] double y_of(double value) const {
-    return frame_.bottom() - axes_.y.place(value) * frame_.height;
+    return frame_.bottom() - std::clamp(axes_.y.place(value), 0.0, 1.0) * frame_.height;
   }
 
   void draw_y_axis(Drawing& drawing, double left) const {

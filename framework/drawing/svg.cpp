@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 namespace learn::plot {
@@ -24,11 +25,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The position behind the next `id="` or `#` from `from` on; npos if there is none.
+/// The position of the next name that is made or used from `from` on; npos if there is none.
 std::size_t next_name(std::string_view text, std::size_t from) {
-  const std::size_t made = text.find(" id=\"", from), used = text.find('#', from);
-  if (made == std::string_view::npos && used == std::string_view::npos) return made;
-  return made < used ? made + 5 : used + 1;
+  std::size_t next = std::string_view::npos;
+  for (const std::string_view before : {" id=\"", "url(#", "href=\"#"})
+    if (const std::size_t at = text.find(before, from); at != std::string_view::npos)
+      next = std::min(next, at + before.size());
+  return next;
 }
 
 /// All names replaced by `prefix` and numbers, in the order that they come in.

@@ -99,9 +99,11 @@ TEST_CASE("smoothed losses do not come late, and leave out what is not finite") 
   // Records of two batches each are the same mean.
   std::array merged{run};
   merged[0].batches.clear();
-  for (int i = 1; i <= 200; ++i)
-    merged[0].batches.push_back(
-        {.batch = 2 * i, .merged = 2, .epoch = i / 200.0, .loss = i <= 100 ? 2.0 : 1.0});
+  for (std::int64_t i = 1; i <= 200; ++i)
+    merged[0].batches.push_back({.batch = 2 * i,
+                                 .merged = 2,
+                                 .epoch = static_cast<double>(i) / 200,
+                                 .loss = i <= 100 ? 2.0 : 1.0});
   const std::vector<double> coarse = results_figure("", merged).panels[0].series[1].y;
   CHECK(coarse[120] == doctest::Approx(mean[240]).epsilon(0.02));
   std::array nothing{run};

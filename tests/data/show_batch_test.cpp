@@ -45,7 +45,7 @@ TEST_CASE("show_batch shows what a training sees, as it is and augmented") {
       CAPTURE(at);
       REQUIRE(cell.images.size() == 3);
       CHECK(cell.images[0].rgb == image_of(set, batch.index[i]).rgb);
-      constexpr std::size_t kValues = 8 * 8 * 3;
+      constexpr std::size_t kValues = std::size_t{8} * 8 * 3;
       int wrong = 0;
       for (std::size_t v = 0; v < kValues; ++v)
         wrong += std::abs(static_cast<float>(cell.images[1].rgb[v]) -

@@ -27,7 +27,7 @@ Image read_png(const std::filesystem::path& path) {
   file.format = PNG_FORMAT_RGB;
   Image image{static_cast<int>(file.width),
               static_cast<int>(file.height),
-              std::vector<std::uint8_t>(PNG_IMAGE_SIZE(file))};
+              std::vector<std::uint8_t>(std::size_t{3} * file.width * file.height)};
   REQUIRE(png_image_finish_read(&file, nullptr, image.rgb.data(), 0, nullptr) != 0);
   return image;
 }
@@ -184,6 +184,7 @@ TEST_CASE("several threads draw at once") {
   std::array<std::string, kThreads> drawn;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (std::string& one : drawn)
       threads.emplace_back([&one] {
         for (int i = 0; i < 5; ++i) one = a_drawing().svg();

@@ -38,6 +38,7 @@ TEST_CASE("images stand row by row, whole, of one size") {
   grid.columns = 3;
   const Image image = image_grid(grid).render(1);
   std::vector<Extremes> at;
+  at.reserve(6);
   for (int i = 0; i < 6; ++i) at.push_back(find_color(image, color_of(i), 0, -1, 3));
   for (const Extremes& one : at) {
     CHECK(one.right - one.left == 95);
@@ -82,12 +83,16 @@ TEST_CASE("images of a cell are beside each other, with one caption") {
 }
 
 TEST_CASE("a grid is about square, and no wider than a page") {
-  for (const auto& [cells, columns] :
-       {std::pair{1, 1}, {4, 2}, {9, 3}, {24, 6}, {64, 8}, {1000, 10}}) {
-    CAPTURE(cells);
+  struct Grid {
+    int cells, columns;
+  };
+  for (const Grid expected :
+       {Grid{1, 1}, Grid{4, 2}, Grid{9, 3}, Grid{24, 6}, Grid{64, 8}, Grid{1000, 10}}) {
+    CAPTURE(expected.cells);
     ImageGrid grid{.title = ""};
-    for (int i = 0; i < cells; ++i) grid.cells.push_back({{of_color(4, 4, kInk)}, {{"c"}}});
-    CHECK(std::lround((image_grid(grid).width() - 18) / 110) == columns);
+    for (int i = 0; i < expected.cells; ++i)
+      grid.cells.push_back({{of_color(4, 4, kInk)}, {{"c"}}});
+    CHECK(std::lround((image_grid(grid).width() - 18) / 110) == expected.columns);
   }
   // Captions get some room, but what is very long is cut.
   ImageGrid grid = grid_of(2);

@@ -182,6 +182,13 @@ TEST_CASE("odd figures are drawn without fault") {
   figure.panels.push_back({"lengths differ", "x", {{"p", {1, 2, 3}, {1}}}});
   figure.panels.push_back({"huge", "x", {{"p", {1, 2, 3}, {-1e300, 0, 1e300}}}});
   figure.panels.push_back({"tiny", "x", {{"p", {1, 2, 3}, {0, 1e-300, 2e-300}}}});
+  constexpr double kMax = std::numeric_limits<double>::max();
+  constexpr double kMin = std::numeric_limits<double>::denorm_min();
+  figure.panels.push_back({"all there is", "x", {{"p", {-kMax, 0, kMax}, {-kMax, 0, kMax}}}});
+  figure.panels.push_back({"its logarithm", "x", {{"p", {1, 2}, {kMin, kMax}}}, false, true});
+  figure.panels.push_back(
+      {"both ways", "x", {{"p", {kMin, kMax}, {kMin, kMax}}}, false, true, true});
+  figure.panels.push_back({"many epochs", "x", {{"p", {0, 1e18}, {0, 1}}}, true});
   const Drawing drawing = draw(figure);
   CHECK(std::ranges::count(drawing.texts(), "no values") == 3);
   const TemporaryFolder folder;
