@@ -66,9 +66,7 @@ struct WeightMatrices {
   std::int64_t matrix, panel;
 };
 
-std::int64_t weight_matrix_floats(const Pass& p) {
-  return p.from.c * p.panels() * kPanel + kPad;
-}
+std::int64_t weight_matrix_floats(const Pass& p) { return p.from.c * p.panels() * kPanel + kPad; }
 
 /// Calls `gather(panel, first row, rows, taps)` to bring rows of 32 columns of all nine taps
 /// together, tap t at taps + t * rows * 32, and transforms them into `to`. `turned`: the window is
