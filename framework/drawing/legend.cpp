@@ -36,9 +36,11 @@ std::vector<Look> looks_of(const Panel& panel) {
     const Color color = palette(place);
     Stroke stroke{.thickness = series.faint ? 1.0 : 1.8, .color = color};
     if (series.faint) stroke.opacity = 0.35;
+    // From kPaletteColors on a colour was there before.
     if (series.dashed)
-      stroke.dashes = {6, 3};
-    else if (place >= kPaletteColors)  // the colour was there before
+      stroke.dashes =
+          place < kPaletteColors ? std::vector<double>{6, 3} : std::vector<double>{6, 2, 1.5, 2};
+    else if (place >= kPaletteColors)
       stroke.dashes = {2, 2.5};
     looks.push_back({color, stroke});
   }

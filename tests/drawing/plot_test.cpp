@@ -105,6 +105,10 @@ TEST_CASE("a sample of each line stands in the legend") {
   Series dotted = solid;  // the palette is used up: the seventh looks other than the first
   dotted.color = kPaletteColors;
   CHECK(samples(dotted, palette(0)).count < whole);
+  Series both = dashed;
+  both.color = kPaletteColors;
+  CHECK(samples(both, palette(0)).count != samples(dashed, palette(0)).count);
+  CHECK(samples(both, palette(0)).count != samples(dotted, palette(0)).count);
   Series marked = solid;
   marked.markers = true;
   CHECK(samples(marked, palette(0)).count > whole);
