@@ -79,9 +79,10 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
   for (const std::size_t i : std::span(order).first(std::min(count, order.size()))) {
     const JudgedImage& one = judged[i];
     plot::GridCell cell = cell_of(dataset, one);
-    cell.caption = {prediction_line(dataset, one),
-                    {"is " + truth_of(dataset, one) + percent(one.truth_probability)},
-                    {fmt::format("loss {:.3g}", one.loss), plot::kSoftInk}};
+    cell.caption = {
+        prediction_line(dataset, one),
+        {"is " + truth_of(dataset, one) + percent(one.truth_probability)},
+        {std::isnan(one.loss) ? "loss NaN" : fmt::format("loss {:.3g}", one.loss), plot::kSoftInk}};
     grid.cells.push_back(std::move(cell));
   }
   return grid;

@@ -41,9 +41,10 @@ struct TextStyle {
   Color color = kInk;
   Align align = Align::left;
   Anchor anchor = Anchor::top;
-  double width = 0;     ///< what is wider is wrapped, and cut in the last line; 0: no limit
-  int lines = 1;        ///< at most so many, if there is a width
-  bool upward = false;  ///< turned by a quarter: it is read from the bottom to the top
+  double width = 0;         ///< what is wider is wrapped, and cut in the last line; 0: no limit
+  int lines = 1;            ///< at most so many, if there is a width
+  bool cut_middle = false;  ///< what is too long loses its middle and not its end
+  bool upward = false;      ///< turned by a quarter: it is read from the bottom to the top
 };
 
 struct Stroke {

@@ -55,7 +55,7 @@ int columns_of(const ImageGrid& grid, const Size& cell) {
 }
 
 TextStyle style_of(const CaptionLine& line) {
-  return {.size = kCaptionSize, .bold = line.bold, .color = line.color};
+  return {.size = kCaptionSize, .bold = line.bold, .color = line.color, .cut_middle = true};
 }
 
 /// `room`: that all images of a cell may take, and its captions.

@@ -6,7 +6,8 @@
 
 namespace learn::plot {
 
-/// A line under an image; what is too long for it is cut.
+/// A line under an image; what is too long for it loses its middle, so that a probability at its
+/// end stays.
 struct CaptionLine {
   std::string text;
   Color color = kInk;

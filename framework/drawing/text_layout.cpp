@@ -80,7 +80,8 @@ LayoutHandle make_layout(const std::string& text, const TextStyle& style) {
                                                             : PANGO_ALIGN_RIGHT);
   if (style.width > 0) {
     pango_layout_set_width(layout.get(), static_cast<int>(style.width * PANGO_SCALE));
-    pango_layout_set_ellipsize(layout.get(), PANGO_ELLIPSIZE_END);
+    pango_layout_set_ellipsize(layout.get(),
+                               style.cut_middle ? PANGO_ELLIPSIZE_MIDDLE : PANGO_ELLIPSIZE_END);
     pango_layout_set_height(layout.get(), -std::max(1, style.lines));
     pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
   }

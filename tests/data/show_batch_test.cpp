@@ -132,7 +132,7 @@ TEST_CASE("top losses come the largest first, and NaN before them") {
   const plot::ImageGrid grid = top_losses_grid(set, judged, 3, "worst");
   REQUIRE(grid.cells.size() == 3);
   CHECK(grid.cells[0].images[0].rgb == image_of(set, 2).rgb);
-  CHECK(grid.cells[0].caption.at(2).text == "loss nan");
+  CHECK(grid.cells[0].caption.at(2).text == "loss NaN");
   CHECK(grid.cells[1].caption.at(0).text == set.classes[0] + " 99.6 %");
   CHECK(grid.cells[1].caption.at(1).text == "is " + set.classes[1] + " 0.4 %");
   CHECK(grid.cells[1].caption.at(2).text == "loss 5.52");

@@ -132,6 +132,19 @@ TEST_CASE("text lies where its alignment and anchor say") {
   CHECK(limited.right >= 196);
 }
 
+TEST_CASE("a text that is cut in its middle keeps its end") {
+  // A black block at the end, which no letter has.
+  const auto ends_dark = [](bool cut_middle) {
+    Drawing drawing(100, 20);
+    drawing.text({0, 0},
+                 "........................................\u2588",
+                 {.width = 90, .cut_middle = cut_middle});
+    return find_color(drawing.render(1), kInk, 4, 12, 60).count > 20;
+  };
+  CHECK(ends_dark(true));
+  CHECK_FALSE(ends_dark(false));
+}
+
 TEST_CASE("an SVG holds its texts, so that they are found and read aloud") {
   const std::string svg = a_drawing().svg();
   CHECK(svg.find("<title>a &lt;title> &amp; more</title>") != std::string::npos);
