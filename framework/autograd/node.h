@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/autograd/op_attributes.h"
 #include "framework/autograd/var.h"
 
 #include <string_view>
@@ -18,6 +19,8 @@ class Node {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Sends `dy`, the gradient of the output, on to the inputs through `Tape::accumulate`.
   virtual void backward(Tape& tape, const Tensor& dy) = 0;
+  /// What it computes with beside its inputs.
+  [[nodiscard]] virtual OpAttributes attributes() const { return {}; }
 
  protected:
   /// What was given to `Tape::record`.

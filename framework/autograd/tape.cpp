@@ -149,8 +149,10 @@ Var Tape::record_node(std::vector<Var> inputs,
   bool needed = false;
   for (const Var& in : inputs) needed = at(in).needs_grad || needed;
   Var out = push(std::move(value), {.needs_grad = needed});
-  if (needed) {
+  if (needed || observer_ != nullptr) {
     std::unique_ptr<Node> node = make();
+    if (observer_ != nullptr) observer_->recorded(*node, inputs, out);
+    if (!needed) return out;
     node->inputs_ = std::move(inputs);
     records_.push_back({std::move(node), out.id_});
   }

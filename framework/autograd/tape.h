@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -21,11 +22,15 @@ namespace nn {
 class Module;
 }
 
-/// Observes what each module did in a forward pass: for `summary()`, hooks and profiles.
+/// Observes what each module did in a forward pass: for `summary()`, hooks, profiles and export.
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
   virtual void forwarded(const nn::Module& module, const Var& in, const Var& out) = 0;
+  /// The module begins; those in it follow, and its `forwarded` comes last.
+  virtual void entered(const nn::Module&) {}
+  /// An operation made `out` of `inputs`, whether its node is kept or not.
+  virtual void recorded(const Node&, std::span<const Var> /*inputs*/, const Var& /*out*/) {}
 };
 
 /// Sees gradients while a backward pass makes them: to find or to plant what is not finite.
@@ -72,8 +77,8 @@ class Tape {
   /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
   /// writer. A `widened` one is `cast_once` to f32.
   Var param(ParamSlot& slot);
-  /// Records `node`, which made `value` from `inputs`. Keeps the node only if an input needs a
-  /// gradient.
+  /// Records `node`, which made `value` from `inputs`, and tells the observer. Keeps the node only
+  /// if an input needs a gradient.
   template <std::derived_from<Node> N>
   // NOLINTNEXTLINE(performance-unnecessary-value-param): both are moved on
   Var record(std::vector<Var> inputs, Tensor value, N node) {

@@ -23,6 +23,7 @@ Var Module::run(const Var& x,
                 const Var& second,
                 FunctionRef<Var(const Var&, const Var&)> body) const {
   Tape& tape = x.tape();
+  if (ForwardObserver* observer = tape.observer()) observer->entered(*this);
   Var y;
   if (place_.in_f32) {
     const AutocastRegion none(tape, std::nullopt);

@@ -20,6 +20,7 @@ BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/interfaces", "
 BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
 BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
+BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
 BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/drawing"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
@@ -28,7 +29,7 @@ BELOW["models"] = BELOW["framework/nn"] | {"models"}
 BELOW["data"] = BELOW["framework/kernels"] | BELOW["framework/drawing"] | {"framework/interfaces", "data"}
 # What a trained model is used with knows the registries of both.
 BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/inference", "models", "data"}
-BELOW["apps"] = BELOW["callbacks"] | {"framework/inference"} | {"models", "data", "apps"}
+BELOW["apps"] = BELOW["callbacks"] | {"framework/inference", "framework/export"} | {"models", "data", "apps"}
 BELOW["tests"] = BELOW["apps"] | {"tests"}
 
 # nvcc reads these; it must never parse fmt, spdlog, Var or Module.

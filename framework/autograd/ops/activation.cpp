@@ -18,6 +18,7 @@ struct ActivationNode final : Node {
       kernels::activation_backward(tape.context(), kind, x, dy, dx, mode);
     });
   }
+  OpAttributes attributes() const override { return kind; }
 };
 
 }  // namespace

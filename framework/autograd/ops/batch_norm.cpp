@@ -17,13 +17,21 @@ struct BatchNormNode final : Node {
   BatchNormPass pass;
   kernels::BatchNormOperands in;
   kernels::BatchNormStatistics statistics;
+  Tensor running_mean, running_var;
   BatchNormOptions options;
 
   BatchNormNode(BatchNormPass pass_in,
                 kernels::BatchNormOperands operands,
                 kernels::BatchNormStatistics used,
+                Tensor mean_of_all,
+                Tensor var_of_all,
                 const BatchNormOptions& opts)
-      : pass(pass_in), in(std::move(operands)), statistics(std::move(used)), options(opts) {}
+      : pass(pass_in),
+        in(std::move(operands)),
+        statistics(std::move(used)),
+        running_mean(std::move(mean_of_all)),
+        running_var(std::move(var_of_all)),
+        options(opts) {}
   std::string_view name() const override { return "batch_norm"; }
   void backward(Tape& tape, const Tensor& dy) override {
     // One kernel writes all gradients, so the destinations are asked for first and filled together.
@@ -38,6 +46,9 @@ struct BatchNormNode final : Node {
         (options.residual_before_activation || !tape.hand_over(input(3), dy)))
       out.residual = destination(3);
     kernels::batch_norm_backward(tape.context(), pass, in, statistics, options, dy, out);
+  }
+  OpAttributes attributes() const override {
+    return BatchNormAttributes{options, pass == BatchNormPass::eval, running_mean, running_var};
   }
 };
 
@@ -95,8 +106,14 @@ Var batch_norm(const Var& x,
         tape.context(), in, running_mean, running_var, options, y, statistics);
   else
     kernels::batch_norm_eval(tape.context(), in, running_mean, running_var, options, y, statistics);
-  return tape.record(
-      std::move(inputs), y, BatchNormNode(pass, std::move(in), std::move(statistics), options));
+  return tape.record(std::move(inputs),
+                     y,
+                     BatchNormNode(pass,
+                                   std::move(in),
+                                   std::move(statistics),
+                                   std::move(running_mean),
+                                   std::move(running_var),
+                                   options));
 }
 
 }  // namespace learn::ops

@@ -45,6 +45,7 @@ struct Conv2dNode final : Node {
     tape.accumulate(input(2),
                     [&](Tensor& db, GradMode mode) { kernels::bias_backward(ctx, dy, db, mode); });
   }
+  OpAttributes attributes() const override { return options; }
 };
 
 struct LinearNode final : Node {

@@ -43,6 +43,7 @@ struct ScaleNode final : Node {
       kernels::scale(tape.context(), dy, factor, dx, mode);
     });
   }
+  OpAttributes attributes() const override { return ScaleAttributes{factor}; }
 };
 
 struct AddBiasNode final : Node {

@@ -18,6 +18,7 @@ struct MaxPoolNode final : Node {
       kernels::max_pool2d_backward(tape.context(), options, winner, dy, dx, mode);
     });
   }
+  OpAttributes attributes() const override { return options; }
 };
 
 struct AvgPoolNode final : Node {
@@ -29,6 +30,7 @@ struct AvgPoolNode final : Node {
       kernels::avg_pool2d_backward(tape.context(), options, dy, dx, mode);
     });
   }
+  OpAttributes attributes() const override { return options; }
 };
 
 }  // namespace

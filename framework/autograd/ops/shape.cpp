@@ -14,10 +14,11 @@ struct ReshapeNode final : Node {
 };
 
 struct ConcatNode final : Node {
+  int axis;
   std::int64_t outer;
   std::vector<std::int64_t> offsets;
-  ConcatNode(std::int64_t rows, std::vector<std::int64_t> columns)
-      : outer(rows), offsets(std::move(columns)) {}
+  ConcatNode(int along, std::int64_t rows, std::vector<std::int64_t> columns)
+      : axis(along), outer(rows), offsets(std::move(columns)) {}
   std::string_view name() const override { return "concat"; }
   void backward(Tape& tape, const Tensor& dy) override {
     if (dy.elements() == 0) return;
@@ -26,6 +27,7 @@ struct ConcatNode final : Node {
         kernels::copy_from_columns(tape.context(), dy, dx, outer, offsets[i], mode);
       });
   }
+  OpAttributes attributes() const override { return ConcatAttributes{axis}; }
 };
 
 /// The shape of the concatenation. Throws unless all parts agree in all but `axis`.
@@ -86,7 +88,7 @@ Var concat(std::span<const Var> parts, int axis) {
     kernels::copy_into_columns(tape.context(), part.value(), y, outer, offset);
     offset += part.value().elements() / outer;
   }
-  return tape.record({parts.begin(), parts.end()}, y, ConcatNode(outer, std::move(offsets)));
+  return tape.record({parts.begin(), parts.end()}, y, ConcatNode(axis, outer, std::move(offsets)));
 }
 
 }  // namespace learn::ops
