@@ -5,6 +5,7 @@
 #include "apps/learn/command_line.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
+#include "apps/learn/export.h"
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
 #include "apps/learn/plot.h"
@@ -100,6 +101,28 @@ Command predict_command() {
                                  "these through standard input",
                          .required = true,
                          .several = true}}};
+}
+
+Command export_command() {
+  const auto o = std::make_shared<ExportOptions>();
+  const OptionTable t = o->table();
+  return {.name = "export",
+          .help = "write a trained model for ONNX runtimes or for PyTorch",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->path = parsed.argument();
+                o->file = parsed.argument(1);
+                return export_model(*o);
+              },
+          .arguments = {{.name = "RUN|FILE|last",
+                         .help = "folder of a run, a .safetensors file, or the latest run in --out",
+                         .required = true},
+                        {.name = "TARGET",
+                         .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py "
+                                 "is written",
+                         .required = true}}};
 }
 
 Command models_command() {
@@ -227,6 +250,7 @@ int dispatch(const std::vector<std::string>& argv) {
   const std::vector<Command> commands{train_command(argv),
                                       eval_command(),
                                       predict_command(),
+                                      export_command(),
                                       models_command(),
                                       options_command(),
                                       autocast_command(),

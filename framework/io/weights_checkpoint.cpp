@@ -170,7 +170,15 @@ WeightsReport load_weights(const std::filesystem::path& path,
                            WeightsMatch match) {
   const SafetensorsFile file(path);
   const auto kind = file.metadata().find("learn.kind");
-  const bool training = kind != file.metadata().end() && kind->second == "train";
+  const auto is = [&](std::string_view one) {
+    return kind != file.metadata().end() && kind->second == one;
+  };
+  if (is("pytorch"))
+    fail<CheckpointError>(
+        "'{}' was exported for PyTorch, with other layouts than a checkpoint; 'learn import' reads "
+        "it",
+        path.string());
+  const bool training = is("train");
   const Convention& convention = training ? kTraining : kWeights;
   std::vector<std::pair<const TensorEntry*, Tensor>> matches;
   WeightsReport report = compare(file, places_of(store, convention), convention, matches);

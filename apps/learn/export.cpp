@@ -1,0 +1,103 @@
+#include "apps/learn/export.h"
+
+#include "framework/core/console.h"
+#include "framework/export/onnx.h"
+#include "framework/export/passes.h"
+#include "framework/export/pytorch.h"
+#include "framework/export/trace.h"
+#include "framework/inference/load_model.h"
+#include "framework/io/saved_weights.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string row(std::span<const float> values) {
+  std::string text;
+  for (const float value : values) text += fmt::format("{}{}", text.empty() ? "" : " ", value);
+  return text;
+}
+
+/// What a program must know to use the model: as texts, lists by line or blank.
+std::map<std::string, std::string> metadata_of(const SavedModel& model, const ExportOptions& o) {
+  return {{"model", model.model},
+          {"classes", join(model.classes, "\n")},
+          {"image_size", fmt::format("{} {}", model.input.height, model.input.width)},
+          {"mean", row(model.normalization.mean)},
+          {"std", row(model.normalization.std)},
+          {"input",
+           o.normalize ? "RGB, values in [0, 1]" : "RGB, values in [0, 1], minus mean, over std"}};
+}
+
+}  // namespace
+
+OptionTable ExportOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.text("weights", weights, "best|last|...", "which checkpoint of a run; default: best");
+  t.text("out", out, "DIR", "folder of all runs, for 'last'; default: runs");
+  t.flag("fold", fold, "fold BatchNorm into the convolutions and linear layers before it");
+  t.flag(
+      "normalize", normalize, "ONNX: the graph takes values in [0, 1] and normalises them itself");
+  t.flag("softmax", softmax, "ONNX: the output is 'probabilities' in the place of 'logits'");
+  return t;
+}
+
+int export_model(const ExportOptions& o) {
+  if (o.out && o.path != "last")
+    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
+  const std::string ending = fs::path(o.file).extension().string();
+  if (ending != ".onnx" && ending != ".safetensors")
+    fail<UsageError>(
+        "'{}': what it is to be is told by its ending: FILE.onnx, or FILE.safetensors for PyTorch",
+        o.file);
+  const bool onnx = ending == ".onnx";
+  if (!onnx && (o.normalize || o.softmax))
+    fail<UsageError>(
+        "--{} is for ONNX: the module for PyTorch gives logits, and has a function "
+        "'normalize'",
+        o.normalize ? "normalize" : "softmax");
+  const LoadedModel loaded =
+      load_model(run_folder(o.path, o.out.value_or("runs")), {.device = Device::cpu()}, o.weights);
+  const SavedModel& model = loaded.description;
+  exported::Graph graph =
+      exported::trace(*loaded.model.module, *loaded.model.params, loaded.model.input);
+  exported::flatten_channels_first(graph);
+  const int folded = o.fold ? exported::fold_batch_norm(graph) : 0;
+  if (o.normalize)
+    exported::normalize_first(graph, model.normalization.mean, model.normalization.std);
+  if (o.softmax) exported::end_in_softmax(graph);
+  std::int64_t parameters = 0;
+  for (const auto& [name, weight] : graph.weights) parameters += weight.shape.elements();
+  std::string written = o.file;
+  if (onnx) {
+    exported::write_onnx(o.file, graph, metadata_of(model, o));
+  } else {
+    Metadata metadata;
+    describe_model(model, metadata);
+    exported::write_pytorch(
+        o.file,
+        graph,
+        {.model = model.model,
+         .classes = model.classes,
+         .mean = {model.normalization.mean.begin(), model.normalization.mean.end()},
+         .std = {model.normalization.std.begin(), model.normalization.std.end()}},
+        std::move(metadata));
+    written += " and " + exported::pytorch_module_path(o.file).string();
+  }
+  console::print(fmt::format("{} of {} as {}: {} operations, {} numbers, {} BatchNorm folded\n",
+                             model.model,
+                             loaded.file.string(),
+                             written,
+                             graph.operations.size(),
+                             parameters,
+                             folded));
+  return 0;
+}
+
+}  // namespace learn::cli

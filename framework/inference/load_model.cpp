@@ -1,0 +1,41 @@
+#include "framework/inference/load_model.h"
+
+#include "framework/core/error.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/saved_weights.h"
+
+namespace learn {
+namespace {
+
+/// A file of a few bytes may call itself the weights of any model; nothing is reserved before it is
+/// known that it holds as many numbers.
+void check_size(const SafetensorsFile& file, const SavedModel& description, nn::Model& model) {
+  std::int64_t there = 0;
+  for (const auto& [name, entry] : file.tensors()) there += entry.shape.elements();
+  const std::int64_t wanted = model.params->parameter_count();
+  if (there < wanted)
+    fail<CheckpointError>(
+        "'{}' says that it is of the model '{}', which has {} parameters, and "
+        "holds {} numbers",
+        file.path().string(),
+        description.model,
+        wanted,
+        there);
+}
+
+}  // namespace
+
+LoadedModel load_model(const std::filesystem::path& path,
+                       const ContextOptions& options,
+                       const std::optional<std::string>& weights) {
+  const SafetensorsFile file(saved_weights(path, weights));
+  SavedModel description = saved_model(file);
+  nn::Model model = description.make();
+  check_size(file, description, model);
+  auto ctx = std::make_unique<Context>(options);
+  model.params->materialize(*ctx);
+  load_weights(file.path(), *model.params);
+  return {std::move(ctx), std::move(model), std::move(description), file.path()};
+}
+
+}  // namespace learn
