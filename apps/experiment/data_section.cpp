@@ -8,9 +8,6 @@
 #include <tuple>
 
 namespace learn {
-namespace {
-
-/// "R:G:B:R:G:B", means and standard deviations of values in [0,1].
 data::Normalization parse_normalization(const std::string& text) {
   std::vector<double> numbers;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -32,6 +29,8 @@ data::Normalization parse_normalization(const std::string& text) {
   }
   return out;
 }
+
+namespace {
 
 bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
 

@@ -49,4 +49,7 @@ struct DataSection {
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };
 
+/// "R:G:B:R:G:B", means and standard deviations of values in [0,1]. Throws UsageError.
+[[nodiscard]] data::Normalization parse_normalization(const std::string& text);
+
 }  // namespace learn

@@ -11,7 +11,7 @@ struct ExportOptions {
   std::string file;                    ///< FILE.onnx or FILE.safetensors
   std::optional<std::string> out;      ///< where "last" looks; else "runs"
   std::optional<std::string> weights;  ///< of a run; else "best"
-  bool fold = true;
+  bool fold = false;
   bool normalize = false;
   bool softmax = false;
 

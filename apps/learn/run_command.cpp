@@ -2,10 +2,12 @@
 
 #include "apps/learn/audit.h"
 #include "apps/learn/autocast.h"
+#include "apps/learn/average.h"
 #include "apps/learn/command_line.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/export.h"
+#include "apps/learn/import.h"
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
 #include "apps/learn/plot.h"
@@ -123,6 +125,39 @@ Command export_command() {
                          .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py "
                                  "is written",
                          .required = true}}};
+}
+
+Command import_command() {
+  const auto o = std::make_shared<ImportOptions>();
+  const OptionTable t = o->table();
+  return {.name = "import",
+          .help = "make weights of PyTorch ours",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->file = parsed.argument();
+                return import_weights(*o);
+              },
+          .arguments = {{.name = "FILE", .help = "a state dict, .safetensors", .required = true}}};
+}
+
+Command average_command() {
+  const auto o = std::make_shared<AverageOptions>();
+  const OptionTable t = o->table();
+  return {.name = "average",
+          .help = "write the mean of the weights of several checkpoints",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->paths = parsed.arguments[0];
+                return average(*o);
+              },
+          .arguments = {{.name = "RUN|FILE",
+                         .help = "folders of runs and .safetensors files",
+                         .required = true,
+                         .several = true}}};
 }
 
 Command models_command() {
@@ -251,6 +286,8 @@ int dispatch(const std::vector<std::string>& argv) {
                                       eval_command(),
                                       predict_command(),
                                       export_command(),
+                                      import_command(),
+                                      average_command(),
                                       models_command(),
                                       options_command(),
                                       autocast_command(),

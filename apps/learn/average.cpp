@@ -1,0 +1,37 @@
+#include "apps/learn/average.h"
+
+#include "framework/core/console.h"
+#include "framework/core/error.h"
+#include "framework/inference/average_weights.h"
+#include "framework/io/saved_weights.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+namespace learn::cli {
+
+OptionTable AverageOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.text("out", out, "FILE.safetensors", "the weights to write");
+  t.text("weights", weights, "best|last|...", "which checkpoint of runs; default: best");
+  return t;
+}
+
+int average(const AverageOptions& o) {
+  if (!o.out.ends_with(".safetensors"))
+    fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : o.paths) {
+    const bool run = std::filesystem::is_directory(path);
+    files.push_back(saved_weights(path, run ? o.weights : std::nullopt));
+  }
+  average_weights(files, o.out);
+  std::string text = fmt::format("{}: the mean of\n", o.out);
+  for (const std::filesystem::path& file : files) text += "  " + file.string() + "\n";
+  console::print(text);
+  return 0;
+}
+
+}  // namespace learn::cli
