@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Exported models in other runtimes: compare.py PATH/TO/write_zoo [FOLDER].
+"""Exported models in other runtimes: compare.py FOLDER/OF/PROGRAMS [FOLDER].
 
-Needs numpy, onnx, onnxruntime, torch and safetensors from PyPI, so it is no default test. Every model of the zoo, with
+Needs numpy, onnx, onnxruntime, torch, torchvision and safetensors from PyPI, so it is no default test. Every model of the zoo, with
 values of a training, is checked by onnx.checker (shapes inferred in full), run by onnxruntime with batches of 1, 3 and 64, with
 BatchNorm and with it folded, and loaded strictly into its generated PyTorch module. Prints the largest differences from
-our logits over the largest logit; exit status 1 above TOLERANCE.
+our logits over the largest logit; exit status 1 above TOLERANCE. Then torchvision's ResNets, with a stem for small images,
+are imported by `learn import`, exported, and compared with themselves.
 """
 import importlib.util
 import subprocess
@@ -16,7 +17,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+import torchvision
 from safetensors.numpy import load_file
+from safetensors.torch import save_file
 
 # f32 has a relative rounding of 6e-8; sums of thousands of products in another order, through 50 layers, and by
 # Winograd's algorithm here (4 to 13 times the errors of a plain sum, ADR 0005) reached 4e-6.
@@ -46,6 +49,33 @@ def torch_difference(path, tensors):
     return worst
 
 
+def there_and_back(program, folder, name):
+    """A model of torchvision, through `learn import` and `learn export`, in onnxruntime and as generated module."""
+    torch.manual_seed(1)
+    model = getattr(torchvision.models, name)(num_classes=10)
+    model.conv1 = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False)
+    model.maxpool = torch.nn.Identity()
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            for values in (layer.weight.data, layer.bias.data, layer.running_mean, layer.running_var):
+                values.uniform_(0.5, 1.5)
+    save_file({f"module.{key}": value for key, value in model.state_dict().items()}, folder / "theirs.safetensors")
+
+    def learn(*words):
+        subprocess.run([program, "-q", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+    learn("import", "theirs.safetensors", "--model", name, "--classes", "a,b,c,d,e,f,g,h,i,j", "--image-size", "32",
+          "--normalize", "imagenet", "--map", "module.* = *", "--out", "ours.safetensors")
+    learn("export", "ours.safetensors", "ours.onnx", "--fold")
+    learn("export", "ours.safetensors", "again.safetensors")
+    tensors = {}
+    with torch.inference_mode():
+        for batch in (1, 3, 64):
+            images = torch.randn(batch, 3, 32, 32)
+            tensors |= {f"images_{batch}": images.numpy(), f"logits_{batch}": model.eval()(images).numpy()}
+    return onnx_difference(folder / "ours.onnx", tensors), torch_difference(folder / "again.py", tensors)
+
+
 def difference(theirs, ours):
     assert theirs.shape == ours.shape, (theirs.shape, ours.shape)
     assert np.isfinite(ours).all()
@@ -54,7 +84,8 @@ def difference(theirs, ours):
 
 def main():
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
-    subprocess.run([sys.argv[1], folder], check=True)
+    programs = Path(sys.argv[1]).resolve()
+    subprocess.run([programs / "write_zoo", folder], check=True)
     print(f"onnx {onnx.__version__}, onnxruntime {onnxruntime.__version__}, torch {torch.__version__}")
     print(f"{'model':22}{'onnxruntime':>13}{'folded':>13}{'PyTorch':>13}{'folded':>13}")
     bad = 0
@@ -65,6 +96,10 @@ def main():
         row += [torch_difference(folder / f"{name}_{kind}.py", tensors) for kind in ("torch", "folded")]
         bad += sum(not value <= TOLERANCE for value in row)
         print(f"{name:22}" + "".join(f"{value:13.1e}" for value in row))
+    for name in ("resnet18", "resnet50"):
+        row = there_and_back(programs / "learn", folder, name)
+        bad += sum(not value <= TOLERANCE for value in row)
+        print(f"torchvision's {name}, imported, exported folded: onnxruntime {row[0]:.1e}; exported: PyTorch {row[1]:.1e}")
     print(f"largest difference of a logit over the largest logit; {bad} above {TOLERANCE}")
     sys.exit(1 if bad else 0)
 
