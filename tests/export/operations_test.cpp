@@ -233,6 +233,11 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
           return n.train(x);
         }).find("'batch_norm' does not use the running statistics of a module") !=
         std::string::npos);
+  CHECK(refusal([](Net& n, const Var& x) {
+          const Var wide = ops::concat(std::array{x, n.one(x)}, 3);
+          x.tape().set_padding(wide, 4);
+          return n.kernel(wide, {});
+        }).find("the operation 'conv2d' takes padded channels") != std::string::npos);
 }
 
 TEST_CASE("a model whose output is no logits and one of no images are refused") {
