@@ -69,7 +69,7 @@ class Forward {
  private:
   /// A chain of calls stands in one line.
   bool goes_into_next(std::size_t i, const Expression& made) const {
-    constexpr std::size_t kLongest = 80;
+    constexpr std::size_t kLongest = 70;
     const std::string& value = graph_.operations[i].output;
     if (i + 1 == graph_.operations.size() || made.text.size() > kLongest) return false;
     const Operation& next = graph_.operations[i + 1];

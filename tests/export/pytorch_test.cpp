@@ -35,10 +35,10 @@ class Every final : public nn::Module {
   Var forward(const Var& x) override {
     const Var y = body_(stem_(x));
     const Var z = ops::add_bias(ops::gelu(y), x.tape().param(*bias_));
-    const Var w = ops::scale(ops::add(ops::mul(ops::silu(z), y), z), 0.5);
+    const Var w = ops::scale(ops::add(ops::mul(z, y), z), 0.5);
     const Var small =
         ops::max_pool2d(ops::avg_pool2d(w, {3, 3, 1, 1, 1, 1, false}), {2, 2, 1, 1, 0, 0, true});
-    const Var both = ops::concat(std::array{small, ops::relu(small)}, 3);
+    const Var both = ops::concat(std::array{small, ops::silu(small)}, 3);
     return head_(ops::flatten(ops::reshape(
         ops::relu(ops::reshape(ops::relu(both), {x.shape()[0], 4, 4, 2})), {x.shape()[0], 8, 4})));
   }
@@ -107,9 +107,9 @@ STD = [2]
         # body.1
         x = F.leaky_relu(self.body[1](x), 0.25)
         y = F.gelu(x) + self.shift.view(-1, 1, 1)
-        x = F.avg_pool2d((F.silu(y) * x + y) * 0.5, 3, stride=1, padding=1, count_include_pad=False)
+        x = F.avg_pool2d((y * x + y) * 0.5, 3, stride=1, padding=1, count_include_pad=False)
         x = F.max_pool2d(x, 2, stride=1)
-        x = F.relu(torch.cat([x, F.relu(x)], dim=1)).permute(0, 2, 3, 1).reshape(-1, 4, 4, 2)
+        x = F.relu(torch.cat([x, F.silu(x)], dim=1)).permute(0, 2, 3, 1).reshape(-1, 4, 4, 2)
         x = torch.flatten(F.relu(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1).reshape(-1, 8, 4), 1)
         return self.head(x)
 
