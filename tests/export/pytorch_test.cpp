@@ -161,7 +161,8 @@ TEST_CASE("weights for PyTorch have its names, layouts and counters, and are no 
   save_weights(folder.path() / "own.safetensors", *trained.model.params);
   const SafetensorsFile own(folder.path() / "own.safetensors");
   REQUIRE(file.tensors().size() == own.tensors().size());
-  for (const auto& [name, entry] : own.tensors()) {
+  for (const auto& [named, entry] : own.tensors()) {
+    const std::string name = named;  // which a lambda may take
     INFO(name);
     REQUIRE(file.tensors().contains(name));
     const TensorEntry& other = file.tensors().at(name);
