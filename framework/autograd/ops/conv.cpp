@@ -19,10 +19,11 @@ std::vector<Var> inputs_of(const Var& x, const Var& w, const Var& bias) {
 
 Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); }
 
-/// Whether the batch normalisation that may follow could take the convolution over.
+/// Whether the batch normalisation that may follow could take the convolution over. An observer
+/// sees both.
 bool may_wait(const Tape& tape, const Var& x) {
-  return !tape.grad() && tape.mode() == ForwardMode::eval && x.padding() == 0 &&
-         kernels::can_fuse_batch_norm(tape.context(), x.dtype(), {});
+  return !tape.grad() && tape.mode() == ForwardMode::eval && tape.observer() == nullptr &&
+         x.padding() == 0 && kernels::can_fuse_batch_norm(tape.context(), x.dtype(), {});
 }
 
 struct Conv2dNode final : Node {
