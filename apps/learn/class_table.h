@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/learner/confusion_matrix.h"
+#include "framework/evaluation/confusion_matrix.h"
 
 #include <string>
 #include <vector>

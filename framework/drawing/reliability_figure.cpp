@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace learn::plot {
 namespace {
@@ -42,10 +41,10 @@ void draw_frame(Drawing& drawing, const Box& frame) {
       {});
 }
 
-void draw_bins(Drawing& drawing, const Box& frame, const std::vector<ReliabilityBin>& bins) {
+void draw_bins(Drawing& drawing, const Box& frame, const std::vector<CalibrationBin>& bins) {
   const double width = frame.width / static_cast<double>(bins.size());
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    const ReliabilityBin& bin = bins[i];
+    const CalibrationBin& bin = bins[i];
     if (bin.count == 0) continue;
     const double left = frame.left + static_cast<double>(i) * width;
     const auto y = [&](double share) { return frame.bottom() - share * frame.height; };
@@ -59,9 +58,9 @@ void draw_bins(Drawing& drawing, const Box& frame, const std::vector<Reliability
   }
 }
 
-void draw_histogram(Drawing& drawing, const Box& frame, const std::vector<ReliabilityBin>& bins) {
+void draw_histogram(Drawing& drawing, const Box& frame, const std::vector<CalibrationBin>& bins) {
   std::int64_t most = 0;
-  for (const ReliabilityBin& bin : bins) most = std::max(most, bin.count);
+  for (const CalibrationBin& bin : bins) most = std::max(most, bin.count);
   const Axis y = linear_axis(0, static_cast<double>(std::max<std::int64_t>(1, most)), 2, true);
   draw_grid(drawing, frame, y);
   const double width = frame.width / static_cast<double>(bins.size());
@@ -87,16 +86,6 @@ void draw_legend(Drawing& drawing, Point at) {
 }
 
 }  // namespace
-
-double expected_calibration_error(const std::vector<ReliabilityBin>& bins) {
-  double sum = 0, count = 0;
-  for (const ReliabilityBin& bin : bins) {
-    if (bin.count == 0) continue;
-    sum += static_cast<double>(bin.count) * std::abs(bin.correct - bin.confidence);
-    count += static_cast<double>(bin.count);
-  }
-  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
-}
 
 Drawing reliability_figure(const ReliabilityFigure& figure) {
   check<UsageError>(!figure.bins.empty(), "a reliability figure needs at least one bin");

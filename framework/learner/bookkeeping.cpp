@@ -20,11 +20,21 @@ bool Learner::begin_train_pass() {
   if (!progress_.training) return false;
   if (progress_.batch_in_pass == 0) {
     losses_.begin(ctx_, progress_.batches);
+    begin_train_metrics();
     skipped_before_ = optimizer_->read_control().skipped;
   }
   results_.train_loss = kNaN;
   train_source().begin(progress_.epoch_clock);
   return true;
+}
+
+void Learner::begin_train_metrics() {
+  train_metrics_.reset();
+  results_.train_metrics.clear();
+  if (!options_.train_metrics) return;
+  train_metrics_.emplace(ctx_, options_.metrics);
+  for (const Metric& metric : options_.metrics)
+    results_.train_metrics.emplace_back("train_" + metric.name, kNaN);
 }
 
 void Learner::end_train_pass() {
@@ -35,6 +45,10 @@ void Learner::end_train_pass() {
   progress_.step_clock = control.step;
   results_.skipped_steps = control.skipped - skipped_before_;
   results_.train_loss = losses_.mean(ctx_, results_.skipped_steps);
+  if (!train_metrics_) return;
+  const auto values = train_metrics_->values();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    results_.train_metrics[i].second = values[i].second;
 }
 
 bool Learner::next_batch(BatchSource& source) {
@@ -112,8 +126,10 @@ void Learner::finish_batch() {
   if (batch_.outcome != Outcome::stepped && cancelled()) batch_.outcome = Outcome::cancelled;
   // Its step scope was left before the update.
   if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::skipped;
-  if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled)
+  if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled) {
     losses_.add(ctx_, batch_.loss.value(), batch_.size());
+    if (train_metrics_) train_metrics_->add(batch_.pred.value(), batch_.y);
+  }
   if (!batch_.pred.defined()) return;  // it ended before it could change anything
   progress_.gradients_held = batch_.outcome == Outcome::deferred;
   if (batch_.outcome == Outcome::skipped || batch_.outcome == Outcome::cancelled)

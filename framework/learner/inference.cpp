@@ -1,10 +1,12 @@
 // What a learner does without training: validate, get_preds, predict.
+#include "framework/evaluation/confusion_matrix.h"
+#include "framework/evaluation/probabilities.h"
+#include "framework/kernels/cast/cast.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace learn {
@@ -48,12 +50,31 @@ void softmax_rows(Tensor& logits) {
   const auto values = logits.span<float>();
   const auto columns = static_cast<std::size_t>(logits.shape()[-1]);
   for (std::size_t begin = 0; begin < values.size(); begin += columns) {
-    const auto row = values.subspan(begin, columns);
-    const double top = *std::max_element(row.begin(), row.end());
-    double sum = 0;
-    for (const float v : row) sum += std::exp(v - top);
-    for (float& v : row) v = static_cast<float>(std::exp(v - top) / sum);
+    const std::vector<double> row = softmax(values.subspan(begin, columns));
+    std::ranges::transform(row, values.begin() + static_cast<std::ptrdiff_t>(begin), [](double p) {
+      return static_cast<float>(p);
+    });
   }
+}
+
+/// The classes of the largest outputs; undefined if there are none.
+Tensor decode(const Tensor& outputs) {
+  if (!outputs.defined()) return {};
+  const std::int64_t samples = outputs.shape()[0];
+  const auto columns = static_cast<std::size_t>(outputs.elements() / samples);
+  Tensor classes = host_tensor({samples}, DType::i64);
+  for (std::size_t i = 0; i < classes.span<std::int64_t>().size(); ++i)
+    classes.span<std::int64_t>()[i] =
+        predicted_class(outputs.span<float>().subspan(i * columns, columns));
+  return classes;
+}
+
+/// Row `i` as a batch of one, in memory of its own: kernels count on its alignment.
+Tensor row_of(Context& ctx, const Tensor& batch, std::int64_t i) {
+  const Tensor row = batch.rows(i, 1);
+  Tensor out = ctx.empty(row.shape(), row.dtype());
+  copy(ctx, row, out);
+  return out;
 }
 
 }  // namespace
@@ -65,20 +86,37 @@ void Learner::validate() {
   run_activity(Activity::validate, [&] { validate_epoch(); });
 }
 
-Predictions Learner::get_preds(BatchSource& source) {
+/// Of the running batch, on the device: what the loss says of each sample alone.
+Tensor Learner::sample_losses() {
+  Tensor losses = ctx_.empty({batch_.size()}, DType::f32);
+  for (std::int64_t i = 0; i < batch_.size(); ++i) {
+    const Var pred = tape_.input(row_of(ctx_, batch_.pred.value(), i));
+    const Var loss = options_.loss.fn(pred, row_of(ctx_, batch_.y, i));
+    Tensor slot = losses.range(i, 1);
+    kernels::cast(ctx_, loss.value().view({1}), slot);
+  }
+  return losses;
+}
+
+Predictions Learner::get_preds(BatchSource& source, const PredictionParts& parts) {
   require_idle("get_preds");
-  std::vector<Tensor> preds;
-  std::vector<Tensor> targets;
+  std::vector<Tensor> preds, targets, inputs, losses;
   Predictions out;
   run_activity(Activity::predict, [&] {
     const auto collect = [&] {
       preds.push_back(to_host(ctx_, batch_.pred.value()));
-      if (batch_.y.defined()) targets.push_back(to_host(ctx_, batch_.y));
+      if (parts.with_inputs) inputs.push_back(to_host(ctx_, batch_.x));
+      if (!batch_.y.defined()) return;
+      targets.push_back(to_host(ctx_, batch_.y));
+      if (parts.with_losses) losses.push_back(to_host(ctx_, sample_losses()));
     };
     evaluate(source, collect, [&] { out.loss = valid_losses_.mean(ctx_); });
   });
   out.preds = join(preds);
   out.targets = join(targets);
+  out.inputs = join(inputs);
+  out.losses = join(losses);
+  if (parts.with_decoded) out.decoded = decode(out.preds);
   return out;
 }
 

@@ -115,6 +115,8 @@ std::vector<double> Learner::captured_options() const {
 
 std::vector<std::string> Learner::metric_names() const {
   std::vector<std::string> names;
+  if (options_.train_metrics)
+    for (const Metric& metric : options_.metrics) names.push_back("train_" + metric.name);
   for (const Metric& metric : options_.metrics) names.push_back(metric.name);
   callbacks_.append_metrics(names);
   return names;

@@ -39,7 +39,10 @@ enum class Report : std::uint8_t {
 struct LearnerOptions {
   nn::Loss loss = nn::cross_entropy();
   optim::OptimizerFactory optimizer;  ///< default: SGD with momentum 0.9
-  std::vector<Metric> metrics;
+  std::vector<Metric> metrics;        ///< of validation
+  /// The metrics of the training pass too, as "train_NAME": of what the training's own forward
+  /// passes gave, of a model that moved from batch to batch, with augmentation and dropout.
+  bool train_metrics = false;
   optim::LearningRates lr = 1e-3;  ///< default of `fit`
   Report report = Report::progress;
 };
@@ -53,6 +56,20 @@ struct Predictions {
   Tensor preds;     ///< (samples, classes) f32 on the host: the model's outputs, no softmax
   Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined if there are none
   double loss = 0;  ///< mean over samples
+  // Those that were asked for.
+  Tensor inputs;   ///< (samples,...) as the batches hold them: normalised, with their `padding`
+  Tensor losses;   ///< (samples) f32; undefined without targets
+  Tensor decoded;  ///< (samples) i64: the class of the largest output, -1 where one is NaN
+};
+
+/// What `Learner::get_preds` gives beside outputs and targets. Everything is in host memory at
+/// once, and twice while the batches are joined: of each sample 4 bytes for each output, as many as
+/// the sample itself has for its inputs (3 KiB for 32x32 colours), 4 for its loss, 8 for its class.
+struct PredictionParts {
+  bool with_inputs = false;
+  /// The learner's own loss of each sample alone, as of a batch of one.
+  bool with_losses = false;
+  bool with_decoded = false;
 };
 
 /// The training loop (see event.h), its state, and what it drives. Owns the model and the
@@ -125,7 +142,7 @@ class Learner {
   void validate();
   /// Model outputs for every sample of a source, in its order, in eval mode; events as in
   /// `validate`. Its loss is NaN for a source without targets.
-  [[nodiscard]] Predictions get_preds(BatchSource& source);
+  [[nodiscard]] Predictions get_preds(BatchSource& source, const PredictionParts& parts = {});
   /// Softmax probabilities (N,classes) f32 on the host for inputs (N,H,W,C) f32, already
   /// normalised.
   [[nodiscard]] Tensor predict(const Tensor& x);
@@ -273,6 +290,8 @@ class Learner {
   void end_train_pass();
   [[nodiscard]] bool next_batch(BatchSource& source);
   void release_batch();
+  [[nodiscard]] Tensor sample_losses();
+  void begin_train_metrics();
   void check_batch(const BatchSource& source) const;
   void check_place(bool right) const;
   void begin_attempt();
@@ -312,6 +331,7 @@ class Learner {
   PassResults results_;
   LossMeter losses_;        // of the training pass, which may be a part of a saved fit
   LossMeter valid_losses_;  // of other passes
+  std::optional<MetricPasses> train_metrics_;  // of the training pass, if they are measured
   std::unique_ptr<StepRunner> runner_;
   std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
   std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one

@@ -3,7 +3,6 @@
 #include "framework/core/error.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/reduce/reduce.h"
-#include "framework/learner/confusion_matrix.h"
 #include "framework/runtime/transfer.h"
 
 #include <fmt/core.h>
@@ -25,6 +24,12 @@ class CountPass final : public MetricPass {
   [[nodiscard]] double value() const override {
     return static_cast<double>(to_host(ctx_, counted_).item<std::int64_t>()) /
            static_cast<double>(samples_);
+  }
+  void visit_state(std::int64_t most, StateVisitor& visitor) override {
+    visitor.visit("samples", samples_, {.high = most});
+    std::int64_t count = visitor.loading() ? 0 : to_host(ctx_, counted_).item<std::int64_t>();
+    visitor.visit("counted", count, {.high = samples_});
+    if (visitor.loading()) kernels::fill(ctx_, counted_, static_cast<double>(count));
   }
 
  private:
@@ -64,6 +69,13 @@ std::vector<std::pair<std::string, double>> MetricPasses::values() const {
   return out;
 }
 
+void MetricPasses::visit_state(std::int64_t most, StateVisitor& visitor) {
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    const StateVisitor::Scope scope(visitor, metrics_[i].name);
+    passes_[i]->visit_state(most, visitor);
+  }
+}
+
 namespace metrics {
 namespace {
 
@@ -78,34 +90,6 @@ Metric counted(std::string name, std::int64_t k, kernels::Counted counted) {
   return metric;
 }
 
-/// What a confusion matrix says of one class, or on the mean of all.
-class OfConfusion {
- public:
-  using OfClass = double (ConfusionMatrix::*)(int) const;
-  OfConfusion(OfClass measure, std::optional<int> of_class) : measure_(measure), class_(of_class) {}
-
-  void add(Context& ctx, const Tensor& pred, const Tensor& target) {
-    check<DataError>(target.defined(), "a metric of classes: the batch has no targets");
-    matrix_.add(to_host(ctx, pred), to_host(ctx, target));
-  }
-  [[nodiscard]] double value() const {
-    return class_ && matrix_.samples() > 0 ? (matrix_.*measure_)(*class_) : matrix_.mean(measure_);
-  }
-
- private:
-  OfClass measure_;
-  std::optional<int> class_;
-  ConfusionMatrix matrix_;
-};
-
-Metric of_confusion(const char* name, OfConfusion::OfClass measure, std::optional<int> of_class) {
-  if (!of_class) return {name, OfConfusion(measure, of_class)};
-  if (*of_class < 0) fail<UsageError>("metric '{}': there is no class {}", name, *of_class);
-  Metric metric{fmt::format("{}_{}", name, *of_class), OfConfusion(measure, of_class)};
-  metric.least_classes = *of_class + 1;
-  return metric;
-}
-
 }  // namespace
 
 Metric accuracy() { return counted("accuracy", 1, kernels::Counted::hits); }
@@ -115,18 +99,6 @@ Metric error_rate() { return counted("error_rate", 1, kernels::Counted::misses);
 Metric top_k(int k) {
   check<UsageError>(k >= 1, "top_k: k must be at least 1, got {}", k);
   return counted(fmt::format("top_{}", k), k, kernels::Counted::hits);
-}
-
-Metric recall(std::optional<int> of_class) {
-  return of_confusion("recall", &ConfusionMatrix::recall, of_class);
-}
-
-Metric precision(std::optional<int> of_class) {
-  return of_confusion("precision", &ConfusionMatrix::precision, of_class);
-}
-
-Metric f1(std::optional<int> of_class) {
-  return of_confusion("f1", &ConfusionMatrix::f1, of_class);
 }
 
 }  // namespace metrics

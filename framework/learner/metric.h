@@ -1,9 +1,11 @@
 #pragma once
+#include "framework/interfaces/state_visitor.h"
 #include "framework/tensor/tensor.h"
 
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,13 +16,16 @@ namespace learn {
 
 class Context;
 
-/// What one metric adds up in one validation pass.
+/// What one metric adds up in one pass.
 class MetricPass {
  public:
   virtual ~MetricPass() = default;
   virtual void add(const Tensor& pred, const Tensor& target) = 0;
   /// Of the batches so far; asking changes nothing. May wait for the device.
   [[nodiscard]] virtual double value() const = 0;
+  /// What a training pass that is cut short needs to continue; `most` samples were added then.
+  /// Throws CheckpointError for what cannot be of so many.
+  virtual void visit_state(std::int64_t most, StateVisitor& visitor) = 0;
 };
 
 /// A function that returns a sum over the batch's samples.
@@ -40,7 +45,14 @@ concept AddsUpPass = std::copyable<T> && requires(T& pass, Context& ctx, const T
   { std::as_const(pass).value() } -> std::convertible_to<double>;
 };
 
-/// A number that validation measures. `pred` is (N,classes) f32, `target` as the batch holds it.
+/// One whose pass can be saved in its middle and continued.
+template <class T>
+concept ContinuesPass = requires(T& pass, Context& ctx, std::int64_t most, StateVisitor& visitor) {
+  pass.visit_state(ctx, most, visitor);
+};
+
+/// A number that validation measures, and training if asked. `pred` is (N,classes) f32, `target` as
+/// the batch holds it.
 ///
 /// One that is a mean over samples is a name and a function that returns the sum of a batch;
 /// batches count by their size, so a short last one does not count too much:
@@ -55,6 +67,10 @@ concept AddsUpPass = std::copyable<T> && requires(T& pass, Context& ctx, const T
 ///       double value() const { return right / all; }
 ///     };
 ///     Metric{"recall", Recall{}}
+///
+/// An object that has `void visit_state(Context&, std::int64_t most, StateVisitor&)` too is
+/// continued where a training is resumed in the middle of an epoch; of another the training pass of
+/// that epoch has no value: NaN.
 ///
 /// What they read of `pred` they bring to the host themselves (`to_host`), so each batch waits for
 /// the device. A mean that counts samples by operations of the backend need not wait: it is a
@@ -89,6 +105,8 @@ class MetricPasses {
   /// Names and values in the order of the metrics; a mean of no samples is NaN. Waits for the
   /// device.
   [[nodiscard]] std::vector<std::pair<std::string, double>> values() const;
+  /// Of a pass of `most` samples that is under way.
+  void visit_state(std::int64_t most, StateVisitor& visitor);
 
  private:
   const std::vector<Metric>& metrics_;
@@ -107,12 +125,25 @@ namespace metrics {
 [[nodiscard]] Metric top_k(int k);
 
 /// Of one class ("recall_3"), or the mean over the classes ("recall"), of which those count that
-/// were seen or predicted. As scikit-learn's and torchmetrics' with their defaults: a ratio of
-/// nothing to nothing is 0. A pass without samples is NaN. Each batch waits for the device.
-/// Throw UsageError for a negative class, and where they are used without that class.
+/// were seen or predicted. As scikit-learn's recall_score and its like with average="macro" and
+/// zero_division=0: a ratio of nothing to nothing is 0. A pass without samples is NaN, of these and
+/// the metrics below. No batch waits for the device, where 20 bytes are kept of each sample until
+/// the end of the pass. Throw UsageError for a negative class, and where they are used without that
+/// class.
 [[nodiscard]] Metric recall(std::optional<int> of_class = {});
 [[nodiscard]] Metric precision(std::optional<int> of_class = {});
 [[nodiscard]] Metric f1(std::optional<int> of_class = {});
+/// `ConfusionMatrix::kappa` and `ConfusionMatrix::matthews`, kept likewise.
+[[nodiscard]] Metric kappa();
+[[nodiscard]] Metric mcc();
+
+/// `mean_roc_auc`. No batch waits for the device, where all logits are kept until the end of the
+/// pass: 4 bytes for each class of each sample, and 8.
+[[nodiscard]] Metric auc();
+inline constexpr int kCalibrationBins = 15;  // Guo et al. 2017
+/// `expected_calibration_error` ("ece"; of another number of bins "ece_20"), kept likewise. Throws
+/// UsageError for less than one bin.
+[[nodiscard]] Metric ece(int bins = kCalibrationBins);
 
 }  // namespace metrics
 
@@ -128,6 +159,10 @@ class SumPass final : public MetricPass {
     samples_ += pred.shape()[0];
   }
   [[nodiscard]] double value() const override { return total_ / static_cast<double>(samples_); }
+  void visit_state(std::int64_t most, StateVisitor& visitor) override {
+    visitor.visit("total", total_);
+    visitor.visit("samples", samples_, {.high = most});
+  }
 
  private:
   Context& ctx_;
@@ -144,11 +179,20 @@ class ObjectPass final : public MetricPass {
  public:
   ObjectPass(Context& ctx, T fresh) : ctx_(ctx), object_(std::move(fresh)) {}
   void add(const Tensor& pred, const Tensor& target) override { object_.add(ctx_, pred, target); }
-  [[nodiscard]] double value() const override { return object_.value(); }
+  [[nodiscard]] double value() const override {
+    return lost_ ? std::numeric_limits<double>::quiet_NaN() : object_.value();
+  }
+  void visit_state(std::int64_t most, StateVisitor& visitor) override {
+    if constexpr (ContinuesPass<T>)
+      object_.visit_state(ctx_, most, visitor);
+    else
+      lost_ = lost_ || visitor.loading();
+  }
 
  private:
   Context& ctx_;
   T object_;
+  bool lost_ = false;  // what it had added up before the pass was cut short
 };
 
 }  // namespace detail

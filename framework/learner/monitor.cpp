@@ -16,21 +16,22 @@ Monitor::Monitor(std::string name, Better better, double min_delta)
   check<UsageError>(std::isfinite(min_delta) && min_delta >= 0,
                     "min_delta must be finite and not negative, got {}",
                     min_delta);
-  const bool loss_like =
-      name_.find("loss") != std::string::npos || name_.find("error") != std::string::npos;
-  lower_ = better == Better::automatic ? loss_like : better == Better::lower;
+  const bool lower_is_better = name_.find("loss") != std::string::npos ||
+                               name_.find("error") != std::string::npos ||
+                               name_.find("ece") != std::string::npos;
+  lower_ = better == Better::automatic ? lower_is_better : better == Better::lower;
 }
 
 void Monitor::check_known(const Learner& learn) const {
   if (name_ == "train_loss") return;
   std::string known = "train_loss";
-  if (learn.valid_source() != nullptr) {
-    if (name_ == "valid_loss") return;
-    known += ", valid_loss";
-    for (const std::string& metric : learn.metric_names()) {
-      if (metric == name_) return;
-      known += ", " + metric;
-    }
+  const bool validates = learn.valid_source() != nullptr;
+  if (validates && name_ == "valid_loss") return;
+  if (validates) known += ", valid_loss";
+  for (const std::string& metric : learn.metric_names()) {
+    if (!validates && !metric.starts_with("train_")) continue;
+    if (metric == name_) return;
+    known += ", " + metric;
   }
   fail<UsageError>("there is no value '{}' to monitor; known here: {}", name_, known);
 }
@@ -39,8 +40,9 @@ double Monitor::value(const Learner& learn) const {
   const PassResults& results = learn.results();
   if (name_ == "train_loss") return results.train_loss;
   if (name_ == "valid_loss") return results.valid_loss;
-  for (const auto& [name, value] : results.metrics)
-    if (name == name_) return value;
+  for (const auto* metrics : {&results.train_metrics, &results.metrics})
+    for (const auto& [name, value] : *metrics)
+      if (name == name_) return value;
   return std::numeric_limits<double>::quiet_NaN();
 }
 

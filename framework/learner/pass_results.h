@@ -18,6 +18,9 @@ struct PassResults {
   std::int64_t skipped_steps = 0;
   /// Of the last validation pass: those of the learner, then what callbacks have added.
   std::vector<std::pair<std::string, double>> metrics;
+  /// Of the last training pass, "train_" before their names; none unless
+  /// `LearnerOptions::train_metrics`.
+  std::vector<std::pair<std::string, double>> train_metrics;
 };
 
 }  // namespace learn

@@ -164,6 +164,17 @@ void Recorder::validate_begin(Learner& learn) {
   in_training_ = false;
 }
 
+namespace {
+
+/// Of an epoch: those of its training pass, then those of its validation.
+std::vector<std::pair<std::string, double>> metrics_of(const PassResults& results, bool validated) {
+  auto all = results.train_metrics;
+  if (validated) all.insert(all.end(), results.metrics.begin(), results.metrics.end());
+  return all;
+}
+
+}  // namespace
+
 void Recorder::validate_end(Learner& learn) {
   validated_ = learn.progress().activity == Activity::fit;
 }
@@ -185,7 +196,7 @@ void Recorder::epoch_end(Learner& learn) {
       {.epoch = fit.epoch_clock,
        .train_loss = results.train_loss,
        .valid_loss = validated_ ? results.valid_loss : std::numeric_limits<double>::quiet_NaN(),
-       .metrics = validated_ ? results.metrics : decltype(EpochRecord::metrics){},
+       .metrics = metrics_of(results, validated_),
        .lr = batches.empty() ? 0 : batches.back().lr,
        .seconds = seconds_between(epoch_begin_, now),
        .samples_per_second = training > 0 ? static_cast<double>(samples_) / training : 0,

@@ -87,9 +87,16 @@ void Learner::visit_fit(StateVisitor& visitor) {
   } else {
     fit_hypers_.clear();
   }
+  if (options_.train_metrics && results_.train_metrics.empty()) begin_train_metrics();
+  for (auto& [name, value] : results_.train_metrics) visitor.visit(name, value);
   const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
-  if (done > 0 && done < train_source().batches())
+  if (done > 0 && done < train_source().batches()) {
     losses_.visit_state(ctx_, done, train_source().batches(), visitor);
+    if (!options_.train_metrics) return;
+    if (visitor.loading()) begin_train_metrics();
+    const StateVisitor::Scope metrics(visitor, "train_metrics");
+    if (train_metrics_) train_metrics_->visit_state(train_source().samples(), visitor);
+  }
 }
 
 void Learner::resume() {

@@ -5,20 +5,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 using namespace learn;
 using namespace learn::plot;
 
-TEST_CASE("the calibration error weighs each bin by its predictions") {
-  CHECK(expected_calibration_error({{10, 0.9, 0.8}, {30, 0.5, 0.6}, {0, 0, 1}}) ==
-        doctest::Approx(0.1));
-  CHECK(expected_calibration_error({{10, 0.9, 0.8}, {30, 0.5, 0.5}}) == doctest::Approx(0.025));
-  CHECK(std::isnan(expected_calibration_error({{0, 0.5, 0.5}})));
-}
-
 TEST_CASE("a reliability figure has a bar for each bin that has predictions") {
-  ReliabilityFigure figure{.title = "runs/ten", .bins = std::vector<ReliabilityBin>(4)};
+  ReliabilityFigure figure{.title = "runs/ten", .bins = std::vector<CalibrationBin>(4)};
   figure.bins[1] = {100, 0.4, 0.24};
   figure.bins[3] = {300, 0.9, 0.9};
   const Drawing drawing = reliability_figure(figure);

@@ -1,6 +1,6 @@
 #include "framework/learner/metric.h"
 
-#include "framework/learner/confusion_matrix.h"
+#include "framework/evaluation/confusion_matrix.h"
 #include "framework/runtime/captured_work.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"

@@ -7,7 +7,8 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "drawing", "learner"]
+FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "evaluation",
+             "drawing", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -22,8 +23,9 @@ BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
-BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/drawing"}
-BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/learner"}
+BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/evaluation"}
+BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/evaluation", "framework/drawing"}
+BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/evaluation", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
 BELOW["data"] = BELOW["framework/kernels"] | BELOW["framework/drawing"] | {"framework/interfaces", "data"}

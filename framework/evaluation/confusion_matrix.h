@@ -11,6 +11,13 @@ namespace learn {
 /// if one of them is NaN, which is never right; `metrics::accuracy` counts the same.
 [[nodiscard]] int predicted_class(std::span<const float> outputs) noexcept;
 
+/// Samples of one class that were taken for another.
+struct Confusion {
+  int truth = 0;
+  int guess = 0;
+  std::int64_t count = 0;
+};
+
 /// How often samples of each class were taken for each class. Ratios of nothing to nothing are 0.
 class ConfusionMatrix {
  public:
@@ -19,6 +26,13 @@ class ConfusionMatrix {
   /// they are that and have the classes of those before; DataError for a class that is not in
   /// [0, classes).
   void add(const Tensor& pred, const Tensor& target);
+
+  /// Adds samples of known classes and what they were taken for, -1 for none. Throws ShapeError
+  /// unless there are as many of both and `classes` is the number of those before; DataError for a
+  /// class that is not in [0, classes).
+  void add(std::int64_t classes,
+           std::span<const std::int64_t> truths,
+           std::span<const std::int64_t> guesses);
 
   /// 0 before there are samples.
   [[nodiscard]] int classes() const noexcept { return classes_; }
@@ -36,10 +50,30 @@ class ConfusionMatrix {
   [[nodiscard]] double precision(int of_class) const;
   /// Harmonic mean of the two.
   [[nodiscard]] double f1(int of_class) const;
+  /// Share of all samples that were taken for their class; NaN if there are none.
+  [[nodiscard]] double accuracy() const;
+  /// How much of the agreement is not chance (Cohen 1960; scikit-learn's cohen_kappa_score). NaN
+  /// where chance agrees always: one class, predicted throughout.
+  [[nodiscard]] double kappa() const;
+  /// Matthews' correlation coefficient for any number of classes (Gorodkin 2004; scikit-learn's
+  /// matthews_corrcoef): in [-1, 1], 0 where truth or prediction is one class throughout; NaN
+  /// without samples.
+  [[nodiscard]] double matthews() const;
+  /// Pairs of different classes, one of which was taken for the other at least `least` times, the
+  /// most frequent first, then in the order of the classes (fastai's most_confused).
+  [[nodiscard]] std::vector<Confusion> most_confused(std::int64_t least = 1) const;
   /// The mean of one of them over the classes that were seen or predicted; NaN if there are none.
   [[nodiscard]] double mean(double (ConfusionMatrix::*value)(int) const) const;
+  /// The mean of one of them over the classes, each weighed by its samples; NaN if there are none.
+  [[nodiscard]] double weighted_mean(double (ConfusionMatrix::*value)(int) const) const;
 
  private:
+  struct Sums {
+    double right = 0, all = 0;                   ///< samples
+    double chance = 0, truths = 0, guesses = 0;  ///< of products over the classes
+  };
+  [[nodiscard]] Sums sums() const;
+
   int classes_ = 0;
   std::int64_t samples_ = 0;
   std::vector<std::int64_t> counts_;  // [truth][guess], and a last column: taken for none
