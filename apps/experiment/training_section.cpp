@@ -5,6 +5,7 @@
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "data/transforms.h"
+#include "framework/learner/metric_registry.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/optim/registry.h"
 
@@ -56,7 +57,33 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
            "keep and validate a moving average of the weights, e.g. 0.999; 0: none");
 }
 
+void declare_metrics(OptionTable& t, TrainingSection& o) {
+  t.group("Metrics");
+  declare_metric_specs(t,
+                       o.metrics,
+                       "what validation measures beside the loss; default: accuracy, and top_k "
+                       "where there are more than 10 classes");
+  t.flag("train-metrics",
+         o.train_metrics,
+         "the same of the training images, as train_NAME: of what training computes anyway, with a "
+         "model that moves and augmented images");
+}
+
 }  // namespace
+
+Option& declare_metric_specs(OptionTable& t, std::vector<std::string>& field, std::string help) {
+  Option& option = t.list("metrics",
+                          field,
+                          ',',
+                          "SPEC,...",
+                          std::move(help) + ": " + join(metric_registry().names(), ", ") +
+                              "; 'learn options metric' has their options");
+  option.set = [&field, set_list = option.set](const std::string& text) {
+    set_list(text);
+    (void)make_metrics(field);
+  };
+  return option;
+}
 
 void TrainingSection::declare(OptionTable& t) {
   t.group("Schedule");
@@ -104,11 +131,13 @@ void TrainingSection::declare(OptionTable& t) {
            "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt; default: 0.01");
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_regularisation(t, *this);
+  declare_metrics(t, *this);
 }
 
 void TrainingSection::check() const {
   (void)optim::schedule_registry().make(schedule_spec(*this))(1, 1);
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
+  (void)make_metrics(metrics);
 }
 
 bool TrainingSection::halve_batch() {
@@ -129,9 +158,12 @@ LearnerOptions TrainingSection::learner_options(bool flat, std::size_t classes) 
   LearnerOptions options;
   options.loss = nn::cross_entropy(static_cast<float>(label_smoothing));
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
-  options.metrics = {metrics::accuracy()};
   constexpr int kTop = 5;
-  if (classes > std::size_t{2} * kTop) options.metrics.push_back(metrics::top_k(kTop));
+  options.metrics = make_metrics(metrics);
+  if (metrics.empty()) options.metrics = {learn::metrics::accuracy()};
+  if (metrics.empty() && classes > std::size_t{2} * kTop)
+    options.metrics.push_back(learn::metrics::top_k(kTop));
+  options.train_metrics = train_metrics;
   options.lr = learning_rates();
   options.report = Report::off;
   return options;

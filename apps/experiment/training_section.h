@@ -24,10 +24,13 @@ struct TrainingSection {
   double clip_norm = 0;
   std::string augment = "basic";
   double label_smoothing = 0;
-  double ema = 0;  ///< decay; 0: no average
+  double ema = 0;                    ///< decay; 0: no average
+  std::vector<std::string> metrics;  ///< specs of the registry; empty: the usual ones
+  bool train_metrics = false;
 
   void declare(OptionTable& table);
-  /// Throws UsageError for options that the optimizer or the schedule does not have.
+  /// Throws UsageError for options that the optimizer or the schedule does not have, and for two
+  /// metrics of one name.
   void check() const;
   /// Half the batch size, and twice as many of them for each update, whose gradients stay the same.
   /// False if a batch is one image.
@@ -39,5 +42,9 @@ struct TrainingSection {
   /// Schedule, accumulation, clipping, average.
   void add_callbacks(Learner& learn) const;
 };
+
+/// The option --metrics: specs of `metric_registry`, separated by commas (a metric has no more than
+/// one option, so none is left inside).
+Option& declare_metric_specs(OptionTable& table, std::vector<std::string>& field, std::string help);
 
 }  // namespace learn

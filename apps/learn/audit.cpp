@@ -23,6 +23,8 @@ std::vector<std::string> without_effect() {
   return {"valid-limit",
           "shrink-batch",
           "ema",
+          "metrics",
+          "train-metrics",
           "out",
           "name",
           "save-every",

@@ -6,9 +6,19 @@
 
 namespace learn::cli {
 
-/// A row per class: images, accuracy, the class that it is most often taken for. The matrix has
-/// samples of these classes.
+/// A row per class: images, precision, recall, F1, the class that it is most often taken for; then
+/// the two means of the report. The matrix has samples of these classes.
 [[nodiscard]] std::string class_table(const ConfusionMatrix& confusion,
                                       const std::vector<std::string>& names);
+
+/// "cat as dog 12, dog as cat 9": the `count` pairs that are confused most often; empty if none is.
+[[nodiscard]] std::string confused_pairs(const ConfusionMatrix& confusion,
+                                         const std::vector<std::string>& names,
+                                         std::size_t count);
+
+/// The counts, a row per true class and a column per predicted one, which has the number of its
+/// class as title; zeros are dots. A last column "NaN" where some were taken for none.
+[[nodiscard]] std::string matrix_table(const ConfusionMatrix& confusion,
+                                       const std::vector<std::string>& names);
 
 }  // namespace learn::cli

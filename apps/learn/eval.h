@@ -1,9 +1,11 @@
 #pragma once
-#include "framework/runtime/cuda_options.h"
+#include "apps/learn/compute_options.h"
+#include "framework/core/option_table.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace learn::cli {
 
@@ -13,19 +15,25 @@ struct EvalOptions {
   std::optional<std::string> weights;  ///< of a run; else "best"
   std::string data;                    ///< empty: what it was trained on
   std::string data_dir;
+  std::string set = "valid";  ///< of what it was trained on: valid or train
   std::int64_t valid_limit = 0;
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;
-  std::string precision = "fp32";
-  std::string device = "auto";
-  bool winograd = true;
-  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
-  std::int64_t threads = 0;
+  std::vector<std::string> metrics;  ///< specs of the registry, beside what is always shown
+  bool confusion = false;            ///< print the matrix
+  std::int64_t top_losses = 0;       ///< images of the largest loss to print, and to draw
+  std::string predictions;           ///< a .csv or .json file to write
+  std::string save;                  ///< a folder for tables and drawings
+  ComputeOptions compute;
+
+  /// The options, bound to these fields.
+  [[nodiscard]] OptionTable table();
 };
 
-/// `learn eval RUN|CKPT`: loss, accuracy, a table per class with what it is confused with. The
-/// checkpoint says what model and data it belongs to. Throws CheckpointError, DataError,
-/// UsageError, and DivergedError, after the table, if a prediction or the loss is not finite.
+/// `learn eval RUN|CKPT`: loss, accuracy, precision, recall and F1 per class, the most confused
+/// pairs, calibration, and what else is asked for. The checkpoint says what model and data it
+/// belongs to. Throws CheckpointError, DataError, UsageError, IoError, and DivergedError, after all
+/// output, if a prediction or the loss is not finite.
 int eval(const EvalOptions& options);
 
 }  // namespace learn::cli

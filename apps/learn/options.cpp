@@ -3,6 +3,7 @@
 #include "callbacks/registry.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/learner/metric_registry.h"
 #include "framework/optim/registry.h"
 #include "models/registry.h"
 
@@ -34,6 +35,7 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
       {"callback", "--callbacks 'NAME:OPTION=VALUE,...;NAME...'"},
       {"data", "--data NAME:OPTION=VALUE,... or PATH:OPTION=VALUE,..."},
+      {"metric", "--metrics NAME:OPTION=VALUE,NAME..."},
       {"model", "--model NAME:OPTION=VALUE,..."},
       {"optimizer", "--optimizer NAME:OPTION=VALUE,..."},
       {"schedule", "--schedule NAME:OPTION=VALUE,..."}};
@@ -44,6 +46,7 @@ std::vector<Choice> choices() {
   std::vector<Choice> all;
   append(all, "callback", callbacks::callback_registry());
   append(all, "data", data::dataset_registry());
+  append(all, "metric", metric_registry());
   append(all, "model", models::model_registry());
   append(all, "optimizer", optim::optimizer_registry());
   append(all, "schedule", optim::schedule_registry());

@@ -42,32 +42,7 @@ Command train_command(const std::vector<std::string>& argv) {
 
 Command eval_command() {
   const auto o = std::make_shared<EvalOptions>();
-  OptionTable t;
-  t.group("Options");
-  t.text("weights", o->weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("out", o->out, "DIR", "folder of all runs, for 'last'; default: runs");
-  t.text("data",
-         o->data,
-         "NAME|PATH",
-         "other data than it was validated on: all images of a folder or archive, of its test or "
-         "valid folder if it has one, or the test images of a set; scaled to the model's input");
-  t.text("data-dir", o->data_dir, "DIR", "folder of the data sets");
-  t.number("valid-limit",
-           o->valid_limit,
-           kNotNegative,
-           "N",
-           "number of images; 0: as many as in training, all of other data");
-  t.number("batch-size", o->batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
-      .short_name = "b";
-  t.number("workers", o->workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
-  t.choice("precision",
-           o->precision,
-           {"fp32", "tf32"},
-           "tf32: a GPU may round the factors of products to 10 bits");
-  t.text("device", o->device, "auto|cpu|cuda[:N]", "where to compute");
-  declare_winograd(t, o->winograd);
-  declare_cuda_options(t, o->cuda);
-  declare_threads(t, o->threads);
+  const OptionTable t = o->table();
   return {.name = "eval",
           .help = "measure a trained model",
           .options = t,
@@ -185,13 +160,15 @@ Command models_command() {
 }
 
 Command options_command() {
-  return {.name = "options",
-          .help = "list what is chosen by name, with its options: callbacks, models, ...",
-          .options = {},
-          .run = [](const Parsed& parsed) { return options(parsed.argument()); },
-          .arguments = {
-              {.name = "NAME",
-               .help = "of a kind (callback, data, model, optimizer, schedule), or of one of it"}}};
+  return {
+      .name = "options",
+      .help = "list what is chosen by name, with its options: callbacks, models, ...",
+      .options = {},
+      .run = [](const Parsed& parsed) { return options(parsed.argument()); },
+      .arguments = {
+          {.name = "NAME",
+           .help =
+               "of a kind (callback, data, metric, model, optimizer, schedule), or of one of it"}}};
 }
 
 Command autocast_command() {
