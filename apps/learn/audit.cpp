@@ -20,27 +20,10 @@ namespace {
 
 /// Options of a training that do nothing in its first steps.
 std::vector<std::string> without_effect() {
-  return {"valid-limit",
-          "shrink-batch",
-          "ema",
-          "metrics",
-          "train-metrics",
-          "out",
-          "name",
-          "save-every",
-          "monitor",
-          "patience",
-          "nan",
-          "plots",
-          "progress",
-          "resume",
-          "extend",
-          "exist-ok",
-          "dry-run",
-          "fast-dev-run",
-          "params",
-          "print-config",
-          "explain"};
+  return {"valid-limit", "shrink-batch", "ema",     "metrics",  "train-metrics", "out",
+          "name",        "save-every",   "monitor", "patience", "nan",           "plots",
+          "progress",    "resume",       "extend",  "exist-ok", "dry-run",       "fast-dev-run",
+          "params",      "print-config", "explain"};
 }
 
 /// The training in fp32, and what makes it one in half precision.

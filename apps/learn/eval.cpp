@@ -234,8 +234,11 @@ int eval(const EvalOptions& options) {
   const std::string title = fmt::format("{} on {}", saved.model, describe(options, data));
   if (!options.predictions.empty()) write_predictions(evaluation, options.predictions);
   if (!options.save.empty())
-    save_evaluation(
-        evaluation, options.top_losses > 0 ? options.top_losses : kDrawn, title, options.save);
+    save_evaluation(evaluation,
+                    options.top_losses > 0 ? options.top_losses : kDrawn,
+                    saved.model,
+                    title,
+                    options.save);
   console::print(fmt::format("{}{}{}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n{}{}{}",
                              path.string(),
                              separator(),

@@ -197,6 +197,7 @@ void write_predictions(const Evaluation& evaluation, const fs::path& path) {
 
 void save_evaluation(const Evaluation& evaluation,
                      std::int64_t top_losses,
+                     const std::string& model,
                      const std::string& title,
                      const fs::path& folder) {
   std::error_code error;
@@ -206,9 +207,9 @@ void save_evaluation(const Evaluation& evaluation,
   write_classes_csv(evaluation, folder / "classes.csv");
   write_calibration_csv(evaluation, folder / "calibration.csv");
   confusion_drawing(evaluation, title).save(folder / "confusion.png");
-  plot::reliability_figure({.title = title, .bins = evaluation.calibration().bins})
+  plot::reliability_figure({.title = model, .bins = evaluation.calibration().bins})
       .save(folder / "calibration.png");
-  top_losses_drawing(evaluation, top_losses, title + ": largest losses")
+  top_losses_drawing(evaluation, top_losses, "largest losses of " + model)
       .save(folder / "top-losses.png");
 }
 

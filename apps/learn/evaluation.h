@@ -51,10 +51,11 @@ void write_predictions(const Evaluation& evaluation, const std::filesystem::path
 void check_predictions_name(const std::string& path);
 
 /// Writes confusion.csv, classes.csv, calibration.csv, confusion.png, calibration.png and
-/// top-losses.png with `top_losses` images into a folder, which is made if it is not there. Throws
-/// IoError.
+/// top-losses.png with `top_losses` images into a folder, which is made if it is not there.
+/// `title` says the model and what it was measured on. Throws IoError.
 void save_evaluation(const Evaluation& evaluation,
                      std::int64_t top_losses,
+                     const std::string& model,
                      const std::string& title,
                      const std::filesystem::path& folder);
 

@@ -6,6 +6,8 @@ then.
 """
 import csv
 import hashlib
+import json
+import math
 import os
 import re
 import subprocess
@@ -65,7 +67,7 @@ def evaluations():
 
     done = learn("eval", "runs/train", "--data", "plain")
     check("of a folder given, all images are measured", "on all 60 images of plain" in done.stdout, done)
-    check("each class in full", done.stdout.count(" 30    1.0000") == 2, done)
+    check("each class in full", len(re.findall(r"^(blue|red) +30( +1\.0000){3}$", done.stdout, re.M)) == 2, done)
     done = learn("eval", "runs/train", "--data", "plain", "--valid-limit", "7")
     check("or as many as are asked for", "on 7 images of plain" in done.stdout, done)
 
@@ -85,11 +87,88 @@ def evaluations():
 
     images("one", 4, lambda i: (48, 32), ["red"])
     done = learn("eval", "runs/train", "--data", "one")
-    check("a class may be missing", "(4 of 4)" in done.stdout and "blue        0         -" in done.stdout, done)
+    check("a class may be missing", "(4 of 4)" in done.stdout
+          and re.search(r"^blue +0( +-){3}$", done.stdout, re.M), done)
     images("other", 2, lambda i: (48, 32), ["green", "red"])
     done = learn("eval", "runs/train", "--data", "other", status=3)
     check("one that the model does not know is an error", "'green'" in done.stderr and "blue, red" in done.stderr, done)
     learn("eval", "runs/train", "--data", "synthetic10", status=3)
+
+
+def table_of(path):
+    with open(path, encoding="utf-8", newline="") as table:
+        return list(csv.DictReader(table))
+
+
+def errors_are_shown():
+    """With a model whose mistakes are known: each image is predicted as the class of its colour."""
+    images("wrong", 4, lambda i: (48, 32))
+    for i in range(3):  # three of the red ones are called blue
+        Path(f"wrong/red/{i}.png").rename(f"wrong/blue/red{i}.png")
+    done = learn("eval", "runs/train", "--data", "wrong", "--confusion", "--top-losses", "2", "--predictions", "all.csv",
+                 "--save", "errors/of it", "--metrics", "error_rate,recall:class=0,kappa,ece:bins=4")
+    check("precision, recall and F1 of each class",
+          re.search(r"^blue +7 +1\.0000 +0\.5714 +0\.7273 +red \(3\)$", done.stdout, re.M)
+          and re.search(r"^red +1 +0\.2500 +1\.0000 +0\.4000$", done.stdout, re.M), done)
+    # The means of scikit-learn's classification_report.
+    check("their means", re.search(r"^\(mean of the classes\) +8 +0\.6250 +0\.7857 +0\.5636$", done.stdout, re.M)
+          and re.search(r"^\(mean of the images\) +8 +0\.9062 +0\.6250 +0\.6864$", done.stdout, re.M), done)
+    check("the confused pairs", "\nmost confused: blue as red 3\n" in done.stdout, done)
+    check("the matrix", re.search(r"^blue +0 +4 +3$\n^red +1 +\. +1$", done.stdout, re.M), done)
+    check("metrics by name", re.search(r"^error_rate 0\.375000  recall_0 0\.571429  kappa 0\.250000  ece_4 0\.\d+$",
+                                       done.stdout, re.M), done)
+    listed = re.findall(r"^(\S+red\d\.png) +\d", done.stdout, re.M)
+    check("the largest losses are of images of the wrong class", len(listed) == 2, done)
+
+    rows = table_of("all.csv")
+    check("predictions of all images", len(rows) == 8 and list(rows[0]) ==
+          ["file", "truth", "predicted", "loss", "probability blue", "probability red"], rows[:1])
+    for row in rows:
+        probability = float(row[f"probability {row['truth']}"])
+        check(f"the loss of {row['file']} is that of its probability",
+              abs(math.exp(-float(row["loss"])) - probability) < 1e-4, row)
+        check("whose sum is 1", abs(float(row["probability blue"]) + float(row["probability red"]) - 1) < 1e-5, row)
+    loss = float(re.search(r"^loss ([0-9.]+)", done.stdout, re.M)[1])
+    check("their mean is the loss", abs(sum(float(row["loss"]) for row in rows) / 8 - loss) < 1e-4, (rows, loss))
+    learn("eval", "runs/train", "--data", "wrong", "--predictions", "all.json")
+    for row, entry in zip(rows, json.loads(Path("all.json").read_text(encoding="utf-8")), strict=True):
+        check("the same as JSON", entry["file"] == row["file"] and entry["truth"] == row["truth"]
+              and entry["predicted"] == row["predicted"]
+              and abs(entry["probabilities"]["red"] - float(row["probability red"])) < 1e-5, entry)
+
+    saved = Path("errors/of it")
+    check("the folder has tables and drawings", sorted(path.name for path in saved.iterdir()) ==
+          ["calibration.csv", "calibration.png", "classes.csv", "confusion.csv", "confusion.png", "top-losses.png"], saved)
+    for drawing in saved.glob("*.png"):
+        check(f"{drawing.name} is a PNG file", drawing.read_bytes().startswith(b"\x89PNG\r\n"), drawing)
+    matrix = table_of(saved / "confusion.csv")
+    check("the matrix as a table", [(row["truth"], row["blue"], row["red"], row["NaN"]) for row in matrix] ==
+          [("blue", "4", "3", "0"), ("red", "0", "1", "0")], matrix)
+    scores = table_of(saved / "classes.csv")
+    check("scores as a table", [row["class"] for row in scores] == ["blue", "red", "macro mean", "weighted mean"]
+          and scores[0]["f1"] == "0.727273", scores)
+    check("all images are in a bin", sum(int(row["images"]) for row in table_of(saved / "calibration.csv")) == 8, saved)
+
+
+def training_images():
+    done = learn("eval", "runs/train", "--set", "train")
+    check("training images are measured if asked", "on the 48 training images of plain" in done.stdout, done)
+    done = learn("eval", "runs/train", "--set", "train", "--valid-limit", "5")
+    check("or some of them", "on 5 training images of plain" in done.stdout, done)
+    learn("train", "--data", "plain", "--model", "linear", "--epochs", "2", "-b", "9", "--no-plots", "--threads", "1",
+          "--metrics", "error_rate,f1,top_k:k=1", "--train-metrics", "--monitor", "train_f1", "--out", "measured", "--name", "run",
+          "--augment", "none", "--lr", "1e-9")
+    rows = table_of("measured/run/results.csv")
+    names = ["error_rate", "f1", "top_1"]
+    check("a training has the columns of its metrics", [name for name in rows[0] if name in names] == names
+          and [name for name in rows[0] if name.startswith("train_")][1:] == [f"train_{name}" for name in names], rows)
+    done = learn("eval", "measured/run", "--set", "train", "--weights", "last", "--metrics", "f1")
+    # Weights that hardly move, and no augmentation: what training saw is what is measured.
+    check("which are those of the model", f"f1 {float(rows[-1]['train_f1']):.6f}" in done.stdout, (rows[-1], done))
+    done = learn("train", "--data", "plain", "--model", "linear", "--metrics", "f1", "--epochs", "1",
+                 "--out", "measured", status=2)
+    check("what to monitor must be measured", "there is no value 'accuracy' to monitor; known here: train_loss, valid_loss, f1"
+          in done.stderr, done)
 
 
 def names_of_checkpoints():
@@ -114,6 +193,15 @@ def what_is_refused():
         check(f"the reason: {why}", why in done.stderr, done)
 
     refused(2, "--out elsewhere has no effect: it is where 'last' looks", "eval", "runs/train", "--out", "elsewhere")
+    refused(2, "--set train has no effect on --data plain", "eval", "runs/train", "--data", "plain", "--set", "train")
+    refused(2, "--predictions all.txt: a name that ends in .csv or .json", "eval", "runs/train", "--predictions", "all.txt")
+    refused(2, "did you mean 'accuracy'", "eval", "runs/train", "--metrics", "acuracy")
+    refused(2, "metric 'f1' is given twice", "eval", "runs/train", "--metrics", "f1,f1")
+    refused(2, "metric 'top_5' needs at least 5 classes, there are 2", "eval", "runs/train", "--metrics", "top_k")
+    refused(2, "metric 'recall_2' needs at least 3 classes", "eval", "runs/train", "--metrics", "recall:class=2")
+    Path("a file").write_bytes(b"")
+    refused(5, "cannot create 'a file/in'", "eval", "runs/train", "--save", "a file/in")
+    refused(5, "nowhere/all.json", "eval", "runs/train", "--predictions", "nowhere/all.json")
     refused(2, "RUN|FILE|last is empty: leave it out, or give it a value", "eval", "")
     refused(2, "--train-limit 0.001 leaves no image of 48", "train", "--data", "plain", "--train-limit", "0.001",
             "--model", "linear")
@@ -145,6 +233,15 @@ def weights_that_are_not_numbers():
     Path("nan.safetensors").write_bytes(blank[:hash_at] + digest + blank[hash_at + 64:])
     done = learn("eval", "nan.safetensors", status=7)
     check("NaN is never right", "(0 of 12)" in done.stdout, done)
+    done = learn("eval", "nan.safetensors", "--confusion", "--top-losses", "1", "--save", "nan", "--predictions", "nan.json",
+                 "--metrics", "kappa,auc", status=7)
+    check("is a class of its own in the matrix", re.search(r"^red +1 +\. +\. +6$", done.stdout, re.M), done)
+    check("has the largest loss", re.search(r"\.png +nan +\w+ +nan +NaN$", done.stdout, re.M), done)
+    check("has no area", "auc nan" in done.stdout and "kappa 0.000000" in done.stdout, done)
+    entry = json.loads(Path("nan.json").read_text(encoding="utf-8"))[0]
+    check("and is nothing in JSON", entry["predicted"] is None and entry["loss"] is None
+          and entry["probabilities"] == {"blue": None, "red": None}, entry)
+    check("and a column of the matrix", [row["NaN"] for row in table_of("nan/confusion.csv")] == ["6", "6"], done)
     check("and said", "12 of 12 images a prediction is NaN" in done.stderr, done)
 
 
@@ -161,6 +258,8 @@ with tempfile.TemporaryDirectory(prefix="learn eval ") as scratch:
     os.chdir(scratch)
     os.environ.pop("LEARN_DATA", None)
     evaluations()
+    errors_are_shown()
+    training_images()
     what_is_refused()
     names_of_checkpoints()
     other_numbers_than_in_training()

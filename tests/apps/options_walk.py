@@ -75,6 +75,8 @@ CASES = {
         "augment": train("--augment none"),
         "label-smoothing": train("--label-smoothing 0.2"),
         "ema": train("--ema 0.5"),
+        "metrics": train("--metrics accuracy,f1"),
+        "train-metrics": train("--train-metrics"),
         "precision": train("--precision bf16"),
         "opt-level": train("--opt-level O3"),
         "keep-fp32": train("--keep-fp32 Linear", *HALF),
@@ -141,6 +143,12 @@ CASES = {
         "plan-cache": Case(["eval", "last"], ["--plan-cache", "plans"], before=TRAIN),
         "winograd": Case(["eval", "last"], ["--no-winograd"], before=[*TRAIN, "--width", "16"], hidden=True),
         "threads": Case(["eval", "last"], ["--threads", "2"], before=TRAIN, same=SPEED),
+        "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
+        "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
+        "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
+        "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
+        "predictions": Case(["eval", "last"], ["--predictions", "all.csv"], before=TRAIN),
+        "save": Case(["eval", "last"], ["--save", "errors"], before=TRAIN),
     },
     "models": {
         "classes": Case(["models"], ["--classes", "77"]),
@@ -286,6 +294,10 @@ SETTINGS = {
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
+    "metric ece": {"bins": Case([*TRAIN, "--metrics", "accuracy,ece"], ["--metrics", "accuracy,ece:bins=2"])},
+    **{f"metric {name}": {"class": Case([*TRAIN, "--metrics", f"accuracy,{name}"], ["--metrics", f"accuracy,{name}:class=1"])}
+       for name in ("precision", "recall", "f1")},
+    "metric top_k": {"k": Case([*TRAIN, "--metrics", "accuracy,top_k"], ["--metrics", "accuracy,top_k:k=2"])},
     "model darknet": {
         "weight_norm": Case([*TRAIN, "--width", "1", "--model", "darknet"], ["--model", "darknet:weight_norm=true"]),
     },

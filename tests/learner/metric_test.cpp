@@ -109,6 +109,27 @@ TEST_CASE("metrics that count wait for nothing on a device") {
   CHECK(numbers(passes) == std::vector<double>{1, 1, 2});
 }
 
+TEST_CASE("metrics that keep rows wait for nothing on a device while there is room") {
+  if (!test::testing_cuda()) return;
+  Context ctx(test::fast_context(1));
+  const Tensor pred = test::put_values(ctx, {2, 3}, {1, 3, 2, 2, 0, 1});
+  const Tensor wanted = classes(ctx, {1, 2});
+  const Tensor soft = test::put_values(ctx, {2, 3}, {0.2, 0.7, 0.1, 0, 0, 1});
+  const std::vector<Metric> metrics{
+      metrics::f1(), metrics::kappa(), metrics::auc(), metrics::ece()};
+  MetricPasses passes(ctx, metrics);
+  for (int batch = 0; batch < 3; ++batch) passes.add(pred, wanted);
+  // Room for a fourth: recording throws if an operation waits or reserves memory.
+  const CapturedWork work(ctx, [&] { passes.add(pred, soft); });
+  work.launch();
+  Context cpu({.threads = 1});
+  MetricPasses expected(cpu, metrics);
+  for (int batch = 0; batch < 4; ++batch)
+    expected.add(host_tensor<float>({2, 3}, std::vector<float>{1, 3, 2, 2, 0, 1}),
+                 host_tensor<std::int64_t>({2}, std::vector<std::int64_t>{1, 2}));
+  CHECK(numbers(passes) == numbers(expected));
+}
+
 namespace {
 
 /// A metric of a user: of the samples of class 1, the share that was found.
