@@ -29,7 +29,6 @@ bool Learner::begin_train_pass() {
 }
 
 void Learner::begin_train_metrics() {
-  train_metrics_.reset();
   results_.train_metrics.clear();
   if (!options_.train_metrics) return;
   train_metrics_.emplace(ctx_, options_.metrics);

@@ -7,6 +7,17 @@
 
 namespace learn {
 
+namespace {
+
+/// Losses and errors, the calibration error among them.
+bool named_as_loss(std::string_view name) {
+  if (name.starts_with("train_")) name.remove_prefix(std::string_view("train_").size());
+  return name.find("loss") != std::string_view::npos ||
+         name.find("error") != std::string_view::npos || name == "ece" || name.starts_with("ece_");
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, Better>> better_by_name() {
   return {{"auto", Better::automatic}, {"min", Better::lower}, {"max", Better::higher}};
 }
@@ -16,10 +27,7 @@ Monitor::Monitor(std::string name, Better better, double min_delta)
   check<UsageError>(std::isfinite(min_delta) && min_delta >= 0,
                     "min_delta must be finite and not negative, got {}",
                     min_delta);
-  const bool lower_is_better = name_.find("loss") != std::string::npos ||
-                               name_.find("error") != std::string::npos ||
-                               name_.find("ece") != std::string::npos;
-  lower_ = better == Better::automatic ? lower_is_better : better == Better::lower;
+  lower_ = better == Better::automatic ? named_as_loss(name_) : better == Better::lower;
 }
 
 void Monitor::check_known(const Learner& learn) const {

@@ -216,6 +216,29 @@ TEST_CASE("metrics of the training pass are those of its own outputs") {
   CHECK(Monitor("train_f1").value(t.learn) == train[4].second);
 }
 
+TEST_CASE("the lower calibration error is the better one and train metrics can be monitored") {
+  const auto lower = [](const char* name) {
+    Monitor monitor(name);
+    return monitor.improves(1) && monitor.improves(0.5);
+  };
+  for (const char* const name : {"ece", "ece_20", "train_ece", "train_error_rate", "valid_loss"}) {
+    CAPTURE(name);
+    CHECK(lower(name));
+  }
+  for (const char* const name : {"auc", "train_f1", "precedence"}) {
+    CAPTURE(name);
+    CHECK(!lower(name));
+  }
+  LearnerOptions options{.metrics = {metrics::f1()}, .train_metrics = true};
+  Context ctx({.threads = 1});
+  Data data({2});
+  const Learner learn(ctx, Training::make_scale(), data, Training::with_loss(options));
+  Monitor("train_f1").check_known(learn);
+  CHECK_THROWS_WITH_AS(Monitor("f1").check_known(learn),
+                       doctest::Contains("known here: train_loss, train_f1"),
+                       UsageError);
+}
+
 TEST_CASE("the training pass sees the model move") {
   LearnerOptions options = with_all();
   std::vector<double> sums;

@@ -118,7 +118,7 @@ TEST_CASE("metrics that keep rows wait for nothing on a device while there is ro
   const std::vector<Metric> metrics{
       metrics::f1(), metrics::kappa(), metrics::auc(), metrics::ece()};
   MetricPasses passes(ctx, metrics);
-  for (int batch = 0; batch < 3; ++batch) passes.add(pred, wanted);
+  for (int batch = 0; batch < 3; ++batch) passes.add(pred, batch == 2 ? soft : wanted);
   // Room for a fourth: recording throws if an operation waits or reserves memory.
   const CapturedWork work(ctx, [&] { passes.add(pred, soft); });
   work.launch();
