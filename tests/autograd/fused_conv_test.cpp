@@ -2,7 +2,8 @@
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/conv/conv_affine.h"
+#include "framework/kernels/norm/batch_norm.h"
 #include "framework/tensor/host_tensor.h"
 
 #include <doctest/doctest.h>
@@ -159,4 +160,21 @@ TEST_CASE("weights that are constant are transformed once and have no gradient")
       kernels::conv2d_backward_weight(ctx, in.x, dy, dw, kSame, GradMode::overwrite),
       "a gradient of weights that ContextOptions::constant_weights says are constant",
       UsageError);
+}
+
+TEST_CASE("what cannot be scaled in passing is refused") {
+  Context ctx({.device = Device::cpu()});
+  const Tensor x = host_tensor({1, 4, 4, 3}, DType::f32), w = host_tensor({2, 3, 3, 3}, DType::f32);
+  Tensor y = host_tensor({1, 4, 4, 2}, DType::f32), vector = host_tensor({2}, DType::f32);
+  Tensor longer = host_tensor({3}, DType::f32);
+  const auto run = [&](const kernels::ConvAffine& then) {
+    kernels::conv2d_affine(ctx, x, w, {}, kSame, then, y);
+  };
+  CHECK_THROWS_AS(run({.scale = vector, .shift = vector, .activation = ActivationKind::gelu()}),
+                  UsageError);
+  CHECK_THROWS_AS(run({.scale = longer, .shift = vector}), ShapeError);
+  CHECK_THROWS_AS(run({.scale = vector, .shift = vector, .residual = x}), ShapeError);
+  CHECK_THROWS_AS(
+      kernels::batch_norm_affine(ctx, vector, vector, longer, vector, 1e-5F, vector, vector),
+      ShapeError);
 }

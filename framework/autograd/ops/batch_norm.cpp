@@ -2,7 +2,7 @@
 
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops/deferred_conv.h"
-#include "framework/kernels/conv/conv_batch_norm.h"
+#include "framework/kernels/conv/conv_affine.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>
@@ -52,6 +52,40 @@ struct BatchNormNode final : Node {
   }
 };
 
+/// The output of a convolution that is still to be computed, normalised.
+Tensor taken_over(Tape& tape,
+                  const DeferredConv2d& conv,
+                  const Var& weight,
+                  const Var& bias,
+                  const Tensor& running_mean,
+                  const Tensor& running_var,
+                  const Var& residual,
+                  const BatchNormOptions& options) {
+  Tensor scale = tape.empty(weight.shape(), DType::f32);
+  Tensor shift = tape.empty(weight.shape(), DType::f32);
+  kernels::batch_norm_affine(tape.context(),
+                             weight.value(),
+                             bias.value(),
+                             running_mean,
+                             running_var,
+                             options.eps,
+                             scale,
+                             shift);
+  Tensor y = tape.empty(conv.shape(), conv.dtype());
+  kernels::conv2d_affine(tape.context(),
+                         conv.x(),
+                         conv.weight(),
+                         conv.bias(),
+                         conv.options(),
+                         {.scale = scale,
+                          .shift = shift,
+                          .residual = residual.defined() ? residual.value() : Tensor(),
+                          .activation = options.activation,
+                          .residual_before_activation = options.residual_before_activation},
+                         y);
+  return y;
+}
+
 }  // namespace
 
 Var batch_norm(const Var& x,
@@ -76,21 +110,9 @@ Var batch_norm(const Var& x,
   check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
   const auto* const conv = dynamic_cast<const DeferredConv2d*>(x.deferred());
   if (conv != nullptr && pass == BatchNormPass::eval &&
-      kernels::can_fuse_batch_norm(tape.context(), conv->dtype(), options)) {
-    Tensor fused = tape.empty(x.shape(), x.dtype());
-    kernels::conv2d_batch_norm(
-        tape.context(),
-        conv->x(),
-        conv->weight(),
-        conv->bias(),
-        conv->options(),
-        {{}, weight.value(), bias.value(), residual.defined() ? residual.value() : Tensor()},
-        running_mean,
-        running_var,
-        options,
-        fused);
-    return tape.input(std::move(fused));
-  }
+      kernels::can_fuse_affine(tape.context(), conv->dtype(), options.activation))
+    return tape.input(
+        taken_over(tape, *conv, weight, bias, running_mean, running_var, residual, options));
   Tensor y = tape.empty(x.shape(), x.dtype());
   const Shape channels{x.shape()[-1]};
   kernels::BatchNormStatistics statistics{tape.empty(channels, wide_dtype(x.dtype())),

@@ -2,7 +2,7 @@
 
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops/deferred_conv.h"
-#include "framework/kernels/conv/conv_batch_norm.h"
+#include "framework/kernels/conv/conv_affine.h"
 
 #include <utility>
 #include <vector>
@@ -23,7 +23,8 @@ Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); 
 /// sees both.
 bool may_wait(const Tape& tape, const Var& x) {
   return !tape.grad() && tape.mode() == ForwardMode::eval && tape.observer() == nullptr &&
-         x.padding() == 0 && kernels::can_fuse_batch_norm(tape.context(), x.dtype(), {});
+         x.padding() == 0 &&
+         kernels::can_fuse_affine(tape.context(), x.dtype(), ActivationKind::identity());
 }
 
 struct Conv2dNode final : Node {

@@ -1,8 +1,11 @@
 #include "framework/kernels/norm/batch_norm.h"
 
 #include "framework/kernels/norm/batch_norm_kernels.h"
+#include "framework/kernels/norm/batch_norm_lanes_cpu.h"
 #include "framework/kernels/norm/batch_norm_reference.h"
 #include "framework/runtime/dispatch.h"
+
+#include <algorithm>
 
 namespace learn::kernels {
 namespace {
@@ -174,6 +177,40 @@ void batch_norm_eval(Context& ctx,
                                   channels_of(in.x));
   });
   apply(ctx, in, statistics, options, y);
+}
+
+void batch_norm_affine(Context& ctx,
+                       const Tensor& weight,
+                       const Tensor& bias,
+                       const Tensor& running_mean,
+                       const Tensor& running_var,
+                       float eps,
+                       Tensor& scale,
+                       Tensor& shift) {
+  check<UsageError>(ctx.device().is_cpu(), "batch_norm: its scale on {} is not here", ctx.device());
+  for (const Tensor* const vector : {&bias, &running_mean, &running_var})
+    check(vector->shape() == weight.shape(),
+          "batch_norm: vectors of {} and {} values for one layer",
+          weight.elements(),
+          vector->elements());
+  struct {
+    const float *weight, *bias, *mean, *rstd;
+  } args{weight.data<float>(), bias.data<float>(), nullptr, nullptr};
+  const std::int64_t channels = weight.elements();
+  const cpu::Exec exec{ctx.threads(), ctx.step()};
+  const cpu::ChannelFolding folding(1, channels);
+  const cpu::FloatWorkspace memory(exec.workspace, 4 * folding.width);
+  float* const mean = memory.data();
+  float* const rstd = mean + folding.width;
+  float* const wide_scale = rstd + folding.width;
+  float* const wide_shift = wide_scale + folding.width;
+  cpu::batch_norm_running_statistics(
+      exec, running_mean.data<float>(), running_var.data<float>(), eps, mean, rstd, channels);
+  args.mean = mean;
+  args.rstd = rstd;
+  cpu::batch_norm_affine(args, folding, wide_scale, wide_shift);
+  std::copy_n(wide_scale, channels, scale.span<float>().begin());
+  std::copy_n(wide_shift, channels, shift.span<float>().begin());
 }
 
 void batch_norm_backward(Context& ctx,

@@ -48,6 +48,18 @@ void batch_norm_eval(Context& ctx,
                      Tensor& y,
                      BatchNormStatistics& statistics);
 
+/// What `batch_norm_eval` does to each value of a channel, before activation and residual:
+/// bn(x) = x * scale + shift, all (C) in f32, to the bit. On the CPU only: throws UsageError
+/// elsewhere; ShapeError, DTypeError.
+void batch_norm_affine(Context& ctx,
+                       const Tensor& weight,
+                       const Tensor& bias,
+                       const Tensor& running_mean,
+                       const Tensor& running_var,
+                       float eps,
+                       Tensor& scale,
+                       Tensor& shift);
+
 /// Which of the two forward passes a backward pass belongs to: only in training do the statistics
 /// depend on x.
 enum class BatchNormPass : std::uint8_t { train, eval };
