@@ -1,6 +1,7 @@
 #include "framework/learner/metric_registry.h"
 
 #include "framework/core/error.h"
+#include "framework/evaluation/confusion_matrix.h"
 #include "framework/learner/monitor.h"
 #include "framework/learner/recorder.h"
 #include "framework/runtime/transfer.h"
@@ -158,7 +159,8 @@ TEST_CASE("metrics that are not there or given twice are refused") {
 TEST_CASE("a NaN is never right and makes probabilities unknown") {
   golden::Evaluation e = golden::kEvaluations.front();
   const Named before = measured(make_metrics(kAll), e, 8);
-  e.logits[static_cast<std::size_t>(e.classes) * 3 + 2] = std::nanf("");
+  const auto truth = static_cast<std::size_t>(e.truths[3]);
+  e.logits[static_cast<std::size_t>(e.classes) * 3 + truth] = std::nanf("");
   const Named after = measured(make_metrics(kAll), e, 8);
   for (std::size_t i = 0; i < after.size(); ++i) {
     CAPTURE(after[i].first);
@@ -167,6 +169,12 @@ TEST_CASE("a NaN is never right and makes probabilities unknown") {
     CHECK(std::isnan(after[i].second) == of_probabilities);
   }
   CHECK(after[0].second == doctest::Approx(before[0].second - 1.0 / 37).epsilon(1e-12));
+  ConfusionMatrix matrix;  // which looks for NaN in the rows themselves
+  const std::int64_t samples = std::ssize(e.truths);
+  matrix.add(borrowed({samples, e.classes}, std::span<const float>(e.logits)),
+             borrowed({samples}, std::span<const std::int64_t>(e.truths)));
+  CHECK(after[3].second == matrix.mean(&ConfusionMatrix::recall));
+  CHECK(after[8].second == matrix.kappa());
 }
 
 TEST_CASE("of no samples every metric is NaN") {

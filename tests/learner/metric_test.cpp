@@ -220,6 +220,8 @@ TEST_CASE("a confusion matrix counts NaN as no class, and soft targets by their 
                        doctest::Contains("row 0 has class 2, there are 2"),
                        DataError);
   CHECK_THROWS_AS(matrix.add(tensor({1, 3}, {0, 1, 2}), wrong), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      matrix.add(tensor({2}, {0, 1}), wrong), doctest::Contains("predictions are (2)"), ShapeError);
   CHECK_THROWS_AS(matrix.add(tensor({2, 2}, {0, 1, 2, 3}), wrong), ShapeError);
   CHECK_THROWS_WITH_AS((void)matrix.count(0, 2),
                        doctest::Contains("confusion matrix: classes 0 and 2 of 2"),
