@@ -19,6 +19,7 @@ from pathlib import Path
 
 import drawing_options
 from option_case import Case, SPEED, TRAIN
+from predict_options import PREDICT
 from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
@@ -112,22 +113,7 @@ CASES = {
         "print-config": train("--print-config"),
         "explain": train("--explain"),
     },
-    "predict": {
-        "weights": Case(["predict", "runs/t", "{images}/dark/1.png"], ["--weights", "last", "--top", "0"], before=TRAIN, hidden=True),
-        "out": Case(["predict", "last", "{images}/dark/1.png"], ["--out", "there"], before=TRAIN),
-        "top": Case(["predict", "last", "{images}/dark/1.png"], ["--top", "2"], before=TRAIN),
-        "csv": Case(["predict", "last", "{images}/dark/1.png"], ["--csv"], before=TRAIN),
-        "json": Case(["predict", "last", "{images}/dark/1.png"], ["--json"], before=TRAIN),
-        "tta": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--tta"], before=TRAIN, hidden=True),
-        "batch-size": Case(["predict", "last", "{images}/dark/1.png"], ["--batch-size", "7"], before=TRAIN, same=SPEED),
-        "precision": Case(["predict", "last", "{images}/dark/1.png"], ["--precision", "tf32"], before=TRAIN),
-        "device": Case(["predict", "last", "{images}/dark/1.png"], ["--device", "cuda"], before=TRAIN),
-        "deterministic": Case(["predict", "last", "{images}/dark/1.png"], ["--no-deterministic"], before=TRAIN),
-        "tune": Case(["predict", "last", "{images}/dark/1.png"], ["--tune"], before=TRAIN),
-        "plan-cache": Case(["predict", "last", "{images}/dark/1.png"], ["--plan-cache", "plans"], before=TRAIN),
-        "winograd": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--no-winograd"], before=[*TRAIN, "--width", "16"], hidden=True),
-        "threads": Case(["predict", "last", "{images}/dark/1.png"], ["--threads", "2"], before=TRAIN, same=SPEED),
-    },
+    "predict": PREDICT,
     "eval": {
         "weights": Case(["eval", "runs/t"], ["--weights", "last"], before=TRAIN),
         "out": Case(["eval", "last"], ["--out", "there"], before=TRAIN),

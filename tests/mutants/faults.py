@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PARTS = ["core", "tensor", "autograd", "kernels_cpu", "kernels_cuda", "nn", "optim", "amp", "learner", "callbacks", "io", "evaluation", "drawing", "data",
-         "models", "apps"]
+         "models", "inference", "export", "apps"]
 
 
 class ListError(Exception):
