@@ -3,6 +3,7 @@
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops/deferred_conv.h"
 #include "framework/kernels/conv/conv_affine.h"
+#include "framework/kernels/norm/batch_norm.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>
