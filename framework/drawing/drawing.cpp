@@ -27,7 +27,6 @@ using SurfaceHandle = std::unique_ptr<cairo_surface_t, SurfaceDeleter>;
 using ContextHandle = std::unique_ptr<cairo_t, ContextDeleter>;
 
 void require_success(cairo_status_t status) {
-  if (status == CAIRO_STATUS_NO_MEMORY) throw std::bad_alloc();
   if (status != CAIRO_STATUS_SUCCESS)
     fail<IoError>("Cairo cannot draw: {}", cairo_status_to_string(status));
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import drawing_options
 from option_case import Case, SPEED, TRAIN
-from predict_options import PREDICT
+from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
@@ -182,7 +182,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
 }
 
 
-CASES |= drawing_options.CASES
+CASES |= drawing_options.CASES | EXPORT_CASES
 
 
 def spec(flag, text, *more, **how):

@@ -1,4 +1,4 @@
-"""What the options of `learn predict` change, for options_walk.py."""
+"""What the options of `learn predict`, export, import and average change, for options_walk.py."""
 from option_case import Case, SPEED, TRAIN
 
 PREDICT = {
@@ -16,4 +16,29 @@ PREDICT = {
     "plan-cache": Case(["predict", "last", "{images}/dark/1.png"], ["--plan-cache", "plans"], before=TRAIN),
     "winograd": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--no-winograd"], before=[*TRAIN, "--width", "16"], hidden=True),
     "threads": Case(["predict", "last", "{images}/dark/1.png"], ["--threads", "2"], before=TRAIN, same=SPEED),
+}
+
+IMPORT = ["import", "runs/t/weights/best.safetensors", "--model", "small:width=2", "--out", "new.safetensors"]
+EXPORT_CASES = {
+    "export": {
+        "weights": Case(["export", "runs/t", "net.onnx"], ["--weights", "last"], before=TRAIN),
+        "out": Case(["export", "last", "net.onnx"], ["--out", "there"], before=TRAIN),
+        "fold": Case(["export", "last", "net.onnx"], ["--fold"], before=TRAIN),
+        "normalize": Case(["export", "last", "net.onnx"], ["--normalize"], before=TRAIN),
+        "softmax": Case(["export", "last", "net.onnx"], ["--softmax"], before=TRAIN),
+    },
+    "import": {
+        "out": Case(IMPORT, ["--out", "other.safetensors"], before=TRAIN),
+        "model": Case(IMPORT, ["--model", "small:width=4"], before=TRAIN),
+        "classes": Case(IMPORT, ["--classes", "a,b"], before=TRAIN),
+        "image-size": Case(IMPORT, ["--image-size", "64"], before=TRAIN),
+        "normalize": Case(IMPORT, ["--normalize", "imagenet"], before=TRAIN),
+        "map": Case(IMPORT, ["--map", "*.weight = *.other"], before=TRAIN),
+        "partial": Case([*IMPORT, "--model", "small:width=4"], ["--partial"], before=TRAIN),
+        "seed": Case([*IMPORT, "--model", "small:width=4", "--partial"], ["--seed", "7"], before=TRAIN),
+    },
+    "average": {
+        "out": Case(["average", "runs/t", "--out", "mean.safetensors"], ["--out", "other.safetensors"], before=TRAIN),
+        "weights": Case(["average", "runs/t", "--out", "mean.safetensors"], ["--weights", "last"], before=TRAIN),
+    },
 }

@@ -3,6 +3,7 @@
 #include "data/resize.h"
 #include "framework/core/error.h"
 #include "framework/inference/load_run.h"
+#include "framework/tensor/host_tensor.h"
 #include "tests/inference/trained.h"
 #include "tests/support/temporary_folder.h"
 
@@ -165,6 +166,8 @@ TEST_CASE("what is no image or no predictor is refused") {
   Predictor predict = trained();
   CHECK_THROWS_AS((void)predict({2, 2, {1, 2, 3}}), DataError);
   CHECK_THROWS_AS((void)predict({0, 0, {}}), DataError);
+  CHECK_THROWS_AS((void)predict.logits(host_tensor({1, 8, 13, 3}, DType::f32)), ShapeError);
+  CHECK_THROWS_AS((void)predict.logits(host_tensor({1, 8, 12, 3}, DType::f16)), DTypeError);
   CHECK_THROWS_WITH_AS((void)trained({.batch_size = 0}),
                        "predictor: the batch size must be at least 1, got 0",
                        UsageError);

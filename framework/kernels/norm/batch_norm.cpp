@@ -187,7 +187,6 @@ void batch_norm_affine(Context& ctx,
                        float eps,
                        Tensor& scale,
                        Tensor& shift) {
-  check<UsageError>(ctx.device().is_cpu(), "batch_norm: its scale on {} is not here", ctx.device());
   for (const Tensor* const vector : {&bias, &running_mean, &running_var})
     check(vector->shape() == weight.shape(),
           "batch_norm: vectors of {} and {} values for one layer",

@@ -49,8 +49,8 @@ void batch_norm_eval(Context& ctx,
                      BatchNormStatistics& statistics);
 
 /// What `batch_norm_eval` does to each value of a channel, before activation and residual:
-/// bn(x) = x * scale + shift, all (C) in f32, to the bit. On the CPU only: throws UsageError
-/// elsewhere; ShapeError, DTypeError.
+/// bn(x) = x * scale + shift, all (C) in f32 on the CPU, to the bit. Throws ShapeError,
+/// DTypeError.
 void batch_norm_affine(Context& ctx,
                        const Tensor& weight,
                        const Tensor& bias,
