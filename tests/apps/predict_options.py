@@ -19,6 +19,7 @@ PREDICT = {
 }
 
 IMPORT = ["import", "runs/t/weights/best.safetensors", "--model", "small:width=2", "--out", "new.safetensors"]
+# What is hidden is in the metadata of the file, which the walk does not compare.
 EXPORT_CASES = {
     "export": {
         "weights": Case(["export", "runs/t", "net.onnx"], ["--weights", "last"], before=TRAIN),
@@ -31,14 +32,14 @@ EXPORT_CASES = {
         "out": Case(IMPORT, ["--out", "other.safetensors"], before=TRAIN),
         "model": Case(IMPORT, ["--model", "small:width=4"], before=TRAIN),
         "classes": Case(IMPORT, ["--classes", "a,b"], before=TRAIN),
-        "image-size": Case(IMPORT, ["--image-size", "64"], before=TRAIN),
-        "normalize": Case(IMPORT, ["--normalize", "imagenet"], before=TRAIN),
+        "image-size": Case(IMPORT, ["--image-size", "64"], before=TRAIN, hidden=True),
+        "normalize": Case(IMPORT, ["--normalize", "imagenet"], before=TRAIN, hidden=True),
         "map": Case(IMPORT, ["--map", "*.weight = *.other"], before=TRAIN),
         "partial": Case([*IMPORT, "--model", "small:width=4"], ["--partial"], before=TRAIN),
-        "seed": Case([*IMPORT, "--model", "small:width=4", "--partial"], ["--seed", "7"], before=TRAIN),
+        "seed": Case([*IMPORT, "--map", "layer1.conv.weight =", "--partial"], ["--seed", "7"], before=TRAIN),
     },
     "average": {
-        "out": Case(["average", "runs/t", "--out", "mean.safetensors"], ["--out", "other.safetensors"], before=TRAIN),
-        "weights": Case(["average", "runs/t", "--out", "mean.safetensors"], ["--weights", "last"], before=TRAIN),
+        "out": Case(["average", "runs/t", "runs/t", "--out", "mean.safetensors"], ["--out", "other.safetensors"], before=TRAIN),
+        "weights": Case(["average", "runs/t", "runs/t", "--out", "mean.safetensors"], ["--weights", "last"], before=TRAIN),
     },
 }
