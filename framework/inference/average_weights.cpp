@@ -31,8 +31,8 @@ std::string in_one_line(std::string text) {
 
 void check_same_model(const SafetensorsFile& file, const SafetensorsFile& first) {
   for (const char* key : {"learn.model", "learn.classes", "learn.input", "learn.normalization"}) {
-    const std::string& here = saved_value(file, key);
-    const std::string& there = saved_value(first, key);
+    const std::string here = saved_value(file, key);
+    const std::string there = saved_value(first, key);
     if (here != there)
       fail<CheckpointError>(
           "'{}' and '{}' cannot be averaged: '{}' is '{}' in the one and '{}' in "

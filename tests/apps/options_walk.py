@@ -326,7 +326,7 @@ def told(*words):
 def options_of_commands():
     """(command, option) for each that `--help` shows."""
     found = set()
-    commands = re.findall(r"^  (\w+) ", told("--help").split("Subcommands:")[1], re.M)
+    commands = re.findall(r"^  ([\w-]+) ", told("--help").split("Subcommands:")[1], re.M)
     for command in ["", *commands]:
         text = told(*command.split(), "--help").split("Subcommands:")[0]
         names = re.findall(r"^ +(?:-\w, ?)?--([\w-]+)", text, re.M)
