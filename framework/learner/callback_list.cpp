@@ -38,13 +38,15 @@ Callback& CallbackList::insert(std::shared_ptr<Callback> callback, EventSet even
     if (entry.callback == callback)
       fail<UsageError>("callback '{}' was added twice: make another one", callback->name());
   const std::vector<std::string> claims = callback->claims();
-  for (const Entry& entry : entries_)
+  for (const Entry& entry : entries_) {
+    if (entry.silent) continue;
     for (const std::string& theirs : entry.callback->claims())
       if (std::find(claims.begin(), claims.end(), theirs) != claims.end())
         fail<UsageError>("callbacks '{}' and '{}' both {}: remove one of them",
                          entry.callback->name(),
                          callback->name(),
                          theirs);
+  }
   const auto before = [](int order, const Entry& entry) { return order < entry.callback->order(); };
   const auto at = std::upper_bound(entries_.begin(), entries_.end(), callback->order(), before);
   return *entries_.insert(at, Entry{std::move(callback), events})->callback;
@@ -59,10 +61,26 @@ void CallbackList::remove(const Callback& callback) {
   entries_.erase(at);
 }
 
+std::vector<const Callback*> CallbackList::begin_trial() {
+  std::vector<const Callback*> silent;
+  for (Entry& entry : entries_) {
+    if (entry.silent || entry.callback->in_trials()) continue;
+    silent.push_back(entry.callback.get());
+    entry.silent = true;
+  }
+  return silent;
+}
+
+void CallbackList::end_trial(const std::vector<const Callback*>& silent) noexcept {
+  for (Entry& entry : entries_)
+    if (std::find(silent.begin(), silent.end(), entry.callback.get()) != silent.end())
+      entry.silent = false;
+}
+
 std::vector<const Callback*> CallbackList::listeners(Event event) const {
   std::vector<const Callback*> out;
   for (const Entry& entry : entries_)
-    if (entry.events[index_of(event)]) out.push_back(entry.callback.get());
+    if (!entry.silent && entry.events[index_of(event)]) out.push_back(entry.callback.get());
   return out;
 }
 
@@ -83,7 +101,7 @@ std::string CallbackList::explain() const {
 void CallbackList::each(Event event, FunctionRef<bool(Callback&)> handler) {
   event_ = event;
   for (const Entry& entry : entries_) {
-    if (!entry.events[index_of(event)]) continue;
+    if (entry.silent || !entry.events[index_of(event)]) continue;
     running_ = entry.callback.get();
     if (!handler(*entry.callback)) break;
   }

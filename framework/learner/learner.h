@@ -6,6 +6,7 @@
 #include "framework/learner/fit_callbacks.h"
 #include "framework/learner/fit_progress.h"
 #include "framework/learner/loss_meter.h"
+#include "framework/learner/lr_find.h"
 #include "framework/learner/metric.h"
 #include "framework/learner/pass_results.h"
 #include "framework/learner/scope_stack.h"
@@ -137,6 +138,15 @@ class Learner {
                     double div_final = 1e5,
                     double pct_start = 0.75,
                     FitCallbacks callbacks = {});
+  /// Tries learning rates from small to large, one for each update, in a Sandbox: the learner is
+  /// what it was afterwards, to the bit, after an error or an interrupt too. See lr_find.h.
+  ///
+  /// The rate of the last layer group is swept; the others keep their ratio of `options().lr` to it.
+  /// Momentum and weight decay stay what the optimizer has. There is no validation, and what
+  /// schedules, stops or reports a training takes no part (`Callback::in_trials`). Throws UsageError
+  /// for options without sense or a source without batches, DivergedError if the first loss is not
+  /// finite, std::logic_error from a handler.
+  [[nodiscard]] LrFindResult lr_find(const LrFindOptions& options = {});
   /// A validation pass alone, with its events; fills results().valid_loss and results().metrics.
   /// Throws UsageError without a validation source.
   void validate();
@@ -273,6 +283,7 @@ class Learner {
   void resume();
 
  private:
+  friend class Sandbox;
   // Callbacks that are not there for good (fit.cpp).
   class Joined;
 

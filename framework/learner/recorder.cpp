@@ -244,6 +244,7 @@ void Recorder::visit_state(StateVisitor& visitor) {
   pending_.clear();
   known_norms_.clear();
   finished_ = false;
+  in_training_ = false;  // as an error may have left it
 }
 
 double Recorder::samples_per_second() const {

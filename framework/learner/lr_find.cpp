@@ -1,0 +1,182 @@
+#include "framework/learner/lr_find.h"
+
+#include "framework/learner/sandbox.h"
+#include "framework/report/plot.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/convert.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace learn {
+namespace {
+
+constexpr std::int64_t kFewest = 6;  // fastai's
+
+/// Sets the rate of each update, and takes note of what that does to the loss. Waits for the device
+/// at each batch, as it decides there whether to go on.
+class Sweep final : public Callback {
+ public:
+  Sweep(const LrFindOptions& options, const std::vector<float>& ratios)
+      : options_(options), ratios_(ratios) {}
+  [[nodiscard]] std::string_view name() const override { return "lr_find"; }
+  [[nodiscard]] int order() const override { return order::kParamScheduler; }
+  [[nodiscard]] std::vector<std::string> claims() const override { return {"set the lr"}; }
+  void train_begin(Learner& learn) override;
+  void batch_begin(Learner& learn) override;
+  void batch_end(Learner& learn) override;
+  void validate_begin(Learner& learn) override { learn.cancel(Scope::validate); }
+
+  [[nodiscard]] LrFindResult take();
+
+ private:
+  void end(Learner& learn, LrFindEnd why);
+
+  LrFindOptions options_;
+  std::vector<float> ratios_;
+  LrFindResult result_{.ended = LrFindEnd::interrupted};
+  double sum_ = 0;  // of the losses of one update's batches, over their samples
+  std::int64_t samples_ = 0;
+  double mean_ = 0;  // of the smoothed loss, not corrected
+  double best_ = std::numeric_limits<double>::infinity();
+  std::int64_t skipped_before_ = 0;
+};
+
+void Sweep::train_begin(Learner& learn) {
+  skipped_before_ = learn.optimizer().read_control().skipped;
+}
+
+void Sweep::batch_begin(Learner& learn) {
+  if (!learn.progress().training) return;
+  const double done =
+      static_cast<double>(result_.lrs.size()) / static_cast<double>(options_.iterations);
+  const double lr = options_.start * std::pow(options_.end / options_.start, done);
+  for (std::size_t group = 0; group < ratios_.size(); ++group)
+    learn.optimizer().set_lr(static_cast<int>(group), static_cast<float>(lr) * ratios_[group]);
+}
+
+void Sweep::batch_end(Learner& learn) {
+  const BatchRun& batch = learn.batch();
+  if (!learn.progress().training || !batch.loss.defined() || batch.outcome == Outcome::cancelled)
+    return;
+  const Tensor loss = to_host(learn.context(), batch.loss.value());
+  visit_floating(loss.dtype(), [&]<class T>() {
+    sum_ += as_double(loss.span<T>()[0]) * static_cast<double>(batch.size());
+  });
+  samples_ += batch.size();
+  if (batch.outcome == Outcome::deferred) return;
+  const double mean = sum_ / static_cast<double>(samples_);
+  sum_ = 0;
+  samples_ = 0;
+  if (result_.lrs.empty() && !std::isfinite(mean))
+    fail<DivergedError>(
+        "lr_find: the loss is {} before anything was learned, so that no rate can be found: look "
+        "at "
+        "the data and the first weights (first_non_finite says where it begins)",
+        mean);
+  result_.lrs.push_back(
+      static_cast<double>(learn.optimizer().lr(learn.params().layer_groups() - 1)));
+  result_.losses.push_back(mean);
+  mean_ = kLrFindBeta * mean_ + (1 - kLrFindBeta) * mean;
+  const auto count = static_cast<double>(result_.lrs.size());
+  const double smooth = mean_ / (1 - std::pow(kLrFindBeta, count));
+  result_.smoothed.push_back(smooth);
+  result_.skipped = learn.optimizer().read_control().skipped - skipped_before_;
+  best_ = std::min(best_, smooth);
+  if (options_.stop && !std::isfinite(mean)) return end(learn, LrFindEnd::not_finite);
+  if (options_.stop && smooth > kLrFindStop * best_) return end(learn, LrFindEnd::exploded);
+  if (static_cast<std::int64_t>(result_.lrs.size()) >= options_.iterations)
+    end(learn, LrFindEnd::done);
+}
+
+void Sweep::end(Learner& learn, LrFindEnd why) {
+  result_.ended = why;
+  learn.cancel(Scope::train);
+}
+
+LrFindResult Sweep::take() {
+  result_.suggestions = suggest_lrs(result_.lrs, result_.smoothed, options_.iterations);
+  return std::move(result_);
+}
+
+/// What the rate of each layer group is of the last one's.
+std::vector<float> ratios_of(const LearningRates& lrs, int groups) {
+  std::vector<float> ratios = lrs.spread(groups);
+  const float last = ratios.back();
+  for (float& ratio : ratios) ratio = last > 0 ? ratio / last : 1.0F;
+  return ratios;
+}
+
+/// The smoothed loss at a rate, between two updates along the logarithm of the rate.
+double loss_at(const LrFindResult& found, double lr) {
+  std::size_t i = 0;
+  while (i + 1 < found.lrs.size() && found.lrs[i] < lr) ++i;
+  return found.smoothed[i];
+}
+
+}  // namespace
+
+LrFindResult Learner::lr_find(const LrFindOptions& options) {
+  require_idle("lr_find");
+  check<UsageError>(std::isfinite(options.end) && options.start > 0 && options.end > options.start,
+                    "lr_find: rates from {} to {}: the first must be above 0, the last above the "
+                    "first",
+                    options.start,
+                    options.end);
+  check<UsageError>(options.iterations >= kFewest,
+                    "lr_find: {} iterations; {} are needed",
+                    options.iterations,
+                    kFewest);
+  Sandbox sandbox(*this);
+  optimizer_->set_lr_factor(1);
+  const auto sweep =
+      std::make_shared<Sweep>(options, ratios_of(options_.lr, params().layer_groups()));
+  // Ends by itself: each epoch makes at least one update, or nothing can be learned.
+  fit(options.iterations, options_.lr, {sweep});
+  sandbox.restore();
+  return sweep->take();
+}
+
+std::string LrFindResult::why() const {
+  const double last = lrs.empty() ? 0 : lrs.back();
+  switch (ended) {
+    case LrFindEnd::done:
+      return fmt::format("all rates were tried, up to {:.3g}", last);
+    case LrFindEnd::exploded:
+      return fmt::format("the smoothed loss came to {} times its lowest value at a rate of {:.3g}",
+                         kLrFindStop,
+                         last);
+    case LrFindEnd::not_finite:
+      return fmt::format("the loss was not finite any more at a rate of {:.3g}", last);
+    case LrFindEnd::interrupted:
+      return fmt::format("it was interrupted at a rate of {:.3g}", last);
+  }
+  return "?";
+}
+
+plot::Figure LrFindResult::figure() const {
+  constexpr std::size_t kLeftOut = 5;
+  const std::size_t shown = lrs.size() > kLeftOut ? lrs.size() - kLeftOut : lrs.size();
+  plot::Series raw{.name = "loss", .faint = true};
+  plot::Series smooth{.name = "smoothed"};
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double x = std::log10(lrs[i]);
+    raw.x.push_back(x);
+    raw.y.push_back(losses[i]);
+    smooth.x.push_back(x);
+    smooth.y.push_back(smoothed[i]);
+  }
+  plot::Panel panel{.title = "loss by learning rate",
+                    .x_label = "log10 of the learning rate",
+                    .series = {std::move(raw), std::move(smooth)}};
+  for (const auto& [name, lr] : suggestions.named())
+    if (lr)
+      panel.series.push_back({.name = fmt::format("{} {:.2g}", name, *lr),
+                              .x = {std::log10(*lr)},
+                              .y = {loss_at(*this, *lr)},
+                              .markers = true});
+  return {.title = "learning rate finder", .panels = {std::move(panel)}};
+}
+
+}  // namespace learn

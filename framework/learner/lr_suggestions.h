@@ -1,0 +1,30 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace learn {
+
+/// Learning rates that fastai's four rules read out of a sweep. Nothing where the curve is too
+/// short for a rule.
+struct LrSuggestions {
+  std::optional<double> valley;   ///< two thirds down the longest descent
+  std::optional<double> slide;    ///< before the loss begins to change fast at the end
+  std::optional<double> minimum;  ///< a tenth of the rate with the lowest loss
+  std::optional<double> steep;    ///< where the loss falls fastest
+
+  /// All four with their names.
+  [[nodiscard]] std::array<std::pair<std::string_view, std::optional<double>>, 4> named() const;
+};
+
+/// What fastai suggests after a sweep of `iterations`: from its curve without the first tenth of
+/// them, the last five and whatever follows a NaN. Both vectors have one length; losses are the
+/// smoothed ones. Computes in f32, as fastai does.
+[[nodiscard]] LrSuggestions suggest_lrs(const std::vector<double>& lrs,
+                                        const std::vector<double>& losses,
+                                        std::int64_t iterations);
+
+}  // namespace learn
