@@ -32,7 +32,6 @@ class Checkpointer final : public Callback {
   explicit Checkpointer(CheckpointerOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "checkpointer"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   /// After all trackers, so that what they decided is part of the checkpoint.
   [[nodiscard]] int order() const override { return order::kTracker + 10; }
   [[nodiscard]] std::vector<std::string> claims() const override;

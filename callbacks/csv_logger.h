@@ -24,7 +24,6 @@ class CsvLogger final : public Callback {
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
 
   [[nodiscard]] std::string_view name() const override { return "csv_logger"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void visit_state(StateVisitor& visitor) override;

@@ -24,7 +24,6 @@ class EarlyStopping final : public Callback {
   explicit EarlyStopping(const EarlyStoppingOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "early_stopping"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kTracker; }
   void visit_state(StateVisitor& visitor) override;
   /// Throws UsageError if the learner will not have the monitored value.

@@ -13,6 +13,7 @@ class Interrupt final : public Callback {
 
   [[nodiscard]] std::string_view name() const override { return "interrupt"; }
   [[nodiscard]] int order() const override { return order::kTracker; }
+  [[nodiscard]] bool runs_in_sandbox() const override { return true; }
   void batch_end(Learner& learn) override;
 
  private:

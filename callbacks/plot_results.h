@@ -16,7 +16,6 @@ class PlotResults final : public Callback {
       : folder_(std::move(folder)), title_(std::move(title)) {}
 
   [[nodiscard]] std::string_view name() const override { return "plot_results"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kTracker + 20; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void train_begin(Learner& learn) override;

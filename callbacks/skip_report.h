@@ -14,7 +14,6 @@ namespace learn::callbacks {
 class SkipReport final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "skip_report"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   /// Throws UsageError without a Recorder.

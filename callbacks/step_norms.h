@@ -17,6 +17,7 @@ class StepNorms final : public Callback {
   [[nodiscard]] std::string_view name() const override { return "step_norms"; }
   /// Before gradients are clipped.
   [[nodiscard]] int order() const override { return order::kGradientClip - 1; }
+  [[nodiscard]] bool runs_in_sandbox() const override { return false; }
   [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   [[nodiscard]] std::vector<std::string> metrics() const override;

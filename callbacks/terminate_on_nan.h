@@ -20,7 +20,7 @@ class TerminateOnNan final : public Callback {
   static constexpr std::int64_t kBatchesBetweenLooks = 128;
 
   [[nodiscard]] std::string_view name() const override { return "terminate_on_nan"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
+  [[nodiscard]] bool runs_in_sandbox() const override { return false; }
   [[nodiscard]] bool capturable() const override { return true; }
   void train_begin(Learner& learn) override;
   void backward_begin(Learner& learn) override;

@@ -27,6 +27,7 @@ class Experiment {
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }
   [[nodiscard]] const data::DataPair& data() const { return data_->set(); }
+  [[nodiscard]] data::Loaders& loaders() { return *data_; }
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 

@@ -1,5 +1,6 @@
 #include "apps/learn/doctor.h"
 
+#include "apps/learn/host.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/processors.h"
@@ -24,26 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The value behind "key : value" in one of Linux's /proc tables; empty if it is not there.
-std::string proc_value(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    const std::size_t colon = line.find(':');
-    const std::size_t first = line.find_first_not_of(" \t", colon + 1);
-    if (colon != std::string::npos && first != std::string::npos) return line.substr(first);
-  }
-  return {};
-}
-
 std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / double(1 << 30)); }
 
 std::string memory_text() {
-  const auto bytes = [](const char* key) {
-    const std::string text = proc_value("/proc/meminfo", key);  // "16384 kB"
-    return text.empty() ? 0.0 : std::stod(text) * 1024;
-  };
-  return fmt::format("{} of {} available", gib(bytes("MemAvailable")), gib(bytes("MemTotal")));
+  const HostMemory memory = host_memory();
+  return fmt::format(
+      "{} of {} available", gib(double(memory.available)), gib(double(memory.total)));
 }
 
 std::string disk_text() {

@@ -3,11 +3,13 @@
 #include "apps/learn/audit.h"
 #include "apps/learn/autocast.h"
 #include "apps/learn/average.h"
+#include "apps/learn/batch_size_find.h"
 #include "apps/learn/command_line.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/export.h"
 #include "apps/learn/import.h"
+#include "apps/learn/lr_find.h"
 #include "apps/learn/models.h"
 #include "apps/learn/options.h"
 #include "apps/learn/plot.h"
@@ -237,6 +239,30 @@ Command show_schedule_command() {
           }};
 }
 
+Command lr_find_command() {
+  const auto o = std::make_shared<LrFindCommandOptions>();
+  const OptionTable t = lr_find_table(*o);
+  return {.name = "lr-find",
+          .help = "try learning rates from small to large, and suggest one for a training",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return lr_find(*o);
+          }};
+}
+
+Command batch_size_find_command() {
+  const auto o = std::make_shared<BatchSizeFindCommandOptions>();
+  const OptionTable t = batch_size_find_table(*o);
+  return {.name = "batch-size-find",
+          .help = "time training steps at batch sizes that fit in memory, and suggest one",
+          .options = t,
+          .run = [o, t](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return batch_size_find(*o);
+          }};
+}
+
 Command doctor_command() {
   const auto o = std::make_shared<DoctorOptions>();
   OptionTable t;
@@ -260,6 +286,8 @@ Command doctor_command() {
 
 int dispatch(const std::vector<std::string>& argv) {
   const std::vector<Command> commands{train_command(argv),
+                                      lr_find_command(),
+                                      batch_size_find_command(),
                                       eval_command(),
                                       predict_command(),
                                       export_command(),

@@ -34,6 +34,9 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
 [[nodiscard]] OptionTable some_of_train(TrainOptions& options,
                                         const std::vector<std::string>& kept);
 
+/// Those that matter for single steps of a training: for commands that try steps and leave no run.
+[[nodiscard]] OptionTable steps_of_train(TrainOptions& options);
+
 /// `resolve` for a command that has the options `kept` of these, and others that are its own, in
 /// `table`.
 void resolve_some(TrainOptions& options,

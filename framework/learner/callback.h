@@ -58,10 +58,10 @@ class Callback {
   /// What it makes of the training's precision, if it sets that; null: it does not. Loading a state
   /// writes to it.
   [[nodiscard]] virtual PrecisionState* precision() { return nullptr; }
-  /// Whether it takes part in a trial, a training of which nothing stays (`Sandbox`). False for what
-  /// shows or writes what happens, and for what steers a whole training: schedules, and what stops
-  /// one.
-  [[nodiscard]] virtual bool in_trials() const { return true; }
+  /// Whether it takes part in a training of which nothing stays (`Sandbox`). What makes a step what
+  /// it is does; what steers a whole training, records, shows or writes it does not. Default: by
+  /// the order, what runs before schedules.
+  [[nodiscard]] virtual bool runs_in_sandbox() const { return order() < order::kParamScheduler; }
   /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
   /// It was added to a learner, which does not run: the place to make state in its ParamStore, so

@@ -61,17 +61,17 @@ void CallbackList::remove(const Callback& callback) {
   entries_.erase(at);
 }
 
-std::vector<const Callback*> CallbackList::begin_trial() {
+std::vector<const Callback*> CallbackList::enter_sandbox() {
   std::vector<const Callback*> silent;
   for (Entry& entry : entries_) {
-    if (entry.silent || entry.callback->in_trials()) continue;
+    if (entry.silent || entry.callback->runs_in_sandbox()) continue;
     silent.push_back(entry.callback.get());
     entry.silent = true;
   }
   return silent;
 }
 
-void CallbackList::end_trial(const std::vector<const Callback*>& silent) noexcept {
+void CallbackList::leave_sandbox(const std::vector<const Callback*>& silent) noexcept {
   for (Entry& entry : entries_)
     if (std::find(silent.begin(), silent.end(), entry.callback.get()) != silent.end())
       entry.silent = false;

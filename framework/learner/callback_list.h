@@ -25,11 +25,11 @@ class CallbackList {
       if (auto* c = dynamic_cast<C*>(entry.callback.get())) return c;
     return nullptr;
   }
-  /// No event reaches those that take no part in trials (`Callback::in_trials`) and their claims do
-  /// not hold, until `end_trial` is given them back. Those that were silent before are not among
-  /// them.
-  [[nodiscard]] std::vector<const Callback*> begin_trial();
-  void end_trial(const std::vector<const Callback*>& silent) noexcept;
+  /// No event reaches those that take no part in a sandbox (`Callback::runs_in_sandbox`) and their
+  /// claims do not hold, until `leave_sandbox` is given them back. Those that were silent before
+  /// are not among them.
+  [[nodiscard]] std::vector<const Callback*> enter_sandbox();
+  void leave_sandbox(const std::vector<const Callback*>& silent) noexcept;
   /// Those that an event reaches, in the order they run.
   [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
   /// The loop (`kLoop`), with the callbacks that run at each event.
@@ -65,7 +65,7 @@ class CallbackList {
   struct Entry {
     std::shared_ptr<Callback> callback;  // of a fit's: its owner has it too
     EventSet events;
-    bool silent = false;  // for a trial
+    bool silent = false;  // in a sandbox
   };
 
   /// Calls `handler` of everyone whom `event` reaches, until it returns false.

@@ -2,6 +2,7 @@
 #include "framework/autograd/tape.h"
 #include "framework/interfaces/batch.h"
 #include "framework/learner/batch_run.h"
+#include "framework/learner/batch_size_find.h"
 #include "framework/learner/callback_list.h"
 #include "framework/learner/fit_callbacks.h"
 #include "framework/learner/fit_progress.h"
@@ -141,12 +142,18 @@ class Learner {
   /// Tries learning rates from small to large, one for each update, in a Sandbox: the learner is
   /// what it was afterwards, to the bit, after an error or an interrupt too. See lr_find.h.
   ///
-  /// The rate of the last layer group is swept; the others keep their ratio of `options().lr` to it.
-  /// Momentum and weight decay stay what the optimizer has. There is no validation, and what
-  /// schedules, stops or reports a training takes no part (`Callback::in_trials`). Throws UsageError
-  /// for options without sense or a source without batches, DivergedError if the first loss is not
-  /// finite, std::logic_error from a handler.
+  /// The rate of the last layer group is swept; the others keep their ratio of `options().lr` to
+  /// it. Momentum and weight decay stay what the optimizer has. There is no validation, and what
+  /// schedules, stops or reports a training takes no part (`Callback::runs_in_sandbox`). Throws
+  /// UsageError for options without sense or a source without batches, DivergedError if the first
+  /// loss is not finite, std::logic_error from a handler.
   [[nodiscard]] LrFindResult lr_find(const LrFindOptions& options = {});
+  /// Times training steps at batch sizes from small to large, each twice the one before, in a
+  /// Sandbox as `lr_find`, until memory or samples end; see batch_size_find.h. Throws UsageError
+  /// for options without sense, what `make_source` throws, DataError for data of another shape,
+  /// std::logic_error from a handler. Running out of memory is a result and not an error.
+  [[nodiscard]] BatchSizeFindResult batch_size_find(const BatchSourceOfSize& make_source,
+                                                    const BatchSizeFindOptions& options = {});
   /// A validation pass alone, with its events; fills results().valid_loss and results().metrics.
   /// Throws UsageError without a validation source.
   void validate();

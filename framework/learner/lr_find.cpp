@@ -1,7 +1,6 @@
 #include "framework/learner/lr_find.h"
 
 #include "framework/learner/sandbox.h"
-#include "framework/report/plot.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
 
@@ -72,8 +71,7 @@ void Sweep::batch_end(Learner& learn) {
   if (result_.lrs.empty() && !std::isfinite(mean))
     fail<DivergedError>(
         "lr_find: the loss is {} before anything was learned, so that no rate can be found: look "
-        "at "
-        "the data and the first weights (first_non_finite says where it begins)",
+        "at the data and the first weights (first_non_finite says where it begins)",
         mean);
   result_.lrs.push_back(
       static_cast<double>(learn.optimizer().lr(learn.params().layer_groups() - 1)));
@@ -106,13 +104,6 @@ std::vector<float> ratios_of(const LearningRates& lrs, int groups) {
   const float last = ratios.back();
   for (float& ratio : ratios) ratio = last > 0 ? ratio / last : 1.0F;
   return ratios;
-}
-
-/// The smoothed loss at a rate, between two updates along the logarithm of the rate.
-double loss_at(const LrFindResult& found, double lr) {
-  std::size_t i = 0;
-  while (i + 1 < found.lrs.size() && found.lrs[i] < lr) ++i;
-  return found.smoothed[i];
 }
 
 }  // namespace
@@ -153,30 +144,6 @@ std::string LrFindResult::why() const {
       return fmt::format("it was interrupted at a rate of {:.3g}", last);
   }
   return "?";
-}
-
-plot::Figure LrFindResult::figure() const {
-  constexpr std::size_t kLeftOut = 5;
-  const std::size_t shown = lrs.size() > kLeftOut ? lrs.size() - kLeftOut : lrs.size();
-  plot::Series raw{.name = "loss", .faint = true};
-  plot::Series smooth{.name = "smoothed"};
-  for (std::size_t i = 0; i < shown; ++i) {
-    const double x = std::log10(lrs[i]);
-    raw.x.push_back(x);
-    raw.y.push_back(losses[i]);
-    smooth.x.push_back(x);
-    smooth.y.push_back(smoothed[i]);
-  }
-  plot::Panel panel{.title = "loss by learning rate",
-                    .x_label = "log10 of the learning rate",
-                    .series = {std::move(raw), std::move(smooth)}};
-  for (const auto& [name, lr] : suggestions.named())
-    if (lr)
-      panel.series.push_back({.name = fmt::format("{} {:.2g}", name, *lr),
-                              .x = {std::log10(*lr)},
-                              .y = {loss_at(*this, *lr)},
-                              .markers = true});
-  return {.title = "learning rate finder", .panels = {std::move(panel)}};
 }
 
 }  // namespace learn

@@ -8,10 +8,6 @@
 
 namespace learn {
 
-namespace plot {
-struct Figure;
-}
-
 /// Leslie Smith's range test with fastai's constants.
 struct LrFindOptions {
   double start = 1e-7;  ///< rate of the first update
@@ -42,9 +38,6 @@ struct LrFindResult {
 
   /// "the smoothed loss came to 4 times its lowest value at a rate of 0.52".
   [[nodiscard]] std::string why() const;
-  /// Smoothed and raw loss over log10 of the rate, the suggestions as points. As fastai's it leaves
-  /// out the last five updates, if there are more.
-  [[nodiscard]] plot::Figure figure() const;
 };
 
 }  // namespace learn

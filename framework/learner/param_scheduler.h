@@ -53,7 +53,6 @@ class ParamScheduler final : public Callback {
                           std::string name = "param_scheduler");
 
   [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kParamScheduler; }
   [[nodiscard]] std::vector<std::string> claims() const override;
 

@@ -35,7 +35,6 @@ class Progress final : public Callback {
   explicit Progress(const ProgressOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "progress"; }
-  [[nodiscard]] bool in_trials() const override { return false; }
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void train_begin(Learner& learn) override;

@@ -15,6 +15,7 @@ Sandbox::Sandbox(Learner& learn)
               .results = learn.results_,
               .losses = {},
               .valid_losses = {},
+              .joined_states = {},
               .fit_hypers = learn.fit_hypers_,
               .resumed_hypers = learn.resumed_hypers_,
               .hypers = learn.optimizer().all_hypers(),
@@ -36,8 +37,10 @@ Sandbox::Sandbox(Learner& learn)
   // The meters' memory is put aside: a pass that is under way has its losses there.
   beside_.losses = std::exchange(learn_.losses_, {});
   beside_.valid_losses = std::exchange(learn_.valid_losses_, {});
+  // A fit that goes on later has these; one in between would drop them.
+  beside_.joined_states = std::exchange(learn_.joined_states_, {});
   learn_.resumed_hypers_.clear();
-  silent_ = learn_.callbacks_.begin_trial();
+  silent_ = learn_.callbacks_.enter_sandbox();
 }
 
 Sandbox::~Sandbox() {
@@ -52,8 +55,9 @@ void Sandbox::restore() {
   if (!open_) return;
   learn_.require_idle("restore");
   open_ = false;
-  learn_.callbacks_.end_trial(silent_);
-  learn_.data_ = beside_.data;
+  learn_.callbacks_.leave_sandbox(silent_);
+  if (learn_.data_.train != beside_.data.train || learn_.data_.valid != beside_.data.valid)
+    learn_.set_data(beside_.data);  // a captured step reads the other's batches
   restore_store();
   restore_beside();
 }
@@ -101,6 +105,7 @@ void Sandbox::restore_beside() {
   learn_.results_ = beside_.results;
   learn_.losses_ = std::move(beside_.losses);
   learn_.valid_losses_ = std::move(beside_.valid_losses);
+  learn_.joined_states_ = beside_.joined_states;
   learn_.fit_hypers_ = beside_.fit_hypers;
   learn_.resumed_hypers_ = beside_.resumed_hypers;
   learn_.pass_continues_ = beside_.pass_continues;

@@ -22,7 +22,7 @@ namespace learn {
 /// `visit_state`: averages, histories), and what only the memory holds: gradients, half copies,
 /// results, rates, freezing, the data that is trained on. It is written back into the same memory,
 /// so that tensors that others hold, and captured steps, stay good. Callbacks that take no part in
-/// trials (`Callback::in_trials`) see no event.
+/// it (`Callback::runs_in_sandbox`) see no event.
 ///
 /// Callbacks that were added must be removed again before the end, and layer groups and precision
 /// stay as they were. Keeps a copy of the state on the host; waits for the device.
@@ -47,6 +47,7 @@ class Sandbox {
     FitProgress progress;
     PassResults results;
     LossMeter losses, valid_losses;
+    std::vector<std::string> joined_states;
     std::vector<GroupHypers> fit_hypers, resumed_hypers, hypers;
     bool pass_continues;
     std::int64_t skipped_before;

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import drawing_options
+import find_options
 from option_case import Case, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
@@ -181,8 +182,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
     "save": Case(AUDIT, ["--save", "there.csv"]),
 }
 
-
-CASES |= drawing_options.CASES | EXPORT_CASES
+CASES |= drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
 
 
 def spec(flag, text, *more, **how):
@@ -350,6 +350,7 @@ def options_of_names():
 def normal(text):
     """What is shown, without times and speeds, and without the spaces that they move."""
     text = re.sub(r"^( +\d+ .*?\de[+-]\d+) .*", r"\1", text, flags=re.M)
+    text = re.sub(r"^( +\d+) +[\d.]+ +\d+ +[\d.]+ (bytes|[MG]iB)$", r"\1", text, flags=re.M)
     text = re.sub(r"\d[\d ]* samples/s.*|eta [\d:]*|\d+ GFLOP/s|[\d.]+ GiB|about .* epochs.*|[\d.]+ MiB", "", text)
     return re.sub(r"[ \t]+", " ", text)
 

@@ -230,6 +230,23 @@ TEST_CASE("a fit that was cut short is resumed after a rate finder where it was"
   CHECK(a.learn.progress().batch_clock == 8);
 }
 
+TEST_CASE("what a fit's own callbacks have loaded waits for that fit in a sandbox") {
+  const auto averaged = [] {
+    return FitCallbacks{std::make_shared<Ema>(EmaOptions{.decay = 0.75})};
+  };
+  Training t;
+  const FitCallbacks first = averaged();
+  t.learn.fit(1, 0.1, first);
+  MemoryState state;
+  MemorySaver saver(state);
+  t.learn.visit_state(saver, averaged());
+  MemoryLoader loader(state);
+  t.learn.visit_state(loader, averaged());
+  const Everything before = everything(t.learn);
+  (void)t.learn.lr_find(kShort);
+  check_same(before, everything(t.learn));
+}
+
 TEST_CASE("a sandbox shows and writes nothing") {
   const TemporaryFolder folder;
   Training t;

@@ -2,7 +2,6 @@
 
 #include "framework/optim/adam.h"
 #include "framework/optim/sgd.h"
-#include "framework/report/plot.h"
 #include "tests/golden/lr_suggestions.h"
 #include "tests/golden/lr_sweep.h"
 #include "tests/learner/tiny_training.h"
@@ -93,12 +92,6 @@ TEST_CASE("rates rise as fastai's and the loss is smoothed as fastai's") {
     mean = 0.98 * mean + 0.02 * found.losses[i];
     CHECK(found.smoothed[i] / (mean / (1 - std::pow(0.98, n + 1))) == doctest::Approx(1));
   }
-  const plot::Figure figure = found.figure();
-  REQUIRE(figure.panels.size() == 1);
-  REQUIRE(figure.panels[0].series.size() == 5);  // no slide of so few
-  CHECK(figure.panels[0].series[0].x.size() == 15);
-  CHECK(figure.panels[0].series[0].x[0] == doctest::Approx(-4));
-  CHECK(figure.panels[0].series[1].y[0] == found.smoothed[0]);
 }
 
 TEST_CASE("a sweep ends when the loss explodes unless it must not") {

@@ -1,0 +1,86 @@
+#include "apps/learn/batch_size_find.h"
+
+#include "apps/experiment/experiment.h"
+#include "apps/learn/host.h"
+#include "apps/learn/signals.h"
+#include "callbacks/interrupt.h"
+#include "framework/core/console.h"
+#include "framework/core/log.h"
+#include "framework/io/free_space.h"
+#include "framework/report/text_table.h"
+
+namespace learn::cli {
+namespace {
+
+std::string table_of(const BatchSizeFindResult& found) {
+  TextTable table({{"batch size", TextTable::Align::right},
+                   {"ms/step", TextTable::Align::right},
+                   {"image/s", TextTable::Align::right},
+                   {"memory of a step", TextTable::Align::right}});
+  for (const BatchSizeTrial& one : found.trials)
+    table.row({fmt::format("{}", one.batch_size),
+               fmt::format("{:.2f}", 1e3 * one.step_seconds),
+               fmt::format("{:.0f}", one.samples_per_second),
+               bytes_text(one.bytes)});
+  return table.to_string();
+}
+
+std::string suggestion_of(const BatchSizeFindResult& found) {
+  const BatchSizeTrial* const best = found.suggested();
+  if (best == nullptr) return "";
+  return fmt::format(
+      "{} is the smallest batch that is as fast as any, to {:.0f}%; {} is the largest tried.\n"
+      "next  learn train --batch-size {} with the same options, at a rate of lr-find for it\n",
+      best->batch_size,
+      100 * (1 - BatchSizeFindResult::kAsFast),
+      found.trials.back().batch_size,
+      best->batch_size);
+}
+
+}  // namespace
+
+OptionTable batch_size_find_table(BatchSizeFindCommandOptions& o) {
+  OptionTable t = steps_of_train(o.train).without({"batch-size"});
+  t.group("This call");
+  constexpr Range kSizes{.low = 1, .high = 1 << 20};
+  t.number("smallest", o.sizes.smallest, kSizes, "N", "first size; each is twice the one before");
+  t.number("largest", o.sizes.largest, kSizes, "N", "try none above it");
+  t.number("steps", o.sizes.steps, {.low = 1, .high = 10000}, "N", "steps to time at each size");
+  return t;
+}
+
+void resolve(BatchSizeFindCommandOptions& o,
+             const OptionTable& table,
+             const OptionValues& command_line) {
+  resolve_some(o.train, steps_of_train(o.train).names(), table, command_line);
+}
+
+int batch_size_find(const BatchSizeFindCommandOptions& o) {
+  Experiment experiment(o.train.experiment);
+  Learner& learn = experiment.learner();
+  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  learn.add<callbacks::Interrupt>(caught_signal());
+  catch_signals();
+  BatchSizeFindOptions sizes = o.sizes;
+  if (learn.context().device().is_cpu()) sizes.memory = host_memory().available / 2;
+  const data::Loader& loader = experiment.loaders().train();
+  const BatchSizeFindResult found = learn.batch_size_find(
+      [&](std::int64_t size) {
+        data::LoaderOptions options = loader.options();
+        options.batch_size = size;
+        return std::make_unique<data::Loader>(learn.context(), loader.dataset(), options);
+      },
+      sizes);
+  console::print(table_of(found));
+  console::print(fmt::format("It ended as {}.\n", found.why()));
+  console::print(suggestion_of(found));
+  if (found.ended == BatchSizeFindEnd::interrupted) return 128 + caught_signal();
+  check<OutOfMemoryError>(
+      !found.trials.empty(),
+      "not even a batch of {} fits in memory: begin with a --smallest below it, "
+      "or take a smaller model",
+      found.refused);
+  return 0;
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,45 @@
+#include "apps/learn/batch_size_find.h"
+
+#include "apps/learn/host.h"
+
+#include <doctest/doctest.h>
+
+using namespace learn;
+using namespace learn::cli;
+
+TEST_CASE("a batch size finder takes the options of a training that matter in single steps") {
+  BatchSizeFindCommandOptions options;
+  const OptionTable table = batch_size_find_table(options);
+  for (const char* const name : {"data", "optimizer", "precision", "accumulate", "config"})
+    CHECK(table.find(name) != nullptr);
+  for (const char* const name : {"batch-size", "out", "epochs", "metrics"})
+    CHECK(table.find(name) == nullptr);
+  resolve(options, table, {{"smallest", "4"}, {"largest", "16"}, {"optimizer", "sgd"}});
+  CHECK(options.sizes.smallest == 4);
+  CHECK(options.sizes.largest == 16);
+  CHECK(options.train.experiment.training.optimizer == "sgd");
+}
+
+TEST_CASE("a batch size finder runs") {
+  BatchSizeFindCommandOptions options;
+  const OptionTable table = batch_size_find_table(options);
+  resolve(options,
+          table,
+          {{"data", "synthetic10"},
+           {"train-limit", "40"},
+           {"width", "2"},
+           {"threads", "1"},
+           {"device", "cpu"},
+           {"steps", "1"},
+           {"smallest", "16"}});
+  CHECK(batch_size_find(options) == 0);
+}
+
+TEST_CASE("the memory of this machine is known") {
+  const HostMemory memory = host_memory();
+  CHECK(memory.total > std::size_t{1} << 28U);
+  CHECK(memory.available > 0);
+  CHECK(memory.available < memory.total);
+  CHECK(proc_value("/proc/meminfo", "no such key").empty());
+  CHECK(proc_value("/no such file", "MemTotal").empty());
+}
