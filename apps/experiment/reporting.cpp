@@ -2,6 +2,7 @@
 
 #include "callbacks/checkpointer.h"
 #include "callbacks/csv_logger.h"
+#include "callbacks/metrics_log.h"
 #include "callbacks/plot_results.h"
 #include "callbacks/registry.h"
 #include "callbacks/skip_report.h"
@@ -50,6 +51,8 @@ void add_reporting(Experiment& experiment,
   callbacks::add_from_texts(learn, options.callbacks, callbacks::Role::reports, run);
   add_progress(learn, options);
   add_unless_there<callbacks::CsvLogger>(learn, folder / "results.csv");
+  add_unless_there<callbacks::MetricsLog>(
+      learn, callbacks::MetricsLogOptions{.path = folder / "metrics.jsonl"});
   add_unless_there<callbacks::Checkpointer>(
       learn,
       callbacks::CheckpointerOptions{.folder = folder / "weights",

@@ -4,14 +4,10 @@
 #include "framework/core/nan_sign.h"
 #include "framework/io/atomic_file.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 namespace learn {
 namespace {
@@ -53,15 +49,8 @@ std::string csv_line(const std::vector<Cell>& cells) {
 }
 
 CsvWriter::CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header)
-    : path_(path), columns_(header.size()) {
-  fd_ =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (fd_ < 0) fail<IoError>("cannot create '{}': {}", path.string(), std::strerror(errno));
+    : file_(path, AppendFile::Open::empty), columns_(header.size()) {
   row({header.begin(), header.end()});
-}
-
-CsvWriter::~CsvWriter() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 void CsvWriter::row(const std::vector<Cell>& cells) { rows({cells}); }
@@ -73,21 +62,10 @@ void CsvWriter::rows(const std::vector<std::vector<Cell>>& rows) {
                       "a row of {} cells for {} columns of '{}'",
                       cells.size(),
                       columns_,
-                      path_.string());
+                      file_.path().string());
     lines += csv_line(cells);
   }
-  write(lines);
-}
-
-void CsvWriter::write(const std::string& lines) {
-  for (std::size_t done = 0; done < lines.size();) {
-    const ssize_t written = ::write(fd_, lines.data() + done, lines.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(errno));
-    done += static_cast<std::size_t>(written);
-  }
-  if (::fsync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync
-    fail<IoError>("cannot sync '{}': {}", path_.string(), std::strerror(errno));
+  file_.append(lines);
 }
 
 std::optional<std::size_t> CsvTable::column(std::string_view name) const {

@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/io/append_file.h"
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,9 +22,6 @@ class CsvWriter {
  public:
   /// Creates or empties the file and writes the header. Throws IoError.
   CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header);
-  ~CsvWriter();
-  CsvWriter(const CsvWriter&) = delete;
-  CsvWriter& operator=(const CsvWriter&) = delete;
 
   /// Throws UsageError unless there are as many cells as columns, IoError if it cannot be written.
   void row(const std::vector<Cell>& cells);
@@ -30,11 +29,8 @@ class CsvWriter {
   void rows(const std::vector<std::vector<Cell>>& rows);
 
  private:
-  void write(const std::string& lines);
-
-  std::filesystem::path path_;
+  AppendFile file_;
   std::size_t columns_;
-  int fd_ = -1;
 };
 
 /// A file of comma-separated values: the header and the rows below it, as texts.

@@ -153,6 +153,8 @@ void Recorder::read_pending(Learner& learn) {
     record.skipped = step && step->event != StepEvent::growth ? 1 : 0;
     set_norms(record, norms.span<float>().subspan(i * kNorms, kNorms), known_norms_[i]);
     batches_.add(record);
+    for (const auto& weak : shared_with_)
+      if (const auto to = weak.lock()) to->push_back(record);
   }
   pending_.clear();
   known_norms_.clear();

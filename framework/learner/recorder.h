@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,11 @@ class Recorder final : public Callback {
   }
   /// Which steps were not made since then, how the loss scale moved, and why. Waits for the device.
   [[nodiscard]] const SkipHistory& steps(Learner& learn);
+  /// From now on each batch is appended to `to`, too, when it is read from the device, for as long
+  /// as someone else holds that. Unlike `batches`, never neighbours as one.
+  void share_batches(const std::shared_ptr<std::vector<BatchRecord>>& to) {
+    shared_with_.push_back(to);
+  }
   /// For who measures the step of a batch, at that batch's batch_end, before this callback: norms
   /// as one f32 element on the device each, read later. `grad`: of all gradients, unscaled, before
   /// clipping; `update` of the change of the weights, and `weights` of these; what is undefined is
@@ -101,6 +107,7 @@ class Recorder final : public Callback {
   double weight_ = 0;
   BatchHistory batches_;
   SkipHistory steps_;
+  std::vector<std::weak_ptr<std::vector<BatchRecord>>> shared_with_;
   std::vector<BatchRecord> pending_;              // that have not been read from the device
   std::vector<std::array<bool, 3>> known_norms_;  // of each of those
   Pending on_device_;

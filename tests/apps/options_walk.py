@@ -207,6 +207,7 @@ SETTINGS = {
         "mode": callback("checkpointer:mode=max", "--monitor", "train_loss"),
         "min_delta": callback("checkpointer:min_delta=9", "--monitor", "train_loss"),
     },
+    "callback metrics_log": {"path": callback("metrics_log:path=there.jsonl"), "every": callback("metrics_log:every=2")},
     "callback csv_logger": {"path": callback("csv_logger:path=there.csv")},
     "callback cuda_graph": {"warm_up": callback("cuda_graph:warm_up=9", same="there is no graph without a GPU")},
     "callback early_stopping": {
@@ -382,6 +383,8 @@ def seen(folder, done):
         elif path.suffix == ".csv":
             rows = [line.split(",") for line in path.read_text().splitlines()]
             found[f"table {name}"] = [row[:1] + row[2:-1] for row in rows]
+        elif path.suffix == ".jsonl":
+            found[f"lines {name}"] = re.sub(r'"(seconds|samples_per_second)": [^,}]*', "", path.read_text())
         elif path.name == "run.json":
             record = json.loads(path.read_text())
             for key in ("argv", "started", "ended", "resumes"):

@@ -1,0 +1,33 @@
+#include "framework/io/append_file.h"
+
+#include "framework/core/error.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace learn {
+
+AppendFile::AppendFile(std::filesystem::path path, Open how) : path_(std::move(path)) {
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+  fd_ = ::open(path_.c_str(), how == Open::empty ? flags | O_TRUNC : flags, 0644);
+  if (fd_ < 0) fail<IoError>("cannot create '{}': {}", path_.string(), std::strerror(errno));
+}
+
+AppendFile::~AppendFile() { ::close(fd_); }
+
+void AppendFile::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(errno));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync
+    fail<IoError>("cannot sync '{}': {}", path_.string(), std::strerror(errno));
+}
+
+}  // namespace learn
