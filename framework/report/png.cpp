@@ -5,14 +5,9 @@
 
 #include <png.h>
 
-#include <vector>
-
 namespace learn {
 
-void write_png(const std::filesystem::path& path,
-               int width,
-               int height,
-               std::span<const std::uint8_t> rgb) {
+std::vector<std::byte> encode_png(int width, int height, std::span<const std::uint8_t> rgb) {
   check<UsageError>(
       width > 0 && height > 0 &&
           rgb.size() == 3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
@@ -28,9 +23,18 @@ void write_png(const std::filesystem::path& path,
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::vector<std::byte> encoded(size);
   if (png_image_write_to_memory(&image, encoded.data(), &size, 0, rgb.data(), 0, nullptr) == 0)
-    fail<IoError>("cannot encode '{}': {}", path.string(), image.message);
+    fail<Error>("cannot encode an image of {} x {} as PNG: {}", width, height, image.message);
+  encoded.resize(size);
+  return encoded;
+}
+
+void write_png(const std::filesystem::path& path,
+               int width,
+               int height,
+               std::span<const std::uint8_t> rgb) {
+  const std::vector<std::byte> encoded = encode_png(width, height, rgb);
   AtomicFile file(path);
-  file.write(std::span(encoded).first(size));
+  file.write(encoded);
   file.commit();
 }
 
