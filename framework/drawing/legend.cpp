@@ -19,28 +19,33 @@ TextStyle name_style(double width) {
 
 }  // namespace
 
-std::vector<Look> looks_of(const Panel& panel) {
+std::vector<std::size_t> colors_of(const Panel& panel) {
   std::set<std::size_t> taken;
   for (const Series& series : panel.series)
     if (series.color) taken.insert(*series.color);
-  std::vector<Look> looks;
+  std::vector<std::size_t> places;
   std::size_t next = 0;
   for (const Series& series : panel.series) {
-    std::size_t place = 0;
-    if (series.color) {
-      place = *series.color;
-    } else {
+    if (!series.color)
       while (taken.contains(next)) ++next;
-      place = next++;
-    }
-    const Color color = palette(place);
+    places.push_back(series.color ? *series.color : next++);
+  }
+  return places;
+}
+
+std::vector<Look> looks_of(const Panel& panel) {
+  const std::vector<std::size_t> places = colors_of(panel);
+  std::vector<Look> looks;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Series& series = panel.series[i];
+    const Color color = palette(places[i]);
     Stroke stroke{.thickness = series.faint ? 1.0 : 1.8, .color = color};
     if (series.faint) stroke.opacity = 0.35;
     // From kPaletteColors on a colour was there before.
+    const bool again = places[i] >= kPaletteColors;
     if (series.dashed)
-      stroke.dashes =
-          place < kPaletteColors ? std::vector<double>{6, 3} : std::vector<double>{6, 2, 1.5, 2};
-    else if (place >= kPaletteColors)
+      stroke.dashes = again ? std::vector<double>{6, 2, 1.5, 2} : std::vector<double>{6, 3};
+    else if (again)
       stroke.dashes = {2, 2.5};
     looks.push_back({color, stroke});
   }

@@ -32,6 +32,9 @@ struct Panel {
   std::string y_label = "";  ///< with its unit
 };
 
+/// The place in the palette of each series of a panel.
+[[nodiscard]] std::vector<std::size_t> colors_of(const Panel& panel);
+
 /// Panels under one title, up to three beside each other. A panel that needs more room for its
 /// legend makes its row higher.
 struct Figure {
