@@ -79,13 +79,10 @@ std::string batch_shape(const Shape& shape) {
   return text + ")";
 }
 
-constexpr std::size_t kColumns = 6;
-using Row = std::array<std::string, kColumns>;
-
-Row make_row(const ParamStore& store,
-             const Call& call,
-             const std::vector<std::int64_t>& owned,
-             bool again) {
+LayerRow make_row(const ParamStore& store,
+                  const Call& call,
+                  const std::vector<std::int64_t>& owned,
+                  bool again) {
   std::int64_t count = 0;
   std::int64_t trained = 0;
   std::string precision;
@@ -112,9 +109,13 @@ Row make_row(const ParamStore& store,
                         : "yes"};
 }
 
-std::string format_table(const std::vector<Row>& rows) {
+std::string format_table(const std::vector<LayerRow>& layers) {
+  constexpr std::size_t kColumns = kLayerColumns.size();
+  std::vector<LayerRow> rows(1);
+  for (std::size_t c = 0; c < kColumns; ++c) rows[0][c] = kLayerColumns[c];
+  rows.insert(rows.end(), layers.begin(), layers.end());
   std::array<std::size_t, kColumns> widths{};
-  for (const Row& row : rows)
+  for (const LayerRow& row : rows)
     for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -156,7 +157,7 @@ std::string format_totals(const ParamStore& store,
   const std::int64_t count = store.parameter_count();
   const std::int64_t trained = store.trainable_count();
   std::string text = fmt::format(
-      "\n{} parameters, {} trained, {} frozen\n"
+      "{} parameters, {} trained, {} frozen\n"
       "{} multiply-adds in convolutions and linear layers for one sample {}\n"
       "layer groups: {}, precision: {}{}\n",
       with_commas(count),
@@ -178,11 +179,11 @@ std::string format_totals(const ParamStore& store,
 
 }  // namespace
 
-std::string summary(Module& model,
-                    ParamStore& store,
-                    const Shape& input,
-                    Context& ctx,
-                    const std::optional<DType>& autocast) {
+Summary summarize(Module& model,
+                  ParamStore& store,
+                  const Shape& input,
+                  Context& ctx,
+                  const std::optional<DType>& autocast) {
   check<UsageError>(store.materialized(),
                     "summary: the parameters have no memory yet: call ParamStore::materialize");
   Shape batch{1};
@@ -195,17 +196,27 @@ std::string summary(Module& model,
   (void)model(tape.input(x));
 
   const Owners owners = find_owners(store, log);
-  std::vector<Row> rows{{"layer", "type", "output", "parameters", "precision", "trained"}};
+  Summary result;
   std::set<std::string> seen;
   for (const Call& call : log.calls) {
     const auto owned = owners.of_path.find(call.path);
     const bool owns = owned != owners.of_path.end();
     if (!owns && log.has_children(call.path)) continue;
     const bool again = !seen.insert(call.path).second;
-    rows.push_back(
+    result.layers.push_back(
         make_row(store, call, owns ? owned->second : std::vector<std::int64_t>(), again));
   }
-  return format_table(rows) + format_totals(store, input, log, owners, autocast);
+  result.totals = format_totals(store, input, log, owners, autocast);
+  return result;
+}
+
+std::string summary(Module& model,
+                    ParamStore& store,
+                    const Shape& input,
+                    Context& ctx,
+                    const std::optional<DType>& autocast) {
+  const Summary s = summarize(model, store, input, ctx, autocast);
+  return format_table(s.layers) + "\n" + s.totals;
 }
 
 }  // namespace learn::nn
