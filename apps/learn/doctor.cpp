@@ -3,8 +3,6 @@
 #include "apps/learn/host.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
-#include "framework/core/processors.h"
-#include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
 #include "framework/runtime/context.h"
@@ -12,58 +10,27 @@
 #include "framework/tensor/factory.h"
 
 #include <fmt/core.h>
-#include <sys/utsname.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <thread>
 
 namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / double(1 << 30)); }
-
 std::string memory_text() {
   const HostMemory memory = host_memory();
   return fmt::format(
-      "{} of {} available", gib(double(memory.available)), gib(double(memory.total)));
+      "{} of {} available", gib_text(double(memory.available)), gib_text(double(memory.total)));
 }
 
 std::string disk_text() {
   std::error_code error;
   const fs::space_info space = fs::space(".", error);
   if (error) return error.message();
-  return gib(double(space.available)) + " free in the current folder";
-}
-
-const char* isa_text() {
-  using cpu::simd::Isa;
-  switch (cpu::simd::isa()) {
-    case Isa::amx:
-      return "AVX-512 and, for bf16, AMX";
-    case Isa::avx512_bf16:
-      return "AVX-512, with dot products of bf16";
-    case Isa::avx512:
-      return "AVX-512";
-    case Isa::avx2:
-      return "AVX2";
-    case Isa::baseline:
-      break;
-  }
-  return "the baseline instructions";
-}
-
-std::string cpu_text() {
-  const std::string model = proc_value("/proc/cpuinfo", "model name");
-  return fmt::format("{}, {} hardware threads, {} cores usable, kernels use {}",
-                     model.empty() ? "unknown processor" : model,
-                     std::thread::hardware_concurrency(),
-                     physical_cores(),
-                     isa_text());
+  return gib_text(double(space.available)) + " free in the current folder";
 }
 
 std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
@@ -102,7 +69,7 @@ void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport&
     table.row({fmt::format("cuda:{}", i),
                fmt::format("{}, {}, compute capability {}.{}",
                            gpu.name,
-                           gib(static_cast<double>(gpu.memory)),
+                           gib_text(static_cast<double>(gpu.memory)),
                            gpu.major,
                            gpu.minor)});
   }
@@ -139,14 +106,12 @@ double matrix_gflops(Context& ctx, double seconds) {
 
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
-  utsname system{};
-  if (uname(&system) != 0) system = {};
   const data::DataOptions data_options{.directory = options.data_dir};
   table.row(
       {"learn",
        fmt::format("{}, {} build, compiler {}", LEARN_VERSION, LEARN_BUILD_TYPE, __VERSION__)});
-  table.row({"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)});
-  table.row({"cpu", cpu_text()});
+  table.row({"system", system_text()});
+  table.row({"cpu", processor_text()});
   table.row({"memory", memory_text()});
   table.row({"disk", disk_text()});
   add_cuda_rows(table, cuda_status(), cuda_report());

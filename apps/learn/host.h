@@ -1,5 +1,8 @@
 #pragma once
+#include "framework/core/device.h"
+
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace learn::cli {
@@ -13,5 +16,15 @@ struct HostMemory {
   std::size_t total = 0;
 };
 [[nodiscard]] HostMemory host_memory();
+
+/// "Linux 6.1.0 x86_64".
+[[nodiscard]] std::string system_text();
+/// "AMD EPYC, 2 hardware threads, 2 cores usable, kernels use AVX-512".
+[[nodiscard]] std::string processor_text();
+/// "15.5 GiB".
+[[nodiscard]] std::string gib_text(double bytes);
+/// What a run notes of the machine it computes on: processor, memory, system, and the GPU if the
+/// device is one.
+[[nodiscard]] std::map<std::string, std::string> machine_facts(Device device);
 
 }  // namespace learn::cli

@@ -186,9 +186,9 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   }
 
   [[nodiscard]] static bool is_container(std::string_view place) {
-    return is_list(place) || place.empty() || place == "versions" || place == "model" ||
-           place == "dataset" || place == "best" || place == "results" || place == "steps" ||
-           place == "resumes[]" || place == "steps.records[]";
+    return is_list(place) || place.empty() || place == "versions" || place == "machine" ||
+           place == "model" || place == "dataset" || place == "best" || place == "results" ||
+           place == "steps" || place == "resumes[]" || place == "steps.records[]";
   }
 
   /// Where the value stands that begins now.
@@ -210,6 +210,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     if (place == "resumes[].argv[]") return &record_.resumes.back().argv.emplace_back();
     if (!levels_.empty() && levels_.back().place == "versions")
       return &record_.versions[levels_.back().name];
+    if (!levels_.empty() && levels_.back().place == "machine")
+      return &record_.machine[levels_.back().name];
     if (!levels_.empty() && levels_.back().place == "results")
       return &record_.results[levels_.back().name];
     const auto found = fields_.find(place);

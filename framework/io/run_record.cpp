@@ -41,6 +41,7 @@ Json to_json(const RunRecord& record) {
           {"error", record.error},
           {"argv", record.argv},
           {"versions", record.versions},
+          {"machine", record.machine},
           {"seed", record.seed},
           {"device", record.device},
           {"threads", record.threads},

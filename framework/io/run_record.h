@@ -15,6 +15,7 @@ struct RunRecord {
   int exit_code = 0;
   std::vector<std::string> argv;                ///< of the call that began it
   std::map<std::string, std::string> versions;  ///< learn, compiler, libraries
+  std::map<std::string, std::string> machine;   ///< processor, memory, system, ...
   std::uint64_t seed = 0;
   std::string device;
   int threads = 0;
