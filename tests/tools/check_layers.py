@@ -8,7 +8,7 @@ import re
 import sys
 
 FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "evaluation",
-             "drawing", "learner"]
+             "drawing", "html", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -25,6 +25,7 @@ BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
 BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/evaluation"}
 BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/evaluation", "framework/drawing"}
+BELOW["framework/html"] = BELOW["framework/drawing"] | {"framework/html"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/evaluation", "framework/learner"}
 BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
 BELOW["models"] = BELOW["framework/nn"] | {"models"}

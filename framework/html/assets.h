@@ -1,0 +1,10 @@
+#pragma once
+#include <string_view>
+
+/// For page.cpp: the files page.css and page.js, which the build puts into the library.
+namespace learn::html {
+
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
+
+}  // namespace learn::html

@@ -1,0 +1,17 @@
+#pragma once
+#include "framework/html/page.h"
+
+#include <string>
+
+/// For page.cpp: a block as the HTML of its kind.
+namespace learn::html {
+
+[[nodiscard]] std::string html_of(const Heading& heading);
+[[nodiscard]] std::string html_of(const Note& note);
+[[nodiscard]] std::string html_of(const Facts& facts);
+[[nodiscard]] std::string html_of(const Table& table);
+[[nodiscard]] std::string html_of(const plot::Figure& figure);
+[[nodiscard]] std::string html_of(const plot::ImageGrid& grid);
+[[nodiscard]] std::string html_of(const plot::ConfusionFigure& figure);
+
+}  // namespace learn::html

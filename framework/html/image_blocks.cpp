@@ -1,0 +1,137 @@
+#include "framework/core/error.h"
+#include "framework/html/blocks.h"
+#include "framework/html/escape.h"
+#include "framework/report/png.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace learn::html {
+namespace {
+
+/// Twice the side an image is shown with, for displays of twice the density.
+constexpr int kMaxSide = 224;
+
+/// One that is larger than anybody sees is averaged.
+plot::Image reduced(const plot::Image& image) {
+  const int longer = std::max(image.width, image.height);
+  if (longer <= kMaxSide) return image;
+  const auto side = [&](int extent) {
+    return std::max(1.0, std::round(static_cast<double>(extent) * kMaxSide / longer));
+  };
+  plot::Drawing drawing(side(image.width), side(image.height));
+  drawing.image({0, 0, drawing.width(), drawing.height()}, image);
+  return drawing.render(1);
+}
+
+std::string image_tag(const plot::Image& image,
+                      const std::string& attributes,
+                      const std::string& alternative) {
+  return fmt::format("<img{} width=\"{}\" height=\"{}\" src=\"{}\" alt=\"{}\">",
+                     attributes,
+                     image.width,
+                     image.height,
+                     png_url(encode_png(image.width, image.height, image.rgb)),
+                     escaped(alternative));
+}
+
+const char* class_of(const plot::CaptionLine& line) {
+  if (line.color == plot::kRight) return " class=\"right\"";
+  if (line.color == plot::kWrong) return " class=\"wrong\"";
+  return line.color == plot::kSoftInk ? " class=\"soft\"" : "";
+}
+
+std::string gallery_cell(const plot::GridCell& cell) {
+  std::string alternative;
+  std::string caption;
+  for (const plot::CaptionLine& line : cell.caption) {
+    alternative += (alternative.empty() ? "" : ", ") + line.text;
+    caption += fmt::format("<span{}>{}</span>", class_of(line), escaped(line.text));
+  }
+  std::string html = "<figure><div>";
+  for (const plot::Image& image : cell.images) html += image_tag(reduced(image), "", alternative);
+  return html + "</div><figcaption>" + caption + "</figcaption></figure>\n";
+}
+
+/// More classes than this are no table that anybody reads, and megabytes of it.
+constexpr std::size_t kMaxClasses = 40;
+
+std::string matrix_image(const plot::ConfusionFigure& figure) {
+  return "<div class=\"scroll\">" +
+         image_tag(plot::confusion_matrix_figure(figure).render(1),
+                   " class=\"drawing\"",
+                   "confusion matrix of " + figure.title) +
+         "</div>\n";
+}
+
+/// "cat taken for dog: 12 of 100 (12 %)"
+std::string cell_title(const plot::ConfusionFigure& figure,
+                       std::size_t truth,
+                       std::size_t guess,
+                       std::int64_t seen) {
+  const std::int64_t count = figure.counts[truth * figure.classes.size() + guess];
+  return fmt::format(
+      "{} taken for {}: {} of {}{}",
+      figure.classes[truth],
+      figure.classes[guess],
+      count,
+      seen,
+      seen == 0 ? ""
+                : fmt::format(" ({:.1f} %)",
+                              100.0 * static_cast<double>(count) / static_cast<double>(seen)));
+}
+
+std::string matrix_row(const plot::ConfusionFigure& figure, std::size_t truth) {
+  const std::size_t classes = figure.classes.size();
+  const auto row = std::span(figure.counts).subspan(truth * classes, classes);
+  std::int64_t seen = 0;
+  for (const std::int64_t count : row) seen += count;
+  if (!figure.seen.empty()) seen = figure.seen[truth];
+  std::string html = fmt::format("<tr><th scope=\"row\">{}</th>", escaped(figure.classes[truth]));
+  for (std::size_t guess = 0; guess < classes; ++guess) {
+    const double share =
+        seen == 0 ? 0 : static_cast<double>(row[guess]) / static_cast<double>(seen);
+    html += fmt::format("<td class=\"{}{}\" style=\"--share:{:.0f}%\" title=\"{}\">{}</td>",
+                        guess == truth ? "right" : "wrong",
+                        share > 0.5 ? " full" : "",
+                        100 * share,
+                        escaped(cell_title(figure, truth, guess, seen)),
+                        row[guess] == 0 ? "" : fmt::format("{}", row[guess]));
+  }
+  return html + "</tr>\n";
+}
+
+}  // namespace
+
+std::string html_of(const plot::ImageGrid& grid) {
+  std::string html = fmt::format("<p class=\"soft\">{}{}{}</p>\n<div class=\"gallery\">\n",
+                                 escaped(grid.title),
+                                 grid.title.empty() || grid.subtitle.empty() ? "" : ": ",
+                                 escaped(grid.subtitle));
+  for (const plot::GridCell& cell : grid.cells) html += gallery_cell(cell);
+  return html + "</div>\n";
+}
+
+std::string html_of(const plot::ConfusionFigure& figure) {
+  const std::size_t classes = figure.classes.size();
+  if (classes > kMaxClasses) return matrix_image(figure);
+  check<UsageError>(figure.counts.size() == classes * classes &&
+                        (figure.seen.empty() || figure.seen.size() == classes),
+                    "a confusion matrix of {} classes with {} counts and the numbers of {} classes",
+                    classes,
+                    figure.counts.size(),
+                    figure.seen.size());
+  std::string html =
+      "<p class=\"soft\">a row for each true class, a column for each predicted one; the colour is "
+      "the share of the row's images</p>\n<div class=\"scroll\"><table "
+      "class=\"matrix\">\n<thead><tr><td></td>";
+  for (const std::string& name : figure.classes)
+    html += fmt::format("<th scope=\"col\"><span>{}</span></th>", escaped(name));
+  html += "</tr></thead>\n<tbody>\n";
+  for (std::size_t truth = 0; truth < classes; ++truth) html += matrix_row(figure, truth);
+  return html + "</tbody>\n</table></div>\n";
+}
+
+}  // namespace learn::html

@@ -1,0 +1,195 @@
+#include "framework/html/page.h"
+
+#include "framework/core/error.h"
+#include "framework/html/escape.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+using namespace learn;
+using namespace learn::html;
+
+namespace {
+
+std::string page_with(std::vector<Block> blocks) {
+  return render({.title = "a run", .sections = {{"Section", std::move(blocks)}}});
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+    ++found;
+  return found;
+}
+
+plot::Image image_of(int width, int height) {
+  return {
+      width,
+      height,
+      std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), std::uint8_t{77})};
+}
+
+}  // namespace
+
+TEST_CASE("text is escaped wherever it stands") {
+  const std::string evil = "<script>alert('x')</script>&\"";
+  const std::string safe = "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;";
+  CHECK(escaped(evil) == safe);
+  CHECK(escaped("tab\tand \x1b[31m") == "tab\tand \\x1b[31m");
+  CHECK(escaped("Stra\xC3\x9F"
+                "e \xFF") ==
+        "Stra\xC3\x9F"
+        "e \\xff");
+  const std::string page = render(
+      {.title = evil,
+       .subtitle = evil,
+       .sections = {{evil,
+                     {Heading{evil},
+                      Note{evil},
+                      Facts{{{evil, evil, evil}}},
+                      Table{.columns = {{evil}, {evil}}, .rows = {{{evil, evil}}}},
+                      plot::Figure{.title = evil,
+                                   .panels = {{.title = evil,
+                                               .x_label = evil,
+                                               .series = {{evil, {0, 1}, {0, 1}}},
+                                               .y_label = evil}}},
+                      plot::ImageGrid{
+                          .title = evil, .subtitle = evil, .cells = {{{image_of(2, 2)}, {{evil}}}}},
+                      plot::ConfusionFigure{
+                          .title = evil, .classes = {evil, "b"}, .counts = {1, 2, 3, 4}}}}}});
+  CHECK_FALSE(holds(page, "alert('x')<"));
+  CHECK_FALSE(holds(page, "<script>alert"));
+  CHECK(count(page, safe) >= 15);
+  // As data of a script it is JSON, in which no tag begins.
+  CHECK(count(page, R"("\u003cscript>alert('x')\u003c/script>&\"")") == 3);
+}
+
+TEST_CASE("nothing is loaded from anywhere") {
+  const std::string page =
+      page_with({plot::ImageGrid{.title = "images", .cells = {{{image_of(2, 2)}, {}}}}});
+  CHECK(holds(page, "default-src 'none'"));
+  for (const char* const outside : {"src=\"http", "href=\"http", "@import", "url(", "fetch("}) {
+    CAPTURE(outside);
+    CHECK_FALSE(holds(page, outside));
+  }
+  CHECK(holds(page, "src=\"data:image/png;base64,iVBORw0KGgo"));
+}
+
+TEST_CASE("base64 is that of RFC 4648") {
+  const auto url = [](std::string_view text) {
+    return png_url(std::as_bytes(std::span(text.data(), text.size())));
+  };
+  CHECK(url("") == "data:image/png;base64,");
+  CHECK(url("f") == "data:image/png;base64,Zg==");
+  CHECK(url("fo") == "data:image/png;base64,Zm8=");
+  CHECK(url("foobar") == "data:image/png;base64,Zm9vYmFy");
+}
+
+TEST_CASE("curves are data of which each is a valid JSON number") {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::string page = page_with({plot::Figure{
+      .panels = {{.title = "Loss",
+                  .x_label = "epoch",
+                  .series = {{.name = "raw",
+                              .x = {0, 0.5, 1, 2},
+                              .y = {0.1F, kNan, -kInf, 1.5e-12},
+                              .faint = true,
+                              .color = 1},
+                             {.name = "mean", .x = {1}, .y = {123456789}, .markers = true}},
+                  .integer_x = true,
+                  .log_y = true}}}});
+  CHECK(holds(page,
+              R"({"x_label":"epoch","y_label":"","integer_x":true,"log_x":false,"log_y":true,)"
+              R"("series":[{"name":"raw","x":[0.0,0.5,1.0,2.0],"y":[0.1,null,null,1.5e-12],)"
+              R"("color":1,"markers":false,"faint":true,"dashed":false},)"
+              R"({"name":"mean","x":[1.0],"y":[123457000.0],"color":0,"markers":true,)"
+              R"("faint":false,"dashed":false}]})"));
+}
+
+TEST_CASE("a table has headings, numbers to the right, and a box that hides what is the same") {
+  const Table table{.columns = {{"option"}, {"value", true}},
+                    .rows = {{{"lr", "0.1"}}, {{"seed"}, true}},
+                    .hides_same = true};
+  const std::string page = page_with({table});
+  CHECK(holds(page, R"(<th scope="col">option</th><th scope="col" class="number">value</th>)"));
+  CHECK(holds(page, R"(<tr><th scope="row">lr</th><td class="number">0.1</td></tr>)"));
+  CHECK(holds(page, R"(<tr class="same"><th scope="row">seed</th><td class="number"></td></tr>)"));
+  CHECK(holds(page, R"(<input type="checkbox" checked>)"));
+  CHECK_FALSE(holds(page_with({Table{.columns = {{"a"}}}}), "checkbox"));
+  CHECK_THROWS_WITH_AS(page_with({Table{.columns = {{"a"}}, .rows = {{{"1", "2"}}}}}),
+                       doctest::Contains("a row of 2 cells in a table of 1 columns"),
+                       UsageError);
+}
+
+TEST_CASE("a matrix says counts and shares, and of many classes is an image") {
+  const std::string page = page_with({plot::ConfusionFigure{
+      .title = "net", .classes = {"cat", "dog"}, .counts = {8, 1, 0, 4}, .seen = {10, 4}}});
+  CHECK(holds(page,
+              R"(<td class="right full" style="--share:80%" )"
+              R"x(title="cat taken for cat: 8 of 10 (80.0 %)">8</td>)x"));
+  CHECK(holds(page, R"x(title="cat taken for dog: 1 of 10 (10.0 %)">1</td>)x"));
+  CHECK(holds(page, R"x(title="dog taken for cat: 0 of 4 (0.0 %)"></td>)x"));
+  plot::ConfusionFigure many{.title = "net", .classes = {}, .counts = {}};
+  for (int i = 0; i < 41; ++i) many.classes.push_back(std::to_string(i));
+  many.counts.resize(41 * 41);
+  const std::string large = page_with({many});
+  CHECK_FALSE(holds(large, "class=\"matrix\""));
+  CHECK(holds(large, "class=\"drawing\""));
+  // No image of it and no share.
+  const std::string none = page_with(
+      {plot::ConfusionFigure{.title = "", .classes = {"a", "b"}, .counts = {0, 0, 0, 0}}});
+  CHECK(holds(none, "title=\"a taken for b: 0 of 0\""));
+  CHECK_THROWS_WITH_AS(
+      page_with({plot::ConfusionFigure{.title = "", .classes = {"a", "b"}, .counts = {1}}}),
+      doctest::Contains("of 2 classes with 1 counts"),
+      UsageError);
+}
+
+TEST_CASE("images are small files, captions tell right from wrong without colour") {
+  const std::string page = page_with({plot::ImageGrid{
+      .title = "largest losses",
+      .subtitle = "of ten",
+      .cells = {{{image_of(640, 320)},
+                 {{"dog 97 %", plot::kWrong, true}, {"is cat"}, {"loss 3", plot::kSoftInk}}},
+                {{image_of(32, 32)}, {{"cat 99 %", plot::kRight}}}}}});
+  CHECK(holds(page, "largest losses: of ten"));
+  CHECK(holds(page, "width=\"224\" height=\"112\""));
+  CHECK(holds(page, "width=\"32\" height=\"32\""));
+  CHECK(holds(page, "alt=\"dog 97 %, is cat, loss 3\""));
+  CHECK(holds(page,
+              "<span class=\"wrong\">dog 97 %</span><span>is cat</span>"
+              "<span class=\"soft\">loss 3</span>"));
+  CHECK(holds(page, "<span class=\"right\">cat 99 %</span>"));
+}
+
+TEST_CASE("a warning, a heading, facts; sections are linked") {
+  const std::string page =
+      render({.title = "t",
+              .sections = {{"One", {Note{"plain"}, Note{"careful", true}}},
+                           {"Two", {Heading{"h"}, Facts{{{"a", "1", "d"}}}}}}});
+  CHECK(holds(page, "<p>plain</p>"));
+  CHECK(holds(page, R"(<p class="warning" role="note">careful</p>)"));
+  CHECK(holds(page, R"(<div><dt>a</dt><dd>1</dd><dd class="detail">d</dd></div>)"));
+  CHECK(holds(page, R"(<a href="#s1">One</a><a href="#s2">Two</a>)"));
+  CHECK(holds(page, R"(<section id="s2">)"));
+}
+
+TEST_CASE("the same page is the same bytes, and saved whole") {
+  const Page page{.title = "t", .sections = {{"s", {Note{"n"}}}}};
+  CHECK(render(page) == render(page));
+  const TemporaryFolder folder;
+  save(folder / "page.html", page);
+  std::ifstream in(folder / "page.html", std::ios::binary);
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == render(page));
+  CHECK_THROWS_AS(save(folder / "not" / "there.html", page), IoError);
+}
