@@ -33,6 +33,7 @@ class Loaders {
   [[nodiscard]] const DataPair& set() const noexcept { return set_; }
   [[nodiscard]] const Normalization& normalization() const noexcept { return normalization_; }
   [[nodiscard]] Loader& train() noexcept { return train_; }
+  [[nodiscard]] const Loader& train() const noexcept { return train_; }
   [[nodiscard]] Loader& valid() noexcept { return valid_; }
   operator BatchSources() & noexcept { return {train_, valid_}; }  // not explicit: it is that
   operator BatchSources() && = delete;  // they would be gone before the learner is

@@ -75,6 +75,16 @@ Metadata Experiment::metadata(const std::string& config) const {
   return out;
 }
 
+std::unique_ptr<data::Loaders> loaders_to_look_at(Context& ctx, const ExperimentOptions& all) {
+  data::DataPair set = all.data.load(all.device.seed, all.device.threads);
+  data::LoadersOptions options{.augment = all.training.augment,
+                               .normalization = all.data.normalization(set.train)};
+  options.loader.batch_size = 1;
+  options.loader.workers = 0;
+  options.loader.seed = static_cast<std::uint64_t>(all.device.seed);
+  return std::make_unique<data::Loaders>(ctx, std::move(set), std::move(options));
+}
+
 std::string Experiment::headline() {
   const data::Dataset& train = data().train;
   const std::string d = separator();

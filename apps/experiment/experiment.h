@@ -5,6 +5,7 @@
 #include "framework/learner/learner.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,11 @@ class Experiment {
   std::optional<data::Loaders> data_;
   std::optional<Learner> learner_;
 };
+
+/// The data of an experiment as its training would see them, loaded to look at images: batches are
+/// of one. Throws as `Experiment` for data.
+[[nodiscard]] std::unique_ptr<data::Loaders> loaders_to_look_at(Context& ctx,
+                                                                const ExperimentOptions& options);
 
 /// " · ", or " - " where the terminal shows ASCII only.
 [[nodiscard]] std::string separator();

@@ -57,6 +57,10 @@ void RunSection::declare(OptionTable& t) {
     inject = text;
   };
   t.flag("plots", plots, "draw results.png and lr_schedule.png").may_change = true;
+  t.flag("report",
+         report,
+         "write report.html, what 'learn report' makes of the run, when the training has ended")
+      .may_change = true;
   t.flag("progress", progress, "show a bar, or a line now and then, while an epoch runs")
       .may_change = true;
 }

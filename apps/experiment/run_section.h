@@ -24,6 +24,7 @@ struct RunSection {
   std::vector<std::string> callbacks;  ///< specs of the registry
   std::string inject;                  ///< faults to rehearse, as `parse_faults` reads them
   bool plots = true;
+  bool report = true;
   bool progress = true;
 
   void declare(OptionTable& table);

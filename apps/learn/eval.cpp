@@ -49,11 +49,7 @@ data::Dataset load_data(const EvalOptions& options,
   // Else the training images matter only when the validation images were split off from them.
   if (!train) wanted.train_limit = wanted.val_split == 0 ? "1" : "1.0";
   data::DataPair pair = wanted.load(seed, threads);
-  data::Dataset data =
-      train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
-  if (data.classes != classes)
-    fail<DataError>("'{}' has other classes than the model was trained on", data.name);
-  return data;
+  return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 
 /// "all 120 images of photos": what was measured.
@@ -212,16 +208,8 @@ int eval(const EvalOptions& options) {
                                        trained.device.seed,
                                        saved.input,
                                        classes);
-  data::Loader loader(ctx,
-                      data,
-                      {.batch_size = options.batch_size,
-                       .workers = static_cast<int>(options.workers),
-                       .normalization = saved.normalization});
-  Learner learn(ctx, saved.make(), loader, {.report = Report::off});
-  load_weights(path, learn.params());
-
-  const Evaluation evaluation(data,
-                              learn.get_preds(loader, {.with_losses = true, .with_decoded = true}));
+  const Evaluation evaluation =
+      evaluate(ctx, path, saved, data, {options.batch_size, options.workers});
   const ConfusionMatrix& confusion = evaluation.confusion();
   const double loss = evaluation.predictions().loss;
   std::int64_t right = 0;

@@ -1,12 +1,13 @@
 #include "apps/learn/evaluation.h"
 
+#include "data/loader.h"
 #include "data/predictions_grid.h"
-#include "framework/drawing/confusion_matrix_figure.h"
 #include "framework/drawing/reliability_figure.h"
 #include "framework/evaluation/class_report.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/evaluation/top_losses.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint.h"
 #include "framework/io/csv.h"
 
 #include <fmt/core.h>
@@ -129,34 +130,6 @@ void write_calibration_csv(const Evaluation& e, const fs::path& path) {
   csv.rows(rows);
 }
 
-plot::Drawing confusion_drawing(const Evaluation& e, const std::string& title) {
-  const ConfusionMatrix& matrix = e.confusion();
-  plot::ConfusionFigure figure{.title = title, .classes = e.data().classes, .counts = {}};
-  for (int truth = 0; truth < matrix.classes(); ++truth) {
-    figure.seen.push_back(matrix.seen(truth));
-    for (int guess = 0; guess < matrix.classes(); ++guess)
-      figure.counts.push_back(matrix.count(truth, guess));
-  }
-  return plot::confusion_matrix_figure(figure);
-}
-
-plot::Drawing top_losses_drawing(const Evaluation& e,
-                                 std::int64_t count,
-                                 const std::string& title) {
-  std::vector<data::JudgedImage> judged;
-  for (const std::size_t i : e.top_losses(count)) {
-    const JudgedSample one = e.sample(i);
-    data::JudgedImage& image = judged.emplace_back();
-    image.index = static_cast<std::int64_t>(i);
-    image.predicted = static_cast<int>(one.predicted);
-    if (one.predicted >= 0)
-      image.probability = one.probabilities[static_cast<std::size_t>(one.predicted)];
-    image.truth_probability = one.probabilities[static_cast<std::size_t>(one.truth)];
-    image.loss = one.loss;
-  }
-  return plot::image_grid(data::top_losses_grid(e.data(), judged, judged.size(), title));
-}
-
 }  // namespace
 
 Evaluation::Evaluation(const data::Dataset& data, Predictions predictions)
@@ -179,6 +152,49 @@ JudgedSample Evaluation::sample(std::size_t i) const {
 
 std::vector<std::size_t> Evaluation::top_losses(std::int64_t count) const {
   return learn::top_losses(predictions_.losses.span<float>(), static_cast<std::size_t>(count));
+}
+
+Evaluation evaluate(Context& ctx,
+                    const fs::path& weights,
+                    const SavedModel& model,
+                    const data::Dataset& data,
+                    const Batches& batches) {
+  if (data.classes != model.classes)
+    fail<DataError>("'{}' has other classes than the model was trained on", data.name);
+  data::Loader loader(ctx,
+                      data,
+                      {.batch_size = batches.size,
+                       .workers = static_cast<int>(batches.workers),
+                       .normalization = model.normalization});
+  Learner learn(ctx, model.make(), loader, {.report = Report::off});
+  load_weights(weights, learn.params());
+  return {data, learn.get_preds(loader, {.with_losses = true, .with_decoded = true})};
+}
+
+plot::ConfusionFigure confusion_figure(const Evaluation& e, const std::string& title) {
+  const ConfusionMatrix& matrix = e.confusion();
+  plot::ConfusionFigure figure{.title = title, .classes = e.data().classes, .counts = {}};
+  for (int truth = 0; truth < matrix.classes(); ++truth) {
+    figure.seen.push_back(matrix.seen(truth));
+    for (int guess = 0; guess < matrix.classes(); ++guess)
+      figure.counts.push_back(matrix.count(truth, guess));
+  }
+  return figure;
+}
+
+plot::ImageGrid top_losses_grid(const Evaluation& e, std::int64_t count, const std::string& title) {
+  std::vector<data::JudgedImage> judged;
+  for (const std::size_t i : e.top_losses(count)) {
+    const JudgedSample one = e.sample(i);
+    data::JudgedImage& image = judged.emplace_back();
+    image.index = static_cast<std::int64_t>(i);
+    image.predicted = static_cast<int>(one.predicted);
+    if (one.predicted >= 0)
+      image.probability = one.probabilities[static_cast<std::size_t>(one.predicted)];
+    image.truth_probability = one.probabilities[static_cast<std::size_t>(one.truth)];
+    image.loss = one.loss;
+  }
+  return data::top_losses_grid(e.data(), judged, judged.size(), title);
 }
 
 void check_predictions_name(const std::string& path) {
@@ -206,10 +222,10 @@ void save_evaluation(const Evaluation& evaluation,
   write_confusion_csv(evaluation, folder / "confusion.csv");
   write_classes_csv(evaluation, folder / "classes.csv");
   write_calibration_csv(evaluation, folder / "calibration.csv");
-  confusion_drawing(evaluation, title).save(folder / "confusion.png");
+  plot::confusion_matrix_figure(confusion_figure(evaluation, title)).save(folder / "confusion.png");
   plot::reliability_figure({.title = model, .bins = evaluation.calibration().bins})
       .save(folder / "calibration.png");
-  top_losses_drawing(evaluation, top_losses, "largest losses of " + model)
+  plot::image_grid(top_losses_grid(evaluation, top_losses, "largest losses of " + model))
       .save(folder / "top-losses.png");
 }
 

@@ -1,7 +1,10 @@
 #pragma once
 #include "data/dataset.h"
+#include "framework/drawing/confusion_matrix_figure.h"
+#include "framework/drawing/image_grid.h"
 #include "framework/evaluation/calibration.h"
 #include "framework/evaluation/confusion_matrix.h"
+#include "framework/inference/saved_model.h"
 #include "framework/learner/learner.h"
 
 #include <cstdint>
@@ -42,6 +45,27 @@ class Evaluation {
   ConfusionMatrix confusion_;
   Calibration calibration_;
 };
+
+/// What the weights in a checkpoint make of a set: in f32, batch by batch, as in a validation.
+/// Borrows the set. Throws DataError for a set of other classes than the model's, CheckpointError,
+/// UsageError for a model that is not in the registry.
+struct Batches {
+  std::int64_t size = 256;
+  std::int64_t workers = 2;
+};
+[[nodiscard]] Evaluation evaluate(Context& ctx,
+                                  const std::filesystem::path& weights,
+                                  const SavedModel& model,
+                                  const data::Dataset& data,
+                                  const Batches& batches);
+
+/// Its confusion matrix, to be drawn.
+[[nodiscard]] plot::ConfusionFigure confusion_figure(const Evaluation& evaluation,
+                                                     const std::string& title);
+/// The `count` images of the largest loss, to be drawn.
+[[nodiscard]] plot::ImageGrid top_losses_grid(const Evaluation& evaluation,
+                                              std::int64_t count,
+                                              const std::string& title);
 
 /// Writes what was made of each image: as CSV, file,truth,predicted,loss and the probability of
 /// each class, or a JSON array of objects, as the name ends in .csv or .json. Throws UsageError for

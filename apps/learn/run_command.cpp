@@ -14,6 +14,7 @@
 #include "apps/learn/options.h"
 #include "apps/learn/plot.h"
 #include "apps/learn/predict.h"
+#include "apps/learn/report.h"
 #include "apps/learn/show_batch.h"
 #include "apps/learn/show_schedule.h"
 #include "apps/learn/signals.h"
@@ -215,6 +216,24 @@ Command plot_command() {
       .arguments = {{.name = "RUN", .help = "folders of runs", .required = true, .several = true}}};
 }
 
+Command report_command() {
+  const auto o = std::make_shared<ReportOptions>();
+  const OptionTable t = o->table();
+  return {.name = "report",
+          .help = "write a page for the browser about a run, or several side by side",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->runs = parsed.arguments[0];
+                return report(*o);
+              },
+          .arguments = {{.name = "RUN|last",
+                         .help = "folders of runs, or the latest in runs",
+                         .required = true,
+                         .several = true}}};
+}
+
 Command show_batch_command() {
   const auto o = std::make_shared<ShowBatchOptions>();
   const OptionTable t = show_batch_table(*o);
@@ -298,6 +317,7 @@ int dispatch(const std::vector<std::string>& argv) {
                                       autocast_command(),
                                       audit_command(),
                                       plot_command(),
+                                      report_command(),
                                       show_batch_command(),
                                       show_schedule_command(),
                                       doctor_command()};

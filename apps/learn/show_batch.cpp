@@ -1,6 +1,6 @@
 #include "apps/learn/show_batch.h"
 
-#include "data/loaders.h"
+#include "apps/experiment/experiment.h"
 #include "data/show_batch.h"
 #include "framework/core/console.h"
 
@@ -48,15 +48,8 @@ int show_batch(const ShowBatchOptions& o) {
   plot::check_drawing_name(o.out);
   const ExperimentOptions& all = o.train.experiment;
   Context ctx({.device = Device::cpu(), .threads = static_cast<int>(all.device.threads)});
-  data::DataPair set = all.data.load(all.device.seed, all.device.threads);
-  data::LoadersOptions options{.augment = all.training.augment,
-                               .normalization = all.data.normalization(set.train)};
-  // Of no weight here: nothing is trained on them.
-  options.loader.batch_size = 1;
-  options.loader.workers = 0;
-  options.loader.seed = static_cast<std::uint64_t>(all.device.seed);
-  data::Loaders loaders(ctx, std::move(set), std::move(options));
-  const plot::ImageGrid grid = data::show_batch(o.valid ? loaders.valid() : loaders.train(),
+  const std::unique_ptr<data::Loaders> loaders = loaders_to_look_at(ctx, all);
+  const plot::ImageGrid grid = data::show_batch(o.valid ? loaders->valid() : loaders->train(),
                                                 {.images = o.images, .versions = o.versions});
   plot::image_grid(grid).save(o.out);
   console::print(fmt::format("{}\n{}\n-> {}\n", grid.title, grid.subtitle, o.out));

@@ -5,6 +5,8 @@
 #include "apps/experiment/reporting.h"
 #include "apps/experiment/saved_run.h"
 #include "apps/learn/ending.h"
+#include "apps/learn/host.h"
+#include "apps/learn/report_page.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/trial_runs.h"
 #include "callbacks/checkpointer.h"
@@ -40,6 +42,7 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
   RunRecord record;
   record.argv = argv;
   record.versions = {{"learn", LEARN_VERSION}, {"compiler", __VERSION__}};
+  record.machine = machine_facts(experiment.context().device());
   record.seed = static_cast<std::uint64_t>(options.device.seed);
   record.device = to_string(experiment.context().device());
   record.threads = experiment.context().threads().threads();
@@ -97,7 +100,7 @@ std::string shell_word(const std::filesystem::path& path) {
 }
 
 /// What is shown when training has ended.
-void show_closing(const RunRecord& record, const RunDir& dir, bool plots) {
+void show_closing(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
   const std::string path = shell_word(dir.path());
   if (record.best)
     console::say(stdout,
@@ -107,11 +110,14 @@ void show_closing(const RunRecord& record, const RunDir& dir, bool plots) {
                              record.best->value,
                              shell_word(dir.weights("best"))));
   if (!log::enabled(log::Level::info)) return;
-  if (plots)
+  if (settings.plots)
     console::say(stdout,
                  fmt::format("plots {} {}",
                              shell_word(dir.path() / "results.png"),
                              shell_word(dir.path() / "lr_schedule.png")));
+  if (const std::filesystem::path page = dir.path() / "report.html";
+      settings.report && std::filesystem::exists(page))
+    console::say(stdout, "page  " + shell_word(page));
   const bool saved = std::filesystem::exists(dir.weights("last"));
   if (record.status == "interrupted" && saved)
     console::say(stdout, fmt::format("next  learn train --resume {}", path));
@@ -201,8 +207,26 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
                    record.epochs));
 }
 
+/// The page about a run that has come to its end. No run fails for it.
+void write_report(Experiment& experiment, const RunDir& dir) {
+  const DeviceSection& device = experiment.options().device;
+  const std::filesystem::path page = dir.path() / "report.html";
+  try {
+    const RunReport report =
+        report_run(dir.path(),
+                   {.compute = {.device = to_string(experiment.context().device()),
+                                .winograd = device.winograd,
+                                .cuda = device.cuda,
+                                .threads = device.threads}},
+                   &experiment.loaders());
+    html::save(page, report_page({&report, 1}));
+  } catch (const Error& e) {
+    log::warn("[report] '{}' is not written: {}", page.string(), e.what());
+  }
+}
+
 /// What is left to say when the training has ended in whatever way.
-void say_ending(const RunRecord& record, const RunDir& dir, bool plots) {
+void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
   if (record.status == "interrupted")
     tell("interrupted after a whole batch" +
          (std::filesystem::exists(dir.weights("last"))
@@ -210,7 +234,7 @@ void say_ending(const RunRecord& record, const RunDir& dir, bool plots) {
               : ""));
   else if (record.status == "diverged")
     console::say(stderr, fmt::format("diverged: {}", record.error));
-  show_closing(record, dir, plots);
+  show_closing(record, dir, settings);
 }
 
 /// A call of `learn train` that writes a run: its folder, and the options it began with.
@@ -246,7 +270,9 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
-    say_ending(record, dir, settings.plots);
+    // Whoever interrupts a run wants the terminal back.
+    if (settings.report && record.status != "interrupted") write_report(experiment, dir);
+    say_ending(record, dir, settings);
     return code;
   }
 

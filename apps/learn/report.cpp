@@ -1,0 +1,56 @@
+#include "apps/learn/report.h"
+
+#include "apps/learn/report_page.h"
+#include "framework/core/console.h"
+#include "framework/io/saved_weights.h"
+
+#include <filesystem>
+
+namespace learn::cli {
+
+namespace fs = std::filesystem;
+
+OptionTable ReportOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.text("out",
+         out,
+         "FILE",
+         "the page to write; default: report.html in the folder of the run, of several here");
+  t.text("weights", run.weights, "best|last|...", "which checkpoints are measured; default: best");
+  t.flag("evaluate", run.evaluate, "measure the model on its validation images");
+  t.number("top-losses",
+           run.top_losses,
+           {.low = 0, .high = 1000},
+           "N",
+           "show the N images of the largest loss");
+  t.number("images",
+           run.images,
+           {.low = 0, .high = 1000},
+           "N",
+           "show N images of the training, as they are and augmented");
+  t.text("data-dir", run.data_dir, "DIR", "folder of the data sets");
+  t.number("batch-size", run.batches.size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
+      .short_name = "b";
+  t.number(
+      "workers", run.batches.workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
+  run.compute.declare(t);
+  return t;
+}
+
+int report(const ReportOptions& options) {
+  if (!options.run.evaluate && options.run.weights)
+    fail<UsageError>("--weights {} has no effect with --no-evaluate", *options.run.weights);
+  std::vector<RunReport> runs;
+  fs::path out = options.out;
+  for (const std::string& name : options.runs) {
+    const fs::path folder = run_folder(name, "runs");
+    runs.push_back(report_run(folder, options.run));
+    if (out.empty()) out = options.runs.size() == 1 ? folder / "report.html" : "report.html";
+  }
+  html::save(out, report_page(runs));
+  console::print(fmt::format("-> {}\n", out.string()));
+  return 0;
+}
+
+}  // namespace learn::cli
