@@ -106,6 +106,11 @@ void DataSection::warn_on_device() const {
       log::warn("[device] --{} {} has no effect: the batches are made on the GPU", name, value);
 }
 
+void DataSection::leave_out_validation() {
+  validates = false;
+  valid_limit = 1;
+}
+
 std::optional<std::filesystem::path> DataSection::place() const {
   if (!found_at.empty()) return found_at;
   const Spec spec = data::dataset_spec(data);

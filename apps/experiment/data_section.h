@@ -27,10 +27,15 @@ struct DataSection {
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
   /// checkpoint knows, see `saved_data`. Empty: `data` holds.
   std::filesystem::path found_at;
+  /// Not an option either: whether validation images are looked at.
+  bool validates = true;
 
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
   void check() const;
+  /// For commands that never look at validation images: one is loaded, and no more where that
+  /// saves time.
+  void leave_out_validation();
   /// The folder or archive that the data are read from; empty if they are not there, nothing if
   /// they are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;

@@ -90,7 +90,7 @@ std::string Experiment::headline() {
   const std::string d = separator();
   std::string device = to_string(ctx_.device());
   if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
-  return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}/{}{}{}{}{}{}{}batch {}{}seed {}",
+  return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}{}{}{}{}{}{}{}batch {}{}seed {}",
                      LEARN_VERSION,
                      d,
                      options_.model.model,
@@ -98,7 +98,7 @@ std::string Experiment::headline() {
                      d,
                      train.name,
                      train.size(),
-                     data().valid.size(),
+                     options_.data.validates ? fmt::format("/{}", data().valid.size()) : "",
                      train.synthetic ? " (synthetic)" : "",
                      d,
                      device,

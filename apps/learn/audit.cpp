@@ -84,6 +84,7 @@ void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& comm
 int audit(const AuditOptions& o) {
   const PrecisionSection& precision = o.train.experiment.precision;
   Audited audited = split_off_precision(o.train.experiment);
+  audited.full.data.leave_out_validation();
   Experiment experiment(std::move(audited.full));
   Learner& learn = experiment.learner();
   if (log::enabled(log::Level::info))

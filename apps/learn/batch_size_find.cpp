@@ -56,7 +56,9 @@ void resolve(BatchSizeFindCommandOptions& o,
 }
 
 int batch_size_find(const BatchSizeFindCommandOptions& o) {
-  Experiment experiment(o.train.experiment);
+  ExperimentOptions options = o.train.experiment;
+  options.data.leave_out_validation();
+  Experiment experiment(std::move(options));
   Learner& learn = experiment.learner();
   if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
   learn.add<callbacks::Interrupt>(caught_signal());
@@ -66,9 +68,9 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
   const data::Loader& loader = experiment.loaders().train();
   const BatchSizeFindResult found = learn.batch_size_find(
       [&](std::int64_t size) {
-        data::LoaderOptions options = loader.options();
-        options.batch_size = size;
-        return std::make_unique<data::Loader>(learn.context(), loader.dataset(), options);
+        data::LoaderOptions batches = loader.options();
+        batches.batch_size = size;
+        return std::make_unique<data::Loader>(learn.context(), loader.dataset(), batches);
       },
       sizes);
   console::print(table_of(found));

@@ -76,6 +76,7 @@ int lr_find(const LrFindCommandOptions& o) {
   ExperimentOptions options = o.train.experiment;
   options.training.ema = 0;  // these two take no part in a step
   options.run.patience = 0;
+  options.data.leave_out_validation();
   Experiment experiment(std::move(options));
   Learner& learn = experiment.learner();
   if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());

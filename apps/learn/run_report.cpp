@@ -10,6 +10,7 @@
 #include "framework/io/saved_weights.h"
 
 #include <memory>
+#include <utility>
 
 namespace learn::cli {
 namespace {
@@ -104,7 +105,8 @@ std::vector<html::Block> evaluation_blocks(const Evaluation& e,
 }  // namespace
 
 RunReport report_run(const fs::path& run, const RunReportOptions& o, const data::Loaders* loaded) {
-  RunReport report{.record = read_run_record(run), .history = callbacks::read_run_history(run)};
+  callbacks::RunHistory history = callbacks::read_run_history(run);
+  RunReport report{.record = read_run_record(run), .history = std::move(history)};
   const fs::path weights = saved_weights(run, o.weights);
   const SafetensorsFile file(weights);
   const SavedModel saved = saved_model(file);

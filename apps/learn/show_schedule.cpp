@@ -51,6 +51,7 @@ int show_schedule(const ShowScheduleOptions& o) {
   nowhere.seed = options.device.seed;
   options.device = nowhere;
   options.model.pretrained.clear();
+  options.data.leave_out_validation();
   const std::int64_t epochs = options.training.epochs;
   const std::string title =
       fmt::format("{}, {}", options.training.schedule, options.training.optimizer);

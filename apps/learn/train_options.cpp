@@ -149,10 +149,11 @@ OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>&
 
 OptionTable steps_of_train(TrainOptions& options) {
   return train_table(options).without(
-      {"epochs", "schedule", "warmup",       "valid-limit",  "shrink-batch", "ema",
-       "out",    "name",     "save-every",   "monitor",      "patience",     "nan",
-       "plots",  "progress", "resume",       "extend",       "exist-ok",     "dry-run",
-       "params", "explain",  "fast-dev-run", "print-config", "metrics",      "train-metrics"});
+      {"epochs",       "schedule",     "warmup",  "valid-limit",   "shrink-batch",
+       "ema",          "out",          "name",    "save-every",    "monitor",
+       "patience",     "nan",          "plots",   "progress",      "resume",
+       "extend",       "exist-ok",     "dry-run", "params",        "explain",
+       "fast-dev-run", "print-config", "metrics", "train-metrics", "report"});
 }
 
 void resolve_some(TrainOptions& options,

@@ -136,6 +136,7 @@ int fast_dev_run(ExperimentOptions options) {
 }
 
 int show_params(ExperimentOptions options) {
+  options.data.leave_out_validation();
   Experiment experiment(std::move(options));
   if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
   console::print(callbacks::audit_params(experiment.learner()).to_string());

@@ -89,6 +89,7 @@
       figure.append(this.tip);
       this.fillLegend();
       new ResizeObserver(() => this.draw()).observe(this.plot);
+      document.addEventListener('pointerdown', (event) => { if (!this.plot.contains(event.target)) this.hide(); });
     }
 
     fillLegend() {
@@ -217,7 +218,8 @@
       };
       root.addEventListener('pointermove', (event) => this.show(at(event)));
       root.addEventListener('pointerdown', (event) => this.show(at(event)));
-      root.addEventListener('pointerleave', () => this.hide());
+      // A finger that is lifted leaves, too: what it pointed at stays until another place is touched.
+      root.addEventListener('pointerleave', (event) => { if (event.pointerType !== 'touch') this.hide(); });
       root.addEventListener('blur', () => this.hide());
       root.addEventListener('keydown', (event) => {
         const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];

@@ -21,9 +21,10 @@ def missing():
 
 
 class Browser:
-    """`with Browser(390, 844, dark=True) as page: page.open(path)`"""
+    """`with Browser(390, 844, dark=True, phone=True) as page: page.open(path)`; a phone is touched."""
 
-    def __init__(self, width, height, dark=False):
+    def __init__(self, width, height, dark=False, phone=False):
+        self.phone = phone
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -37,7 +38,8 @@ class Browser:
                 arguments.append("--no-sandbox")  # which does not work for root
             if dark:
                 arguments.append("--blink-settings=preferredColorScheme=0")
-            options = {"args": arguments, "mobileEmulation": {"deviceMetrics": {"width": width, "height": height, "pixelRatio": 1}}}
+            screen = {"width": width, "height": height, "pixelRatio": 1, "mobile": phone, "touch": phone}
+            options = {"args": arguments, "mobileEmulation": {"deviceMetrics": screen}}
             asked = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}}
             self.session = "/session/" + self.call("POST", "/session", asked)["sessionId"]
         except BaseException:
@@ -94,10 +96,13 @@ class Browser:
         self.call("POST", f"{self.session}/element/{element}/value", {"text": text})
 
     def point_at(self, element, x, y):
-        """Moves the pointer to (x, y) from the middle of the element, as a hand does."""
-        move = {"type": "pointerMove", "duration": 50, "x": x, "y": y, "origin": {ELEMENT: element}}
+        """Moves the mouse to (x, y) from the middle of the element, or touches it there."""
+        actions = [{"type": "pointerMove", "duration": 50, "x": x, "y": y, "origin": {ELEMENT: element}}]
+        if self.phone:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pause", "duration": 50}, {"type": "pointerUp", "button": 0}]
+        kind = "touch" if self.phone else "mouse"
         self.call("POST", self.session + "/actions",
-                  {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [move]}]})
+                  {"actions": [{"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": actions}]})
 
     def console(self):
         """Warnings and errors since the last call."""

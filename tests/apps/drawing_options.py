@@ -1,10 +1,35 @@
-"""The options of the commands that draw, for options_walk.py."""
+"""The options of the commands that draw or write pages, for options_walk.py."""
 from option_case import Case, SPEED, TRAIN
 
 SHOW = ["show-batch", "--data", "{images}", "--val-split", "0.2"]
 SCHEDULE = ["show-schedule", "--data", "synthetic10", "--train-limit", "480"]
 
+REPORT = ["report", "runs/t", "--out", "page.html"]
+
+
+def report(*with_option, **how):
+    return Case(REPORT, list(with_option), before=how.pop("before", TRAIN), **how)
+
+
 CASES = {
+    "report": {
+        "out": report("--out", "there.html"),
+        "weights": report("--weights", "last"),
+        "evaluate": report("--no-evaluate"),
+        "top-losses": report("--top-losses", "3"),
+        "images": report("--images", "3"),
+        "data-dir": report("--data-dir", "there", before=["train", "--data-dir", "{cifar}", "--data", "cifar10:verify=false",
+                                                                *TRAIN[3:]]),
+        "batch-size": report("--batch-size", "7", same=SPEED),
+        "workers": report("--workers", "0", same=SPEED),
+        "precision": report("--precision", "tf32"),
+        "device": report("--device", "cuda"),
+        "deterministic": report("--no-deterministic"),
+        "tune": report("--tune"),
+        "plan-cache": report("--plan-cache", "plans"),
+        "winograd": report("--no-winograd", before=[*TRAIN, "--width", "16"], hidden=True),
+        "threads": report("--threads", "2", same=SPEED),
+    },
     "show-batch": {
         "data": Case(SHOW, ["--data", "{more_images}"]),
         "data-dir": Case(["show-batch", "--data", "cifar10"], ["--data-dir", "elsewhere"]),

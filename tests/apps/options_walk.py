@@ -102,6 +102,7 @@ CASES = {
         "inject": train("--inject nan@2:layer1.conv", *HALF),
         "callbacks": train("--callbacks terminate_on_nan;gradient_clip:limit=0.01"),
         "plots": train("--no-plots"),
+        "report": train("--no-report"),
         "progress": train("--no-progress", "--train-limit", "800", terminal=True),
         "config": train("--config {config}"),
         "preset": Case(["train", "--print-config"], ["--preset", "quick"]),
@@ -370,6 +371,10 @@ def tensors(path):
     return told
 
 
+# Rows and facts of a page that tell them.
+TIMES = re.compile(r'<th scope="row">(training time|images per second|started|ended)</th>.*|<dt>training time</dt>.*')
+
+
 def seen(folder, done):
     """All that a command has left and said."""
     found = {"status": done.returncode, "out": normal(done.stdout), "err": normal(done.stderr)}
@@ -383,6 +388,8 @@ def seen(folder, done):
         elif path.suffix == ".csv":
             rows = [line.split(",") for line in path.read_text().splitlines()]
             found[f"table {name}"] = [row[:1] + row[2:-1] for row in rows]
+        elif path.suffix == ".html" and path.parent == Path(folder):  # in a run's folder it has the run's settings
+            found[f"page {name}"] = hashlib.sha256(TIMES.sub("", path.read_text()).encode()).hexdigest()
         elif path.suffix == ".jsonl":
             found[f"lines {name}"] = re.sub(r'"(seconds|samples_per_second)": [^,}]*', "", path.read_text())
         elif path.name == "run.json":
@@ -425,7 +432,8 @@ def observe(before, words, terminal):
 def verdict(case, places):
     """What is wrong, or nothing."""
     def observed(*words):
-        return observe(tuple(case.before or ()), tuple(word.format(**places) for word in words), case.terminal)
+        before, words = (tuple(word.format(**places) for word in of or ()) for of in (case.before, words))
+        return observe(before, words, case.terminal)
 
     without, given = observed(*case.command), observed(*case.command, *case.with_option)
     changed = sorted(key for key in without.keys() | given.keys() if without.get(key) != given.get(key))

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""What `learn report` writes, and what it refuses: report.py PATH/TO/learn.
+
+That a browser shows it is tried by report_page.py. Prints what failed; exit status 1 then.
+"""
+import csv
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from png import write_png
+
+LEARN = str(Path(sys.argv[1]).resolve())
+TRAIN = ("train --data synthetic10 --train-limit 96 --valid-limit 40 --width 2 -b 16 -e 2 --threads 1 --workers 1 --no-plots "
+         "--name t").split()
+failures = []
+
+
+def check(what, ok, seen=""):
+    if not ok:
+        failures.append(what)
+        print(f"FAILED: {what}\n  {str(seen)[-3000:]}")
+
+
+def learn(*words, status=0):
+    done = subprocess.run([LEARN, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    check(f"learn {' '.join(words)} is status {status}", done.returncode == status, done)
+    return done
+
+
+def refused(status, text, *words):
+    done = learn(*words, status=status)
+    check(f"learn {' '.join(words)} says '{text}'", text in done.stderr, done)
+
+
+def cells(page, name):
+    """Of the rows that begin with a name."""
+    rows = re.findall(rf'<tr[^>]*><th scope="row"[^>]*>{re.escape(name)}</th>(.*?)</tr>', page)
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
+
+
+def short(value):
+    return f"{float(value):.4g}"
+
+
+def one_run():
+    done = learn(*TRAIN, "--precision", "fp16", "--inject", "overflow@3")
+    check("a training says where its page is", "page  runs/t/report.html" in done.stdout, done)
+    page = Path("runs/t/report.html").read_text()
+    with open("runs/t/results.csv", encoding="utf-8", newline="") as table:
+        last = list(csv.DictReader(table))[-1]
+    record = json.loads(Path("runs/t/run.json").read_text())
+    for name in ("train_loss", "valid_loss", "accuracy"):
+        check(f"the page has the last {name}", cells(page, f"last {name}") == [[short(last[name])]], cells(page, f"last {name}"))
+    check("the best epoch", cells(page, "best") == [[f"accuracy {short(record['best']['value'])} in epoch "
+                                                     f"{record['best']['epoch']}"]], cells(page, "best"))
+    check("the machine", cells(page, "processor") == [[html.escape(record["machine"]["processor"])]], cells(page, "processor"))
+    check("the step that was skipped", cells(page, "3") == [["overflow", short(65536), short(32768)]], cells(page, "3"))
+    check("settings beside their defaults", cells(page, "width") == [["2", "0"]], cells(page, "width"))
+    check("that images are computed", "are computed, not photographed" in page)
+    check("layers in the training's precision", "f16" in "".join(sum(cells(page, "layer1.conv"), [])), cells(page, "layer1.conv"))
+    check("a confusion matrix of all classes", page.count('<td class="right') == 10, page.count('<td class="right'))
+    check("images of the largest loss and of the training", page.count("<img ") == 16 + 8 * 6, page.count("<img "))
+    plain = learn("eval", "runs/t", "--threads", "1").stdout
+    accuracy = re.search(r"accuracy ([\d.]+)", plain)[1]
+    check("what eval measures", f"<dt>accuracy</dt><dd>{accuracy}</dd>" in page, accuracy)
+
+    again = learn("report", "runs/t", "--out", "page.html", "--threads", "1")
+    check("where it is", again.stdout == "-> page.html\n", again)
+    check("report writes what the training wrote", Path("page.html").read_text() == page)
+    learn("report", "last", "--no-evaluate", "--images", "0", "--out", "bare.html")
+    bare = Path("bare.html").read_text()
+    check("no images and no evaluation, if not asked for", "<img " not in bare and "Confusion matrix" not in bare)
+    learn("report", "runs/t", "--top-losses", "0", "--images", "2", "--weights", "last", "--out", "few.html")
+    few = Path("few.html").read_text()
+    check("as many images as asked for", few.count("<img ") == 2 * 6 and "Largest losses" not in few, few.count("<img "))
+    check("other weights", "last.safetensors on the 40 validation images" in few)
+
+
+def several():
+    learn(*TRAIN[:-1], "u", "--lr", "0.02", "--no-report")
+    check("no page, if not wanted", not Path("runs/u/report.html").exists())
+    learn("report", "runs/t", "runs/u", "--threads", "1")
+    page = Path("report.html").read_text()
+    check("both are named", "<title>runs/t, runs/u</title>" in page)
+    check("what differs is side by side", cells(page, "lr") == [["", "[0.02]"]], cells(page, "lr"))
+    check("rows that are the same can be hidden", '<tr class="same"><th scope="row">epochs</th>' in page)
+    check("each is measured", page.count('class="matrix"') == 2, page.count('class="matrix"'))
+
+
+def without_data():
+    for name, colour in (("blue", (20, 40, 220)), ("red", (220, 30, 20))):
+        for i in range(20):
+            write_png(Path("photos", name, f"{i}.png"), 32, 32, colour)
+    learn("train", "--data", "photos", "--val-split", "0.2", "--model", "linear", "-e", "1", "-b", "8", "--threads", "1",
+          "--name", "photos", "--no-report", "--no-plots")
+    shutil.move("photos", "elsewhere")
+    done = learn("report", "runs/photos")
+    page = Path("runs/photos/report.html").read_text()
+    check("a page without its data says so", "Left out: " in page and "photos" in page, page[:2000])
+    check("and so does the terminal", "without what needs its data" in done.stderr, done)
+    check("but has the rest", "Learning rate" in page and cells(page, "status") == [["finished"]])
+    Path("photos").mkdir()
+    shutil.move("elsewhere/blue", "photos/blau")
+    shutil.move("elsewhere/red", "photos/red")
+    learn("report", "runs/photos")
+    check("classes of other names are not measured",
+          "has other classes than the model was trained on" in Path("runs/photos/report.html").read_text())
+
+
+def refusals():
+    refused(2, "RUN|last", "report")
+    refused(4, "no-run", "report", "no-run")
+    refused(2, "--weights last has no effect with --no-evaluate", "report", "runs/t", "--weights", "last", "--no-evaluate")
+    refused(5, "nowhere", "report", "runs/t", "--out", "nowhere/page.html", "--no-evaluate")
+    refused(4, "epoch-0009", "report", "runs/t", "--weights", "epoch-0009")
+    shutil.copytree("runs/t", "damaged")
+    Path("damaged/run.json").write_text('{"status": 3')
+    refused(3, "damaged/run.json", "report", "damaged")
+    # The disk is full at the very end: the training has ended well all the same.
+    shutil.rmtree("runs/t")
+    os.mkdir("runs/t")
+    done = learn(*TRAIN, "--exist-ok")
+    check("a second run in a folder has its page", Path("runs/t/report.html").exists(), done)
+    os.remove("runs/t/report.html")
+    os.mkdir("runs/t/report.html")
+    done = learn(*TRAIN, "--exist-ok")
+    check("a page that cannot be written is a warning", "report.html' is not written" in done.stderr, done)
+
+
+with tempfile.TemporaryDirectory(prefix="learn report ") as folder:
+    os.chdir(folder)
+    os.environ.pop("LEARN_DATA", None)
+    one_run()
+    several()
+    without_data()
+    refusals()
+    os.chdir("/")
+print("FAILED" if failures else "reports: all as promised")
+sys.exit(1 if failures else 0)
