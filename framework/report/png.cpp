@@ -5,14 +5,9 @@
 
 #include <png.h>
 
-#include <vector>
-
 namespace learn {
 
-void write_png(const std::filesystem::path& path,
-               int width,
-               int height,
-               std::span<const std::uint8_t> rgb) {
+std::string encode_png(int width, int height, std::span<const std::uint8_t> rgb) {
   check<UsageError>(
       width > 0 && height > 0 &&
           rgb.size() == 3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
@@ -26,11 +21,20 @@ void write_png(const std::filesystem::path& path,
   image.height = static_cast<png_uint_32>(height);
   image.format = PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::vector<std::byte> encoded(size);
+  std::string encoded(size, '\0');
   if (png_image_write_to_memory(&image, encoded.data(), &size, 0, rgb.data(), 0, nullptr) == 0)
-    fail<IoError>("cannot encode '{}': {}", path.string(), image.message);
+    fail<IoError>("cannot encode an image of {} x {}: {}", width, height, image.message);
+  encoded.resize(size);
+  return encoded;
+}
+
+void write_png(const std::filesystem::path& path,
+               int width,
+               int height,
+               std::span<const std::uint8_t> rgb) {
+  const std::string encoded = encode_png(width, height, rgb);
   AtomicFile file(path);
-  file.write(std::span(encoded).first(size));
+  file.write(encoded);
   file.commit();
 }
 
