@@ -78,8 +78,8 @@ TEST_CASE("files are read in the order in which they were made, whatever the clo
   write_file_atomically(folder / "events.out.tfevents.99999999999999.host.1.0",
                         "");  // no clock says so
   write_file_atomically(folder / "events.out.tfevents.rest", "");
-  std::vector<fs::path> made;
-  for (int i = 0; i < 3; ++i) made.push_back(EventFile(folder.path(), 1).path());
+  std::array<fs::path, 3> made;
+  for (fs::path& path : made) path = EventFile(folder.path(), 1).path();
   CHECK(made[0].filename().string().find(
             fmt::format("events.out.tfevents.{}.", std::time(nullptr) + 1000)) == 0);
   CHECK(made[0].filename().string().ends_with(fmt::format(".{}.3", ::getpid())));
