@@ -1,4 +1,5 @@
 #pragma once
+#include "callbacks/kept_samples.h"
 #include "framework/core/registry.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/callback.h"
@@ -19,6 +20,7 @@ struct RunSettings {
   std::string title;                   ///< of plots
   std::string monitor = "valid_loss";  ///< of those that name none
   Metadata metadata;                   ///< goes into checkpoints
+  DrawSamples draw_samples;            ///< null: what its batches hold cannot be drawn
 };
 
 /// What a callback does to a training.

@@ -2,6 +2,8 @@
 
 #include "data/dataset_image.h"
 #include "framework/core/error.h"
+#include "framework/evaluation/probabilities.h"
+#include "framework/runtime/transfer.h"
 
 #include <fmt/core.h>
 
@@ -31,12 +33,16 @@ std::string percent(double probability) {
   return fmt::format(" {:.{}f} %", 100 * probability, detailed ? 1 : 0);
 }
 
+plot::CaptionLine prediction_line(const std::string& name, double probability, bool right) {
+  return {name + percent(probability), right ? plot::kRight : plot::kWrong, true};
+}
+
+plot::CaptionLine no_prediction() { return {"NaN", plot::kWrong, true}; }
+
 plot::CaptionLine prediction_line(const Dataset& dataset, const JudgedImage& one) {
-  if (one.predicted == -1) return {"NaN", plot::kWrong, true};
+  if (one.predicted == -1) return no_prediction();
   const bool right = one.predicted == dataset.labels[static_cast<std::size_t>(one.index)];
-  return {class_name(dataset, one.predicted) + percent(one.probability),
-          right ? plot::kRight : plot::kWrong,
-          true};
+  return prediction_line(class_name(dataset, one.predicted), one.probability, right);
 }
 
 plot::GridCell cell_of(const Dataset& dataset, const JudgedImage& one) {
@@ -45,6 +51,29 @@ plot::GridCell cell_of(const Dataset& dataset, const JudgedImage& one) {
 
 const std::string& truth_of(const Dataset& dataset, const JudgedImage& one) {
   return class_name(dataset, dataset.labels[static_cast<std::size_t>(one.index)]);
+}
+
+plot::CaptionLine prediction_line(std::span<const float> logits,
+                                  const std::vector<std::string>& classes,
+                                  std::int64_t truth) {
+  const std::vector<double> shares = softmax(logits);
+  if (std::isnan(shares.front())) return no_prediction();
+  const auto best = std::ranges::max_element(shares) - shares.begin();
+  return prediction_line(classes[static_cast<std::size_t>(best)],
+                         shares[static_cast<std::size_t>(best)],
+                         truth == -1 || best == truth);
+}
+
+/// Image `i` of (N,H,W,3), black at 0 and white at 1.
+plot::Image image_at(const Tensor& images, std::int64_t i) {
+  const Shape& shape = images.shape();
+  plot::Image image{static_cast<int>(shape[2]), static_cast<int>(shape[1]), {}};
+  const Tensor values = images.rows(i, 1);
+  image.rgb.reserve(static_cast<std::size_t>(values.elements()));
+  for (const float value : values.span<float>())
+    image.rgb.push_back(
+        static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F))));
+  return image;
 }
 
 }  // namespace
@@ -83,6 +112,42 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
         prediction_line(dataset, one),
         {"is " + truth_of(dataset, one) + percent(one.truth_probability)},
         {std::isnan(one.loss) ? "loss NaN" : fmt::format("loss {:.3g}", one.loss), plot::kSoftInk}};
+    grid.cells.push_back(std::move(cell));
+  }
+  return grid;
+}
+
+plot::ImageGrid batch_grid(Context& ctx,
+                           const Batch& batch,
+                           const Tensor& logits,
+                           const std::vector<std::string>& classes,
+                           const Normalization& normalization,
+                           std::string title) {
+  const Tensor images = denormalise(ctx, batch, normalization);
+  const Tensor truths = batch.y.defined() ? to_host(ctx, batch.y) : Tensor();
+  const auto many = static_cast<std::int64_t>(classes.size());
+  if (logits.shape() != Shape{batch.size(), many})
+    fail<ShapeError>("batch_grid: logits are {} for {} images of {} classes",
+                     logits.shape(),
+                     batch.size(),
+                     many);
+  plot::ImageGrid grid{
+      .title = std::move(title),
+      .subtitle = truths.defined()
+                      ? "true class; predicted class and its probability, blue if right"
+                      : "predicted class and its probability"};
+  for (std::int64_t i = 0; i < batch.size(); ++i) {
+    plot::GridCell cell{.images = {image_at(images, i)}, .caption = {}};
+    std::int64_t truth = -1;
+    if (truths.defined()) {
+      truth = truths.span<std::int64_t>()[static_cast<std::size_t>(i)];
+      check<UsageError>(truth >= 0 && truth < many,
+                        "batch_grid: there are {} classes, there is no class {}",
+                        many,
+                        truth);
+      cell.caption.push_back({classes[static_cast<std::size_t>(truth)]});
+    }
+    cell.caption.push_back(prediction_line(logits.rows(i, 1).span<float>(), classes, truth));
     grid.cells.push_back(std::move(cell));
   }
   return grid;

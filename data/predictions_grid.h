@@ -1,11 +1,14 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/normalization.h"
 #include "framework/drawing/image_grid.h"
+#include "framework/interfaces/batch.h"
 
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace learn::data {
 
@@ -31,5 +34,16 @@ struct JudgedImage {
                                               std::span<const JudgedImage> judged,
                                               std::size_t count,
                                               std::string title);
+
+/// The images of a batch as the model was given them, normalisation undone, with their classes, if
+/// it has any, and what `logits` (N,classes), f32 on the host, say of them, as in
+/// `predictions_grid`. Waits for the device. Throws as `denormalise`; ShapeError for logits of
+/// other images or classes, UsageError for a class that there is not.
+[[nodiscard]] plot::ImageGrid batch_grid(Context& ctx,
+                                         const Batch& batch,
+                                         const Tensor& logits,
+                                         const std::vector<std::string>& classes,
+                                         const Normalization& normalization,
+                                         std::string title);
 
 }  // namespace learn::data

@@ -6,6 +6,7 @@
 #include "callbacks/plot_results.h"
 #include "callbacks/registry.h"
 #include "callbacks/skip_report.h"
+#include "data/predictions_grid.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
 
@@ -43,11 +44,17 @@ void add_reporting(Experiment& experiment,
                    const std::string& config) {
   Learner& learn = experiment.learner();
   const RunSection& options = experiment.options().run;
+  const data::Normalization normalization = experiment.loaders().normalization();
+  const std::vector<std::string>& classes = experiment.data().train.classes;
   const callbacks::RunSettings run{
       .folder = folder,
       .title = title_of(folder, experiment.options(), experiment.data().train),
       .monitor = options.monitor,
-      .metadata = experiment.metadata(config)};
+      .metadata = experiment.metadata(config),
+      .draw_samples =
+          [=](Context& ctx, const Batch& batch, const Tensor& logits, const auto& what) {
+            return data::batch_grid(ctx, batch, logits, classes, normalization, what);
+          }};
   callbacks::add_from_texts(learn, options.callbacks, callbacks::Role::reports, run);
   add_progress(learn, options);
   add_unless_there<callbacks::CsvLogger>(learn, folder / "results.csv");

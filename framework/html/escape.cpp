@@ -40,7 +40,7 @@ std::string script_safe(std::string json) {
   return json;
 }
 
-std::string png_url(std::span<const std::byte> png) {
+std::string png_url(std::string_view png) {
   constexpr std::string_view kStart = "data:image/png;base64,";
   // Four letters for three bytes, and a zero, which EVP_EncodeBlock writes.
   std::string url(kStart);

@@ -1,6 +1,4 @@
 #pragma once
-#include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +13,6 @@ namespace learn::html {
 [[nodiscard]] std::string script_safe(std::string json);
 
 /// "data:image/png;base64,..." of the bytes of a file.
-[[nodiscard]] std::string png_url(std::span<const std::byte> png);
+[[nodiscard]] std::string png_url(std::string_view png);
 
 }  // namespace learn::html

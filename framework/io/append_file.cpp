@@ -12,18 +12,25 @@
 namespace learn {
 
 AppendFile::AppendFile(std::filesystem::path path, Open how) : path_(std::move(path)) {
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
-  fd_ = ::open(path_.c_str(), how == Open::empty ? flags | O_TRUNC : flags, 0644);
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+  if (how == Open::empty) flags |= O_TRUNC;
+  if (how == Open::create) flags |= O_EXCL;
+  fd_ = ::open(path_.c_str(), flags, 0644);
   if (fd_ < 0) fail<IoError>("cannot create '{}': {}", path_.string(), std::strerror(errno));
 }
 
 AppendFile::~AppendFile() { ::close(fd_); }
 
 void AppendFile::append(std::string_view text) {
+  const off_t before = ::lseek(fd_, 0, SEEK_END);  // of a pipe or device: none
   while (!text.empty()) {
     const ssize_t written = ::write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(errno));
+    if (written < 0) {
+      const int error = errno;
+      if (before >= 0) (void)::ftruncate(fd_, before);
+      fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(error));
+    }
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync

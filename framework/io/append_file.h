@@ -10,8 +10,9 @@ namespace learn {
 class AppendFile {
  public:
   enum class Open : std::uint8_t {
-    empty,  ///< what is there is gone
-    keep,   ///< behind what is there
+    empty,   ///< what is there is gone
+    keep,    ///< behind what is there
+    create,  ///< there must be none
   };
   /// Creates the file if there is none. Follows no symbolic link. Throws IoError.
   AppendFile(std::filesystem::path path, Open how);
@@ -20,7 +21,7 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  /// Throws IoError if it cannot be written.
+  /// Throws IoError if it cannot be written; of a text that cannot be written whole nothing stays.
   void append(std::string_view text);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace learn {
 
-std::vector<std::byte> encode_png(int width, int height, std::span<const std::uint8_t> rgb) {
+std::string encode_png(int width, int height, std::span<const std::uint8_t> rgb) {
   check<UsageError>(
       width > 0 && height > 0 &&
           rgb.size() == 3 * static_cast<std::size_t>(width) * static_cast<std::size_t>(height),
@@ -21,9 +21,9 @@ std::vector<std::byte> encode_png(int width, int height, std::span<const std::ui
   image.height = static_cast<png_uint_32>(height);
   image.format = PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::vector<std::byte> encoded(size);
+  std::string encoded(size, '\0');
   if (png_image_write_to_memory(&image, encoded.data(), &size, 0, rgb.data(), 0, nullptr) == 0)
-    fail<Error>("cannot encode an image of {} x {} as PNG: {}", width, height, image.message);
+    fail<IoError>("cannot encode an image of {} x {}: {}", width, height, image.message);
   encoded.resize(size);
   return encoded;
 }
@@ -32,7 +32,7 @@ void write_png(const std::filesystem::path& path,
                int width,
                int height,
                std::span<const std::uint8_t> rgb) {
-  const std::vector<std::byte> encoded = encode_png(width, height, rgb);
+  const std::string encoded = encode_png(width, height, rgb);
   AtomicFile file(path);
   file.write(encoded);
   file.commit();

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import drawing_options
+import event_files
 import find_options
 from option_case import Case, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
@@ -270,6 +271,9 @@ SETTINGS = {
         "live": callback("progress:live=lines", "--train-limit", "800", terminal=True),
         "heartbeat": callback("progress:heartbeat=1e-9"),
     },
+    "callback tensorboard": {
+        name: callback(f"tensorboard:{name}={value}")
+        for name, value in {"path": "there", "every": "2", "histograms": "0", "images": "0"}.items()},
     "callback recorder": {"beta": callback("recorder:beta=0.1")},
     "data cifar10": {"verify": Case([*TRAIN, "--data", "cifar10", "--data-dir", "{cifar}"],
                                     ["--data", "cifar10:verify=false"])},
@@ -380,6 +384,9 @@ def seen(folder, done):
     found = {"status": done.returncode, "out": normal(done.stdout), "err": normal(done.stderr)}
     for path in sorted(Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
+        if path.name.startswith("events."):
+            found[f"events {path.parent.relative_to(folder)}"] = event_files.event_values(path.read_bytes())
+            continue
         found[f"file {name}"] = True
         if path.suffix == ".safetensors":
             found[f"tensors {name}"] = tensors(path)

@@ -6,8 +6,10 @@
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
+#include "callbacks/tensorboard.h"
 #include "callbacks/terminate_on_nan.h"
 #include "data/loader.h"
+#include "data/predictions_grid.h"
 #include "data/registry.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/kernels/cast/fill.h"
@@ -22,6 +24,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
 #include "tests/support/memory_state.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
@@ -32,6 +35,7 @@
 #include <functional>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace learn;
@@ -427,6 +431,31 @@ TEST_CASE("a callback that waits for the device in spite of its word keeps the s
   CHECK(graph.counts.eager == 2 * kBatches);
   CHECK(log.count("the training step is not captured: ") == 1);
   CHECK(log.count("('pretender' at backward_end) waits for the device") == 1);
+}
+
+TEST_CASE("a step that TensorBoard is shown stays a graph, of the same bits") {
+  const TemporaryFolder folder;
+  Recipe recipe{.images = DType::f16, .padded = true, .prepare = [](Learner& learn) {
+                  callbacks::to_fp16(learn);
+                }};
+  const Trained without = train(recipe, true);
+  std::int64_t drawn = 0;
+  recipe.prepare = [&](Learner& learn) {
+    callbacks::to_fp16(learn);
+    learn.add<callbacks::TensorBoard>(callbacks::TensorBoardOptions{
+        .path = folder.path(),
+        .images = 3,
+        .draw = [&](Context& ctx, const Batch& batch, const Tensor& logits, const auto& title) {
+          const std::vector<std::string> classes(10, "a");
+          drawn += batch.size();
+          return data::batch_grid(ctx, batch, logits, classes, {}, title);
+        }});
+  };
+  const Trained with = train(recipe, true);
+  check_same_bits(with, without);
+  CHECK(with.counts.replayed == without.counts.replayed);
+  CHECK(with.counts.replayed > 0);
+  CHECK(drawn == 2 * 3 * recipe.epochs);  // of training and of validation
 }
 
 TEST_CASE("a loss that is not finite skips its step on the device, and ends the training") {

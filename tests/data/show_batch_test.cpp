@@ -3,6 +3,7 @@
 #include "data/dataset_image.h"
 #include "data/predictions_grid.h"
 #include "framework/core/error.h"
+#include "framework/tensor/host_tensor.h"
 #include "tests/data/images.h"
 
 #include <doctest/doctest.h>
@@ -120,6 +121,42 @@ TEST_CASE("a gallery of predictions says the truth, the prediction and how sure 
   CHECK_THROWS_AS(
       (void)predictions_grid(set, std::vector<JudgedImage>{{.index = 0, .predicted = 2}}, ""),
       UsageError);
+}
+
+TEST_CASE("a gallery of a batch shows it as the model was given it, and what that made of it") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  const Dataset set = test::small_set(4, 8, 8, 2);  // labels 0 1 0 1
+  Loader loader(ctx, set, {.batch_size = 4, .workers = 0, .normalization = kCifarStats});
+  Batch batch;
+  loader.begin(0);
+  REQUIRE(loader.next(batch));
+  const std::vector<float> logits{2, 0, 2, 0, NAN, 0, 0, 30};
+  const Tensor on_host = host_tensor<float>({4, 2}, logits);
+  const auto grid = batch_grid(ctx, batch, on_host, set.classes, kCifarStats, "first");
+  CHECK(grid.title == "first");
+  CHECK(grid.subtitle.starts_with("true class; predicted class"));
+  REQUIRE(grid.cells.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const plot::GridCell& cell = grid.cells[i];
+    CHECK(cell.images.at(0).rgb == image_of(set, batch.index[i]).rgb);
+    CHECK(cell.caption.at(0).text == set.classes[i % 2]);
+  }
+  CHECK(grid.cells[0].caption.at(1).text == set.classes[0] + " 88 %");
+  CHECK(grid.cells[0].caption.at(1).color == plot::kRight);
+  CHECK(grid.cells[1].caption.at(1).text == set.classes[0] + " 88 %");
+  CHECK(grid.cells[1].caption.at(1).color == plot::kWrong);
+  CHECK(grid.cells[2].caption.at(1).text == "NaN");
+  CHECK(grid.cells[3].caption.at(1).text == set.classes[1] + " >99.9 %");
+
+  const auto drawn = [&](const Tensor& of) {
+    return batch_grid(ctx, batch, of, set.classes, kCifarStats, "");
+  };
+  CHECK_THROWS_WITH_AS(drawn(on_host.rows(0, 3)), doctest::Contains("for 4 images"), ShapeError);
+  batch.y.span<std::int64_t>()[2] = 2;
+  CHECK_THROWS_WITH_AS(drawn(on_host), doctest::Contains("there is no class 2"), UsageError);
+  batch.y = {};
+  CHECK(drawn(on_host).subtitle == "predicted class and its probability");
+  CHECK(drawn(on_host).cells[1].caption.size() == 1);
 }
 
 TEST_CASE("top losses come the largest first, and NaN before them") {

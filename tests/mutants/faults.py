@@ -23,8 +23,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ["core", "tensor", "autograd", "kernels_cpu", "kernels_cuda", "nn", "optim", "amp", "learner", "callbacks", "io", "evaluation", "drawing", "data",
-         "models", "inference", "export", "apps"]
+PARTS = ["core", "tensor", "autograd", "kernels_cpu", "kernels_cuda", "nn", "optim", "amp", "learner", "callbacks", "io", "evaluation", "drawing", "tensorboard",
+         "data", "models", "inference", "export", "apps"]
 
 
 class ListError(Exception):

@@ -1,6 +1,7 @@
 #include "framework/report/png.h"
 
 #include "framework/core/error.h"
+#include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -24,6 +25,7 @@ TEST_CASE("a PNG holds the pixels it was given") {
   std::vector<std::uint8_t> read(PNG_IMAGE_SIZE(file));
   REQUIRE(png_image_finish_read(&file, nullptr, read.data(), 0, nullptr) != 0);
   CHECK(read == rgb);
+  CHECK(read_text_file(folder / "p.png") == encode_png(3, 2, rgb));
   CHECK_THROWS_AS(write_png(folder / "q.png", 3, 3, rgb), UsageError);
   CHECK_THROWS_AS(write_png(folder / "no" / "q.png", 3, 2, rgb), IoError);
 }

@@ -8,7 +8,7 @@ import re
 import sys
 
 FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "evaluation",
-             "drawing", "html", "learner"]
+             "drawing", "html", "tensorboard", "learner"]
 BELOW = {
     "framework/core": {"framework/core"},
     "framework/tensor": {"framework/core", "framework/tensor"},
@@ -22,6 +22,7 @@ BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
 BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
 BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
+BELOW["framework/tensorboard"] = {"framework/core", "framework/io", "framework/tensorboard"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
 BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/evaluation"}
 BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/evaluation", "framework/drawing"}

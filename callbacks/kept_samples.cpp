@@ -1,0 +1,92 @@
+#include "callbacks/kept_samples.h"
+
+#include "framework/kernels/cast/cast.h"
+#include "framework/runtime/transfer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace learn::callbacks {
+namespace {
+
+Shape with_rows(Shape shape, std::int64_t rows) {
+  shape.set(0, rows);
+  return shape;
+}
+
+/// Memory for `rows` such rows, unless `there` is that already.
+void make_room(Context& ctx, const Tensor& like, std::int64_t rows, DType dtype, Tensor& there) {
+  const Shape shape = with_rows(like.shape(), rows);
+  if (!there.defined() || there.shape() != shape || there.dtype() != dtype)
+    there = Tensor(ctx.persistent(), shape, dtype);
+}
+
+void copy_row(Context& ctx, const Tensor& from, std::int64_t row, Tensor& to, std::int64_t at) {
+  Tensor slot = to.rows(at, 1);
+  kernels::cast(ctx, from.rows(row, 1), slot);
+}
+
+}  // namespace
+
+void KeptSamples::begin(std::vector<std::int64_t> places) {
+  places_ = std::move(places);
+  next_ = 0;
+  seen_ = size_ = 0;
+}
+
+void KeptSamples::reserve(Context& ctx, const BatchRun& batch) {
+  const auto rows = static_cast<std::int64_t>(places_.size());
+  make_room(ctx, batch.x, rows, batch.x.dtype(), x_);
+  make_room(ctx, batch.pred.value(), rows, DType::f32, pred_);
+  const bool classes =
+      batch.y.defined() && batch.y.dtype() == DType::i64 && batch.y.shape().rank() == 1;
+  if (classes)
+    make_room(ctx, batch.y, rows, DType::i64, y_);
+  else
+    y_ = {};
+  padding_ = batch.padding;
+}
+
+void KeptSamples::add(Context& ctx, const BatchRun& batch) {
+  const std::int64_t begin = std::exchange(seen_, seen_ + batch.size());
+  if (complete() || places_[next_] >= seen_) return;
+  const bool usable = batch.pred.defined() && batch.pred.value().shape().rank() == 2;
+  if (usable && size_ == 0) reserve(ctx, batch);
+  for (; !complete() && places_[next_] < seen_; ++next_) {
+    if (!usable) continue;
+    const std::int64_t row = places_[next_] - begin;
+    copy_row(ctx, batch.x, row, x_, size_);
+    copy_row(ctx, batch.pred.value(), row, pred_, size_);
+    if (y_.defined()) {
+      Tensor slot = y_.range(size_, 1);
+      copy(ctx, batch.y.range(row, 1), slot);
+    }
+    ++size_;
+  }
+}
+
+Batch KeptSamples::samples() const {
+  Batch batch;
+  batch.x = x_.rows(0, size_);
+  if (y_.defined()) batch.y = y_.range(0, size_);
+  batch.padding = padding_;
+  return batch;
+}
+
+Tensor KeptSamples::logits(Context& ctx) const { return to_host(ctx, pred_.rows(0, size_)); }
+
+std::vector<std::int64_t> spread_places(std::int64_t count, std::int64_t samples) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(count, samples)));
+  const auto all = static_cast<std::int64_t>(places.size());
+  for (std::int64_t i = 0; i < all; ++i) places[static_cast<std::size_t>(i)] = i * samples / all;
+  return places;
+}
+
+std::vector<std::int64_t> first_places(std::int64_t count, std::int64_t samples) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(count, samples)));
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  return places;
+}
+
+}  // namespace learn::callbacks
