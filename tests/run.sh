@@ -5,7 +5,8 @@
 #   --quick    only the release build and its tests
 #   --smoke    only lint, what the quickstart builds, and a few tests: does it work on this system?
 #   --strict   a warning of a compiler or of Doxygen is an error
-#   --ci       what CI runs: --strict, and the two commands of the README on a fresh Debian 13 (needs root)
+#   --ci       what CI runs: --strict, reports in a browser, and the two commands of the README on a fresh Debian 13
+#              (needs root)
 #   --systems  instead of all that, the two commands on fresh systems and the build by every compiler
 #              (tests/systems/run.py); its options and names follow (--help)
 #   --mutants  instead of all that, faults are planted one by one, and the tests must notice them (tests/mutants/run.py);
@@ -45,7 +46,7 @@ for word in "$@"; do
     --strict) strict=ON ;;
     --ci) strict=ON systems=yes ;;
     -h | --help)
-      sed -n '2,18s/^# \{0,1\}//p' "$0"
+      sed -n '2,19s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -82,7 +83,9 @@ quiet_ctest() {
   grep -E 'tests passed' "build/$1.tests.log"
 }
 
-stage "packages" framework/cmake/install_packages.sh --tests
+packages=--tests
+[ $systems = no ] || packages=--browser
+stage "packages" framework/cmake/install_packages.sh $packages
 if [ "$only" != quick ]; then stage "format and lint" tests/tools/lint.sh; fi
 if [ "$strict" = ON ] && [ -z "$only" ]; then stage "API reference" tests/tools/docs.sh; fi
 if [ "$only" = smoke ]; then

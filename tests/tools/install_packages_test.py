@@ -127,6 +127,13 @@ class Apt(Machine):
         self.check(0, "--tests")
         self.assertEqual(self.installs(), [" ".join(names("apt", ("tests",)))])
 
+    def test_a_browser_is_for_those_who_ask(self):
+        self.machine("apt", names("apt", ("browser",)))
+        self.check(0, "--tests")
+        self.assertEqual(self.installs(), [])
+        self.check(0, "--browser")
+        self.assertEqual(self.installs(), ["chromium chromium-driver"])
+
     def test_a_user_installs_through_sudo(self):
         self.machine("apt", self.BOTH, user=1000, sudo=True)
         self.check(0)
