@@ -5,7 +5,6 @@
 #include "framework/io/atomic_file.h"
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -23,7 +21,6 @@ namespace learn {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr int kMaxRuns = 100000;
 
@@ -123,59 +120,6 @@ void check_writable(fs::path folder) {
     fail<IoError>("cannot write into '{}': {}", folder.string(), std::strerror(error));
 }
 
-/// JSON has no infinity and no NaN: null.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json to_json(const RunRecord::Steps& steps) {
-  Json records = Json::array();
-  for (const auto& [batch, event, before, after] : steps.records)
-    records.push_back({{"batch", batch},
-                       {"event", event},
-                       {"loss_scale_before", number(before)},
-                       {"loss_scale_after", number(after)}});
-  return {{"applied", steps.applied},
-          {"skipped", steps.skipped},
-          {"loss_scale", number(steps.loss_scale)},
-          {"records", records}};
-}
-
-Json to_json(const RunRecord& record) {
-  Json best = nullptr;
-  if (record.best)
-    best = {{"metric", record.best->metric},
-            {"value", number(record.best->value)},
-            {"epoch", record.best->epoch}};
-  Json resumes = Json::array();
-  for (const auto& [at, argv, precision] : record.resumes)
-    resumes.push_back({{"at", at}, {"argv", argv}, {"precision", precision}});
-  Json results = Json::object();
-  for (const auto& [name, value] : record.results) results[name] = number(value);
-  return {{"status", record.status},
-          {"exit_code", record.exit_code},
-          {"error", record.error},
-          {"argv", record.argv},
-          {"versions", record.versions},
-          {"seed", record.seed},
-          {"device", record.device},
-          {"threads", record.threads},
-          {"precision", record.precision},
-          {"model", {{"name", record.model}, {"parameters", record.parameters}}},
-          {"dataset",
-           {{"name", record.dataset},
-            {"synthetic", record.synthetic},
-            {"fingerprint", record.fingerprint},
-            {"train_samples", record.train_samples},
-            {"valid_samples", record.valid_samples}}},
-          {"started", record.started},
-          {"resumes", resumes},
-          {"ended", record.ended},
-          {"epochs", record.epochs},
-          {"epochs_done", record.epochs_done},
-          {"best", best},
-          {"results", results},
-          {"steps", to_json(record.steps)}};
-}
-
 }  // namespace
 
 class FolderLock {
@@ -222,31 +166,6 @@ RunDir RunDir::open(const fs::path& path) {
   return run;
 }
 
-RunRecord read_past(const fs::path& run) {
-  constexpr std::size_t kLimit = 16U << 20U;
-  RunRecord past;
-  past.status.clear();
-  const fs::path file = run / "run.json";
-  if (!fs::exists(file)) return past;
-  try {
-    const auto json = Json::parse(read_text_file(file, kLimit));
-    past.status = json.at("status").get<std::string>();
-    past.argv = json.at("argv").get<std::vector<std::string>>();
-    past.started = json.at("started").get<std::string>();
-    for (const auto& resume : json.value("resumes", Json::array()))
-      past.resumes.push_back({resume.at("at").get<std::string>(),
-                              resume.at("argv").get<std::vector<std::string>>(),
-                              resume.value("precision", "")});
-  } catch (const Json::exception&) {
-    return {.status = ""};
-  } catch (const IoError& e) {
-    // The record only informs; the state of the run is elsewhere.
-    log::warn("[run] {}", e.what());
-    return {.status = ""};
-  }
-  return past;
-}
-
 RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_ok) {
   check_name(name);
   make_folders(root);
@@ -267,9 +186,7 @@ RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_
 }
 
 void RunDir::write(const RunRecord& record) const {
-  // Arguments may be anything the shell passed; what is not UTF-8 is replaced, not an error.
-  const std::string text = to_json(record).dump(2, ' ', false, Json::error_handler_t::replace);
-  write_file_atomically(path_ / "run.json", text + '\n');
+  write_file_atomically(path_ / "run.json", run_record_text(record));
 }
 
 std::string utc_now() {

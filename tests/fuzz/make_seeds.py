@@ -215,6 +215,20 @@ def plan_cache_seeds():
     yield "cut", b"ke\ny"
 
 
+def run_record_seeds():
+    least = b'"status": "finished", "argv": ["train", "-e", "3"], "started": "2026-11-20T12:05:17Z"'
+    yield "least", b"{" + least + b"}"
+    yield "usual", (b"{" + least + b', "exit_code": 0, "error": "", "versions": {"learn": "1"}, "seed": 42, "device": "cpu", "threads": 2, '
+                    b'"precision": "fp32", "model": {"name": "small", "parameters": 7}, "dataset": {"name": "d", "synthetic": true, '
+                    b'"fingerprint": "f", "train_samples": 5, "valid_samples": 1}, "resumes": [{"at": "", "argv": ["x"], "precision": "bf16"}], '
+                    b'"ended": "", "epochs": 3, "epochs_done": 1, "best": {"metric": "accuracy", "value": 0.5, "epoch": 1}, '
+                    b'"results": {"valid_loss": null, "loss": -1}, "steps": {"applied": 1, "skipped": 0, "loss_scale": 1024.0, '
+                    b'"records": [{"batch": 3, "event": "skip", "loss_scale_before": 2, "loss_scale_after": null}]}}')
+    yield "null", b"{" + least + b', "best": null, "resumes": []}'
+    yield "twice", b"{" + least + b', "seed": 1, "seed": 2}'
+    yield "newer", b"{" + least + b', "more": [[{"a": [1.5, -2]}], "b"], "model.name": false}'
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus"
     for name, make in sorted(globals().items()):

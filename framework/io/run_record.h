@@ -1,0 +1,81 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace learn {
+
+/// What is known about a run; `run.json` holds it.
+struct RunRecord {
+  std::string status = "running";  ///< running, finished, interrupted, crashed, diverged
+  int exit_code = 0;
+  std::vector<std::string> argv;                ///< of the call that began it
+  std::map<std::string, std::string> versions;  ///< learn, compiler, libraries
+  std::uint64_t seed = 0;
+  std::string device;
+  int threads = 0;
+  std::string model;
+  std::int64_t parameters = 0;
+  std::string precision;
+  std::string dataset;
+  bool synthetic = false;   ///< made by a program: its accuracy says nothing about real images
+  std::string fingerprint;  ///< tells data sets of one name apart
+  std::int64_t train_samples = 0;
+  std::int64_t valid_samples = 0;
+  std::string started;  ///< UTC, ISO 8601
+  /// A call that resumed the run.
+  struct Resume {
+    std::string at;  ///< UTC, ISO 8601
+    std::vector<std::string> argv;
+    std::string precision;  ///< from then on; empty: not known
+  };
+  std::vector<Resume> resumes;
+  std::string ended;  ///< empty while it runs
+  std::int64_t epochs = 0;
+  std::int64_t epochs_done = 0;
+  struct Best {
+    std::string metric;
+    double value = 0;
+    std::int64_t epoch = 0;  ///< from 1
+  };
+  std::optional<Best> best;
+  std::map<std::string, double> results;  ///< of the last epoch
+  /// What became of the steps.
+  struct Steps {
+    std::int64_t applied = 0;
+    std::int64_t skipped = 0;  ///< as a gradient was not finite
+    double loss_scale = 1;     ///< now
+    /// A skip or a growth of the loss scale.
+    struct Record {
+      std::int64_t batch = 0;  ///< training batch, from 1
+      std::string event;
+      double scale_before = 1;
+      double scale_after = 1;
+    };
+    std::vector<Record> records;  ///< the newest of them
+  };
+  Steps steps;
+  std::string error;  ///< why it ended, if it did not finish
+};
+
+/// The text of `run.json` for this record.
+[[nodiscard]] std::string run_record_text(const RunRecord& record);
+
+/// Reads `run.json` in the folder of a run back, all of it; a number that is null there is NaN.
+/// What older versions do not write keeps its default, what newer ones write besides is passed
+/// over. Throws IoError if the file cannot be read, DataError with the reason and the place if it
+/// is no record: damaged, a value of another type or out of range, a name that stands twice,
+/// endless.
+[[nodiscard]] RunRecord read_run_record(const std::filesystem::path& run);
+/// The same from its text; `file` is for errors.
+[[nodiscard]] RunRecord parse_run_record(std::string_view text, const std::string& file);
+
+/// The record of a run that is to go on, which informs, no more: where it cannot be read, an empty
+/// one with an empty status, and a warning unless there is none.
+[[nodiscard]] RunRecord read_past(const std::filesystem::path& run);
+
+}  // namespace learn
