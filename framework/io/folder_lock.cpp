@@ -21,7 +21,7 @@ int open_folder(const std::filesystem::path& folder) {
 
 FolderLock::FolderLock(const std::filesystem::path& folder) : fd_(open_folder(folder)) {
   // `is_held` has it for a moment; a process that works there has it for long.
-  constexpr int kTries = 20;
+  constexpr int kTries = 100;
   constexpr std::chrono::milliseconds kPause(5);
   if (fd_ < 0) return;
   for (int i = 0; i < kTries; ++i) {
