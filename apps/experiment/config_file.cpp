@@ -184,6 +184,30 @@ void refuse_deep_keys(const ConfigFile& file) {
   }
 }
 
+toml::table parse_toml(const ConfigFile& file) {
+  refuse_deep_keys(file);
+  try {
+    return toml::parse(std::string_view(file.source), std::string_view(file.name));
+  } catch (const toml::parse_error& e) {
+    fail_at(file,
+            e.source().begin.line,
+            e.source().begin.column,
+            1,
+            fmt::format("this is not TOML: {}", e.description()));
+  }
+}
+
+/// The value as the command line would give it, whatever it is.
+std::string shown(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* text = node.as_string()) return text->get();
+  if (node.is_number()) return number_text(node);
+  std::string list;
+  if (const auto* array = node.as_array())
+    for (const toml::node& item : *array) list += (list.empty() ? "" : ",") + shown(item);
+  return list;
+}
+
 }  // namespace
 
 ConfigFile parse_config(const std::string& source,
@@ -195,17 +219,7 @@ ConfigFile parse_config(const std::string& source,
     fail<UsageError>(
         "{}: {} bytes, more than the {} that are read", name, source.size(), kMaxBytes);
   ConfigFile file{name, source, {}};
-  refuse_deep_keys(file);
-  toml::table root;
-  try {
-    root = toml::parse(std::string_view(source), std::string_view(name));
-  } catch (const toml::parse_error& e) {
-    fail_at(file,
-            e.source().begin.line,
-            e.source().begin.column,
-            1,
-            fmt::format("this is not TOML: {}", e.description()));
-  }
+  const toml::table root = parse_toml(file);
   for (const auto& [key, node] : root) {
     if (key.str() != section || !node.is_table())
       fail_at(file,
@@ -224,6 +238,22 @@ ConfigFile read_config(const std::filesystem::path& path,
                        const std::string& section,
                        const OptionTable& table) {
   return parse_config(read_text_file(path), path.string(), section, table);
+}
+
+OptionValues read_config_values(const std::filesystem::path& path, const std::string& section) {
+  const ConfigFile file{path.string(), read_text_file(path), {}};
+  const toml::table root = parse_toml(file);
+  const toml::table* const entries = root[section].as_table();
+  std::vector<std::pair<unsigned, std::pair<std::string, std::string>>> by_line;
+  if (entries != nullptr)
+    for (const auto& [key, node] : *entries)
+      by_line.push_back({key.source().begin.line, {std::string(key.str()), shown(node)}});
+  std::stable_sort(by_line.begin(), by_line.end(), [](const auto& a, const auto& b) {
+    return a.first < b.first;
+  });
+  OptionValues values;
+  for (auto& [line, value] : by_line) values.push_back(std::move(value));
+  return values;
 }
 
 void set_options(const OptionTable& table, const ConfigFile& config) {

@@ -33,6 +33,12 @@ struct ConfigFile {
 /// Sets the options; a refused value is a UsageError with its place in the file.
 void set_options(const OptionTable& table, const ConfigFile& config);
 
+/// What stands in the section of a file, in its order, as the command line would give it, whatever
+/// options these are of: to be shown, as those of a run of another version. Throws as `read_config`
+/// does, but for keys and types.
+[[nodiscard]] OptionValues read_config_values(const std::filesystem::path& path,
+                                              const std::string& section);
+
 /// Every option that is part of the configuration and set, as a file that `read_config` takes back.
 [[nodiscard]] std::string write_config(const OptionTable& table, const std::string& section);
 

@@ -15,6 +15,7 @@
 #include "apps/learn/plot.h"
 #include "apps/learn/predict.h"
 #include "apps/learn/report.h"
+#include "apps/learn/runs.h"
 #include "apps/learn/show_batch.h"
 #include "apps/learn/show_schedule.h"
 #include "apps/learn/signals.h"
@@ -194,6 +195,24 @@ Command audit_command() {
       }};
 }
 
+Command runs_command() {
+  const auto o = std::make_shared<RunsOptions>();
+  const OptionTable t = o->table();
+  return {.name = "runs",
+          .help = "list runs, show one, compare several, or remove them",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->names = parsed.arguments[0];
+                return runs(*o);
+              },
+          .arguments = {{.name = "RUN",
+                         .help = "names in --out or folders, or last: one to show, several to "
+                                 "compare; none: list all",
+                         .several = true}}};
+}
+
 Command plot_command() {
   const auto o = std::make_shared<PlotOptions>();
   OptionTable t;
@@ -316,6 +335,7 @@ int dispatch(const std::vector<std::string>& argv) {
                                       options_command(),
                                       autocast_command(),
                                       audit_command(),
+                                      runs_command(),
                                       plot_command(),
                                       report_command(),
                                       show_batch_command(),

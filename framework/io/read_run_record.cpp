@@ -111,7 +111,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool start_object(std::size_t) override {
     const std::string place = begin_value();
     if (place == "best") {
-      RunRecord::Best& best = record_.best.emplace();
+      RunRecord::Best& best = *(record_.best = RunRecord::Best{});
       fields_["best.metric"] = &best.metric;
       fields_["best.value"] = &best.value;
       fields_["best.epoch"] = &best.epoch;
@@ -156,8 +156,10 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const Json::exception& e) override {
-    wrong(fmt::format("this is not JSON at byte {}: {}", position, e.what()));
+  bool parse_error(std::size_t, const std::string&, const Json::exception& e) override {
+    // "[json.exception.parse_error.101] parse error at line 2, column 1: ..."
+    const std::string_view what = e.what();
+    wrong(fmt::format("this is not JSON: {}", what.substr(what.find(']') + 2)));
   }
 
   /// Throws DataError for what only shows at the end.
@@ -247,8 +249,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   [[noreturn]] void reject(const std::string& place,
                            const std::string& shown,
                            SourceLocation at = SourceLocation::current()) const {
-    wrong(place.empty() ? fmt::format("it is {}", shown) : fmt::format("'{}' is {}", place, shown),
-          at);
+    wrong((place.empty() ? "it" : "'" + place + "'") + " is " + shown, at);
   }
 
   RunRecord& record_;

@@ -3,16 +3,15 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/folder_lock.h"
+#include "framework/io/latest_run.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <system_error>
@@ -36,45 +35,12 @@ void check_name(const std::string& name) {
         name);
 }
 
-constexpr std::string_view kLatestStaging = ".latest";
-
 /// Removes what a killed process left of files it was writing.
 void sweep_temporaries(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (AtomicFile::is_temporary(entry.path().filename().string()))
       fs::remove(entry.path(), ignored);
-}
-
-/// The same for links in the folder of all runs, where other processes may be at work.
-void sweep_links(const fs::path& root) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(root, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kLatestStaging) || !AtomicFile::is_temporary(name)) continue;
-    pid_t owner = 0;
-    std::from_chars(name.data() + name.rfind('.') + 1, name.data() + name.size(), owner);
-    if (::kill(owner, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
-  }
-}
-
-/// A new link is renamed over the old one, so that `latest` never vanishes. No run fails for it:
-/// the file system may know no links, or something else may have that name.
-void point_latest(const fs::path& root, const fs::path& run) {
-  sweep_links(root);
-  const fs::path staging =
-      temporary_beside(root / fmt::format("{}.{}", kLatestStaging, run.filename().string()));
-  std::error_code error;
-  std::error_code ignored;
-  fs::remove(staging, ignored);
-  fs::create_symlink(run.filename(), staging, error);
-  if (!error) fs::rename(staging, root / "latest", error);
-  if (!error) return;
-  fs::remove(staging, ignored);
-  log::warn("[io] '{}' is not made a link to '{}': {}",
-            (root / "latest").string(),
-            run.filename().string(),
-            error.message());
 }
 
 bool holds_checkpoints(const fs::path& weights) {
@@ -121,25 +87,6 @@ void check_writable(fs::path folder) {
 }
 
 }  // namespace
-
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder)
-      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    // A file system that knows no locks has none to be broken.
-    if (fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-    ::close(fd_);
-    fail<UsageError>("another process is training in '{}'", folder.string());
-  }
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_;
-};
 
 RunDir::RunDir(fs::path path)
     : path_(std::move(path)), lock_(std::make_shared<const FolderLock>(path_)) {

@@ -7,7 +7,6 @@
 
 namespace learn {
 
-/// Held as long as a process works in a folder; gone with the process, however that ends.
 class FolderLock;
 
 /// The folder of one run: everything it leaves behind. While an object of it lives, no other

@@ -1,5 +1,8 @@
 #include "apps/experiment/config_file.h"
 
+#include "framework/io/atomic_file.h"
+#include "tests/support/temporary_folder.h"
+
 #include <doctest/doctest.h>
 
 using namespace learn;
@@ -145,4 +148,17 @@ TEST_CASE("dots in texts, numbers and comments are not counted as parts of a key
       "classes = ['a.b.c.d.e', \"f.g.\\\"h.i\", \"\"\"j.k.l\n.m.n\"\"\"]\nlr = 0.5\n");
   CHECK(f.name == "../../../../../a.b.c.d");
   CHECK(f.classes == std::vector<std::string>{"a.b.c.d.e", "f.g.\"h.i", "j.k.l\n.m.n"});
+}
+
+TEST_CASE("what a file says is read whatever options there are, in its order") {
+  const TemporaryFolder folder;
+  const auto values_of = [&](const std::string& text) {
+    write_file_atomically(folder / "c.toml", text);
+    return read_config_values(folder / "c.toml", "train");
+  };
+  CHECK(values_of("[other]\na = 1\n[train]\nz = 1.5\nnew = \"x\"\na = [\"b\", 2, [true]]\n") ==
+        OptionValues{{"z", "1.5"}, {"new", "x"}, {"a", "b,2,true"}});
+  CHECK(values_of("train = 3\n").empty());
+  CHECK_THROWS_AS((void)values_of("[train\n"), UsageError);
+  CHECK_THROWS_AS((void)read_config_values(folder / "none", "train"), IoError);
 }

@@ -23,6 +23,7 @@ import find_options
 from option_case import Case, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
+from runs_options import RUNS
 
 LEARN = str(Path(sys.argv[1]).resolve())
 
@@ -117,6 +118,7 @@ CASES = {
         "explain": train("--explain"),
     },
     "predict": PREDICT,
+    "runs": RUNS,
     "eval": {
         "weights": Case(["eval", "runs/t"], ["--weights", "last"], before=TRAIN),
         "out": Case(["eval", "last"], ["--out", "there"], before=TRAIN),

@@ -118,9 +118,9 @@ TEST_CASE("what is no record is refused with the reason and the place") {
     CAPTURE(problem);
     CHECK(problem.find(words) != std::string::npos);
   };
-  says("", "this is not JSON at byte 1: ");
+  says("", "this is not JSON: parse error at line 1, column 1: ");
   says("{ \"started\": 3", "'started' is 3");
-  says(record_with("").substr(0, 30), "this is not JSON at byte ");
+  says(record_with("").substr(0, 30), "this is not JSON: parse error at line 1, column ");
   says(record_with(", \"error\": \"\xFF\""), "this is not JSON");
   says(record_with(R"(, "seed": 1e999)"), "this is not JSON");
   says("[]", "it is a list");

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+
+namespace learn {
+
+/// Held as long as a process works in a folder; gone with the process, however that ends.
+class FolderLock {
+ public:
+  /// Throws UsageError if another process has it. Where the file system knows no locks, or the
+  /// folder cannot be opened, there is none to be had, and none to be broken.
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+/// What is known of a folder's lock.
+enum class Held : std::uint8_t {
+  no,
+  yes,
+  unknown,  ///< the file system knows no locks, or the folder cannot be opened
+};
+/// Whether a process works in a folder. Who takes the lock at the same moment is not disturbed.
+[[nodiscard]] Held is_held(const std::filesystem::path& folder);
+
+}  // namespace learn
