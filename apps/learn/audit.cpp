@@ -23,7 +23,7 @@ std::vector<std::string> without_effect() {
   return {"valid-limit", "shrink-batch", "ema",     "metrics",  "train-metrics", "out",
           "name",        "save-every",   "monitor", "patience", "nan",           "plots",
           "progress",    "resume",       "extend",  "exist-ok", "dry-run",       "fast-dev-run",
-          "params",      "print-config", "explain"};
+          "params",      "print-config", "explain", "report"};
 }
 
 /// The training in fp32, and what makes it one in half precision.

@@ -206,14 +206,16 @@ class Comparison {
                   [](const RunEntry& run) { return run.record.fingerprint.substr(0, 16); }),
         of_record("  validation images",
                   [](const RunEntry& run) { return grouped(run.record.valid_samples); })};
-    std::set<std::string> versions;
-    for (const RunEntry& run : runs_)
-      for (const auto& [name, version] : run.record.versions) versions.insert(name);
-    for (const std::string& name : versions)
-      all.push_back(of_record("  " + name, [&](const RunEntry& run) {
-        const auto found = run.record.versions.find(name);
-        return found == run.record.versions.end() ? std::string() : found->second;
-      }));
+    for (const auto texts : {&RunRecord::machine, &RunRecord::versions}) {
+      std::set<std::string> names;
+      for (const RunEntry& run : runs_)
+        for (const auto& [name, text] : run.record.*texts) names.insert(name);
+      for (const std::string& name : names)
+        all.push_back(of_record("  " + name, [&](const RunEntry& run) {
+          const auto found = (run.record.*texts).find(name);
+          return found == (run.record.*texts).end() ? std::string() : found->second;
+        }));
+    }
     add_title("machine, data and versions that differ");
     const std::size_t before = rows_.size();
     for (const Row& one : all) add_if_it_differs(one);

@@ -116,6 +116,7 @@ std::string show_run(const RunEntry& run) {
   if (run.seconds) facts.add("time", duration_text(run.seconds));
   facts.add("size", bytes_text(run.bytes));
   facts.add("weights", weights_text(run.path));
+  for (const auto& [name, text] : run.record.machine) facts.add(name, text);
   for (const auto& [name, version] : run.record.versions) facts.add(name, version);
   std::string text = facts.text();
 

@@ -2,6 +2,7 @@
 from option_case import Case, SPEED, TRAIN
 
 SHOW = ["show-batch", "--data", "{images}", "--val-split", "0.2"]
+FOLDER = ["show-schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"]
 SCHEDULE = ["show-schedule", "--data", "synthetic10", "--train-limit", "480"]
 
 REPORT = ["report", "runs/t", "--out", "page.html"]
@@ -42,7 +43,7 @@ CASES = {
         "threads": Case(SHOW, ["--threads", "2"], same=SPEED),
         "seed": Case(SHOW, ["--seed", "7"]),
         "config": Case(SHOW, ["--config", "{config}"]),
-        "preset": Case(["show-batch"], ["--preset", "notebook", "--data-dir", "{cifar}"]),
+        "preset": Case(["show-batch", "--train-limit", "5", "--data", "synthetic10", "--valid"], ["--preset", "notebook"]),
         "images": Case(SHOW, ["--images", "3"]),
         "versions": Case(SHOW, ["--versions", "2"]),
         "valid": Case(SHOW, ["--valid"]),
@@ -53,10 +54,10 @@ CASES = {
         "out": Case(["plot", "runs/t"], ["--out", "there.svg"], before=TRAIN),
     },
     "show-schedule": {
-        "data": Case(["show-schedule", "--data", "{images}", "--val-split", "0.2", "-b", "4"], ["--data", "{more_images}"]),
+        "data": Case(FOLDER, ["--data", "{more_images}"]),
         "data-dir": Case(["show-schedule", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
-        "classes": Case([*SCHEDULE, "--train-limit", "1.0"], ["--classes", "disk,ring"]),
-        "val-split": Case([*SCHEDULE, "--train-limit", "1.0"], ["--val-split", "0.3"]),
+        "classes": Case(FOLDER, ["--classes", "light"]),
+        "val-split": Case(FOLDER, ["--val-split", "0.5"]),
         "train-limit": Case(SCHEDULE, ["--train-limit", "200"]),
         "model": Case([*SCHEDULE, "--lr", "0.01:0.1", "--split", "layer2"], ["--model", "darknet"]),
         "split": Case([*SCHEDULE, "--lr", "0.01:0.1"], ["--split", "layer3"]),

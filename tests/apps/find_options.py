@@ -22,7 +22,7 @@ def cases(train, audited):
             "split": Case([*LR_FIND, "--freeze", "1"], ["--split", "layer3", "--freeze", "1"]),
             "lr": Case(LR_FIND, ["--lr", "1e-4,1e-2"]),
             "callbacks": Case(LR_FIND, ["--callbacks", "gradient_clip:limit=0.01"]),
-            "preset": Case(LR_FIND, ["--preset", "quick"]),
+            "preset": Case(LR_FIND, ["--preset", "darknet-one-cycle"]),
             "start": Case(LR_FIND, ["--start", "1e-3"]),
             "end": Case(LR_FIND, ["--end", "2"]),
             "iterations": Case(LR_FIND, ["--iterations", "30"]),

@@ -7,8 +7,6 @@ compared, but for times, the configuration that it wrote and the words of the ca
 unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then.
 """
 import functools
-import hashlib
-import json
 import os
 import re
 import subprocess
@@ -18,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import drawing_options
-import event_files
 import find_options
+from observation import seen
 from option_case import Case, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
@@ -33,6 +31,7 @@ def train(with_option, *more, **how):
 
 
 FOLDER = ["--data", "{images}"]
+SPLIT_FOLDER = [*FOLDER, "--val-split", "0.2"]
 HALF = ["--precision", "fp16"]
 AMP = ["--precision", "fp16-amp"]
 # Options of a loss scale, beside which it grows or overflows within a few steps.
@@ -51,8 +50,8 @@ CASES = {
     "train": {
         "data": train("--data synthetic10-hard"),
         "data-dir": Case(["train", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
-        "classes": train("--classes disk,ring"),
-        "val-split": train("--val-split 0.3"),
+        "classes": train("--classes light,dark", *SPLIT_FOLDER),
+        "val-split": train("--val-split 0.5", *SPLIT_FOLDER),
         "train-limit": train("--train-limit 32"),
         "valid-limit": train("--valid-limit 30"),
         "image-size": train("--image-size 16", *FOLDER),
@@ -352,62 +351,6 @@ def options_of_names():
             name = match[1]
         elif match := re.match(r"    (\w+)=", line):
             found.add((f"{kind} {name}", match[1]))
-    return found
-
-
-def normal(text):
-    """What is shown, without times and speeds, and without the spaces that they move."""
-    text = re.sub(r"^( +\d+ .*?\de[+-]\d+) .*", r"\1", text, flags=re.M)
-    text = re.sub(r"^( +\d+) +[\d.]+ +\d+ +[\d.]+ (bytes|[MG]iB)$", r"\1", text, flags=re.M)
-    text = re.sub(r"\d[\d ]* samples/s.*|eta [\d:]*|\d+ GFLOP/s|[\d.]+ GiB|about .* epochs.*|[\d.]+ MiB", "", text)
-    return re.sub(r"[ \t]+", " ", text)
-
-
-def tensors(path):
-    """Of a checkpoint: names and bytes, but for the recorder's tables, which hold times."""
-    data = path.read_bytes()
-    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
-    start = 8 + int.from_bytes(data[:8], "little")
-    told = {key: value for key, value in header.pop("__metadata__").items()
-            if key.startswith("state.") and "seconds" not in key}
-    for name, entry in header.items():
-        if "recorder" not in name:
-            begin, end = entry["data_offsets"]
-            told[name] = hashlib.sha256(data[start + begin:start + end]).hexdigest()
-    return told
-
-
-# Rows and facts of a page that tell them.
-TIMES = re.compile(r'<th scope="row">(training time|images per second|started|ended)</th>.*|<dt>training time</dt>.*')
-
-
-def seen(folder, done):
-    """All that a command has left and said."""
-    found = {"status": done.returncode, "out": normal(done.stdout), "err": normal(done.stderr)}
-    for path in sorted(Path(folder).rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.name.startswith("events."):
-            found[f"events {path.parent.relative_to(folder)}"] = event_files.event_values(path.read_bytes())
-            continue
-        found[f"file {name}"] = True
-        if path.suffix == ".safetensors":
-            found[f"tensors {name}"] = tensors(path)
-        elif path.suffix in (".png", ".svg"):
-            found[f"plot {name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.suffix == ".csv":
-            rows = [line.split(",") for line in path.read_text().splitlines()]
-            found[f"table {name}"] = [row[:1] + row[2:-1] for row in rows]
-        elif path.suffix == ".html" and path.parent == Path(folder):  # in a run's folder it has the run's settings
-            found[f"page {name}"] = hashlib.sha256(TIMES.sub("", path.read_text()).encode()).hexdigest()
-        elif path.suffix == ".jsonl":
-            found[f"lines {name}"] = re.sub(r'"(seconds|samples_per_second)": [^,}]*', "", path.read_text())
-        elif path.name == "run.json":
-            record = json.loads(path.read_text())
-            for key in ("argv", "started", "ended", "resumes"):
-                record.pop(key)
-            for key in ("seconds", "samples_per_second"):
-                record["results"].pop(key, None)
-            found[f"record {name}"] = record
     return found
 
 

@@ -169,7 +169,7 @@ TEST_CASE("images are small files, captions tell right from wrong without colour
   CHECK(holds(page, "<span class=\"right\">cat 99 %</span>"));
 }
 
-TEST_CASE("a warning, a heading, facts; sections are linked") {
+TEST_CASE("warnings, headings and facts, and sections that are linked") {
   const std::string page =
       render({.title = "t",
               .sections = {{"One", {Note{"plain"}, Note{"careful", true}}},

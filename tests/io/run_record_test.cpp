@@ -22,6 +22,7 @@ RunRecord with_all_of_it() {
   record.exit_code = 7;
   record.argv = {"train", "--name", "é \"x\""};
   record.versions = {{"learn", "1.2"}, {"compiler", "g++"}};
+  record.machine = {{"processor", "a fast one"}, {"memory", "15.5 GiB"}};
   record.seed = std::numeric_limits<std::uint64_t>::max();
   record.device = "cpu";
   record.threads = 4;
