@@ -90,9 +90,9 @@ class Comparison {
 
   /// Of a record, which is not known of a damaged run.
   template <class Text>
-  Row of_record(const std::string& name, Text text) const {
+  Row of_record(const std::string& name, Text text_of) const {
     return row(name, [&](const RunEntry& run) {
-      return run.problem.empty() ? std::string(text(run)) : std::string(kUnknown);
+      return run.problem.empty() ? std::string(text_of(run)) : std::string(kUnknown);
     });
   }
 
