@@ -2,6 +2,7 @@
 
 #include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/conv/cpu/conv_border.h"
 #include "framework/kernels/conv/cpu/conv_taps.h"
 #include "framework/kernels/conv/cpu/packed_weights.h"
 
@@ -267,19 +268,20 @@ void direct_forward(const ConvResources& on,
   const PackedWeights packed(on, weight, o.groups, panels * panel_floats, [&](float* to) {
     pack_forward(on, g, weight, to);
   });
+  const BorderedInput from(on.workspace, g, x);
   run_gather(on,
              {.n = g.n,
               .groups = o.groups,
-              .from_h = g.h,
-              .from_w = g.w,
+              .from_h = from.height(),
+              .from_w = from.width(),
               .from_c = g.group_c(),
               .to_h = g.p,
               .to_w = g.q,
               .to_c = g.group_k(),
               .window_w = g.s,
-              .rows = forward_classes(g.p, g.h, g.r, o.stride_h, o.pad_top),
-              .columns = forward_classes(g.q, g.w, g.s, o.stride_w, o.pad_left),
-              .from = x,
+              .rows = forward_classes(g.p, from.height(), g.r, o.stride_h, from.pad_top()),
+              .columns = forward_classes(g.q, from.width(), g.s, o.stride_w, from.pad_left()),
+              .from = from.data(),
               .to = y,
               .panels = packed.data(),
               .panel_floats = panel_floats,
