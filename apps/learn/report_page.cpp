@@ -214,6 +214,11 @@ html::Section layers(Runs runs) {
   html::Section section{"Layers", {}};
   for (const RunReport& run : runs) {
     if (runs.size() > 1) section.blocks.emplace_back(html::Heading{run.history.name});
+    if (&run != runs.data() && run.layers.layers == runs[0].layers.layers &&
+        run.layers.totals == runs[0].layers.totals) {
+      section.blocks.emplace_back(html::Note{"The same as those of " + runs[0].history.name + "."});
+      continue;
+    }
     section.blocks.emplace_back(layer_table(run.layers));
     std::string_view totals = run.layers.totals;
     while (!totals.empty()) {

@@ -79,10 +79,10 @@ class Comparison {
   static constexpr std::size_t kMaxCell = 40;
 
   template <class Text>
-  Row row(const std::string& name, Text text) const {
+  Row row(const std::string& name, Text text_of) const {
     Row row{name, {}};
     for (const RunEntry& run : runs_) {
-      const std::string cell = text(run);
+      const std::string cell = text_of(run);
       row.cells.push_back(cell.empty() ? "-" : cell);
     }
     return row;

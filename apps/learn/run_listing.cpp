@@ -130,13 +130,13 @@ class Listing {
 
  private:
   template <class Text>
-  void add(const std::string& title, Align align, Text text) {
+  void add(const std::string& title, Align align, Text text_of) {
     Column column{title, align};
     for (const RunEntry& run : runs_) {
       // Of a damaged run nothing is known but what the disk says.
       const bool known = run.problem.empty() || title == "name" || title == "status" ||
                          title == "time" || title == "size";
-      const std::string cell = known ? cell_text(text(run)) : "-";
+      const std::string cell = known ? cell_text(text_of(run)) : "-";
       column.cells.push_back(cell.empty() ? "-" : cell);
     }
     columns_.push_back(std::move(column));

@@ -17,10 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// An empty text and none at all are the same to an option.
+std::string plain(const std::string& toml) { return toml == "\"\"" ? "" : toml; }
+
 std::vector<RunReport::Setting> settings_of(const OptionTable& table) {
   std::vector<RunReport::Setting> settings;
   for (const Option& option : table.all())
-    if (option.in_config) settings.push_back({option.name, option.toml(), option.usual});
+    if (option.in_config)
+      settings.push_back({option.name, plain(option.toml()), plain(option.usual)});
   return settings;
 }
 

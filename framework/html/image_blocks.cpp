@@ -59,7 +59,7 @@ std::string gallery_cell(const plot::GridCell& cell) {
 constexpr std::size_t kMaxClasses = 40;
 
 std::string matrix_image(const plot::ConfusionFigure& figure) {
-  return "<div class=\"scroll\">" +
+  return "<div class=\"scroll\" tabindex=\"0\">" +
          image_tag(plot::confusion_matrix_figure(figure).render(1),
                    " class=\"drawing\"",
                    "confusion matrix of " + figure.title) +
@@ -83,19 +83,29 @@ std::string cell_title(const plot::ConfusionFigure& figure,
                               100.0 * static_cast<double>(count) / static_cast<double>(seen)));
 }
 
+/// Shares from which black can be read better on a cell's colour than white: in the dark, and,
+/// where white can, of right ones in the light. That is where its relative luminance passes 0.18;
+/// on either side the contrast is at least 4.5 (WCAG 2.2, 1.4.3).
+constexpr double kStrongRight = 0.66;
+constexpr double kStrongWrong = 0.63;
+constexpr double kWhole = 0.93;
+
 std::string matrix_row(const plot::ConfusionFigure& figure, std::size_t truth) {
   const std::size_t classes = figure.classes.size();
   const auto row = std::span(figure.counts).subspan(truth * classes, classes);
   std::int64_t seen = 0;
   for (const std::int64_t count : row) seen += count;
   if (!figure.seen.empty()) seen = figure.seen[truth];
-  std::string html = fmt::format("<tr><th scope=\"row\">{}</th>", escaped(figure.classes[truth]));
+  std::string html =
+      fmt::format("<tr><th scope=\"row\" title=\"{0}\">{0}</th>", escaped(figure.classes[truth]));
   for (std::size_t guess = 0; guess < classes; ++guess) {
     const double share =
         seen == 0 ? 0 : static_cast<double>(row[guess]) / static_cast<double>(seen);
     html += fmt::format("<td class=\"{}{}\" style=\"--share:{:.0f}%\" title=\"{}\">{}</td>",
                         guess == truth ? "right" : "wrong",
-                        share > 0.5 ? " full" : "",
+                        share > kWhole                                           ? " strong whole"
+                        : share > (guess == truth ? kStrongRight : kStrongWrong) ? " strong"
+                                                                                 : "",
                         100 * share,
                         escaped(cell_title(figure, truth, guess, seen)),
                         row[guess] == 0 ? "" : fmt::format("{}", row[guess]));
@@ -125,10 +135,10 @@ std::string html_of(const plot::ConfusionFigure& figure) {
                     figure.seen.size());
   std::string html =
       "<p class=\"soft\">a row for each true class, a column for each predicted one; the colour is "
-      "the share of the row's images</p>\n<div class=\"scroll\"><table "
+      "the share of the row's images</p>\n<div class=\"scroll\" tabindex=\"0\"><table "
       "class=\"matrix\">\n<thead><tr><td></td>";
   for (const std::string& name : figure.classes)
-    html += fmt::format("<th scope=\"col\"><span>{}</span></th>", escaped(name));
+    html += fmt::format("<th scope=\"col\" title=\"{0}\"><span>{0}</span></th>", escaped(name));
   html += "</tr></thead>\n<tbody>\n";
   for (std::size_t truth = 0; truth < classes; ++truth) html += matrix_row(figure, truth);
   return html + "</tbody>\n</table></div>\n";

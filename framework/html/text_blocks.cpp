@@ -42,8 +42,10 @@ std::string html_of(const Facts& facts) {
 std::string html_of(const Table& table) {
   std::string html = "<div class=\"table\">\n";
   if (table.hides_same)
-    html += "<label class=\"toggle\"><input type=\"checkbox\" checked> only what differs</label>\n";
-  html += "<div class=\"scroll\"><table>\n<thead><tr>";
+    html +=
+        "<label class=\"toggle\"><input type=\"checkbox\" checked> only what differs</label>\n"
+        "<p class=\"none soft\">Nothing differs.</p>\n";
+  html += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
   for (const Table::Column& column : table.columns)
     html += cell("th",
                  std::string(" scope=\"col\"") + (column.number ? " class=\"number\"" : ""),

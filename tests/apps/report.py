@@ -92,6 +92,10 @@ def several():
     check("what differs is side by side", cells(page, "lr") == [["", "[0.02]"]], cells(page, "lr"))
     check("rows that are the same can be hidden", '<tr class="same"><th scope="row">epochs</th>' in page)
     check("each is measured", page.count('class="matrix"') == 2, page.count('class="matrix"'))
+    learn("report", "runs/u", "runs/u", "--no-evaluate", "--images", "0", "--out", "twice.html")
+    page = Path("twice.html").read_text()
+    check("layers that are the same are told once", page.count("The same as those of runs/u.") == 1
+          and len(cells(page, "layer1.conv")) == 1, cells(page, "layer1.conv"))
 
 
 def without_data():

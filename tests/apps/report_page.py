@@ -87,10 +87,27 @@ def whole(page, width, what):
     empty = page.run("return [...document.querySelectorAll('.chart')].filter(c => !c.querySelector('.plot path:not(.axis)'))"
                      ".map(c => c.querySelector('figcaption').textContent)")
     check(f"{what}: every plot has a line", empty == [], empty)
+    contrast = page.run(CONTRAST)
+    check(f"{what}: all of the matrix can be read", 4.5 <= contrast <= 21, contrast)
     outside = page.run("return [...document.querySelectorAll('.plot text')].filter(t => { const b = t.getBoundingClientRect(), "
                        "p = t.closest('svg').getBoundingClientRect(); return b.left < p.left - 1 || b.right > p.right + 8; })"
                        ".map(t => t.textContent)")
     check(f"{what}: no text of a plot is cut off", outside == [], outside)
+
+
+# Of the matrix's cells the one that is hardest to read, by the formula of WCAG 2.2 for contrast.
+CONTRAST = """
+const light = (color) => {
+  const parts = color.match(/[0-9.]+/g).slice(0, 3).map(Number);
+  const [r, g, b] = parts.map((c) => color.startsWith('rgb') ? c / 255 : c)
+    .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+};
+return Math.min(...[...document.querySelectorAll('.matrix td[title]')].filter((cell) => cell.textContent).map((cell) => {
+  const style = getComputedStyle(cell), text = light(style.color), paper = light(style.backgroundColor);
+  return Math.max(text / paper, paper / text);
+}));
+"""
 
 
 def pointing(page, what):

@@ -80,6 +80,18 @@ TEST_CASE("conv2d: maps of one and two pixels") {
   test::test_op(conv_case({{5, 2, 2, 8}, {9, 3, 3, 8}, square(1, 1)}));
 }
 
+TEST_CASE("conv2d: one image on a small map, which gets a border of zeros") {
+  test::test_op(conv_case({{1, 4, 4, 5}, {7, 3, 3, 5}, square(1, 1), true}));
+  test::test_op(conv_case({{1, 2, 2, 8}, {33, 3, 3, 8}, square(1, 1)}));
+  test::test_op(conv_case({{1, 8, 8, 4}, {6, 3, 3, 4}, square(2, 1)}));
+  test::test_op(conv_case({{1, 4, 4, 6}, {4, 3, 3, 3}, square(1, 1, 2)}));
+  // Pixels that no window reads, on the right and below; a border wider than the window.
+  test::test_op(conv_case(
+      {{1, 6, 6, 2}, {3, 2, 2, 2}, {.stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1}}));
+  test::test_op(conv_case(
+      {{1, 2, 3, 2}, {3, 2, 2, 2}, {.stride_w = 2, .pad_top = 2, .pad_left = 3, .pad_right = 1}}));
+}
+
 TEST_CASE("conv2d: groups and depthwise") {
   test::test_op(conv_case({{2, 5, 5, 6}, {4, 3, 3, 3}, square(1, 1, 2), true}));
   test::test_op(conv_case({{2, 6, 6, 5}, {5, 3, 3, 1}, square(2, 1, 5)}));

@@ -122,6 +122,7 @@ TEST_CASE("a table has headings, numbers to the right, and a box that hides what
   CHECK(holds(page, R"(<tr><th scope="row">lr</th><td class="number">0.1</td></tr>)"));
   CHECK(holds(page, R"(<tr class="same"><th scope="row">seed</th><td class="number"></td></tr>)"));
   CHECK(holds(page, R"(<input type="checkbox" checked>)"));
+  CHECK(holds(page, R"(<p class="none soft">Nothing differs.</p>)"));
   CHECK_FALSE(holds(page_with({Table{.columns = {{"a"}}}}), "checkbox"));
   CHECK_THROWS_WITH_AS(page_with({Table{.columns = {{"a"}}, .rows = {{{"1", "2"}}}}}),
                        doctest::Contains("a row of 2 cells in a table of 1 columns"),
@@ -132,10 +133,16 @@ TEST_CASE("a matrix says counts and shares, and of many classes is an image") {
   const std::string page = page_with({plot::ConfusionFigure{
       .title = "net", .classes = {"cat", "dog"}, .counts = {8, 1, 0, 4}, .seen = {10, 4}}});
   CHECK(holds(page,
-              R"(<td class="right full" style="--share:80%" )"
+              R"(<td class="right strong" style="--share:80%" )"
               R"x(title="cat taken for cat: 8 of 10 (80.0 %)">8</td>)x"));
   CHECK(holds(page, R"x(title="cat taken for dog: 1 of 10 (10.0 %)">1</td>)x"));
   CHECK(holds(page, R"x(title="dog taken for cat: 0 of 4 (0.0 %)"></td>)x"));
+  // Whether black or white is read on a colour.
+  const std::string shares = page_with({plot::ConfusionFigure{
+      .title = "", .classes = {"a", "b"}, .counts = {94, 6, 64, 36}, .seen = {100, 100}}});
+  CHECK(holds(shares, R"(class="right strong whole" style="--share:94%")"));
+  CHECK(holds(shares, R"(class="wrong strong" style="--share:64%")"));
+  CHECK(holds(shares, R"(class="right" style="--share:36%")"));
   plot::ConfusionFigure many{.title = "net", .classes = {}, .counts = {}};
   for (int i = 0; i < 41; ++i) many.classes.push_back(std::to_string(i));
   many.counts.resize(41 * 41);
