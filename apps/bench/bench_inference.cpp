@@ -23,6 +23,7 @@ struct Options {
   std::int64_t batch = 1;
   std::int64_t threads = 0;
   bool winograd = true;
+  DType dtype = DType::f32;
   double seconds = 2;
 };
 
@@ -33,6 +34,10 @@ OptionTable option_table(Options& o) {
   table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images at a time");
   declare_threads(table, o.threads);
   declare_winograd(table, o.winograd);
+  table.choice("precision",
+               o.dtype,
+               {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}},
+               "what the model computes in");
   table.number("seconds", o.seconds, kPositive, "S", "how long to measure");
   return table;
 }
@@ -46,7 +51,7 @@ Predictor make_predictor(const Options& o) {
                                                       .constant_weights = true});
   nn::Model model = description.make();
   model.params->materialize(*ctx);
-  return {std::move(ctx), std::move(model), std::move(description)};
+  return {std::move(ctx), std::move(model), std::move(description), {.dtype = o.dtype}};
 }
 
 }  // namespace

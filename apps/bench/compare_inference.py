@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Speed of inference beside PyTorch and onnxruntime, in turns on the same machine, as a table of ms per forward pass.
 
-compare_inference.py BUILD [--models resnet18,resnet9,darknet] [--batches 1,8,64] [--rounds 3] [--seconds 1] [--threads 2]
+compare_inference.py BUILD [--models resnet18,resnet9,darknet] [--batches 1,8,64] [--precisions fp32,bf16] [--rounds 3]
+                     [--seconds 1] [--threads 2]
 
 Needs torch, onnx and onnxruntime in the Python that runs it. Each system runs in a process of its own, one after the other, --rounds times;
 the best round's median counts, of PyTorch's memory formats the faster one. The models have the same layers (torch_models.py).
+onnxruntime has no bf16 on CPUs; PyTorch's model and images are bf16 then.
 """
 import argparse
 import json
@@ -35,6 +37,8 @@ if {system!r} == "onnxruntime":
 else:
     if {system!r} == "torch channels_last":
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
+    if {precision!r} == "bf16":
+        net, x = net.bfloat16(), x.bfloat16()
     def call():
         with torch.inference_mode():
             net(x)
@@ -50,15 +54,15 @@ print(statistics.median(times) * 1e3)
 """
 
 
-def ours(options, model, batch):
-    done = subprocess.run([options.build / "bin" / "bench_inference", "--model", model, "--batch", str(batch), "--seconds",
+def ours(options, precision, model, batch):
+    done = subprocess.run([options.build / "bin" / "bench_inference", "--model", model, "--batch", str(batch), "--precision", precision, "--seconds",
                            str(options.seconds), "--threads", str(options.threads)], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["median_ms"]
 
 
-def other(options, system, model, batch):
+def other(options, precision, system, model, batch):
     program = OTHER.format(here=str(HERE), system=system, model=model, batch=batch, threads=options.threads,
-                           seconds=options.seconds)
+                           seconds=options.seconds, precision=precision)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True,
                           env=os.environ | {"OMP_NUM_THREADS": str(options.threads)})
     return float(done.stdout.split()[-1])
@@ -69,22 +73,29 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--models", default="resnet18,resnet9,darknet")
     parser.add_argument("--batches", default="1,8,64")
+    parser.add_argument("--precisions", default="fp32,bf16")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    systems = ["onnxruntime", "torch", "torch channels_last"]
-    print(f"{'model':10} {'batch':>5} {'learn':>9} {'onnxruntime':>12} {'torch':>9}   learn is faster by")
-    for model in options.models.split(","):
-        for batch in map(int, options.batches.split(",")):
-            best = {}
-            for _ in range(options.rounds):
-                best["learn"] = min(best.get("learn", 1e9), ours(options, model, batch))
-                for system in systems:
-                    best[system] = min(best.get(system, 1e9), other(options, system, model, batch))
-            torch = min(best["torch"], best["torch channels_last"])
-            print(f"{model:10} {batch:5} {best['learn']:9.2f} {best['onnxruntime']:12.2f} {torch:9.2f}   "
-                  f"{best['onnxruntime'] / best['learn']:.2f}x, {torch / best['learn']:.2f}x", flush=True)
+    print(f"{'precision':9} {'model':10} {'batch':>5} {'learn':>9} {'onnxruntime':>12} {'torch':>9}   learn is faster by")
+    for precision in options.precisions.split(","):
+        for model in options.models.split(","):
+            for batch in map(int, options.batches.split(",")):
+                compare(options, precision, model, batch)
+
+
+def compare(options, precision, model, batch):
+    systems = ["torch", "torch channels_last"] + ["onnxruntime"] * (precision == "fp32")
+    best = dict.fromkeys(["learn", *systems], float("inf"))
+    for _ in range(options.rounds):
+        best["learn"] = min(best["learn"], ours(options, precision, model, batch))
+        for system in systems:
+            best[system] = min(best[system], other(options, precision, system, model, batch))
+    theirs = {"onnxruntime": best.get("onnxruntime"), "torch": min(best["torch"], best["torch channels_last"])}
+    shown = [f"{theirs[name]:.2f}" if theirs[name] else "-" for name in theirs]
+    faster = ", ".join(f"{time / best['learn']:.2f}x" for time in theirs.values() if time)
+    print(f"{precision:9} {model:10} {batch:5} {best['learn']:9.2f} {shown[0]:>12} {shown[1]:>9}   {faster}", flush=True)
 
 
 main()

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/core/dtype.h"
 #include "framework/core/option_table.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/cuda_options.h"
@@ -16,7 +17,9 @@ struct ComputeOptions {
   CudaOptions cuda;  ///< but for `tf32`, which `precision` says
   std::int64_t threads = 0;
 
-  void declare(OptionTable& table);
+  /// `halves`: the precision may be fp16 or bf16, too.
+  void declare(OptionTable& table, bool halves = false);
+  [[nodiscard]] DType dtype() const;
   /// Throws DeviceError; warns of what has no effect on that device.
   [[nodiscard]] ContextOptions context_options() const;
 };

@@ -109,7 +109,7 @@ OptionTable PredictOptions::table() {
   t.flag("tta", mirrored, "mean of the probabilities of an image and of its mirror image");
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images at a time")
       .short_name = "b";
-  compute.declare(t);
+  compute.declare(t, true);
   return t;
 }
 
@@ -120,7 +120,8 @@ int predict(const PredictOptions& o) {
   ImagePrediction predict_all(load_run(run_folder(o.path, o.out.value_or("runs")),
                                        {.context = o.compute.context_options(),
                                         .batch_size = o.batch_size,
-                                        .mirrored = o.mirrored},
+                                        .mirrored = o.mirrored,
+                                        .dtype = o.compute.dtype()},
                                        o.weights),
                               static_cast<int>(o.compute.threads));
   const std::vector<std::string>& classes = predict_all.predictor().classes();

@@ -3,6 +3,7 @@
 #include "data/resize.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
+#include "framework/kernels/cast/cast.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -59,6 +60,7 @@ struct Predictor::State {
 
   [[nodiscard]] Tensor normalised(std::span<const data::Image> images);
   [[nodiscard]] Tensor logits(const Tensor& x);
+  [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> probabilities) const;
   void predict(std::span<const data::Image> images, std::vector<Prediction>& out);
 };
@@ -86,8 +88,16 @@ Tensor Predictor::State::normalised(std::span<const data::Image> images) {
 
 Tensor Predictor::State::logits(const Tensor& x) {
   Tape tape(*ctx, {.mode = ForwardMode::eval, .grad = false});
-  const Var pred = (*model.module)(tape.input(to_device(*ctx, ctx->step(), x)));
-  return to_host(*ctx, pred.value());
+  const Tensor images = cast_to(options.dtype, to_device(*ctx, ctx->step(), x));
+  const Var pred = (*model.module)(tape.input(images));
+  return to_host(*ctx, cast_to(DType::f32, pred.value()));
+}
+
+Tensor Predictor::State::cast_to(DType dtype, const Tensor& x) {
+  if (x.dtype() == dtype) return x;
+  Tensor y(ctx->step(), x.shape(), dtype);
+  kernels::cast(*ctx, x, y);
+  return y;
 }
 
 Prediction Predictor::State::decode(std::vector<float> probabilities) const {
@@ -124,6 +134,7 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
   if (description.classes.size() != static_cast<std::size_t>(model.classes))
     fail<UsageError>(
         "predictor: {} names for a model of {} classes", description.classes.size(), model.classes);
+  model.params->set_working_dtype(options.dtype);
   const auto [height, width] = description.input;
   data::Pipeline pipeline({}, description.normalization, height, width);
   state_ = std::make_unique<State>(

@@ -30,6 +30,10 @@ struct PredictorOptions {
   std::int64_t batch_size = 64;  ///< images at a time, at most; bounds the memory
   /// Means the probabilities of an image and of its mirror image: test-time augmentation.
   bool mirrored = false;
+  /// What the model computes in: f32, or f16 or bf16, as a half model does (BatchNorm in f32, see
+  /// `ParamStore::set_working_dtype`). Halves move half the bytes; they are faster on a GPU and on
+  /// processors that multiply them by the matrix, and not on others.
+  DType dtype = DType::f32;
 };
 
 /// A trained model that says what is on images. Owns all it needs. Any thread may call it at any
@@ -40,7 +44,8 @@ struct PredictorOptions {
 class Predictor {
  public:
   /// `model` has its weights already, in memory of `ctx`. Throws UsageError for a batch size below
-  /// 1, and unless there is a class name for each of the model's classes.
+  /// 1, and unless there is a class name for each of the model's classes; DTypeError for a dtype
+  /// that models do not compute in.
   Predictor(std::unique_ptr<Context> ctx,
             nn::Model model,
             SavedModel description,

@@ -182,6 +182,24 @@ TEST_CASE("what is no image or no predictor is refused") {
                        UsageError);
 }
 
+TEST_CASE("a predictor computes in halves, where that is asked for") {
+  Predictor exact = trained();
+  for (const auto& [dtype, digits] : {std::pair{DType::bf16, 8}, {DType::f16, 11}}) {
+    CAPTURE(dtype);
+    Predictor halves = trained({.dtype = dtype});
+    double worst = 0;
+    for (std::uint32_t seed = 0; seed < 8; ++seed) {
+      const Prediction wanted = exact(noise(40, 36, seed)), given = halves(noise(40, 36, seed));
+      for (std::size_t c = 0; c < wanted.probabilities.size(); ++c)
+        worst = std::max(worst, double{std::abs(wanted.probabilities[c] - given.probabilities[c])});
+    }
+    // A few roundings of logits of about 1; and they are roundings, not the same bits.
+    CHECK(worst < 8 * std::ldexp(1.0, -digits));
+    CHECK(worst > 0);
+  }
+  CHECK_THROWS_AS((void)trained({.dtype = DType::f64}), DTypeError);
+}
+
 TEST_CASE("the memory of a predictor stays as it is through 10000 calls") {
   SavedModel description = test::small_description("linear");
   Predictor predict = trained({.context = {.threads = 1}}, description);
