@@ -9,7 +9,7 @@ PREDICT = {
     "json": Case(["predict", "last", "{images}/dark/1.png"], ["--json"], before=TRAIN),
     "tta": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--tta"], before=TRAIN, hidden=True),
     "batch-size": Case(["predict", "last", "{images}/dark/1.png"], ["--batch-size", "7"], before=TRAIN, same=SPEED),
-    "precision": Case(["predict", "last", "{images}/dark/1.png"], ["--precision", "bf16"], before=TRAIN),
+    "precision": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--precision", "bf16"], before=TRAIN),
     "device": Case(["predict", "last", "{images}/dark/1.png"], ["--device", "cuda"], before=TRAIN),
     "deterministic": Case(["predict", "last", "{images}/dark/1.png"], ["--no-deterministic"], before=TRAIN),
     "tune": Case(["predict", "last", "{images}/dark/1.png"], ["--tune"], before=TRAIN),
