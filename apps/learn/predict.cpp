@@ -62,14 +62,14 @@ class ImagePrediction {
   [[nodiscard]] std::vector<PredictedImage> operator()(std::span<const WantedImage> wanted) {
     std::vector<PredictedImage> out(wanted.size());
     std::vector<data::Image> images(wanted.size());
-    const auto [height, width] = predictor_.description().input;
+    const data::ImageSize input = predictor_.description().input;
     pool_.run(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t at) {
       const auto i = static_cast<std::size_t>(at);
       out[i] = {wanted[i].file.name, {}, wanted[i].error};
       if (!out[i].error.empty()) return;
       try {
         // Of a large image no more is kept than the model sees.
-        images[i] = data::resize_and_crop(wanted[i].file.read(), height, width);
+        images[i] = data::resize_and_crop(wanted[i].file.read(), input.height, input.width);
       } catch (const DataError& error) {
         out[i].error = error.what();
       }

@@ -137,8 +137,8 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
   model.params->set_working_dtype(options.dtype);
   const auto [height, width] = description.input;
   data::Pipeline pipeline({}, description.normalization, height, width);
-  state_ = std::make_unique<State>(
-      std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline));
+  state_.reset(new State{
+      std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline)});
 }
 
 Predictor::~Predictor() = default;

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 namespace learn::tensorboard {
 namespace {
@@ -54,7 +53,7 @@ const std::vector<double>& bucket_limits() {
     for (double limit = kSmallest; limit < kLargest; limit *= kFactor) positive.push_back(limit);
     positive.push_back(std::numeric_limits<double>::max());
     std::vector<double> all;
-    for (const double limit : std::ranges::reverse_view(positive)) all.push_back(-limit);
+    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) all.push_back(-*limit);
     all.push_back(0);
     all.insert(all.end(), positive.begin(), positive.end());
     return all;

@@ -84,10 +84,10 @@ Everything everything(Learner& learn) {
 }
 
 void check_same(const Everything& before, const Everything& after) {
-  for (const auto& [name, bytes] : before) {
-    CAPTURE(name);
-    CHECK(after.contains(name));
-    if (after.contains(name)) CHECK((after.at(name) == bytes));
+  for (const auto& one : before) {
+    CAPTURE(one.first);
+    CHECK(after.contains(one.first));
+    if (after.contains(one.first)) CHECK((after.at(one.first) == one.second));
   }
   CHECK(before.size() == after.size());
 }

@@ -280,7 +280,8 @@ TEST_CASE("images show what the model was given and what it made of that") {
         for (std::int64_t i = 0; i < batch.size(); ++i) {
           all.push_back(values(batch.x.rows(i, 1)));
           all.push_back(values(logits.rows(i, 1)));
-          all.push_back({static_cast<double>(batch.y.span<std::int64_t>()[i])});
+          all.push_back(
+              {static_cast<double>(batch.y.span<std::int64_t>()[static_cast<std::size_t>(i)])});
         }
         return data::batch_grid(
             ctx, batch, logits, run.data.set().train.classes, run.data.normalization(), title);
@@ -299,7 +300,8 @@ TEST_CASE("images show what the model was given and what it made of that") {
                                   : fmt::format("validation, batch {}", 3 * clock)];
       rows.push_back(values(l.batch().x.rows(i, 1)));
       rows.push_back(values(l.batch().pred.value().rows(i, 1)));
-      rows.push_back({static_cast<double>(l.batch().y.span<std::int64_t>()[i])});
+      rows.push_back(
+          {static_cast<double>(l.batch().y.span<std::int64_t>()[static_cast<std::size_t>(i)])});
     }
   });
   run.learn.fit(2, 0.01);

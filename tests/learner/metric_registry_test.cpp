@@ -180,9 +180,9 @@ TEST_CASE("a NaN is never right and makes probabilities unknown") {
 TEST_CASE("of no samples every metric is NaN") {
   Context ctx({.threads = 1});
   const std::vector<Metric> metrics = make_metrics(kAll);
-  for (const auto& [name, value] : MetricPasses(ctx, metrics).values()) {
-    CAPTURE(name);
-    CHECK(std::isnan(value));
+  for (const auto& metric : MetricPasses(ctx, metrics).values()) {
+    CAPTURE(metric.first);
+    CHECK(std::isnan(metric.second));
   }
 }
 
