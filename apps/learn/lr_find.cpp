@@ -79,7 +79,7 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
                        doubt,
                        found.ended == LrFindEnd::interrupted
                            ? ""
-                           : "; more --iterations or a larger --end may show more");
+                           : "; more --iterations, larger batches or a larger --end may show more");
   std::vector<std::string> rates;
   for (const double rate : lr)
     rates.push_back(fmt::format("{:.2g}", rate / lr.back() * *found.suggestions.valley));

@@ -76,5 +76,5 @@ TEST_CASE("there is no advice after a sweep that saw too little") {
   found.suggestions.fall = 0.001;
   CHECK(advice_of(found, {}) ==
         "no rate is advised: the loss fell by no more than 0.1 % before the last five updates; "
-        "more --iterations or a larger --end may show more");
+        "more --iterations, larger batches or a larger --end may show more");
 }
