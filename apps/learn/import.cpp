@@ -53,7 +53,10 @@ SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
   want(!o.classes.empty(), "--classes A,B,..., or a file of their names");
   want(o.image_size != 0, "--image-size N");
   want(!o.normalize.empty(), "--normalize imagenet, cifar10, or R:G:B:R:G:B");
-  if (!o.model.empty()) d.model = o.model;
+  if (!o.model.empty()) {
+    d.model = o.model;
+    d.file.clear();
+  }
   if (!o.classes.empty()) d.classes = o.classes;
   if (d.classes.size() == 1 && std::filesystem::is_regular_file(d.classes.front()))
     d.classes = lines_of(read_text_file(d.classes.front()));

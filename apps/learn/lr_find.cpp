@@ -36,16 +36,17 @@ std::string suggestions_of(const LrFindResult& found) {
   for (const auto& [name, lr] : found.suggestions.named())
     out += fmt::format(
         "{:<8} {}\n", name, lr ? fmt::format("{:.3g}", *lr) : "- (too few updates for it)");
-  if (found.suggestions.valley)
-    out += fmt::format("next  learn train --lr {:.2g} with the same options\n",
-                       *found.suggestions.valley);
   return out;
 }
 
+/// In f32, which fastai's rules compute in, so that they find the same in the file.
 void write_csv(const std::string& path, const LrFindResult& found) {
   std::vector<std::vector<Cell>> rows;
   for (std::size_t i = 0; i < found.lrs.size(); ++i)
-    rows.push_back({static_cast<double>(i + 1), found.lrs[i], found.losses[i], found.smoothed[i]});
+    rows.push_back({static_cast<double>(i + 1),
+                    static_cast<float>(found.lrs[i]),
+                    static_cast<float>(found.losses[i]),
+                    static_cast<float>(found.smoothed[i])});
   CsvWriter(path, {"update", "lr", "loss", "smoothed"}).rows(rows);
 }
 
@@ -71,6 +72,21 @@ void resolve(LrFindCommandOptions& o, const OptionTable& table, const OptionValu
   resolve_some(o.train, steps_of_train(o.train).names(), table, command_line);
 }
 
+std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) {
+  const std::string doubt = found.doubt();
+  if (!doubt.empty())
+    return fmt::format("no rate is advised: {}{}",
+                       doubt,
+                       found.ended == LrFindEnd::interrupted
+                           ? ""
+                           : "; more --iterations, larger batches or a larger --end may show more");
+  std::vector<std::string> rates;
+  for (const double rate : lr)
+    rates.push_back(fmt::format("{:.2g}", rate / lr.back() * *found.suggestions.valley));
+  if (rates.empty()) rates.push_back(fmt::format("{:.2g}", *found.suggestions.valley));
+  return fmt::format("learn train --lr {} with the same options", join(rates, ":"));
+}
+
 int lr_find(const LrFindCommandOptions& o) {
   if (!o.plot.empty()) plot::check_drawing_name(o.plot);
   ExperimentOptions options = o.train.experiment;
@@ -86,6 +102,7 @@ int lr_find(const LrFindCommandOptions& o) {
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));
   console::print(suggestions_of(found));
+  console::print(fmt::format("next     {}\n", advice_of(found, o.train.experiment.training.lr)));
   if (!o.csv.empty()) write_csv(o.csv, found);
   if (!o.plot.empty()) plot::save(o.plot, callbacks::lr_find_figure(found));
   return found.ended == LrFindEnd::interrupted ? 128 + caught_signal() : 0;

@@ -3,6 +3,7 @@
 #include "framework/learner/lr_find.h"
 
 #include <string>
+#include <vector>
 
 namespace learn::cli {
 
@@ -21,6 +22,9 @@ struct LrFindCommandOptions {
 void resolve(LrFindCommandOptions& options,
              const OptionTable& table,
              const OptionValues& command_line);
+/// What to do after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the
+/// sweep was given (empty: the optimizer's usual one); or why the sweep advises none.
+[[nodiscard]] std::string advice_of(const LrFindResult& found, const std::vector<double>& lr);
 /// Prints the curve, why it ended and the suggestions, and writes the files that are wanted.
 /// Returns the exit code. Throws Error.
 int lr_find(const LrFindCommandOptions& options);

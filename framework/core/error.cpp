@@ -26,9 +26,21 @@ void detail::note_raised(SourceLocation at) noexcept {
   ::close(file);
 }
 
+namespace {
+
+/// What an exception says ends at a NUL, as text in C does: it is made visible.
+std::string message(fmt::string_view format, fmt::format_args args) {
+  std::string text = fmt::vformat(format, args);
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)
+    text.replace(at, 1, "\\x00");
+  return text;
+}
+
+}  // namespace
+
 std::string detail::unlocated(SourceLocation at, fmt::string_view text, fmt::format_args args) {
   note_raised(at);
-  return fmt::vformat(text, args);
+  return message(text, args);
 }
 
 std::string detail::located(SourceLocation at, fmt::string_view text, fmt::format_args args) {
@@ -36,7 +48,7 @@ std::string detail::located(SourceLocation at, fmt::string_view text, fmt::forma
   std::string_view file(at.file);
   if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
     file.remove_prefix(slash + 1);
-  return fmt::format("{}:{}: {}", file, at.line, fmt::vformat(text, args));
+  return fmt::format("{}:{}: {}", file, at.line, message(text, args));
 }
 
 std::string join(std::span<const std::string> words, std::string_view between) {

@@ -75,7 +75,7 @@ struct LocatedFormat {
 /// to the file that the environment variable LEARN_ERROR_LOG names, if there is one. Every error
 /// comes through here.
 void note_raised(SourceLocation at) noexcept;
-/// The text of an error, without and with its place. Both note it.
+/// The text of an error, without and with its place; a NUL in it is shown as "\x00". Both note it.
 [[nodiscard]] std::string unlocated(SourceLocation at,
                                     fmt::string_view text,
                                     fmt::format_args args);

@@ -36,20 +36,19 @@ CodePoint first_of(std::string_view text) {
 }
 
 bool steers(std::uint32_t c) {
-  const bool control = (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7F && c < 0xA0);
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
   const bool direction = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
   return control || direction || c == kMalformed;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+/// `kept`: what stays as it is, whatever it does.
+std::string visible(std::string_view text, std::string_view kept) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const CodePoint c = first_of(text);
     const std::string_view bytes = text.substr(0, c.bytes);
-    if (!steers(c.value)) {
+    if (!steers(c.value) || kept.find(text.front()) != std::string_view::npos) {
       out += bytes;
     } else {
       for (const char byte : bytes)
@@ -59,5 +58,11 @@ std::string printable(std::string_view text) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return visible(text, "\n\t"); }
+
+std::string printable_line(std::string_view text) { return visible(text, ""); }
 
 }  // namespace learn

@@ -9,5 +9,7 @@ namespace learn {
 /// and bytes that are not UTF-8 become "\x1b" and the like. Names of files and classes come from
 /// anywhere.
 [[nodiscard]] std::string printable(std::string_view text);
+/// The same in one line: newlines and tabs are made visible too. For a value in a message.
+[[nodiscard]] std::string printable_line(std::string_view text);
 
 }  // namespace learn

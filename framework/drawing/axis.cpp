@@ -96,6 +96,16 @@ Axis linear_axis(double low, double high, int count, bool integer) {
   return axis;
 }
 
+Axis count_axis(std::int64_t most, int count) {
+  const auto high = static_cast<double>(std::max<std::int64_t>(1, most));
+  const double step = std::max(1.0, round_step(high / std::max(1, count)));
+  const double steps = std::ceil(high / step - 1e-9);
+  Axis axis{0, steps * step, false, {}};
+  for (double i = 0; i <= steps; ++i)
+    axis.ticks.push_back({i * step, number_label(i * step, step, axis.high)});
+  return axis;
+}
+
 Axis log_axis(double low, double high, int count) {
   if (!(high > low * (1 + 1e-9))) {
     low /= 2;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Axis {
 /// `integer`), so that it has about `count` ticks. A range of one value is widened, and one that
 /// ends close to a whole number reaches that if `integer`.
 [[nodiscard]] Axis linear_axis(double low, double high, int count, bool integer = false);
+
+/// One for numbers of things, from 0 to a tick at or above `most`, with about `count` steps.
+[[nodiscard]] Axis count_axis(std::int64_t most, int count);
 
 /// A logarithmic one over positive values: ticks at powers of ten, every few of them where there
 /// are many; at 2 and 5 times them too, where there are few; and small ones between. A range of

@@ -14,7 +14,11 @@ constexpr double kMaxName = 260;
 constexpr double kDot = 3;
 
 TextStyle name_style(double width) {
-  return {.size = 11.5, .anchor = Anchor::middle, .width = std::min(width, kMaxName)};
+  // What sets a long name apart from others may stand at its end: "runs/...: validation".
+  return {.size = 11.5,
+          .anchor = Anchor::middle,
+          .width = std::min(width, kMaxName),
+          .cut_middle = true};
 }
 
 }  // namespace

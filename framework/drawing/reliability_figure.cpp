@@ -12,7 +12,8 @@ namespace learn::plot {
 namespace {
 
 constexpr double kMargin = 16;
-constexpr double kTitle = 56;  // with the legend
+constexpr double kTitle = 74;  // with the legend
+constexpr double kLegendRow = 18;
 constexpr double kSide = 320;
 constexpr double kHistogram = 90;
 constexpr double kBetween = 16;
@@ -21,6 +22,13 @@ constexpr double kBelow = 44;
 
 const Color kBars = palette(0);
 const Color kMissing = palette(1);
+const Stroke kMean{.thickness = 2, .color = kMissing};
+const Stroke kDiagonal{.thickness = 1.2, .color = kInk, .dashes = {5, 4}};
+
+void draw_share(Drawing& drawing, const Box& box) { drawing.fill(box, kBars, 0.85); }
+
+/// Translucent: over the bar where more is correct than was said.
+void draw_difference(Drawing& drawing, const Box& box) { drawing.fill(box, kMissing, 0.35); }
 
 void tick_label(Drawing& drawing, Point at, const std::string& text, Align align, Anchor anchor) {
   drawing.text(at, text, {.size = 11, .color = kSoftInk, .align = align, .anchor = anchor});
@@ -48,20 +56,20 @@ void draw_bins(Drawing& drawing, const Box& frame, const std::vector<Calibration
     if (bin.count == 0) continue;
     const double left = frame.left + static_cast<double>(i) * width;
     const auto y = [&](double share) { return frame.bottom() - share * frame.height; };
-    drawing.fill({left + 1, y(bin.correct), width - 2, bin.correct * frame.height}, kBars, 0.85);
+    draw_share(drawing, {left + 1, y(bin.correct), width - 2, bin.correct * frame.height});
     const double upper = std::max(bin.correct, bin.confidence),
                  lower = std::min(bin.correct, bin.confidence);
-    drawing.fill({left + 1, y(upper), width - 2, (upper - lower) * frame.height}, kMissing, 0.35);
+    draw_difference(drawing, {left + 1, y(upper), width - 2, (upper - lower) * frame.height});
     drawing.polyline(
         std::vector<Point>{{left + 1, y(bin.confidence)}, {left + width - 1, y(bin.confidence)}},
-        {.thickness = 2, .color = kMissing});
+        kMean);
   }
 }
 
 void draw_histogram(Drawing& drawing, const Box& frame, const std::vector<CalibrationBin>& bins) {
   std::int64_t most = 0;
   for (const CalibrationBin& bin : bins) most = std::max(most, bin.count);
-  const Axis y = linear_axis(0, static_cast<double>(std::max<std::int64_t>(1, most)), 2, true);
+  const Axis y = count_axis(most, 3);
   draw_grid(drawing, frame, y);
   const double width = frame.width / static_cast<double>(bins.size());
   for (std::size_t i = 0; i < bins.size(); ++i) {
@@ -75,14 +83,28 @@ void draw_histogram(Drawing& drawing, const Box& frame, const std::vector<Calibr
   draw_frame(drawing, frame);
 }
 
-void draw_legend(Drawing& drawing, Point at) {
-  const auto entry = [&](Color color, double opacity, const char* text) {
-    drawing.fill({at.x, at.y - 5, 16, 10}, color, opacity);
+/// In the colours and strokes of the drawing itself.
+void draw_legend(Drawing& drawing, Point corner) {
+  Point at = corner;
+  const auto name = [&](const char* text) {
     at.x += 22;
-    at.x += drawing.text({at.x, at.y}, text, {.size = 11.5, .anchor = Anchor::middle}).width + 16;
+    at.x += drawing.text({at.x, at.y}, text, {.size = 11.5, .anchor = Anchor::middle}).width + 14;
   };
-  entry(kBars, 0.85, "share correct");
-  entry(kMissing, 0.35, "difference to the confidence");
+  const auto line = [&](const Stroke& stroke, const char* text) {
+    drawing.polyline(std::vector<Point>{at, {at.x + 16, at.y}}, stroke);
+    name(text);
+  };
+  const auto sample = [&] { return Box{at.x, at.y - 5, 16, 10}; };
+  draw_share(drawing, sample());
+  name("share correct");
+  draw_difference(drawing, sample());
+  name("less than said");
+  draw_share(drawing, sample());
+  draw_difference(drawing, sample());
+  name("more than said");
+  at = {corner.x, corner.y + kLegendRow};
+  line(kMean, "mean confidence");
+  line(kDiagonal, "where both are equal");
 }
 
 }  // namespace
@@ -101,13 +123,13 @@ Drawing reliability_figure(const ReliabilityFigure& figure) {
   drawing.text({kMargin, kMargin},
                title,
                {.size = 14, .bold = true, .width = drawing.width() - 2 * kMargin});
-  draw_legend(drawing, {kLeft, kMargin + kTitle - 20});
+  draw_legend(drawing, {kLeft, kMargin + kTitle - 20 - kLegendRow});
   const Box upper{kLeft, kMargin + kTitle, kSide, kSide};
   const Box lower{kLeft, upper.bottom() + kBetween, kSide, kHistogram};
   draw_grid(drawing, upper, linear_axis(0, 1, 5));
   draw_bins(drawing, upper, figure.bins);
   drawing.polyline(std::vector<Point>{{upper.left, upper.bottom()}, {upper.right(), upper.top}},
-                   {.thickness = 1.2, .color = kInk, .dashes = {5, 4}});
+                   kDiagonal);
   draw_frame(drawing, upper);
   draw_histogram(drawing, lower, figure.bins);
   const Axis x = linear_axis(0, 1, 5);

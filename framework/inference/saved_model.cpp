@@ -1,6 +1,7 @@
 #include "framework/inference/saved_model.h"
 
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 #include "framework/core/suggest.h"
 #include "models/registry.h"
 
@@ -21,19 +22,74 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+[[noreturn]] void refuse(const SafetensorsFile& file,
+                         const char* key,
+                         const std::string& value,
+                         const char* why,
+                         SourceLocation at = SourceLocation::current()) {
+  fail_from<CheckpointError>(at,
+                             "'{}' says that its '{}' is '{}', {}",
+                             file.path().string(),
+                             key,
+                             printable_line(value),
+                             why);
+}
+
+/// Reads the numbers that are all of `text`.
+template <class... Numbers>
+bool read_numbers(const std::string& text, Numbers&... numbers) {
+  std::istringstream in(text);
+  in.imbue(std::locale::classic());
+  return (in >> ... >> numbers) && (in >> std::ws).eof();
+}
+
+data::Normalization normalization_of(const SafetensorsFile& file) {
+  constexpr const char* kKey = "learn.normalization";
+  const std::string& text = saved_value(file, kKey);
+  data::Normalization n;
+  auto& [mean, std] = n;
+  if (!read_numbers(text, mean[0], mean[1], mean[2], std[0], std[1], std[2]))
+    refuse(file, kKey, text, "which is no normalization: expected six numbers");
+  if (!std::ranges::all_of(std, [](float s) { return s > 0 && std::isfinite(s); }))
+    refuse(file, kKey, text, "where a standard deviation is not above 0 and finite");
+  return n;
+}
+
+data::ImageSize input_of(const SafetensorsFile& file) {
+  constexpr const char* kKey = "learn.input";
+  constexpr std::int64_t kLargest = 1 << 16;
+  const std::string& text = saved_value(file, kKey);
+  data::ImageSize size;
+  std::int64_t channels = 0;
+  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };
+  if (!read_numbers(text, size.height, size.width, channels) || !fits(size.height) ||
+      !fits(size.width) || channels != 3)
+    refuse(file, kKey, text, "which is no shape of an image: expected height, width and 3");
+  return size;
+}
+
 }  // namespace
 
 nn::Model SavedModel::make() const {
-  return models::make_model(
-      Spec::parse(model),
-      {.classes = static_cast<int>(classes.size()), .input = {input.height, input.width, 3}});
+  const models::Task task{.classes = static_cast<int>(classes.size()),
+                          .input = {input.height, input.width, 3}};
+  if (file.empty()) return models::make_model(model, task);
+  try {
+    return models::make_model(model, task);
+  } catch (const Error& e) {
+    fail<CheckpointError>("'{}' says that its 'learn.model' is '{}': {}",
+                          file.string(),
+                          printable_line(model),
+                          printable_line(e.what()));
+  }
 }
 
 SavedModel saved_model(const SafetensorsFile& file) {
   return {.model = saved_value(file, "learn.model"),
           .classes = lines_of(saved_value(file, "learn.classes")),
-          .input = image_size_from(saved_value(file, "learn.input")),
-          .normalization = normalization_from(saved_value(file, "learn.normalization"))};
+          .input = input_of(file),
+          .normalization = normalization_of(file),
+          .file = file.path()};
 }
 
 void describe_model(const SavedModel& model, Metadata& metadata) {
@@ -56,31 +112,6 @@ const std::string& saved_value(const SafetensorsFile& file, const std::string& k
 std::string to_text(const data::Normalization& n) {
   return fmt::format(
       "{} {} {} {} {} {}", n.mean[0], n.mean[1], n.mean[2], n.std[0], n.std[1], n.std[2]);
-}
-
-data::Normalization normalization_from(const std::string& text) {
-  data::Normalization n;
-  std::istringstream in(text);
-  in.imbue(std::locale::classic());
-  if (!(in >> n.mean[0] >> n.mean[1] >> n.mean[2] >> n.std[0] >> n.std[1] >> n.std[2]))
-    fail<CheckpointError>("'{}' is not a normalization: expected six numbers", text);
-  if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
-    fail<CheckpointError>(
-        "'{}' is not a normalization: a standard deviation must be above 0 and finite", text);
-  return n;
-}
-
-data::ImageSize image_size_from(const std::string& input) {
-  constexpr std::int64_t kLargest = 1 << 16;
-  data::ImageSize size;
-  std::int64_t channels = 0;
-  std::istringstream in(input);
-  in.imbue(std::locale::classic());
-  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };
-  if (!(in >> size.height >> size.width >> channels) || !fits(size.height) || !fits(size.width) ||
-      channels != 3)
-    fail<CheckpointError>("'{}' is no shape of an image: expected height, width and 3", input);
-  return size;
 }
 
 }  // namespace learn

@@ -4,6 +4,7 @@
 #include "framework/io/safetensors.h"
 #include "framework/nn/model.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,15 @@ struct SavedModel {
   std::vector<std::string> classes;  ///< their names
   data::ImageSize input;             ///< of the images, which have three colours
   data::Normalization normalization;
+  std::filesystem::path file{};  ///< that says so; empty: none does
 
-  /// The model, without memory. Throws UsageError for a model that is not in the registry.
+  /// The model, without memory. Throws CheckpointError that names the file, UsageError if there is
+  /// none, for a model that cannot be made.
   [[nodiscard]] nn::Model make() const;
 };
 
 /// Reads it from the metadata of a checkpoint. Throws CheckpointError for one that was not written
-/// for an experiment, or says what cannot be.
+/// for an experiment, or says what cannot be; what model there can be, `make` finds out.
 [[nodiscard]] SavedModel saved_model(const SafetensorsFile& file);
 /// Adds it to the metadata of a checkpoint.
 void describe_model(const SavedModel& model, Metadata& metadata);
@@ -30,10 +33,7 @@ void describe_model(const SavedModel& model, Metadata& metadata);
 /// for an experiment.
 [[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
 
-/// Mean and standard deviation as six numbers, and back. Throws CheckpointError.
+/// Mean and standard deviation as six numbers.
 [[nodiscard]] std::string to_text(const data::Normalization& normalization);
-[[nodiscard]] data::Normalization normalization_from(const std::string& text);
-/// The height and width of "32 32 3", the shape of a sample. Throws CheckpointError.
-[[nodiscard]] data::ImageSize image_size_from(const std::string& input);
 
 }  // namespace learn

@@ -32,6 +32,8 @@ bool needs_apostrophe(std::string_view text) {
 std::string print(const Cell& cell) {
   if (const auto* number = std::get_if<double>(&cell))
     return fmt::format("{:.6g}", without_nan_sign(*number));
+  if (const auto* number = std::get_if<float>(&cell))
+    return fmt::format("{}", static_cast<float>(without_nan_sign(*number)));
   if (const auto* text = std::get_if<std::string>(&cell))
     return quoted(needs_apostrophe(*text) ? "'" + *text : *text);
   return {};

@@ -9,8 +9,9 @@
 
 namespace learn {
 
-/// A cell of a table: nothing, a number ("%.6g", whatever the locale) or a text.
-using Cell = std::variant<std::monostate, double, std::string>;
+/// A cell of a table: nothing, a number or a text. Whatever the locale, a double is written as
+/// "%.6g" for people to read, and a float with the fewest digits that give it back.
+using Cell = std::variant<std::monostate, double, float, std::string>;
 
 /// A row of comma-separated values with its newline, as `CsvWriter` writes it.
 [[nodiscard]] std::string csv_line(const std::vector<Cell>& cells);

@@ -4,7 +4,9 @@
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <memory>
 
@@ -144,6 +146,19 @@ std::string LrFindResult::why() const {
       return fmt::format("it was interrupted at a rate of {:.3g}", last);
   }
   return "?";
+}
+
+std::string LrFindResult::doubt() const {
+  constexpr double kLeast = 0.03;        // what falls less may be chance
+  constexpr std::ptrdiff_t kUnseen = 5;  // updates at the end, which the rules leave out
+  if (ended == LrFindEnd::interrupted) return "the sweep was interrupted";
+  if (suggestions.fall < kLeast)
+    return fmt::format("the loss fell by no more than {:.1f} % before the last five updates",
+                       100 * suggestions.fall);
+  if (ended == LrFindEnd::done &&
+      smoothed.end() - std::min_element(smoothed.begin(), smoothed.end()) <= kUnseen)
+    return "the loss was still falling at the last rates";
+  return "";
 }
 
 }  // namespace learn

@@ -68,6 +68,15 @@ std::optional<double> steep(const Numbers& lrs, const Numbers& losses) {
   return static_cast<double>(lrs[static_cast<std::size_t>(steepest)]);
 }
 
+double fall(const Numbers& losses) {
+  float highest = 0, most = 0;
+  for (const float loss : losses) {
+    highest = std::max(highest, loss);
+    if (highest > 0) most = std::max(most, (highest - loss) / highest);
+  }
+  return static_cast<double>(most);
+}
+
 }  // namespace
 
 std::array<std::pair<std::string_view, std::optional<double>>, 4> LrSuggestions::named() const {
@@ -90,7 +99,8 @@ LrSuggestions suggest_lrs(const std::vector<double>& lrs,
   return {.valley = valley(rates, curve),
           .slide = slide(rates, curve),
           .minimum = minimum(rates, curve),
-          .steep = steep(rates, curve)};
+          .steep = steep(rates, curve),
+          .fall = fall(curve)};
 }
 
 }  // namespace learn

@@ -15,6 +15,8 @@ struct LrSuggestions {
   std::optional<double> slide;    ///< before the loss begins to change fast at the end
   std::optional<double> minimum;  ///< a tenth of the rate with the lowest loss
   std::optional<double> steep;    ///< where the loss falls fastest
+  /// How far the loss falls at most where the rules look, as a share of the value it falls from.
+  double fall = 0;
 
   /// All four with their names.
   [[nodiscard]] std::array<std::pair<std::string_view, std::optional<double>>, 4> named() const;

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace learn;
@@ -49,5 +50,31 @@ TEST_CASE("a rate finder writes the curve and leaves no run") {
   CHECK(curve.header == std::vector<std::string>{"update", "lr", "loss", "smoothed"});
   CHECK(curve.rows.size() == 8);
   CHECK(curve.rows[0][1] == "1e-07");
+  // All digits of a loss in f32 that fastai's rules need to find the same.
+  for (const std::vector<std::string>& row : curve.rows)
+    for (const std::size_t column : {1, 2, 3})
+      CHECK(fmt::format("{}", std::stof(row[column])) == row[column]);
+  CHECK(std::ranges::any_of(curve.rows, [](const auto& row) { return row[3].size() > 8; }));
   CHECK(std::filesystem::file_size(folder / "lr.png") > 1000);
+}
+
+TEST_CASE("the advice after a sweep has the ratio of the rates that were given") {
+  LrFindResult found{.ended = LrFindEnd::exploded};
+  found.suggestions = {.valley = 0.00341, .slide = {}, .minimum = {}, .steep = {}, .fall = 0.5};
+  CHECK(advice_of(found, {}) == "learn train --lr 0.0034 with the same options");
+  CHECK(advice_of(found, {0.3}) == "learn train --lr 0.0034 with the same options");
+  CHECK(advice_of(found, {1e-5, 1e-3}) == "learn train --lr 3.4e-05:0.0034 with the same options");
+  CHECK(advice_of(found, {1, 2, 4}) ==
+        "learn train --lr 0.00085:0.0017:0.0034 with the same options");
+}
+
+TEST_CASE("there is no advice after a sweep that saw too little") {
+  LrFindResult found{.ended = LrFindEnd::interrupted};
+  found.suggestions = {.valley = 1e-7, .slide = {}, .minimum = {}, .steep = {}, .fall = 0.5};
+  CHECK(advice_of(found, {}) == "no rate is advised: the sweep was interrupted");
+  found.ended = LrFindEnd::done;
+  found.suggestions.fall = 0.001;
+  CHECK(advice_of(found, {}) ==
+        "no rate is advised: the loss fell by no more than 0.1 % before the last five updates; "
+        "more --iterations, larger batches or a larger --end may show more");
 }

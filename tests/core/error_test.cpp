@@ -55,6 +55,14 @@ TEST_CASE("an error says what it was given, a check of ours its place too") {
   CHECK_NOTHROW(check(true, "{}", 1));
 }
 
+TEST_CASE("a NUL in what an error shows does not end its text") {
+  const std::string name("a\0b", 3);
+  CHECK_THROWS_WITH_AS(fail<DataError>("'{}' is no name", name), "'a\\x00b' is no name", DataError);
+  CHECK_THROWS_WITH_AS(check<IoError>(false, "'{}' is no name", name),
+                       doctest::Contains("'a\\x00b' is no name"),
+                       IoError);
+}
+
 TEST_CASE("LEARN_ERROR_LOG names a file that gets the place of each error") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "errors.log";

@@ -33,3 +33,8 @@ TEST_CASE("bytes that are not UTF-8 are made visible") {
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // half of a pair
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond the last one
 }
+
+TEST_CASE("a value in one line has no newline and no tab") {
+  CHECK(printable_line("a\n\tb\x1b \xc3\xa9") == "a\\x0a\\x09b\\x1b \xc3\xa9");
+  CHECK(printable_line({"\0", 1}) == "\\x00");
+}

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace learn::plot;
@@ -91,4 +92,28 @@ TEST_CASE("a logarithmic axis has powers of ten, and what is between them where 
   CHECK(narrow.log);
   CHECK(labels(narrow) == "1.0 1.1 1.2 1.3 1.4 1.5");
   CHECK(narrow.place(1.25) > 0.5);
+}
+
+TEST_CASE("an axis of counts ends at a tick, at or above the largest") {
+  const auto labels = [](std::int64_t most) {
+    std::string all;
+    const Axis axis = count_axis(most, 3);
+    for (const Axis::Tick& tick : axis.ticks) all += (all.empty() ? "" : " ") + tick.label;
+    CHECK(axis.low == 0);
+    CHECK(axis.ticks.back().value == axis.high);
+    CHECK(axis.high >= static_cast<double>(most));
+    return all;
+  };
+  CHECK(labels(0) == "0 1");
+  CHECK(labels(1) == "0 1");
+  CHECK(labels(2) == "0 1 2");
+  CHECK(labels(40) == "0 20 40");
+  CHECK(labels(195) == "0 100 200");
+  CHECK(labels(300) == "0 100 200 300");
+  for (std::int64_t most = 3; most < 2000; most += 7) {
+    const std::string all = labels(most);
+    CAPTURE(all);
+    CHECK(std::ranges::count(all, ' ') >= 2);
+    CHECK(std::ranges::count(all, ' ') <= 4);
+  }
 }

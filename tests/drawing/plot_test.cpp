@@ -118,6 +118,14 @@ TEST_CASE("a sample of each line stands in the legend") {
   CHECK(samples(faint, mix(kWhite, palette(0), 0.35)).count > 15);
 }
 
+TEST_CASE("a long name in a legend keeps its end") {
+  const auto drawn = [](const std::string& end) {
+    const std::string name = "runs/" + std::string(60, 'x') + end;
+    return draw({.panels = {{"loss", "epoch", {{name, {0, 1}, {0, 1}}}}}}).render(1).rgb;
+  };
+  CHECK(drawn(": training") != drawn(": validation"));
+}
+
 TEST_CASE("several runs in a panel: the legend takes the rows that it needs") {
   Panel panel{.title = "loss", .x_label = "epoch", .integer_x = true};
   for (std::size_t run = 0; run < 12; ++run)

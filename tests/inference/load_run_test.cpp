@@ -46,7 +46,7 @@ TEST_CASE("weights of another model than a file claims are refused") {
       (void)load_run(file), doctest::Contains("different shapes"), CheckpointError);
   claim("smal");
   CHECK_THROWS_WITH_AS(
-      (void)load_run(file), doctest::Contains("did you mean 'small'?"), UsageError);
+      (void)load_run(file), doctest::Contains("did you mean 'small'?"), CheckpointError);
   std::ofstream(file, std::ios::trunc) << "no weights";
   CHECK_THROWS_AS((void)load_run(file), CheckpointError);
 }

@@ -37,21 +37,83 @@ TEST_CASE("a checkpoint that says nothing of its model is refused") {
                        CheckpointError);
 }
 
+TEST_CASE(
+    "what a checkpoint says that cannot be is an error that names the file and what it says") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  Metadata good;
+  describe_model(test::small_description(), good);
+  const auto error_of = [&](const std::string& key, const std::string& value) -> std::string {
+    Metadata metadata = good;
+    metadata[key] = value;
+    write_safetensors(path, {}, metadata);
+    try {
+      (void)saved_model(SafetensorsFile(path)).make();
+    } catch (const CheckpointError& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  const std::string begin = fmt::format("'{}' ", path.string());
+  const auto model = [&](const std::string& shown, const std::string& why) {
+    return fmt::format("{}says that its 'learn.model' is '{}': {}", begin, shown, why);
+  };
+  CHECK(error_of("learn.model", "small:width=4") == "none");
+  // Nothing is wrong with a file if there is none.
+  CHECK_THROWS_AS((void)test::small_description("nosuch").make(), UsageError);
+  CHECK(error_of("learn.model", "nosuch").starts_with(model("nosuch", "unknown model 'nosuch'")));
+  CHECK(error_of("learn.model", "small:width=1000000")
+            .starts_with(model("small:width=1000000", "small: width=1000000:")));
+  CHECK(error_of("learn.model", {"small\0evil", 10})
+            .starts_with(model("small\\x00evil", "unknown model 'small\\x00evil'")));
+  CHECK(error_of("learn.model", "small\x1b[2J\nerror x")
+            .starts_with(model("small\\x1b[2J\\x0aerror x", "unknown model 'small\\x1b[2J\\x0a")));
+  CHECK(error_of("learn.classes", "")
+            .starts_with(model("small:width=4", "model 'small' cannot have 0")));
+  CHECK(error_of("learn.input", {"8 12 3\0 4", 9}) ==
+        begin +
+            "says that its 'learn.input' is '8 12 3\\x00 4', which is no shape of an image: "
+            "expected height, width and 3");
+  CHECK(error_of("learn.normalization", "0 0 0 1 1 \t\x1b") ==
+        begin +
+            "says that its 'learn.normalization' is '0 0 0 1 1 \\x09\\x1b', which is no "
+            "normalization: expected six numbers");
+  CHECK(error_of("learn.normalization", "0 0 0 1 1 1 and more").starts_with(begin));
+}
+
 TEST_CASE("what a checkpoint says of its images is read, or refused with what it says") {
-  CHECK(image_size_from("24 40 3").width == 40);
-  for (const char* const bad : {"", "24", "24 40 1", "0 40 3", "24 65537 3", "a b c"})
-    CHECK_THROWS_WITH_AS(
-        (void)image_size_from(bad),
-        fmt::format("'{}' is no shape of an image: expected height, width and 3", bad).c_str(),
-        CheckpointError);
-  CHECK(normalization_from("0.5 0.4 0.3 0.2 0.1 1").std[2] == 1);
-  for (const char* const bad : {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x"})
-    CHECK_THROWS_WITH_AS(
-        (void)normalization_from(bad),
-        fmt::format("'{}' is not a normalization: expected six numbers", bad).c_str(),
-        CheckpointError);
-  CHECK_THROWS_WITH_AS((void)normalization_from("0.5 0.4 0.3 0.2 0.1 0"),
-                       "'0.5 0.4 0.3 0.2 0.1 0' is not a normalization: a standard deviation must "
-                       "be above 0 and finite",
-                       CheckpointError);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.safetensors";
+  Metadata metadata;
+  describe_model(test::small_description(), metadata);
+  const auto read_with = [&](const std::string& key, const std::string& value) {
+    Metadata changed = metadata;
+    changed[key] = value;
+    write_safetensors(path, {}, changed);
+    return saved_model(SafetensorsFile(path));
+  };
+  CHECK(read_with("learn.input", "24 40 3").input.width == 40);
+  for (const char* const bad :
+       {"", "24", "24 40 1", "0 40 3", "24 65537 3", "a b c", "24 40 3 3", "24 40 3.5"})
+    CHECK_THROWS_WITH_AS((void)read_with("learn.input", bad),
+                         fmt::format("'{}' says that its 'learn.input' is '{}', which is no shape "
+                                     "of an image: expected height, width and 3",
+                                     path.string(),
+                                     bad)
+                             .c_str(),
+                         CheckpointError);
+  CHECK(read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 1\n").normalization.std[2] == 1);
+  for (const char* const bad :
+       {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x", "0.5 0.4 0.3 0.2 0.1 1 2"})
+    CHECK_THROWS_WITH_AS((void)read_with("learn.normalization", bad),
+                         fmt::format("'{}' says that its 'learn.normalization' is '{}', which is "
+                                     "no normalization: expected six numbers",
+                                     path.string(),
+                                     bad)
+                             .c_str(),
+                         CheckpointError);
+  CHECK_THROWS_WITH_AS(
+      (void)read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 0"),
+      doctest::Contains("'0.5 0.4 0.3 0.2 0.1 0', where a standard deviation is not above 0"),
+      CheckpointError);
 }

@@ -8,6 +8,7 @@
 
 #include <clocale>
 #include <limits>
+#include <string>
 
 using namespace learn;
 
@@ -26,6 +27,16 @@ TEST_CASE("numbers have six digits, texts are quoted where needed, and rows are 
   REQUIRE(table.rows.size() == 3);
   CHECK(table.rows[1][2] == "a,\"b\"\nc");
   CHECK(table.rows[2][2].empty());
+}
+
+TEST_CASE("a float has the digits that give it back, and no more") {
+  for (const float value :
+       {0.1F, 1.0F, 2.302585F, 16777215.0F, 1e-7F, 3.0000001e-5F, 3.4028235e38F})
+    CHECK(std::stof(csv_line({value})) == value);
+  CHECK(csv_line({0.1F, 1.0F, 2.3025851F, 1e-7F, 16777215.0F}) ==
+        "0.1,1,2.3025851,1e-07,16777215\n");
+  CHECK(csv_line({-std::numeric_limits<float>::quiet_NaN(),
+                  std::numeric_limits<float>::infinity()}) == "nan,inf\n");
 }
 
 TEST_CASE("no text becomes a formula in a spreadsheet, and all come back as they were") {

@@ -126,6 +126,28 @@ TEST_CASE("a sweep ends when the loss is not finite") {
       (void)t.learn.lr_find(), doctest::Contains("before anything was learned"), DivergedError);
 }
 
+TEST_CASE("a sweep says why its suggestions are in doubt") {
+  const std::vector<double> lrs{1e-4, 1e-3, 1e-2, 0.1, 1, 2, 3, 4, 5, 6};
+  const auto found = [&](std::vector<double> losses, LrFindEnd ended) {
+    LrFindResult result{.lrs = lrs, .losses = losses, .smoothed = losses, .ended = ended};
+    result.suggestions = suggest_lrs(lrs, losses, 10);
+    return result;
+  };
+  const std::vector<double> turned{9, 2, 2, 1.9, 1.5, 1, 2, 3, 4, 5};
+  CHECK(found(turned, LrFindEnd::exploded).suggestions.fall == doctest::Approx(0.25));
+  CHECK(found(turned, LrFindEnd::exploded).doubt().empty());
+  CHECK(found(turned, LrFindEnd::not_finite).doubt().empty());
+  CHECK(found(turned, LrFindEnd::interrupted).doubt() == "the sweep was interrupted");
+  // Its lowest value is one of the last five.
+  CHECK(found(turned, LrFindEnd::done).doubt() == "the loss was still falling at the last rates");
+  CHECK(found({9, 2, 2, 1.9, 1.5, 1.6, 2, 2, 2, 2}, LrFindEnd::done).doubt().empty());
+  // What the rules do not look at, the first tenth and the end, is no fall.
+  CHECK(found({9, 2, 2, 1.99, 2, 1, 2, 3, 4, 5}, LrFindEnd::exploded).doubt() ==
+        "the loss fell by no more than 0.5 % before the last five updates");
+  CHECK(found({2, 3, 4, 5, 6, 7, 8, 9, 9, 9}, LrFindEnd::done).doubt() ==
+        "the loss fell by no more than 0.0 % before the last five updates");
+}
+
 TEST_CASE("layer groups keep the ratio of their rates") {
   LearnerOptions options;
   options.lr = range(0.001F, 0.1F);
