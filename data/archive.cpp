@@ -96,9 +96,13 @@ bool below(const fs::path& path, const fs::path& folder) {
 
 class ArchiveTree : public FileTree {
  public:
-  explicit ArchiveTree(const fs::path& where) : FileTree(where) {
-    load();
+  /// `bad` may be null.
+  ArchiveTree(const fs::path& where, std::vector<BadMember>* bad) : FileTree(where) {
+    load(bad);
     enter_single_folder();
+    if (bad == nullptr || root_.empty()) return;
+    for (BadMember& member : *bad)
+      if (below(member.path, root_)) member.path = member.path.lexically_relative(root_);
   }
 
   [[nodiscard]] std::string name() const override {
@@ -151,14 +155,18 @@ class ArchiveTree : public FileTree {
 
   [[noreturn]] void fail_archive(archive* reader,
                                  SourceLocation at = SourceLocation::current()) const {
-    const char* why = archive_error_string(reader);
     fail_from<DataError>(at,
                          "'{}' is neither a folder nor an archive that can be read (tar, zip): {}",
                          text(),
-                         why == nullptr ? "damaged" : why);
+                         why(reader));
   }
 
-  void load() {
+  [[nodiscard]] static std::string why(archive* reader) {
+    const char* const text = archive_error_string(reader);
+    return text == nullptr ? "damaged" : text;
+  }
+
+  void load(std::vector<BadMember>* bad) {
     const RegularFile file(where());
     allowed_ = allowed_bytes(file.size());
     std::optional<GzipStream> gzip;
@@ -183,8 +191,22 @@ class ArchiveTree : public FileTree {
     // A warning says that a name does not fit the locale.
     while ((status = archive_read_next_header(reader.get(), &entry)) == ARCHIVE_OK ||
            status == ARCHIVE_WARN)
-      take(reader.get(), entry);
-    if (status != ARCHIVE_EOF) fail_archive(reader.get());
+      try_take(reader.get(), entry, bad);
+    if (status == ARCHIVE_EOF) return;
+    if (bad == nullptr || files_.empty()) fail_archive(reader.get());
+    bad->push_back({{}, why(reader.get())});
+  }
+
+  void try_take(archive* reader, archive_entry* entry, std::vector<BadMember>* bad) {
+    if (bad == nullptr) return take(reader, entry);
+    const char* const name = archive_entry_pathname(entry);
+    const fs::path path = name == nullptr ? fs::path("?") : tidy(name);
+    try {
+      take(reader, entry);
+    } catch (const DataError& error) {
+      if (total_ > allowed_) throw;  // whatever else it holds
+      bad->push_back({path, error.what()});
+    }
   }
 
   void take(archive* reader, archive_entry* entry) {
@@ -254,8 +276,8 @@ class ArchiveTree : public FileTree {
 
 }  // namespace
 
-std::unique_ptr<FileTree> open_archive(const fs::path& path) {
-  return std::make_unique<ArchiveTree>(path);
+std::unique_ptr<FileTree> open_archive(const fs::path& path, std::vector<BadMember>* bad) {
+  return std::make_unique<ArchiveTree>(path, bad);
 }
 
 }  // namespace learn::data

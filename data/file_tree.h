@@ -58,8 +58,15 @@ class FileTree {
 /// size.
 [[nodiscard]] std::unique_ptr<FileTree> open_tree(const std::filesystem::path& path);
 
-/// The archive half of it.
-[[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
+/// A member of an archive that cannot be read; without a path, all from some place on.
+struct BadMember {
+  std::filesystem::path path;
+  std::string reason;
+};
+/// The archive half of it. With `bad`, members that cannot be read, what is damaged behind them
+/// among it, are listed there and are no files of the tree; else they are a DataError.
+[[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path,
+                                                     std::vector<BadMember>* bad = nullptr);
 
 /// The bytes of a file. Throws DataError, also for more than `kMaxFileBytes`.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path);

@@ -26,22 +26,60 @@ bool is_image(const fs::path& path) {
   }
 }
 
-std::unique_ptr<FileTree> open(const fs::path& path) {
-  if (fs::is_directory(path)) return open_tree(path);
+/// All images below a folder, hidden ones left out. Links to folders are not followed: they may
+/// loop.
+void add_folder(const fs::path& path, const fs::path& name, std::vector<ImageFile>& found) {
+  const auto bad = [&](const fs::path& which, const std::string& why) {
+    found.push_back({which.string(), {}, nullptr, why});
+  };
+  std::error_code error;
+  fs::directory_iterator at(path, error);
+  if (error) return bad(name, error.message());
+  for (; at != fs::directory_iterator(); at.increment(error)) {
+    const fs::path entry = at->path(), its_name = name / entry.filename();
+    if (entry.filename().string().starts_with('.')) continue;
+    const fs::file_status status = fs::status(entry, error);
+    if (fs::is_directory(status)) {
+      if (!at->is_symlink(error)) add_folder(entry, its_name, found);
+    } else if (!has_image_name(entry)) {
+      continue;
+    } else if (fs::is_regular_file(status)) {
+      found.push_back({its_name.string(), entry, nullptr});
+    } else {
+      bad(its_name, error ? error.message() : "it is not a regular file");
+    }
+  }
+  if (error) bad(name, error.message());
+}
+
+/// All images in an archive.
+void add_archive(const fs::path& path, const fs::path& name, std::vector<ImageFile>& found) {
+  std::vector<BadMember> bad;
+  std::shared_ptr<const FileTree> tree;
   try {
-    return open_archive(path);
+    tree = open_archive(path, &bad);
   } catch (const DataError& error) {
     fail<DataError>("neither a JPEG nor a PNG image; and as an archive: {}", error.what());
   }
+  for (const fs::path& file : tree->files({}))
+    if (has_image_name(file)) found.push_back({(name / file).string(), file, tree});
+  for (const BadMember& member : bad)
+    found.push_back({(member.path.empty() ? name : name / member.path.relative_path()).string(),
+                     {},
+                     nullptr,
+                     member.reason});
 }
 
 std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
   if (!fs::exists(path)) fail<DataError>("there is no such file or folder");
-  if (!fs::is_directory(path) && is_image(path)) return {{name, path, nullptr}};
-  const std::shared_ptr<const FileTree> tree = open(path);
   std::vector<ImageFile> found;
-  for (const fs::path& file : tree->files({}))
-    if (has_image_name(file)) found.push_back({(fs::path(name) / file).string(), file, tree});
+  if (fs::is_directory(path)) {
+    add_folder(path, name, found);
+    std::ranges::sort(found, {}, [](const ImageFile& one) { return fs::path(one.name); });
+  } else {
+    if (is_image(path)) return {{name, path, nullptr}};
+    add_archive(path, name, found);
+  }
   if (found.empty()) fail<DataError>("no .jpg, .jpeg or .png file is in it");
   return found;
 }
@@ -49,6 +87,7 @@ std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
 }  // namespace
 
 Image ImageFile::read() const {
+  if (!problem.empty()) fail<DataError>("{}", problem);
   return decode_image(tree == nullptr ? read_file(path) : tree->read(path));
 }
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 from png import write_png
@@ -44,6 +45,43 @@ def train():
         for i in range(30):
             write_png(Path("plain", name, f"{i}.png"), 8, 8, colour)
     learn("train", "--data", "plain", "--model", "small:width=4", "--epochs", "6", "-b", "8", "--no-plots", "--threads", "1")
+
+
+def damaged_collections():
+    """A bad entry of a folder or an archive costs only itself."""
+    write_png(Path("some", "sky.png"), 9, 9, COLOURS["blue"])
+    write_png(Path("some", "rose.png"), 9, 9, COLOURS["red"])
+    os.symlink("self.png", "some/self.png")
+    done = learn("predict", "last", "some", "--csv", "--top", "1", status=3)
+    check("a folder with a link to itself", [(r["file"], r["class"], r["error"]) for r in rows(done)] ==
+          [("some/rose.png", "red", ""), ("some/self.png", "", "Too many levels of symbolic links"),
+           ("some/sky.png", "blue", "")], done)
+
+    with zipfile.ZipFile("some.zip", "w", zipfile.ZIP_STORED) as archive:
+        for name in ("sky.png", "rose.png", "last.png"):
+            archive.writestr(f"some/{name}", Path("some", name if name != "last.png" else "sky.png").read_bytes())
+        archive.writestr("../out.png", b"outside")
+    packed = bytearray(Path("some.zip").read_bytes())
+    packed[packed.index(Path("some", "rose.png").read_bytes()) + 50] ^= 1
+    Path("some.zip").write_bytes(packed)
+    done = learn("predict", "last", "some.zip", "--csv", "--top", "1", status=3)
+    seen = {r["file"]: (r["class"], r["error"]) for r in rows(done)}
+    check("whole members of a damaged zip", [seen.get(f"some.zip/{n}", ("",))[0] for n in ("sky.png", "last.png")]
+          == ["blue", "blue"], done)
+    check("and the reason of each that is not", len(seen) == 4 and sum("CRC" in e for _, e in seen.values()) == 1
+          and sum("leads out of it" in e for _, e in seen.values()) == 1, done)
+
+    with tarfile.open("some.tar", "w") as archive:
+        for name in ("rose.png", "sky.png"):
+            archive.add(f"some/{name}")
+    whole = Path("some.tar").read_bytes()
+    Path("cut.tar").write_bytes(whole[:whole.index(b"some/sky.png") + 540])
+    done = learn("predict", "last", "cut.tar", "--csv", "--top", "1", status=3)
+    table = rows(done)
+    check("an archive that was cut: what is whole, and a reason", table[0]["class"] == "red"
+          and any("runcated" in r["error"] for r in table[1:]), done)
+    piped = learn("predict", "last", "-", "--csv", "--top", "1", status=3, stdin=Path("cut.tar").read_bytes())
+    check("through standard input, too", rows(piped)[0]["class"] == "red", piped)
 
 
 def formats():
@@ -131,6 +169,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     train()
     formats()
+    damaged_collections()
     errors()
     os.chdir("/")
 sys.exit(1 if failures else 0)

@@ -4,6 +4,9 @@
 #include "tests/data/images.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 using namespace learn;
 using namespace learn::data;
@@ -52,4 +55,26 @@ TEST_CASE("what is no image says why") {
       test::text_of<DataError>([&] { (void)read_image(folder.path() / "empty.jpg"); }),
       "empty.jpg': the file is empty"));
   CHECK(error("/dev/null") == "'/dev/null' is not a regular file");
+}
+
+TEST_CASE("what cannot be read costs only itself") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path top = folder.path() / "f";
+  std::filesystem::create_directories(top);
+  test::write_bytes(top / "good.png", test::png(test::plain(2, 2, 200, 0, 0), 2, 2));
+  std::filesystem::create_symlink("loop.jpg", top / "loop.jpg");
+  std::filesystem::create_symlink("nowhere", top / "nothing.jpg");
+  std::filesystem::create_symlink("good.png", top / "link.png");
+  std::filesystem::create_symlink("nowhere", top / "notes");  // is no image, and missed by nobody
+  REQUIRE(::mkfifo((top / "fifo.png").c_str(), 0600) == 0);
+  const std::vector<ImageFile> files = image_files(top, "f");
+  CHECK(names(files) ==
+        std::vector<std::string>{
+            "f/fifo.png", "f/good.png", "f/link.png", "f/loop.jpg", "f/nothing.jpg"});
+  CHECK(files[0].problem == "it is not a regular file");
+  CHECK(files[1].read().pixels.front() == 200);
+  CHECK(files[2].read().pixels.front() == 200);
+  CHECK(files[3].problem == "Too many levels of symbolic links");
+  CHECK(files[4].problem == "No such file or directory");
+  CHECK(test::text_of<DataError>([&] { (void)files[4].read(); }) == files[4].problem);
 }
