@@ -149,14 +149,18 @@ std::string LrFindResult::why() const {
 }
 
 std::string LrFindResult::doubt() const {
-  constexpr double kLeast = 0.03;        // what falls less may be chance
+  // What falls less may be chance, unless it rises after that: then the sweep has seen where
+  // learning ends, and of that the rules make more than of the depth.
+  constexpr double kFall = 0.03, kRise = 1.25, kFallBeforeRise = 0.003;
   constexpr std::ptrdiff_t kUnseen = 5;  // updates at the end, which the rules leave out
   if (ended == LrFindEnd::interrupted) return "the sweep was interrupted";
-  if (suggestions.fall < kLeast)
+  if (ended != LrFindEnd::done) return "";  // the rates came to where it learns no more
+  const auto lowest = std::min_element(smoothed.begin(), smoothed.end());
+  const bool rose = smoothed.back() > kRise * *lowest;
+  if (suggestions.fall < (rose ? kFallBeforeRise : kFall))
     return fmt::format("the loss fell by no more than {:.1f} % before the last five updates",
                        100 * suggestions.fall);
-  if (ended == LrFindEnd::done &&
-      smoothed.end() - std::min_element(smoothed.begin(), smoothed.end()) <= kUnseen)
+  if (!rose && smoothed.end() - lowest <= kUnseen)
     return "the loss was still falling at the last rates";
   return "";
 }
