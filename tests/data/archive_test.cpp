@@ -273,3 +273,28 @@ TEST_CASE("archive: a file whose checksum is wrong is a data error") {
   test::write_bytes(path, flipped);
   CHECK(contains(text_of<DataError>([&] { static_cast<void>(open_tree(path)); }), "set.zip"));
 }
+
+TEST_CASE("archive: whole members are read, where the others may be listed") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "set.tar";
+  write_archive(path,
+                {{"top/a.png", image(1)},
+                 {"top/link.png", {}, Kind::link},
+                 {"../out.png", image(2)},
+                 {"top/b.png", image(3)},
+                 {"top/c.png", std::vector<std::uint8_t>(5000, 7)}});
+  CHECK(contains(text_of<DataError>([&] { (void)open_archive(path); }), "holds a link"));
+  fs::resize_file(path, fs::file_size(path) / 2);  // in the middle of the last one
+  std::vector<BadMember> bad;
+  const auto tree = open_archive(path, &bad);
+  CHECK(tree->files({}) == std::vector<fs::path>{"a.png", "b.png"});
+  CHECK(tree->read("b.png") == image(3));
+  REQUIRE(bad.size() == 4);
+  CHECK((bad[0].path == "link.png" && contains(bad[0].reason, "holds a link")));
+  CHECK((bad[1].path == "../out.png" && contains(bad[1].reason, "leads out of it")));
+  CHECK((bad[2].path == "c.png" && contains(bad[2].reason, "runcated")));
+  CHECK((bad[3].path.empty() && contains(bad[3].reason, "runcated")));
+  // Nothing whole in it, and it is no archive.
+  test::write_bytes(folder.path() / "none.tar", std::vector<std::uint8_t>(2000, 'x'));
+  CHECK_THROWS_AS((void)open_archive(folder.path() / "none.tar", &bad), DataError);
+}
