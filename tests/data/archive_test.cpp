@@ -151,11 +151,13 @@ TEST_CASE("archive: what leads out of it, and links, are refused") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.tar.gz";
   CHECK(error_of(path, {"train/cat/1.png", image(1)}).empty());
-  CHECK(contains(error_of(path, {"../evil.png", image(1)}), "'../evil.png', which leads out"));
+  CHECK(contains(error_of(path, {"../evil.png", image(1)}), "set.tar.gz/../evil.png' leads out"));
   CHECK(contains(error_of(path, {"a/../../evil.png", image(1)}), "leads out"));
   CHECK(contains(error_of(path, {"/etc/evil.png", image(1)}), "leads out"));
-  CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::link}), "holds a link"));
-  CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::hard_link}), "holds a link"));
+  CHECK(
+      contains(error_of(path, {"train/cat/2.png", {}, Kind::link}), "train/cat/2.png' is a link"));
+  CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::hard_link}),
+                 "train/cat/2.png' is a link"));
   CHECK(contains(error_of(path, {"train/fox/", {}, Kind::folder}), "fox' has no .jpg"));
   CHECK(contains(error_of(path, {"train/cat/2.png", {'x'}}),
                  "set.tar.gz/train/cat/2.png: neither a JPEG nor a PNG file"));
