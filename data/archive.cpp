@@ -1,16 +1,14 @@
 #include "data/file_tree.h"
+#include "data/gzip_stream.h"
 #include "framework/core/error.h"
 #include "framework/core/regular_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <unistd.h>
-#include <zlib.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,47 +30,6 @@ std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
 
 using Bytes = std::vector<std::uint8_t>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
-
-/// A gzip stream for libarchive, whose own filter does not compare the checksum at its end.
-class GzipStream {
- public:
-  explicit GzipStream(const RegularFile& file) : stream_(gzdopen(::dup(file.descriptor()), "rb")) {
-    if (stream_ == nullptr) fail<DataError>("'{}' cannot be read", file.path().string());
-  }
-  ~GzipStream() { gzclose(stream_); }
-  GzipStream(const GzipStream&) = delete;
-  GzipStream& operator=(const GzipStream&) = delete;
-
-  static bool holds(const RegularFile& file) {
-    constexpr std::array<std::byte, 2> kMagic{std::byte{0x1F}, std::byte{0x8B}};
-    std::array<std::byte, 2> start{};
-    if (file.size() >= start.size()) file.read(0, start);
-    return start == kMagic;
-  }
-
-  static la_ssize_t read(archive* reader, void* self, const void** block) {
-    return static_cast<GzipStream*>(self)->next(reader, block);
-  }
-
- private:
-  la_ssize_t next(archive* reader, const void** block) {
-    const int n = gzread(stream_, block_.data(), static_cast<unsigned>(block_.size()));
-    int error = Z_OK;
-    const char* why = gzerror(stream_, &error);
-    // A stream that is cut off is told of with the last bytes that it has.
-    if (n < 0 || error != Z_OK) {
-      // zlib's text begins with a name of its own for the file: "<fd:3>: incorrect data check".
-      const char* colon = std::strchr(why, ' ');
-      archive_set_error(reader, EINVAL, "gzip:%s", colon == nullptr ? " damaged" : colon);
-      return ARCHIVE_FATAL;
-    }
-    *block = block_.data();
-    return n;
-  }
-
-  gzFile stream_;
-  std::array<std::uint8_t, 64 << 10> block_{};
-};
 
 bool hidden(const fs::path& path) {
   return std::any_of(path.begin(), path.end(), [](const fs::path& part) {
@@ -96,13 +53,10 @@ bool below(const fs::path& path, const fs::path& folder) {
 
 class ArchiveTree : public FileTree {
  public:
-  /// `bad` may be null.
-  ArchiveTree(const fs::path& where, std::vector<BadMember>* bad) : FileTree(where) {
-    load(bad);
+  ArchiveTree(const fs::path& where, std::vector<TreeProblem>* problems)
+      : FileTree(where), problems_(problems) {
+    load();
     enter_single_folder();
-    if (bad == nullptr || root_.empty()) return;
-    for (BadMember& member : *bad)
-      if (below(member.path, root_)) member.path = member.path.lexically_relative(root_);
   }
 
   [[nodiscard]] std::string name() const override {
@@ -153,20 +107,28 @@ class ArchiveTree : public FileTree {
  private:
   [[nodiscard]] fs::path at(const fs::path& path) const { return tidy(root_ / path); }
 
+  static std::string damage(archive* reader) {
+    const char* why = archive_error_string(reader);
+    return why == nullptr ? "damaged" : why;
+  }
+
   [[noreturn]] void fail_archive(archive* reader,
                                  SourceLocation at = SourceLocation::current()) const {
     fail_from<DataError>(at,
                          "'{}' is neither a folder nor an archive that can be read (tar, zip): {}",
                          text(),
-                         why(reader));
+                         damage(reader));
   }
 
-  [[nodiscard]] static std::string why(archive* reader) {
-    const char* const text = archive_error_string(reader);
-    return text == nullptr ? "damaged" : text;
+  /// Goes on without a member if problems are collected.
+  void refuse(const fs::path& member,
+              const std::string& why,
+              SourceLocation at = SourceLocation::current()) {
+    if (problems_ == nullptr) fail_from<DataError>(at, "'{}/{}' {}", text(), member.string(), why);
+    problems_->push_back({member, why});
   }
 
-  void load(std::vector<BadMember>* bad) {
+  void load() {
     const RegularFile file(where());
     allowed_ = allowed_bytes(file.size());
     std::optional<GzipStream> gzip;
@@ -185,77 +147,93 @@ class ArchiveTree : public FileTree {
     const int opened =
         gzip ? archive_read_open(reader.get(), &*gzip, nullptr, GzipStream::read, nullptr)
              : archive_read_open_fd(reader.get(), file.descriptor(), kBlock);
-    if (opened != ARCHIVE_OK) fail_archive(reader.get());
+    if (opened != ARCHIVE_OK) return lose_rest(reader.get());
     archive_entry* entry = nullptr;
-    int status = ARCHIVE_OK;
-    // A warning says that a name does not fit the locale.
-    while ((status = archive_read_next_header(reader.get(), &entry)) == ARCHIVE_OK ||
-           status == ARCHIVE_WARN)
-      try_take(reader.get(), entry, bad);
-    if (status == ARCHIVE_EOF) return;
-    if (bad == nullptr || files_.empty()) fail_archive(reader.get());
-    bad->push_back({{}, why(reader.get())});
+    while (!ended_) {
+      const int status = archive_read_next_header(reader.get(), &entry);
+      if (status == ARCHIVE_EOF) return;
+      // A warning says that a name does not fit the locale.
+      if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return lose_rest(reader.get());
+      take(reader.get(), entry);
+    }
   }
 
-  void try_take(archive* reader, archive_entry* entry, std::vector<BadMember>* bad) {
-    if (bad == nullptr) return take(reader, entry);
-    const char* const name = archive_entry_pathname(entry);
-    const fs::path path = name == nullptr ? fs::path("?") : tidy(name);
-    try {
-      take(reader, entry);
-    } catch (const DataError& error) {
-      if (total_ > allowed_) throw;  // whatever else it holds
-      bad->push_back({path, error.what()});
-    }
+  void lose_rest(archive* reader) {
+    if (problems_ == nullptr) fail_archive(reader);
+    if (last_.empty()) fail<DataError>("{}", damage(reader));
+    problems_->push_back(
+        {{}, fmt::format("what follows '{}' in it cannot be read: {}", last_, damage(reader))});
   }
 
   void take(archive* reader, archive_entry* entry) {
     const char* name = archive_entry_pathname_utf8(entry);
     if (name == nullptr) name = archive_entry_pathname(entry);
-    if (name == nullptr) fail<DataError>("'{}' holds a file without a readable name", text());
+    if (name == nullptr) return refuse({}, "is a file without a readable name");
     const fs::path path = tidy(name);
+    last_ = name;
     if (path.is_absolute() || (!path.empty() && *path.begin() == ".."))
-      fail<DataError>("'{}' holds '{}', which leads out of it", text(), name);
+      return refuse(name, "leads out of the archive");
     if (hidden(path)) return;
     if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK)
-      fail<DataError>("'{}' holds a link, '{}': unpack it and name the folder", text(), name);
+      return refuse(path, "is a link: unpack the archive and name the folder");
     const bool is_file = archive_entry_filetype(entry) == AE_IFREG;
     if (!is_file && archive_entry_filetype(entry) != AE_IFDIR) return;
     for (fs::path folder = is_file ? path.parent_path() : path;; folder = folder.parent_path()) {
       folders_.insert(folder);
       if (folder.empty()) break;
     }
-    if (!is_file) return;
-    // Before it is unpacked, as far as that is known.
-    check_size(path,
-               static_cast<std::uintmax_t>(std::max<la_int64_t>(0, archive_entry_size(entry))));
-    files_[path] = contents(reader, path);
+    if (is_file) take_file(reader, path, archive_entry_size(entry));
   }
 
-  void check_size(const fs::path& path, std::uintmax_t bytes) const {
-    if (bytes > kMaxFileBytes)
-      fail<DataError>("'{}' has more than {} MiB", text(path), kMaxFileBytes >> 20U);
-  }
-
-  Bytes contents(archive* reader, const fs::path& path) {
+  void take_file(archive* reader, const fs::path& path, la_int64_t size_in_header) {
+    const auto size = static_cast<std::uintmax_t>(std::max<la_int64_t>(0, size_in_header));
+    if (size > kMaxFileBytes) {
+      refuse_large(path);
+      return add_to_total(path, size);  // it may have to be unpacked to reach the next
+    }
     Bytes bytes;
     std::array<std::uint8_t, 64 << 10> block;
     for (;;) {
       const la_ssize_t n = archive_read_data(reader, block.data(), block.size());
-      if (n < 0) fail_archive(reader);
+      if (n < 0) return lose(reader, path, n == ARCHIVE_FATAL);
       if (n == 0) break;
-      total_ += static_cast<std::uintmax_t>(n);
-      if (total_ > allowed_)
-        fail<DataError>(
-            "'{}' unpacks to more than {} MiB, which is not expected of images: if it is right, "
-            "unpack it and name the folder",
-            text(),
-            allowed_ >> 20U);
+      add_to_total(path, static_cast<std::uintmax_t>(n));
+      if (ended_) return;
       bytes.insert(bytes.end(), block.begin(), block.begin() + n);
-      check_size(path, bytes.size());
+      if (bytes.size() > kMaxFileBytes) {
+        ended_ = true;
+        return refuse_large(path);
+      }
     }
     bytes.shrink_to_fit();
-    return bytes;
+    files_[path] = std::move(bytes);
+  }
+
+  void refuse_large(const fs::path& path) {
+    refuse(path, fmt::format("has more than {} MiB", kMaxFileBytes >> 20U));
+  }
+
+  void add_to_total(const fs::path& path, std::uintmax_t bytes) {
+    total_ += std::min(bytes, 2 * kMaxBytes);
+    if (total_ <= allowed_) return;
+    const std::string why = fmt::format(
+        "unpacks to more than {} MiB, which is not expected of images: if it is right, unpack it "
+        "and name the folder",
+        allowed_ >> 20U);
+    if (problems_ == nullptr) fail<DataError>("'{}' {}", text(), why);
+    ended_ = true;
+    problems_->push_back({path, "is not read, nor what follows it: the archive " + why});
+  }
+
+  void lose(archive* reader, const fs::path& path, bool fatal) {
+    if (problems_ == nullptr) fail_archive(reader);
+    // Members of a zip archive do not depend on each other.
+    ended_ = fatal && (archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP;
+    problems_->push_back({path,
+                          fmt::format("cannot be read{}: {}",
+                                      ended_ ? ", nor what follows it in the archive" : "",
+                                      damage(reader)),
+                          !ended_});
   }
 
   /// Most archives have one folder at the top, called like the archive.
@@ -264,7 +242,11 @@ class ArchiveTree : public FileTree {
     const bool files_at_top = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
       return file.first.parent_path().empty();
     });
-    if (top.size() == 1 && !files_at_top && top[0] != "train") root_ = top[0];
+    if (top.size() != 1 || files_at_top || top[0] == "train") return;
+    root_ = top[0];
+    if (problems_ == nullptr) return;
+    for (TreeProblem& problem : *problems_)
+      if (below(problem.path, root_)) problem.path = problem.path.lexically_relative(root_);
   }
 
   fs::path root_;
@@ -272,12 +254,19 @@ class ArchiveTree : public FileTree {
   std::map<fs::path, Bytes> files_;
   std::uintmax_t allowed_ = 0;
   std::uintmax_t total_ = 0;
+  std::string last_;                    ///< member whose header was read
+  bool ended_ = false;                  ///< nothing more can be read
+  std::vector<TreeProblem>* problems_;  ///< if none, every problem is an error
 };
 
 }  // namespace
 
-std::unique_ptr<FileTree> open_archive(const fs::path& path, std::vector<BadMember>* bad) {
-  return std::make_unique<ArchiveTree>(path, bad);
+std::unique_ptr<FileTree> open_archive(const fs::path& path) {
+  return std::make_unique<ArchiveTree>(path, nullptr);
+}
+
+std::unique_ptr<FileTree> open_archive(const fs::path& path, std::vector<TreeProblem>& problems) {
+  return std::make_unique<ArchiveTree>(path, &problems);
 }
 
 }  // namespace learn::data

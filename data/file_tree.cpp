@@ -74,7 +74,7 @@ class FolderTree : public FileTree {
 
 std::vector<std::uint8_t> read_file(const fs::path& path) {
   try {
-    const RegularFile opened(path);
+    const RegularFile opened(path, "it");
     if (opened.size() > kMaxFileBytes)
       fail<DataError>("{} bytes; at most {} are read", opened.size(), kMaxFileBytes);
     std::vector<std::uint8_t> bytes(opened.size());

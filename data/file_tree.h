@@ -50,6 +50,13 @@ class FileTree {
   std::filesystem::path where_;
 };
 
+/// A file or more of a tree that cannot be had.
+struct TreeProblem {
+  std::filesystem::path path;  ///< in the tree; "": all that follows in an archive
+  std::string why;             ///< goes with the path, which it does not name
+  bool of_file = false;        ///< of the contents of one file only
+};
+
 /// A folder as it lies, links to files followed; or a zip archive or a tar archive (plain, gzip,
 /// bzip2, xz or zstd), whose files come into memory. Nothing is unpacked to disk. A single folder
 /// at the top of an archive is left out of paths unless it is called "train". Throws DataError if
@@ -58,17 +65,16 @@ class FileTree {
 /// size.
 [[nodiscard]] std::unique_ptr<FileTree> open_tree(const std::filesystem::path& path);
 
-/// A member of an archive that cannot be read; without a path, all from some place on.
-struct BadMember {
-  std::filesystem::path path;
-  std::string reason;
-};
-/// The archive half of it. With `bad`, members that cannot be read, what is damaged behind them
-/// among it, are listed there and are no files of the tree; else they are a DataError.
+/// The archive half of it.
+[[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
+/// The same with all that can be read of a damaged archive, or of one with members that
+/// `open_archive` refuses: `problems` gets the others. A compressed one ends where it is damaged.
+/// Throws DataError, whose text does not name it, if that is before the first member.
 [[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path,
-                                                     std::vector<BadMember>* bad = nullptr);
+                                                     std::vector<TreeProblem>& problems);
 
-/// The bytes of a file. Throws DataError, also for more than `kMaxFileBytes`.
+/// The bytes of a file. Throws DataError, whose text does not name it, also for more than
+/// `kMaxFileBytes`.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
 }  // namespace learn::data

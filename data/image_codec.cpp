@@ -55,6 +55,9 @@ Image decode_jpeg(Bytes file, std::int64_t max_pixels) {
   if (tjDecompressHeader3(
           handle.get(), file.data(), size, &width, &height, &subsampling, &colorspace) != 0)
     fail<DataError>("damaged JPEG header: {}", tjGetErrorStr2(handle.get()));
+  // A file of tables only is not an error to the decoder.
+  if (width <= 0 || height <= 0)
+    fail<DataError>("damaged JPEG: it has no frame header, which says how large the image is");
   Image image = sized(width, height, max_pixels);
   const bool cmyk = colorspace == TJCS_CMYK || colorspace == TJCS_YCCK;
   std::vector<std::uint8_t> inks(cmyk ? image.pixels.size() / 3 * 4 : 0);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 namespace learn::data {
 namespace {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 bool is_image(const fs::path& path) {
   if (has_image_name(path)) return true;
   try {
-    const RegularFile file(path);
+    const RegularFile file(path, "it");
     if (file.size() == 0) return true;  // a damaged one
     std::array<std::uint8_t, 8> start{};
     if (file.size() >= start.size()) file.read(0, std::as_writable_bytes(std::span(start)));
@@ -26,68 +27,97 @@ bool is_image(const fs::path& path) {
   }
 }
 
-/// All images below a folder, hidden ones left out. Links to folders are not followed: they may
-/// loop.
-void add_folder(const fs::path& path, const fs::path& name, std::vector<ImageFile>& found) {
-  const auto bad = [&](const fs::path& which, const std::string& why) {
-    found.push_back({which.string(), {}, nullptr, why});
-  };
-  std::error_code error;
-  fs::directory_iterator at(path, error);
-  if (error) return bad(name, error.message());
-  for (; at != fs::directory_iterator(); at.increment(error)) {
-    const fs::path entry = at->path(), its_name = name / entry.filename();
-    if (entry.filename().string().starts_with('.')) continue;
-    const fs::file_status status = fs::status(entry, error);
-    if (fs::is_directory(status)) {
-      if (!at->is_symlink(error)) add_folder(entry, its_name, found);
-    } else if (!has_image_name(entry)) {
-      continue;
-    } else if (fs::is_regular_file(status)) {
-      found.push_back({its_name.string(), entry, nullptr});
-    } else {
-      bad(its_name, error ? error.message() : "it is not a regular file");
-    }
-  }
-  if (error) bad(name, error.message());
-}
+/// Below a folder. Whatever has an image's name is taken for one: reading it says if it is none.
+class FolderWalk {
+ public:
+  FolderWalk(fs::path top, fs::path name) : top_(std::move(top)), name_(std::move(name)) {}
 
-/// All images in an archive.
-void add_archive(const fs::path& path, const fs::path& name, std::vector<ImageFile>& found) {
-  std::vector<BadMember> bad;
+  [[nodiscard]] std::vector<ImageFile> images() {
+    visit({}, fs::directory_iterator(top_));
+    while (!folders_.empty()) {
+      const fs::path folder = std::move(folders_.back());
+      folders_.pop_back();
+      std::error_code error;
+      const fs::directory_iterator entries(top_ / folder, error);
+      if (error)
+        lose(folder, error);
+      else
+        visit(folder, entries);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void visit(const fs::path& folder, fs::directory_iterator entries) {
+    std::error_code error;
+    for (; entries != fs::directory_iterator(); entries.increment(error)) {
+      const fs::path path = folder / entries->path().filename();
+      if (path.filename().string().starts_with('.')) continue;
+      const bool image = has_image_name(path);
+      std::error_code unknown;  // what it is: then opening it says why
+      const bool is_folder = entries->symlink_status(unknown).type() == fs::file_type::directory;
+      if (is_folder || (unknown && !image))
+        folders_.push_back(path);
+      else if (image && !entries->is_directory(unknown))
+        found_.push_back({(name_ / path).string(), top_ / path, nullptr, {}});
+    }
+    if (error) lose(folder, error);
+  }
+
+  void lose(const fs::path& folder, const std::error_code& error) {
+    found_.push_back({(name_ / folder).string(),
+                      top_ / folder,
+                      nullptr,
+                      "the folder cannot be read: " + error.message()});
+  }
+
+  fs::path top_;
+  fs::path name_;
+  std::vector<fs::path> folders_;  ///< yet to be visited: one is open at a time
+  std::vector<ImageFile> found_;
+};
+
+std::vector<ImageFile> archive_images(const fs::path& path, const fs::path& name) {
+  std::vector<TreeProblem> problems;
   std::shared_ptr<const FileTree> tree;
   try {
-    tree = open_archive(path, &bad);
+    tree = open_archive(path, problems);
   } catch (const DataError& error) {
-    fail<DataError>("neither a JPEG nor a PNG image; and as an archive: {}", error.what());
+    fail<DataError>(
+        "neither a JPEG nor a PNG image, nor an archive that can be read (tar, zip): {}",
+        error.what());
   }
+  std::vector<ImageFile> found;
   for (const fs::path& file : tree->files({}))
-    if (has_image_name(file)) found.push_back({(name / file).string(), file, tree});
-  for (const BadMember& member : bad)
-    found.push_back({(member.path.empty() ? name : name / member.path.relative_path()).string(),
-                     {},
-                     nullptr,
-                     member.reason});
+    if (has_image_name(file)) found.push_back({(name / file).string(), file, tree, {}});
+  for (const TreeProblem& problem : problems) {
+    if (problem.of_file && !has_image_name(problem.path)) continue;
+    // A member's name may begin with "/".
+    std::string full = name.string();
+    if (!full.empty() && !problem.path.empty()) full += '/';
+    found.push_back({full + problem.path.string(), problem.path, tree, problem.why});
+  }
+  return found;
 }
 
 std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
   if (!fs::exists(path)) fail<DataError>("there is no such file or folder");
-  std::vector<ImageFile> found;
-  if (fs::is_directory(path)) {
-    add_folder(path, name, found);
-    std::ranges::sort(found, {}, [](const ImageFile& one) { return fs::path(one.name); });
-  } else {
-    if (is_image(path)) return {{name, path, nullptr}};
-    add_archive(path, name, found);
-  }
+  const bool folder = fs::is_directory(path);
+  if (!folder && is_image(path)) return {{name, path, nullptr, {}}};
+  std::vector<ImageFile> found =
+      folder ? FolderWalk(path, name).images() : archive_images(path, name);
   if (found.empty()) fail<DataError>("no .jpg, .jpeg or .png file is in it");
+  // What is said of the rest of an archive comes last.
+  std::ranges::stable_sort(found, [](const ImageFile& a, const ImageFile& b) {
+    return std::pair(a.path.empty(), a.path) < std::pair(b.path.empty(), b.path);
+  });
   return found;
 }
 
 }  // namespace
 
 Image ImageFile::read() const {
-  if (!problem.empty()) fail<DataError>("{}", problem);
+  if (!error.empty()) fail<DataError>("{}", error);
   return decode_image(tree == nullptr ? read_file(path) : tree->read(path));
 }
 

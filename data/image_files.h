@@ -9,12 +9,12 @@
 
 namespace learn::data {
 
-/// An image that is not decoded yet.
+/// An image that is not decoded yet, or what stands in the place of some and cannot be read.
 struct ImageFile {
   std::string name;            ///< as a user knows it: "photos/cat.jpg", "photos.zip/cat.jpg"
   std::filesystem::path path;  ///< where it is in `tree`; if there is none, of the file
   std::shared_ptr<const FileTree> tree;  ///< what it is one of
-  std::string problem = "";              ///< why it cannot be read, if that is known already
+  std::string error;                     ///< why it cannot be read, as far as that is known
 
   /// Decodes it (`decode_image`). Threads may read at the same time. Throws DataError, whose text
   /// does not name the file.
@@ -22,10 +22,10 @@ struct ImageFile {
 };
 
 /// The image that a file is, or all .jpg, .jpeg and .png files below a folder or in an archive
-/// (`open_archive`), sorted by path; with a problem what cannot be read: folders, links to nowhere
-/// that are called like images, members of an archive and what is damaged behind them. `name`: what
-/// the user calls `path`. Throws DataError, whose text does not name it, for what is neither or
-/// holds none.
+/// (`open_archive`), sorted by path; links to folders are not followed. `name`: what the user calls
+/// `path`. A folder in it, a member or the rest of an archive that cannot be read is one of them,
+/// with an error, and costs no other. Throws DataError, whose text does not name it, for what is
+/// neither or holds none.
 [[nodiscard]] std::vector<ImageFile> image_files(const std::filesystem::path& path,
                                                  const std::string& name);
 

@@ -16,40 +16,35 @@
 namespace learn::cli {
 namespace {
 
-/// An image that was asked for, or, with an error, something that is none.
-struct WantedImage {
-  data::ImageFile file;
-  std::string error;
-};
-
+/// What was asked for, each image or, with its error, what is none.
 class Images {
  public:
   explicit Images(const std::vector<std::string>& words) {
     for (const std::string& word : words) add(word);
   }
 
-  [[nodiscard]] std::span<const WantedImage> all() const { return all_; }
+  [[nodiscard]] std::span<const data::ImageFile> all() const { return all_; }
 
  private:
   void add(const std::string& word) {
-    if (word == "-" && input_) fail<UsageError>("'-' is given twice: standard input has one end");
-    if (word == "-") input_.emplace(kMaxInput);
+    const bool piped = word == "-";
+    if (piped && input_) fail<UsageError>("'-' is given twice: standard input has one end");
+    if (piped) input_.emplace();
     try {
-      const bool piped = word == "-";
-      const auto path = piped ? input_->path() : std::filesystem::path(word);
+      const auto path = piped ? input_->spooled() : std::filesystem::path(word);
       for (data::ImageFile& file : data::image_files(path, piped ? "" : word)) {
-        if (file.name.empty()) file.name = "standard input";
-        all_.push_back({std::move(file), {}});
+        if (file.name.empty()) file.name = kInputName;
+        all_.push_back(std::move(file));
       }
     } catch (const DataError& error) {
-      all_.push_back({{.name = word}, error.what()});
+      all_.push_back({.name = piped ? kInputName : word, .error = error.what()});
     }
   }
 
-  static constexpr std::uint64_t kMaxInput = 8ULL << 30U;  // as of all files of an archive
+  static constexpr const char* kInputName = "standard input";
 
   std::optional<StandardInput> input_;
-  std::vector<WantedImage> all_;
+  std::vector<data::ImageFile> all_;
 };
 
 class ImagePrediction {
@@ -59,17 +54,16 @@ class ImagePrediction {
 
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
 
-  [[nodiscard]] std::vector<PredictedImage> operator()(std::span<const WantedImage> wanted) {
+  [[nodiscard]] std::vector<PredictedImage> operator()(std::span<const data::ImageFile> wanted) {
     std::vector<PredictedImage> out(wanted.size());
     std::vector<data::Image> images(wanted.size());
     const data::ImageSize input = predictor_.description().input;
     pool_.run(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t at) {
       const auto i = static_cast<std::size_t>(at);
-      out[i] = {wanted[i].file.name, {}, wanted[i].error};
-      if (!out[i].error.empty()) return;
+      out[i].name = wanted[i].name;
       try {
         // Of a large image no more is kept than the model sees.
-        images[i] = data::resize_and_crop(wanted[i].file.read(), input.height, input.width);
+        images[i] = data::resize_and_crop(wanted[i].read(), input.height, input.width);
       } catch (const DataError& error) {
         out[i].error = error.what();
       }
@@ -131,7 +125,7 @@ int predict(const PredictOptions& o) {
   const auto writer = make_prediction_writer(format, classes, static_cast<int>(top));
   std::size_t bad = 0;
   const auto batch = static_cast<std::size_t>(o.batch_size);
-  for (std::span<const WantedImage> rest = images.all(); !rest.empty();) {
+  for (std::span<const data::ImageFile> rest = images.all(); !rest.empty();) {
     const auto wanted = rest.first(std::min(batch, rest.size()));
     const std::vector<PredictedImage> predicted = predict_all(wanted);
     for (const PredictedImage& image : predicted)

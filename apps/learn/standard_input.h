@@ -8,15 +8,17 @@ namespace learn::cli {
 /// All that comes through standard input, in a file without a name that goes with this object.
 class StandardInput {
  public:
-  /// Reads to the end. Throws UsageError if it is a terminal, IoError if it cannot be read or kept,
-  /// or if it is longer than `limit` bytes.
-  explicit StandardInput(std::uint64_t limit);
+  /// Throws UsageError if it is a terminal, IoError if there can be no temporary file.
+  StandardInput();
   ~StandardInput();
   StandardInput(const StandardInput&) = delete;
   StandardInput& operator=(const StandardInput&) = delete;
 
-  /// Under which it can be opened.
-  [[nodiscard]] std::filesystem::path path() const;
+  /// Reads to the end. Returns a path under which the file can be opened. Throws IoError if it
+  /// cannot be read or kept, DataError, whose text does not name it, if it is longer than an image
+  /// can be (`data::kMaxFileBytes`) or, if it does not begin like one, than 1 GiB or half of the
+  /// space that is free for it.
+  [[nodiscard]] std::filesystem::path spooled();
 
  private:
   std::FILE* file_;

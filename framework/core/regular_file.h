@@ -13,6 +13,8 @@ class RegularFile {
  public:
   /// Follows links. Throws IoError.
   explicit RegularFile(std::filesystem::path path);
+  /// The same for callers who name the file themselves: errors call it `called`, "it" for instance.
+  RegularFile(std::filesystem::path path, std::string called);
   ~RegularFile();
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;
@@ -30,6 +32,7 @@ class RegularFile {
 
  private:
   std::filesystem::path path_;
+  std::string called_;
   int fd_ = -1;
   std::uint64_t size_ = 0;
 };

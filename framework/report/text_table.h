@@ -14,7 +14,8 @@ class TextTable {
     Align align = Align::left;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Missing cells are empty; more cells than columns are a UsageError.
+  /// Missing cells are empty; more cells than columns are a UsageError. A newline or tab in a
+  /// cell becomes "\x0a" or "\x09".
   void row(std::vector<std::string> cells);
   /// The table with its header, each line ended by a newline and without trailing spaces.
   [[nodiscard]] std::string to_string() const;

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -45,43 +46,6 @@ def train():
         for i in range(30):
             write_png(Path("plain", name, f"{i}.png"), 8, 8, colour)
     learn("train", "--data", "plain", "--model", "small:width=4", "--epochs", "6", "-b", "8", "--no-plots", "--threads", "1")
-
-
-def damaged_collections():
-    """A bad entry of a folder or an archive costs only itself."""
-    write_png(Path("some", "sky.png"), 9, 9, COLOURS["blue"])
-    write_png(Path("some", "rose.png"), 9, 9, COLOURS["red"])
-    os.symlink("self.png", "some/self.png")
-    done = learn("predict", "last", "some", "--csv", "--top", "1", status=3)
-    check("a folder with a link to itself", [(r["file"], r["class"], r["error"]) for r in rows(done)] ==
-          [("some/rose.png", "red", ""), ("some/self.png", "", "Too many levels of symbolic links"),
-           ("some/sky.png", "blue", "")], done)
-
-    with zipfile.ZipFile("some.zip", "w", zipfile.ZIP_STORED) as archive:
-        for name in ("sky.png", "rose.png", "last.png"):
-            archive.writestr(f"some/{name}", Path("some", name if name != "last.png" else "sky.png").read_bytes())
-        archive.writestr("../out.png", b"outside")
-    packed = bytearray(Path("some.zip").read_bytes())
-    packed[packed.index(Path("some", "rose.png").read_bytes()) + 50] ^= 1
-    Path("some.zip").write_bytes(packed)
-    done = learn("predict", "last", "some.zip", "--csv", "--top", "1", status=3)
-    seen = {r["file"]: (r["class"], r["error"]) for r in rows(done)}
-    check("whole members of a damaged zip", [seen.get(f"some.zip/{n}", ("",))[0] for n in ("sky.png", "last.png")]
-          == ["blue", "blue"], done)
-    check("and the reason of each that is not", len(seen) == 4 and sum("CRC" in e for _, e in seen.values()) == 1
-          and sum("leads out of it" in e for _, e in seen.values()) == 1, done)
-
-    with tarfile.open("some.tar", "w") as archive:
-        for name in ("rose.png", "sky.png"):
-            archive.add(f"some/{name}")
-    whole = Path("some.tar").read_bytes()
-    Path("cut.tar").write_bytes(whole[:whole.index(b"some/sky.png") + 540])
-    done = learn("predict", "last", "cut.tar", "--csv", "--top", "1", status=3)
-    table = rows(done)
-    check("an archive that was cut: what is whole, and a reason", table[0]["class"] == "red"
-          and any("runcated" in r["error"] for r in table[1:]), done)
-    piped = learn("predict", "last", "-", "--csv", "--top", "1", status=3, stdin=Path("cut.tar").read_bytes())
-    check("through standard input, too", rows(piped)[0]["class"] == "red", piped)
 
 
 def formats():
@@ -165,11 +129,120 @@ def errors():
     check("hostile weights", "'small:width=60000', which has" in done.stderr, done)
 
 
+def long_way(top):
+    """A folder below `top` whose path is too long to be opened."""
+    home = os.getcwd()
+    os.chdir(top)
+    for _ in range(20):
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
+    os.chdir(home)
+
+
+def predicted(*words, **how):
+    """Of what was asked for, the class or the error by name, as it came out with the exit code 3."""
+    done = learn("predict", "last", "--csv", *words, status=3, **how)
+    return {r["file"]: r["class"] or r["error"] for r in rows(done)}, done
+
+
+def bad_entries_of_folders():
+    sky = Path("mine/sky.png").read_bytes()
+    Path("odd/deep").mkdir(parents=True)
+    for name in ("good.png", "deep/good.png", "z.png"):
+        Path("odd", name).write_bytes(sky)
+    os.symlink("round.png", "odd/round.png")
+    os.symlink("nowhere.png", "odd/gone.png")
+    os.symlink("nowhere.txt", "odd/gone.txt")  # no image by its name: none of ours
+    os.symlink("deep", "odd/again.png")  # to a folder, which is there by its own name
+    os.mkfifo("odd/fifo.png")
+    long_way("odd/deep")
+    found, done = predicted("odd")
+    for name in ("good.png", "deep/good.png", "z.png"):
+        check(f"{name} beside bad entries", found.get("odd/" + name) == "blue", found)
+    for name, why in (("round.png", "Too many levels of symbolic links"), ("gone.png", "No such file"), ("fifo.png", "not a regular file")):
+        check(f"{name} is an error of its own", why in found.get("odd/" + name, ""), found)
+        check(f"{name} is named once", f"'odd/{name}': " in done.stderr and done.stderr.count(name) == 1, done.stderr)
+    lost = [why for name, why in found.items() if name.startswith("odd/deep/ddd")]
+    check("a folder that cannot be opened", len(lost) == 1 and "File name too long" in lost[0], found)
+    check("and nothing else", len(found) == 7 and "error: 4 of 7 images have no prediction" in done.stderr, done.stderr)
+    found, _ = predicted("odd/fifo.png", "odd/gone.png", "odd/round.png")
+    check("the same by name", all(found.values()) and len(found) == 3, found)
+    if os.geteuid() != 0:
+        Path("shut/in").mkdir(parents=True)
+        Path("shut/good.png").write_bytes(sky)
+        Path("shut/in").chmod(0)
+        check("a folder that is shut", predicted("shut")[0] == {"shut/good.png": "blue", "shut/in": "the folder cannot be opened: Permission denied"})
+
+
+def tar_of(name, members):
+    with tarfile.open(name, "w:gz" if name.endswith("gz") else "w") as archive:
+        for member, content in members.items():
+            info = tarfile.TarInfo(member)
+            if isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+            else:
+                info.size = len(content)
+            archive.addfile(info, None if isinstance(content, str) else io.BytesIO(content))
+
+
+def bad_members_of_archives():
+    sky = Path("mine/sky.png").read_bytes()
+    noise = random.Random(1).randbytes(300_000)
+    three = {"top/a.png": sky, "top/b.png": sky + noise, "top/c.png": sky}
+    for name in ("cut.tar", "cut.tar.gz"):
+        tar_of(name, three)
+        Path(name).write_bytes(Path(name).read_bytes()[:200_000])
+        found, done = predicted(name)
+        check(f"{name}: what came before", found.get(f"{name}/a.png") == "blue", found)
+        check(f"{name}: where it ends", "nor what follows" in found.get(f"{name}/b.png", ""), found)
+        check(f"{name}: and no more", len(found) == 2, done)
+    found, done = predicted("-", stdin=Path("cut.tar.gz").read_bytes())
+    check("a cut archive through a pipe", sorted(found) == ["a.png", "b.png"] and "/dev/fd" not in done.stderr, done)
+    Path("cut2.tar").write_bytes(Path("cut.tar").read_bytes()[:1024 + 200])  # in the header of the second
+    found, _ = predicted("cut2.tar", "mine/sky.png")
+    check("cut between members", found.get("cut2.tar/a.png") == "blue" and "cannot be read" in found.get("cut2.tar", ""), found)
+
+    with zipfile.ZipFile("crc.zip", "w") as archive:
+        for name, content in three.items():
+            archive.writestr(name, content)
+        archive.writestr("top/notes.txt", noise)
+    content = bytearray(Path("crc.zip").read_bytes())
+    content[content.index(noise) + 5] ^= 1
+    content[content.rindex(noise[1000:2000]) + 5] ^= 1
+    Path("crc.zip").write_bytes(content)
+    found, _ = predicted("crc.zip")
+    check("a wrong checksum in a zip", {n: w == "blue" for n, w in found.items()} ==
+          {"crc.zip/a.png": True, "crc.zip/b.png": False, "crc.zip/c.png": True} and "CRC" in found["crc.zip/b.png"], found)
+
+    tar_of("ways.tar", {"a.png": sky, "../x": sky, "link.png": "a.png", "/x.png": sky, "z.png": sky})
+    found, _ = predicted("ways.tar")
+    check("the others of an archive", found.get("ways.tar/a.png") == found.get("ways.tar/z.png") == "blue", found)
+    check("ways out of it", all("leads out" in found.get(n, "") for n in ("ways.tar/../x", "ways.tar//x.png")), found)
+    check("and links", "is a link" in found.get("ways.tar/link.png", "") and len(found) == 5, found)
+    learn("train", "--data", "ways.tar", "--model", "small:width=4", status=3)  # a data set is whole, or none
+
+
+def names_in_messages():
+    _, done = predicted("notes.txt", "-", stdin=b"no image either")
+    check("a name is said once", done.stderr.count("notes.txt") == 1, done.stderr)
+    check("standard input has one name", "'standard input': neither" in done.stderr and "/dev/fd" not in done.stderr and "'-'" not in done.stderr, done.stderr)
+    found, done = predicted("-", "mine/sky.png", stdin=Path("half.png").read_bytes())
+    check("of a bad image too", "damaged PNG" in found.get("standard input", ""), found)
+    found, done = predicted("-", "mine/sky.png", stdin=Path("mine/sky.png").read_bytes() + bytes(256 << 20))
+    check("an image without an end", "more than 256 MiB" in found.get("standard input", "") and found.get("mine/sky.png") == "blue", found)
+
+    Path("line\nbreak\t.png").write_bytes(Path("mine/sky.png").read_bytes())
+    lines = learn("predict", "last", "line\nbreak\t.png").stdout.splitlines()
+    check("a newline in a name is visible", len(lines) == 2 and lines[1].startswith("line\\x0abreak\\x09.png  blue"), lines)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     train()
     formats()
-    damaged_collections()
     errors()
+    bad_entries_of_folders()
+    bad_members_of_archives()
+    names_in_messages()
     os.chdir("/")
 sys.exit(1 if failures else 0)

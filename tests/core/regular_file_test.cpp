@@ -50,6 +50,7 @@ TEST_CASE(
       RegularFile{folder.path()}, doctest::Contains("is a folder, not a file"), IoError);
   CHECK_THROWS_WITH_AS(
       RegularFile{"/dev/null"}, doctest::Contains("is not a regular file"), IoError);
+  CHECK_THROWS_WITH_AS((RegularFile{"/dev/null", "it"}), "it is not a regular file", IoError);
   CHECK_THROWS_WITH_AS(
       RegularFile{folder / "none"}, doctest::Contains("No such file or directory"), IoError);
 }

@@ -1,12 +1,14 @@
 #include "data/image_files.h"
 
+#include "data/image_codec.h"
 #include "framework/core/error.h"
 #include "tests/data/images.h"
 
 #include <doctest/doctest.h>
-#include <sys/stat.h>
+#include <fmt/core.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <numeric>
 
 using namespace learn;
 using namespace learn::data;
@@ -38,7 +40,74 @@ TEST_CASE("the images of a file and of a folder in any depth") {
   CHECK(read_image(folder.path() / "b.PNG").pixels.front() == 200);
 }
 
+TEST_CASE("a bad entry of a folder costs no other") {
+  const test::TemporaryFolder folder;
+  const auto red = test::png(test::plain(2, 3, 200, 0, 0), 2, 3);
+  test::write_bytes(folder.path() / "a" / "good.png", red);
+  std::filesystem::create_symlink("good.png", folder.path() / "a" / "link.png");
+  std::filesystem::create_symlink("round.png", folder.path() / "round.png");
+  std::filesystem::create_symlink("nowhere", folder.path() / "no image");
+  std::filesystem::create_directory_symlink("a", folder.path() / "again.png");
+  const auto files = image_files(folder.path(), "x");
+  REQUIRE(names(files) == std::vector<std::string>{"x/a/good.png", "x/a/link.png", "x/round.png"});
+  CHECK(files[0].read().width == 3);
+  CHECK(files[1].read().width == 3);
+  CHECK(test::text_of<DataError>([&] { (void)files[2].read(); }) ==
+        "cannot open it: Too many levels of symbolic links");
+}
+
+TEST_CASE("a damaged archive gives what comes before, and where it ends") {
+  const test::TemporaryFolder folder;
+  const std::string magic(
+      "ustar\0"
+      "00",
+      8);
+  std::vector<std::uint8_t> tar;
+  const auto red = test::png(test::plain(2, 3, 200, 0, 0), 2, 3);
+  for (const std::string name : {"b.png", "a.png"}) {
+    std::vector<std::uint8_t> block(512);
+    std::ranges::copy(name, block.begin());
+    std::ranges::copy(std::string("0000644"), block.begin() + 100);
+    std::ranges::copy(fmt::format("{:011o}", red.size()), block.begin() + 124);
+    std::ranges::copy(magic, block.begin() + 257);
+    std::fill_n(block.begin() + 148, 8, std::uint8_t{' '});
+    const int sum = std::accumulate(block.begin(), block.end(), 0);
+    std::ranges::copy(fmt::format("{:06o}", sum), block.begin() + 148);
+    tar.insert(tar.end(), block.begin(), block.end());
+    tar.insert(tar.end(), red.begin(), red.end());
+    tar.resize((tar.size() + 511) / 512 * 512);
+  }
+  for (std::size_t bytes = 0; bytes <= tar.size(); bytes += 64) {
+    CAPTURE(bytes);
+    test::write_bytes(folder.path() / "cut",
+                      {tar.begin(), tar.begin() + static_cast<std::ptrdiff_t>(bytes)});
+    std::vector<ImageFile> files;
+    const std::string error =
+        test::text_of<DataError>([&] { files = image_files(folder.path() / "cut", "x"); });
+    if (bytes > 0 && bytes < 512) {
+      CHECK(error.starts_with("neither a JPEG nor a PNG image, nor an archive"));
+    } else {
+      CHECK(error.empty());
+    }
+    std::vector<std::string> seen;
+    for (const ImageFile& file : files)
+      seen.push_back(file.name + (file.error.empty() ? "" : ": lost"));
+    using Names = std::vector<std::string>;
+    const std::size_t second = tar.size() / 2;
+    CHECK(seen == (bytes == 0             ? Names{"x"}  // an empty image
+                   : bytes < 512          ? Names{}
+                   : bytes < second       ? Names{"x/b.png: lost"}
+                   : bytes == second      ? Names{"x/b.png"}
+                   : bytes < second + 512 ? Names{"x/b.png", "x: lost"}
+                   : bytes < tar.size()   ? Names{"x/a.png: lost", "x/b.png"}
+                                          : Names{"x/a.png", "x/b.png"}));
+  }
+}
+
 TEST_CASE("what is no image says why") {
+  CHECK(test::text_of<DataError>([] {
+          (void)decode_image(std::vector<std::uint8_t>{0xFF, 0xD8, 0xFF, 0xD9});
+        }) == "damaged JPEG: it has no frame header, which says how large the image is");
   const test::TemporaryFolder folder;
   const auto error = [&](const std::filesystem::path& path) {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
@@ -54,27 +123,5 @@ TEST_CASE("what is no image says why") {
   CHECK(test::contains(
       test::text_of<DataError>([&] { (void)read_image(folder.path() / "empty.jpg"); }),
       "empty.jpg': the file is empty"));
-  CHECK(error("/dev/null") == "'/dev/null' is not a regular file");
-}
-
-TEST_CASE("what cannot be read costs only itself") {
-  const test::TemporaryFolder folder;
-  const std::filesystem::path top = folder.path() / "f";
-  std::filesystem::create_directories(top);
-  test::write_bytes(top / "good.png", test::png(test::plain(2, 2, 200, 0, 0), 2, 2));
-  std::filesystem::create_symlink("loop.jpg", top / "loop.jpg");
-  std::filesystem::create_symlink("nowhere", top / "nothing.jpg");
-  std::filesystem::create_symlink("good.png", top / "link.png");
-  std::filesystem::create_symlink("nowhere", top / "notes");  // is no image, and missed by nobody
-  REQUIRE(::mkfifo((top / "fifo.png").c_str(), 0600) == 0);
-  const std::vector<ImageFile> files = image_files(top, "f");
-  CHECK(names(files) ==
-        std::vector<std::string>{
-            "f/fifo.png", "f/good.png", "f/link.png", "f/loop.jpg", "f/nothing.jpg"});
-  CHECK(files[0].problem == "it is not a regular file");
-  CHECK(files[1].read().pixels.front() == 200);
-  CHECK(files[2].read().pixels.front() == 200);
-  CHECK(files[3].problem == "Too many levels of symbolic links");
-  CHECK(files[4].problem == "No such file or directory");
-  CHECK(test::text_of<DataError>([&] { (void)files[4].read(); }) == files[4].problem);
+  CHECK(error("/dev/null") == "it is not a regular file");
 }

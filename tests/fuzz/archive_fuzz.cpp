@@ -33,9 +33,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const auto path = fuzz::file_of({bytes, size});
   fuzz::may_refuse({ExitCode::data}, [&] { read_all(*data::open_archive(path)); });
   fuzz::may_refuse({ExitCode::data}, [&] {
-    std::vector<data::BadMember> bad;
-    read_all(*data::open_archive(path, &bad));
-    for (const data::BadMember& member : bad) fuzz::require(!member.reason.empty());
+    std::vector<data::TreeProblem> problems;
+    read_all(*data::open_archive(path, problems));
+    for (const data::TreeProblem& problem : problems) fuzz::require(!problem.why.empty());
   });
   return 0;
 }

@@ -17,6 +17,12 @@ TEST_CASE("columns are as wide as their widest cell, UTF-8 counted as characters
   CHECK_THROWS_AS(table.row({"1", "2", "3", "4"}), UsageError);
 }
 
+TEST_CASE("no cell breaks its row") {
+  TextTable table({{"name"}, {"class"}});
+  table.row({"a\nb\t", "c"});
+  CHECK(table.to_string() == "name        class\na\\x0ab\\x09  c\n");
+}
+
 TEST_CASE("numbers and times are readable") {
   CHECK(grouped(0) == "0");
   CHECK(grouped(999) == "999");
