@@ -246,7 +246,7 @@ class ArchiveTree : public FileTree {
     root_ = top[0];
     if (problems_ == nullptr) return;
     for (TreeProblem& problem : *problems_)
-      if (below(problem.path, root_)) problem.path = problem.path.lexically_relative(root_);
+      if (below(tidy(problem.path), root_)) problem.path = problem.path.lexically_relative(root_);
   }
 
   fs::path root_;

@@ -171,7 +171,7 @@ def bad_entries_of_folders():
         Path("shut/in").mkdir(parents=True)
         Path("shut/good.png").write_bytes(sky)
         Path("shut/in").chmod(0)
-        check("a folder that is shut", predicted("shut")[0] == {"shut/good.png": "blue", "shut/in": "the folder cannot be opened: Permission denied"})
+        check("a folder that is shut", predicted("shut")[0] == {"shut/good.png": "blue", "shut/in": "the folder cannot be read: Permission denied"})
 
 
 def tar_of(name, members):
@@ -201,6 +201,22 @@ def bad_members_of_archives():
     Path("cut2.tar").write_bytes(Path("cut.tar").read_bytes()[:1024 + 200])  # in the header of the second
     found, _ = predicted("cut2.tar", "mine/sky.png")
     check("cut between members", found.get("cut2.tar/a.png") == "blue" and "cannot be read" in found.get("cut2.tar", ""), found)
+
+    tar_of("short.tar.gz", {"top/a.png": sky, "top/b.png": noise[:20_000]})  # one block to the reader
+    Path("short.tar.gz").write_bytes(Path("short.tar.gz").read_bytes()[:10_000])
+    found, _ = predicted("short.tar.gz")
+    check("the last bytes there are", found.get("short.tar.gz/a.png") == "blue" and len(found) == 2, found)
+
+    with zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in three.items():
+            archive.writestr(name, content)
+    content = bytearray(Path("packed.zip").read_bytes())
+    member = zipfile.ZipFile("packed.zip").getinfo("top/b.png")
+    content[member.header_offset + 30 + len(member.filename)] = 7  # a kind of block that there is not
+    Path("packed.zip").write_bytes(content)
+    found, _ = predicted("packed.zip")
+    check("a member that cannot be unpacked", {n: w == "blue" for n, w in found.items()} ==
+          {"packed.zip/a.png": True, "packed.zip/b.png": False, "packed.zip/c.png": True}, found)
 
     with zipfile.ZipFile("crc.zip", "w") as archive:
         for name, content in three.items():

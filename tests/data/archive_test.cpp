@@ -1,4 +1,5 @@
 #include "data/file_tree.h"
+#include "data/image_files.h"
 #include "data/image_folder.h"
 #include "data/registry.h"
 #include "framework/core/error.h"
@@ -188,6 +189,10 @@ TEST_CASE("archive: damage of every kind is a data error") {
       flipped[at] ^= 0x20U;
       test::write_bytes(path, flipped);
       static_cast<void>(error_of(path));  // an error or not, but nothing worse
+      try {
+        for (const ImageFile& file : image_files(path, "x")) CHECK_FALSE(file.name.empty());
+      } catch (const DataError&) {  // nothing of it can be read
+      }
     }
   }
 }
@@ -235,6 +240,37 @@ TEST_CASE("archive: what unpacks to far more than it has is not taken for a data
   REQUIRE(allowed < 300);
   CHECK(contains(text_of<DataError>([&] { static_cast<void>(open_tree(path)); }),
                  "unpacks to more than " + std::to_string(allowed) + " MiB"));
+}
+
+TEST_CASE("archive: members that are refused cost no other, if problems are asked for") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder.path() / "set.zip";
+  const std::vector<std::uint8_t> zeros(std::size_t{100} << 20U);
+  write_archive(path,
+                {{"a/1.png", image(1)},
+                 {"a/2.png", std::vector<std::uint8_t>(kMaxFileBytes + 1)},
+                 {"a/../../3.png", image(3)},
+                 {"a/4.png", image(4)}});
+  std::vector<TreeProblem> problems;
+  const auto tree = open_archive(path, problems);
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0].path == "2.png");
+  CHECK(problems[0].why == "has more than 256 MiB");
+  CHECK(problems[1].path == "a/../../3.png");
+  CHECK(problems[1].why == "leads out of the archive");
+  CHECK(tree->files({}) == std::vector<fs::path>{"1.png", "4.png"});
+
+  write_archive(path,
+                {{"a/1.png", image(1)},
+                 {"a/2.png", zeros},
+                 {"a/3.png", zeros},
+                 {"a/4.png", zeros},
+                 {"a/5.png", image(5)}});
+  problems.clear();
+  CHECK(open_archive(path, problems)->files({}).size() == 3);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].path == "4.png");
+  CHECK(contains(problems[0].why, "nor what follows it: the archive unpacks to more than"));
 }
 
 TEST_CASE("archive: a file that is not in it is a data error") {
