@@ -52,7 +52,7 @@ TEST_CASE("a rate finder writes the curve and leaves no run") {
   CHECK(curve.rows[0][1] == "1e-07");
   // All digits of a loss in f32 that fastai's rules need to find the same.
   for (const std::vector<std::string>& row : curve.rows)
-    for (const std::size_t column : {1, 2, 3})
+    for (const std::size_t column : {std::size_t{1}, std::size_t{2}, std::size_t{3}})
       CHECK(fmt::format("{}", std::stof(row[column])) == row[column]);
   CHECK(std::ranges::any_of(curve.rows, [](const auto& row) { return row[3].size() > 8; }));
   CHECK(std::filesystem::file_size(folder / "lr.png") > 1000);
