@@ -156,7 +156,7 @@ std::string LrFindResult::doubt() const {
   if (ended == LrFindEnd::interrupted) return "the sweep was interrupted";
   if (ended != LrFindEnd::done) return "";  // the rates came to where it learns no more
   const auto lowest = std::min_element(smoothed.begin(), smoothed.end());
-  const bool rose = smoothed.back() > kRise * *lowest;
+  const bool rose = !smoothed.empty() && smoothed.back() > kRise * *lowest;
   if (suggestions.fall < (rose ? kFallBeforeRise : kFall))
     return fmt::format("the loss fell by no more than {:.1f} % before the last five updates",
                        100 * suggestions.fall);
