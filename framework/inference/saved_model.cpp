@@ -45,7 +45,7 @@ bool read_numbers(const std::string& text, Numbers&... numbers) {
 
 data::Normalization normalization_of(const SafetensorsFile& file) {
   constexpr const char* kKey = "learn.normalization";
-  const std::string& text = saved_value(file, kKey);
+  const std::string text = saved_value(file, kKey);
   data::Normalization n;
   auto& [mean, std] = n;
   if (!read_numbers(text, mean[0], mean[1], mean[2], std[0], std[1], std[2]))
@@ -58,7 +58,7 @@ data::Normalization normalization_of(const SafetensorsFile& file) {
 data::ImageSize input_of(const SafetensorsFile& file) {
   constexpr const char* kKey = "learn.input";
   constexpr std::int64_t kLargest = 1 << 16;
-  const std::string& text = saved_value(file, kKey);
+  const std::string text = saved_value(file, kKey);
   data::ImageSize size;
   std::int64_t channels = 0;
   const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };

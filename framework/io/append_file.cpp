@@ -28,8 +28,11 @@ void AppendFile::append(std::string_view text) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int error = errno;
-      if (before >= 0) (void)::ftruncate(fd_, before);
-      fail<IoError>("cannot write '{}': {}", path_.string(), std::strerror(error));
+      const bool taken_back = before < 0 || ::ftruncate(fd_, before) == 0;
+      fail<IoError>("cannot write '{}': {}{}",
+                    path_.string(),
+                    std::strerror(error),
+                    taken_back ? "" : "; what was written of the last text stays in it");
     }
     text.remove_prefix(static_cast<std::size_t>(written));
   }
