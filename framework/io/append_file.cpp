@@ -28,7 +28,8 @@ void AppendFile::append(std::string_view text) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int error = errno;
-      const bool taken_back = before < 0 || ::ftruncate(fd_, before) == 0;
+      // EINVAL: a device, which keeps nothing.
+      const bool taken_back = before < 0 || ::ftruncate(fd_, before) == 0 || errno == EINVAL;
       fail<IoError>("cannot write '{}': {}{}",
                     path_.string(),
                     std::strerror(error),
