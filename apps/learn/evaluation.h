@@ -46,13 +46,14 @@ class Evaluation {
   Calibration calibration_;
 };
 
+/// How images are measured.
+struct Batches {
+  std::int64_t size = 256;
+  std::int64_t workers = 2;  ///< threads that prepare batches
+};
 /// What the weights in a checkpoint make of a set: in f32, batch by batch, as in a validation.
 /// Borrows the set. Throws DataError for a set of other classes than the model's, CheckpointError,
 /// UsageError for a model that is not in the registry.
-struct Batches {
-  std::int64_t size = 256;
-  std::int64_t workers = 2;
-};
 [[nodiscard]] Evaluation evaluate(Context& ctx,
                                   const std::filesystem::path& weights,
                                   const SavedModel& model,

@@ -32,10 +32,11 @@ std::vector<callbacks::RunHistory> histories(Runs runs) {
 /// A row for each thing, a column for each run; empty rows are left out.
 class SideBySide {
  public:
-  SideBySide(Runs runs, const std::string& what) : runs_(runs) {
+  /// `hides_same`: of several runs only what differs is of interest.
+  SideBySide(Runs runs, const std::string& what, bool hides_same) : runs_(runs) {
     table_.columns.push_back({what});
     for (const RunReport& run : runs) table_.columns.push_back({run.history.name});
-    table_.hides_same = runs.size() > 1;
+    table_.hides_same = hides_same && runs.size() > 1;
   }
   void row(const std::string& name, Value value) {
     html::Table::Row row{{name}};
@@ -56,11 +57,6 @@ class SideBySide {
         const auto at = values(run).find(key);
         return at == values(run).end() ? std::string() : at->second;
       });
-  }
-  /// All rows are of interest, the same ones too.
-  [[nodiscard]] html::Table whole() && {
-    table_.hides_same = false;
-    return std::move(table_);
   }
   [[nodiscard]] html::Table table() && { return std::move(table_); }
 
@@ -95,7 +91,7 @@ std::string data_text(const RunRecord& record) {
 }
 
 html::Table outcome(Runs runs) {
-  SideBySide table(runs, "");
+  SideBySide table(runs, "", false);
   table.row("status", [](const RunReport& run) {
     return run.record.status + (run.record.error.empty() ? "" : ": " + run.record.error);
   });
@@ -124,7 +120,7 @@ html::Table outcome(Runs runs) {
   table.row("steps", [](const RunReport& run) { return skipped_text(run.record); });
   table.row("started", [](const RunReport& run) { return run.record.started; });
   table.row("ended", [](const RunReport& run) { return run.record.ended; });
-  return std::move(table).whole();
+  return std::move(table).table();
 }
 
 /// What is seen first of a single run.
@@ -247,7 +243,7 @@ html::Section settings(Runs runs) {
     section.blocks.emplace_back(settings_of(runs[0]));
     return section;
   }
-  SideBySide table(runs, "option");
+  SideBySide table(runs, "option", true);
   for (std::size_t i = 0; i < runs[0].settings.size(); ++i)
     table.row(runs[0].settings[i].name,
               [i](const RunReport& run) { return run.settings[i].value; });
@@ -256,7 +252,7 @@ html::Section settings(Runs runs) {
 }
 
 html::Section machine(Runs runs) {
-  SideBySide table(runs, "");
+  SideBySide table(runs, "", true);
   table.row("device", [](const RunReport& run) { return run.record.device; });
   table.row("threads", [](const RunReport& run) { return fmt::format("{}", run.record.threads); });
   table.rows([](const RunReport& run) -> const auto& { return run.record.machine; });
