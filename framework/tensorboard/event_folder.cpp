@@ -30,8 +30,8 @@ std::vector<std::string> event_files(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name.starts_with(kBegin)) names.push_back(std::move(name));
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(kBegin)) names.push_back(name);
   }
   if (error && error != std::errc::no_such_file_or_directory)
     fail<IoError>("cannot list '{}': {}", folder.string(), error.message());
