@@ -227,4 +227,10 @@ void PrecisionSection::prepare(Learner& learn, bool replaced) const {
     callbacks::add_from_text(learn, spec);
 }
 
+void PrecisionSection::apply(nn::ParamStore& store) const {
+  check();
+  store.keep_f32(keep_fp32);
+  store.set_working_dtype(dtype(), masters());
+}
+
 }  // namespace learn

@@ -62,6 +62,9 @@ struct PrecisionSection {
   /// Tells a learner: modules that keep f32, and the callback unless one that is given in full
   /// `replaces` it.
   void prepare(Learner& learn, bool replaced) const;
+  /// Sets what the values of a store are in, as a learner's callback does. Throws UsageError as
+  /// `check`, and for modules that are not there.
+  void apply(nn::ParamStore& store) const;
   /// Throws UsageError unless the callback `given` in full computes in what `chosen` says, and no
   /// other option would make it.
   void check_replaced(const std::string& given) const;

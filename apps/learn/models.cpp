@@ -35,9 +35,7 @@ int models(const ModelsOptions& options) {
   nn::Model model = section.make(task_of(options));
   Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
   model.params->materialize(ctx);
-  options.precision.check();
-  model.params->keep_f32(options.precision.keep_fp32);
-  model.params->set_working_dtype(options.precision.dtype(), options.precision.masters());
+  options.precision.apply(*model.params);
   console::print(
       nn::summary(*model.module, *model.params, model.input, ctx, options.precision.autocast()));
   return 0;

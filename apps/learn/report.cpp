@@ -4,11 +4,30 @@
 #include "framework/core/console.h"
 #include "framework/io/saved_weights.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 namespace learn::cli {
+namespace {
 
 namespace fs = std::filesystem;
+
+/// Throws UsageError for an option that changes only what is not asked for.
+void check_without_evaluation(ReportOptions options) {
+  std::vector<std::string_view> used{"out", "evaluate", "images", "threads"};
+  if (options.run.images > 0) used.emplace_back("data-dir");
+  ReportOptions defaults;
+  const OptionTable given = options.table();
+  const OptionTable usual = defaults.table();
+  for (const Option& option : given.all())
+    if (option.toml() != usual.find(option.name)->toml() &&
+        std::ranges::find(used, option.name) == used.end())
+      fail<UsageError>("--{} has no effect with --no-evaluate: nothing is measured", option.name);
+}
+
+}  // namespace
 
 OptionTable ReportOptions::table() {
   OptionTable t;
@@ -39,8 +58,7 @@ OptionTable ReportOptions::table() {
 }
 
 int report(const ReportOptions& options) {
-  if (!options.run.evaluate && options.run.weights)
-    fail<UsageError>("--weights {} has no effect with --no-evaluate", *options.run.weights);
+  if (!options.run.evaluate) check_without_evaluation(options);
   std::vector<RunReport> runs;
   fs::path out = options.out;
   for (const std::string& name : options.runs) {

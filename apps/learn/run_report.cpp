@@ -29,12 +29,12 @@ std::vector<RunReport::Setting> settings_of(const OptionTable& table) {
 }
 
 /// The model as the training had it, its precision too.
-nn::Summary layers_of(Context& ctx, const SavedModel& saved, PrecisionSection precision) {
+nn::Summary layers_of(Context& ctx,
+                      const SavedModel& saved,
+                      const PrecisionSection& precision) {
   nn::Model model = saved.make();
   model.params->materialize(ctx);
-  precision.check();
-  model.params->keep_f32(precision.keep_fp32);
-  model.params->set_working_dtype(precision.dtype(), precision.masters());
+  precision.apply(*model.params);
   return nn::summarize(*model.module, *model.params, model.input, ctx, precision.autocast());
 }
 
@@ -119,7 +119,8 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
   set_saved_options(table, file);
   report.settings = settings_of(table);
 
-  Context ctx(o.compute.context_options());
+  std::optional<Context> ctx;  // made first, so that a wrong device is told at once
+  if (o.evaluate) ctx.emplace(o.compute.context_options());
   Context cpu({.device = Device::cpu(), .threads = static_cast<int>(o.compute.threads)});
   report.layers = layers_of(cpu, saved, trained.precision);
   if (!o.evaluate && o.images == 0) return report;
@@ -136,7 +137,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
       report.images = {data::show_batch(loaded->train(), {.images = o.images, .versions = 5})};
     if (o.evaluate)
       report.evaluation = evaluation_blocks(
-          evaluate(ctx, weights, saved, loaded->set().valid, o.batches), weights, o.top_losses);
+          evaluate(*ctx, weights, saved, loaded->set().valid, o.batches), weights, o.top_losses);
   } catch (const Error& e) {  // the rest is worth having
     log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};

@@ -121,7 +121,11 @@ def without_data():
 def refusals():
     refused(2, "RUN|last", "report")
     refused(4, "no-run", "report", "no-run")
-    refused(2, "--weights last has no effect with --no-evaluate", "report", "runs/t", "--weights", "last", "--no-evaluate")
+    refused(2, "--weights has no effect with --no-evaluate", "report", "runs/t", "--weights", "last", "--no-evaluate")
+    for option, value in (("top-losses", "3"), ("batch-size", "8"), ("device", "cpu")):
+        refused(2, f"--{option} has no effect with --no-evaluate", "report", "runs/t", f"--{option}", value,
+                "--no-evaluate")
+    refused(2, "--data-dir has no effect", "report", "runs/t", "--data-dir", "d", "--no-evaluate", "--images", "0")
     refused(5, "nowhere", "report", "runs/t", "--out", "nowhere/page.html", "--no-evaluate")
     refused(4, "epoch-0009", "report", "runs/t", "--weights", "epoch-0009")
     shutil.copytree("runs/t", "damaged")
