@@ -1,5 +1,6 @@
 #include "apps/learn/report_page.h"
 
+#include "apps/learn/run_texts.h"
 #include "callbacks/training_figures.h"
 #include "framework/core/function_ref.h"
 #include "framework/core/nan_sign.h"
@@ -20,8 +21,6 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value)
                               : fmt::format("{}", without_nan_sign(value));
 }
-
-std::string words(const std::vector<std::string>& argv) { return "learn " + join(argv, " "); }
 
 std::vector<callbacks::RunHistory> histories(Runs runs) {
   std::vector<callbacks::RunHistory> all;
@@ -65,12 +64,6 @@ class SideBySide {
   html::Table table_;
 };
 
-std::string best_text(const RunRecord& record) {
-  if (!record.best) return "";
-  return fmt::format(
-      "{} {} in epoch {}", record.best->metric, number(record.best->value), record.best->epoch);
-}
-
 double trained_seconds(const RunReport& run) {
   double seconds = 0;
   for (const EpochRecord& epoch : run.history.epochs) seconds += epoch.seconds;
@@ -80,14 +73,6 @@ double trained_seconds(const RunReport& run) {
 std::string skipped_text(const RunRecord& record) {
   if (record.steps.skipped == 0) return fmt::format("{}, none skipped", record.steps.applied);
   return fmt::format("{}, and {} skipped", record.steps.applied, record.steps.skipped);
-}
-
-std::string data_text(const RunRecord& record) {
-  return fmt::format("{}{}: {} images, {} for validation",
-                     record.dataset,
-                     record.synthetic ? " (synthetic)" : "",
-                     record.train_samples,
-                     record.valid_samples);
 }
 
 html::Table outcome(Runs runs) {
@@ -238,7 +223,7 @@ html::Table settings_of(const RunReport& run) {
 html::Section settings(Runs runs) {
   html::Section section{"Settings", {}};
   for (const RunReport& run : runs)
-    section.blocks.emplace_back(html::Note{run.history.name + ": " + words(run.record.argv)});
+    section.blocks.emplace_back(html::Note{run.history.name + ": " + command_text(run.record.argv)});
   if (runs.size() == 1) {
     section.blocks.emplace_back(settings_of(runs[0]));
     return section;

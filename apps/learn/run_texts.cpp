@@ -1,6 +1,7 @@
 #include "apps/learn/run_texts.h"
 
 #include "framework/core/printable.h"
+#include "framework/core/shell_word.h"
 #include "framework/learner/monitor.h"
 #include "framework/report/text_table.h"
 
@@ -54,6 +55,24 @@ std::string moment_text(const std::string& utc, bool brief) {
   const std::size_t size =
       std::strftime(text.data(), text.size(), short_form ? "%m-%d %H:%M" : "%Y-%m-%d %H:%M", &here);
   return {text.data(), size};
+}
+
+std::string command_text(const std::vector<std::string>& argv) {
+  return "learn " + shell_words(argv);
+}
+
+std::string data_text(const RunRecord& record) {
+  return fmt::format("{}, {} training and {} validation images{}",
+                     record.dataset,
+                     grouped(record.train_samples),
+                     grouped(record.valid_samples),
+                     record.synthetic ? " (synthetic)" : "");
+}
+
+std::string best_text(const RunRecord& record) {
+  if (!record.best) return "";
+  const auto& [metric, value, epoch] = *record.best;
+  return fmt::format("{} {}, in epoch {}", metric, number_text(value), epoch);
 }
 
 std::string epochs_text(const RunEntry& run) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// What is known about a run, as a table shows it.
 namespace learn::cli {
@@ -18,6 +19,12 @@ namespace learn::cli {
 /// A moment in UTC, as records have it, by the clock of this place: "2026-11-20 12:05"; without the
 /// year, where that is this one, if `brief`. What is no moment stays as it is.
 [[nodiscard]] std::string moment_text(const std::string& utc, bool brief = false);
+/// What was typed: "learn train --data 'my images'".
+[[nodiscard]] std::string command_text(const std::vector<std::string>& argv);
+/// "cifar10, 50 000 training and 10 000 validation images".
+[[nodiscard]] std::string data_text(const RunRecord& record);
+/// "accuracy 0.9870, in epoch 3"; empty if there is none.
+[[nodiscard]] std::string best_text(const RunRecord& record);
 /// "2/5" epochs.
 [[nodiscard]] std::string epochs_text(const RunEntry& run);
 

@@ -39,20 +39,6 @@ class Facts {
   std::vector<std::pair<std::string, std::string>> rows_;
 };
 
-std::string samples_text(const RunRecord& record) {
-  return fmt::format("{}, {} training and {} validation images{}",
-                     record.dataset,
-                     grouped(record.train_samples),
-                     grouped(record.valid_samples),
-                     record.synthetic ? " (synthetic)" : "");
-}
-
-std::string best_text(const RunRecord& record) {
-  if (!record.best) return "";
-  const auto& [metric, value, epoch] = *record.best;
-  return fmt::format("{} {}, in epoch {}", metric, number_text(value), epoch);
-}
-
 std::string steps_text(const RunRecord::Steps& steps) {
   std::string text = grouped(steps.applied);
   if (steps.skipped > 0) text += fmt::format(", {} skipped", grouped(steps.skipped));
@@ -62,9 +48,9 @@ std::string steps_text(const RunRecord::Steps& steps) {
 
 void add_record(Facts& facts, const RunRecord& record) {
   if (record.status == "crashed" || record.status == "diverged") facts.add("error", record.error);
-  facts.add("command", "learn " + join(record.argv, " "));
+  facts.add("command", command_text(record.argv));
   facts.add("model", fmt::format("{}, {} parameters", record.model, grouped(record.parameters)));
-  facts.add("data", samples_text(record));
+  facts.add("data", data_text(record));
   facts.add("fingerprint", record.fingerprint);
   facts.add("precision", record.precision);
   facts.add(
@@ -78,10 +64,10 @@ void add_record(Facts& facts, const RunRecord& record) {
   facts.add("started", moment_text(record.started));
   for (const auto& [at, argv, precision] : record.resumes)
     facts.add("resumed",
-              fmt::format("{}{}: learn {}",
+              fmt::format("{}{}: {}",
                           moment_text(at),
                           precision.empty() ? "" : " in " + precision,
-                          join(argv, " ")));
+                          command_text(argv)));
   if (!record.ended.empty()) facts.add("ended", moment_text(record.ended));
 }
 

@@ -14,17 +14,15 @@
 #include "callbacks/lambda.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/shell_word.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace learn::cli {
@@ -86,38 +84,25 @@ void update(RunRecord& record, Learner& learn) {
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
 }
 
-/// A path as a shell takes it back.
-std::string shell_word(const std::filesystem::path& path) {
-  constexpr std::string_view kPlain = "@%+=:,./-_";
-  std::string text = path.string();
-  const bool plain = std::ranges::all_of(text, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != kPlain.npos;
-  });
-  if (plain && !text.empty()) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// What is shown when training has ended.
 void show_closing(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
-  const std::string path = shell_word(dir.path());
+  const std::string path = shell_word(dir.path().string());
   if (record.best)
     console::say(stdout,
                  fmt::format("best  epoch {}  {} {:.4f}  ->  {}",
                              record.best->epoch,
                              record.best->metric,
                              record.best->value,
-                             shell_word(dir.weights("best"))));
+                             shell_word(dir.weights("best").string())));
   if (!log::enabled(log::Level::info)) return;
   if (settings.plots)
     console::say(stdout,
                  fmt::format("plots {} {}",
-                             shell_word(dir.path() / "results.png"),
-                             shell_word(dir.path() / "lr_schedule.png")));
+                             shell_word((dir.path() / "results.png").string()),
+                             shell_word((dir.path() / "lr_schedule.png").string())));
   if (const std::filesystem::path page = dir.path() / "report.html";
       settings.report && std::filesystem::exists(page))
-    console::say(stdout, "page  " + shell_word(page));
+    console::say(stdout, "page  " + shell_word(page.string()));
   const bool saved = std::filesystem::exists(dir.weights("last"));
   if (record.status == "interrupted" && saved)
     console::say(stdout, fmt::format("next  learn train --resume {}", path));

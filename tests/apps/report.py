@@ -8,6 +8,7 @@ import html
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -58,8 +59,9 @@ def one_run():
     record = json.loads(Path("runs/t/run.json").read_text())
     for name in ("train_loss", "valid_loss", "accuracy"):
         check(f"the page has the last {name}", cells(page, f"last {name}") == [[short(last[name])]], cells(page, f"last {name}"))
-    check("the best epoch", cells(page, "best") == [[f"accuracy {short(record['best']['value'])} in epoch "
+    check("the best epoch", cells(page, "best") == [[f"accuracy {record['best']['value']:.4f}, in epoch "
                                                      f"{record['best']['epoch']}"]], cells(page, "best"))
+    check("the command, as it is typed", html.escape(f"t: learn {shlex.join(record['argv'])}") in page)
     check("the machine", cells(page, "processor") == [[html.escape(record["machine"]["processor"])]], cells(page, "processor"))
     check("the step that was skipped", cells(page, "3") == [["overflow", short(65536), short(32768)]], cells(page, "3"))
     check("settings beside their defaults", cells(page, "width") == [["2", "0"]], cells(page, "width"))

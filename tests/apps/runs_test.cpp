@@ -279,7 +279,7 @@ TEST_CASE("runs that do not fit beside each other are compared below each other"
 TEST_CASE("one run is shown in full") {
   const TemporaryFolder folder;
   RunEntry run = look_at_run(make_run(folder.path(), "a", "[train]\nlr = 0.5\npreset = \"\"\n"));
-  run.record.argv = {"train", "--lr", "0.5"};
+  run.record.argv = {"train", "--data", "my images"};
   run.record.status = "crashed";
   run.record.error = "no\nluck";
   run.record.ended = "soon";
@@ -289,7 +289,7 @@ TEST_CASE("one run is shown in full") {
   write_file_atomically(run.path / "weights" / "best.safetensors", "123");
   const std::string text = show_run(run);
   CHECK(line_of(text, "error") == "error no luck");
-  CHECK(line_of(text, "command") == "command learn train --lr 0.5");
+  CHECK(line_of(text, "command") == "command learn train --data 'my images'");
   CHECK(line_of(text, "best") == "best accuracy 0.5000, in epoch 2");
   CHECK(line_of(text, "steps") == "steps 1 000, 2 skipped, loss scale 8");
   CHECK(has(line_of(text, "resumed"), "in bf16: learn train --resume last"));
