@@ -97,6 +97,16 @@ function(learn_program name)
   target_precompile_headers(${name} REUSE_FROM learn_nn)
 endfunction()
 
+# learn_protobuf_schema(name file.proto): what protoc makes of messages, compiled without our warnings, as it is not ours.
+function(learn_protobuf_schema name schema)
+  add_library(${name} STATIC ${schema})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os> -ffunction-sections -fdata-sections)
+  protobuf_generate(TARGET ${name} LANGUAGE cpp PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf-lite)
+endfunction()
+
 # learn_registrations(target folder Registry [other ...]): every file NAME.cpp of a folder, but registry.cpp and the others
 # named, has a function `register_NAME(Registry&)`, and a file that lacks it is a link error. They are listed in the header
 # registrations.h, so that nothing else must be touched to add one, and nothing depends on static initialisation.
