@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sends signals to a training: while it sets up, trains, validates, saves and plots, and twice. Each time: the exit status of that signal, a
-record of it, and a state from which the run ends with the bits of one that was never stopped."""
+record of it, and a state from which the run ends with the bits of one that was never stopped. And to searches for a rate and a size."""
 
 import os
 import signal
@@ -10,6 +10,7 @@ import harness
 
 # Longer than the usual one, with plots: 0.3 s.
 RUN = [word for word in harness.TINY if word != "--no-plots"] + ["--epochs", "25"]
+SEARCHED = "--data synthetic10 --train-limit 64 --model linear --threads 1 --workers 0".split()
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -115,6 +116,21 @@ class Signals:
         good &= self.trial.check(harness.result_of("stopped/runs/train") == self.expected, f"{what}: with the same bits")
         self.held += good
 
+    def search(self, number, *words):
+        """A search that is stopped tells what it has seen, and leaves no run."""
+        self.trial.fresh("stopped")
+        process = self.trial.start(*words, *SEARCHED, cwd="stopped")
+        process.stderr.readline()  # what is searched with: signals are caught now, or in a moment
+        time.sleep(self.trial.random.uniform(0.1, 0.3))
+        process.send_signal(number)
+        outcome = self.end(process)
+        what = f"{number.name} in {words[0]}"
+        self.tried += 1
+        good = self.trial.check(outcome.status == 128 + number, f"{what}: exit status {128 + number}", outcome)
+        good &= self.trial.check("interrupted" in outcome.out, f"{what}: it says so", outcome)
+        good &= self.trial.check(not os.path.exists("stopped/runs"), f"{what}: there is no run")
+        self.held += good
+
 
 def main():
     trial = harness.Trial(__doc__)
@@ -129,6 +145,9 @@ def main():
         signals.after_epochs(number, 25)  # plots, or ends
     signals.ignored("SIGPIPE", signal.SIGPIPE)
     signals.ignored("SIGHUP under nohup", signal.SIGHUP, preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    for number in STOPS:
+        signals.search(number, "lr-find", "--iterations", "100000", "--no-stop", "--batch-size", "16")
+        signals.search(number, "batch-size-find", "--steps", "10000")
     trial.check(signals.saved > 0, "some runs were stopped after their first save")
     print(f"signals: {signals.held} of {signals.tried} held, {signals.saved} of them with a checkpoint")
     trial.conclude()
