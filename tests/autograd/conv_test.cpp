@@ -90,6 +90,9 @@ TEST_CASE("conv2d: one image on a small map, which gets a border of zeros") {
       {{1, 6, 6, 2}, {3, 2, 2, 2}, {.stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1}}));
   test::test_op(conv_case(
       {{1, 2, 3, 2}, {3, 2, 2, 2}, {.stride_w = 2, .pad_top = 2, .pad_left = 3, .pad_right = 1}}));
+  // Results that lie in the padding with all of their window.
+  test::test_op(conv_case(
+      {{1, 2, 2, 2}, {3, 1, 1, 2}, {.stride_w = 6, .pad_left = 2, .pad_right = 2}, true}));
 }
 
 TEST_CASE("conv2d: groups and depthwise") {

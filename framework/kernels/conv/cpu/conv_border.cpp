@@ -25,7 +25,9 @@ BorderedInput::BorderedInput(Arena& workspace, const ConvGeometry& g, const floa
   if (!reaches_beyond || g.n != 1 || g.p * g.q > kMaxResults) return;
   copy_.emplace(workspace, rows * columns * g.c);
   const std::int64_t row_floats = columns * g.c;
-  const std::int64_t inside = std::min(g.w, columns - pad_left_) * g.c;
+  // Where strides are long, all results may lie in the padding.
+  const std::int64_t left = std::min(pad_left_, columns) * g.c;
+  const std::int64_t inside = std::clamp<std::int64_t>(columns - pad_left_, 0, g.w) * g.c;
   for (std::int64_t row = 0; row < rows; ++row) {
     float* const to = copy_->data() + row * row_floats;
     const std::int64_t from = row - pad_top_;
@@ -33,7 +35,7 @@ BorderedInput::BorderedInput(Arena& workspace, const ConvGeometry& g, const floa
       std::fill_n(to, row_floats, 0.0F);
       continue;
     }
-    float* const begin = std::fill_n(to, pad_left_ * g.c, 0.0F);
+    float* const begin = std::fill_n(to, left, 0.0F);
     float* const end = std::copy_n(x + from * g.w * g.c, inside, begin);
     std::fill(end, to + row_floats, 0.0F);
   }
