@@ -74,12 +74,14 @@ void resolve(LrFindCommandOptions& o, const OptionTable& table, const OptionValu
 
 std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) {
   const std::string doubt = found.doubt();
-  if (!doubt.empty())
-    return fmt::format("no rate is advised: {}{}",
-                       doubt,
-                       found.ended == LrFindEnd::interrupted
-                           ? ""
-                           : "; more --iterations, larger batches or a larger --end may show more");
+  if (!doubt.empty()) {
+    const char* const remedy =
+        found.ended == LrFindEnd::interrupted ? ""
+        : found.ended == LrFindEnd::done
+            ? "; more --iterations, larger batches or a larger --end may show more"
+            : "; a smaller --start or more --iterations may show more";
+    return fmt::format("no rate is advised: {}{}", doubt, remedy);
+  }
   std::vector<std::string> rates;
   for (const double rate : lr)
     rates.push_back(fmt::format("{:.2g}", rate / lr.back() * *found.suggestions.valley));

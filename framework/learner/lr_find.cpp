@@ -150,13 +150,13 @@ std::string LrFindResult::why() const {
 
 std::string LrFindResult::doubt() const {
   // What falls less may be chance, unless it rises after that: then the sweep has seen where
-  // learning ends, and of that the rules make more than of the depth.
+  // learning ends, and of that the rules make more than of the depth. (NaN is above all.)
   constexpr double kFall = 0.03, kRise = 1.25, kFallBeforeRise = 0.003;
   constexpr std::ptrdiff_t kUnseen = 5;  // updates at the end, which the rules leave out
   if (ended == LrFindEnd::interrupted) return "the sweep was interrupted";
-  if (ended != LrFindEnd::done) return "";  // the rates came to where it learns no more
   const auto lowest = std::min_element(smoothed.begin(), smoothed.end());
-  const bool rose = !smoothed.empty() && smoothed.back() > kRise * *lowest;
+  const bool rose =
+      ended != LrFindEnd::done || (!smoothed.empty() && !(smoothed.back() <= kRise * *lowest));
   if (suggestions.fall < (rose ? kFallBeforeRise : kFall))
     return fmt::format("the loss fell by no more than {:.1f} % before the last five updates",
                        100 * suggestions.fall);

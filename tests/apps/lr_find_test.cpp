@@ -77,4 +77,8 @@ TEST_CASE("there is no advice after a sweep that saw too little") {
   CHECK(advice_of(found, {}) ==
         "no rate is advised: the loss fell by no more than 0.1 % before the last five updates; "
         "more --iterations, larger batches or a larger --end may show more");
+  LrFindResult early{.ended = LrFindEnd::exploded};
+  CHECK(advice_of(early, {}) ==
+        "no rate is advised: the loss fell by no more than 0.0 % before the last five updates; a "
+        "smaller --start or more --iterations may show more");
 }

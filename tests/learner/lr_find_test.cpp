@@ -147,6 +147,16 @@ TEST_CASE("a sweep says why its suggestions are in doubt") {
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 2, 2, 2}, LrFindEnd::done).doubt() ==
         "the loss fell by no more than 0.5 % before the last five updates");
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 3, 4, 5}, LrFindEnd::done).doubt().empty());
+  // Exploded before there was anything to look at, or without a fall.
+  for (const LrFindEnd end : {LrFindEnd::exploded, LrFindEnd::not_finite}) {
+    const LrFindResult early = found({2, 300}, end);
+    CHECK_FALSE(early.suggestions.valley.has_value());
+    CHECK(early.doubt() == "the loss fell by no more than 0.0 % before the last five updates");
+    CHECK_FALSE(found({2, 3, 4, 5, 6, 7, 8, 9, 9, 900}, end).doubt().empty());
+  }
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(
+      found({9, 2, 2, 1.96, kNan, kNan, kNan, kNan, kNan, kNan}, LrFindEnd::done).doubt().empty());
   CHECK(found({2, 3, 4, 5, 6, 7, 8, 9, 9, 9}, LrFindEnd::done).doubt() ==
         "the loss fell by no more than 0.0 % before the last five updates");
 }
