@@ -18,8 +18,7 @@ using Runs = std::span<const RunReport>;
 using Value = FunctionRef<std::string(const RunReport&)>;
 
 std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.4g}", value)
-                              : fmt::format("{}", without_nan_sign(value));
+  return std::isfinite(value) ? number_text(value) : fmt::format("{}", without_nan_sign(value));
 }
 
 std::vector<callbacks::RunHistory> histories(Runs runs) {
@@ -155,8 +154,8 @@ void add_scale_events(const RunReport& run, html::Section& section) {
   for (const RunRecord::Steps::Record& step : run.record.steps.records)
     table.rows.push_back({{fmt::format("{}", step.batch),
                            step.event,
-                           number(step.scale_before),
-                           number(step.scale_after)}});
+                           fmt::format("{}", step.scale_before),
+                           fmt::format("{}", step.scale_after)}});
   section.blocks.emplace_back(
       html::Heading{run.history.name + ": skipped steps and moves of the loss scale"});
   section.blocks.emplace_back(std::move(table));
@@ -223,7 +222,8 @@ html::Table settings_of(const RunReport& run) {
 html::Section settings(Runs runs) {
   html::Section section{"Settings", {}};
   for (const RunReport& run : runs)
-    section.blocks.emplace_back(html::Note{run.history.name + ": " + command_text(run.record.argv)});
+    section.blocks.emplace_back(
+        html::Note{run.history.name + ": " + command_text(run.record.argv)});
   if (runs.size() == 1) {
     section.blocks.emplace_back(settings_of(runs[0]));
     return section;

@@ -1,3 +1,4 @@
+#include "framework/core/printable.h"
 #include "framework/html/blocks.h"
 #include "framework/html/escape.h"
 
@@ -32,7 +33,7 @@ Json numbers(const std::vector<double>& values) {
 }
 
 Json series_of(const plot::Series& series, std::size_t color) {
-  return {{"name", series.name},
+  return {{"name", printable(series.name)},
           {"x", numbers(series.x)},
           {"y", numbers(series.y)},
           {"color", color},
@@ -46,8 +47,8 @@ std::string chart(const plot::Panel& panel) {
   const std::vector<std::size_t> colors = plot::colors_of(panel);
   for (std::size_t i = 0; i < panel.series.size(); ++i)
     series.push_back(series_of(panel.series[i], colors[i]));
-  const Json data{{"x_label", panel.x_label},
-                  {"y_label", panel.y_label},
+  const Json data{{"x_label", printable(panel.x_label)},
+                  {"y_label", printable(panel.y_label)},
                   {"integer_x", panel.integer_x},
                   {"log_x", panel.log_x},
                   {"log_y", panel.log_y},

@@ -47,8 +47,10 @@ struct Table {
   bool hides_same = false;
 };
 
-/// What stands in a section. A figure of plots has curves whose values are read with the pointer;
-/// its title is not shown. A matrix of more classes than a page can hold as a table is an image.
+/// What stands in a section. A figure of plots has curves whose values are read with the pointer. A
+/// matrix is a table of counts, of more classes than a page can hold an image. The page has sizes
+/// and columns of its own, and headings in the place of titles: what a figure or grid says of
+/// those, and of bold lines, is for drawings alone.
 using Block =
     std::variant<Heading, Note, Facts, Table, plot::Figure, plot::ImageGrid, plot::ConfusionFigure>;
 

@@ -2,7 +2,7 @@
 // Draws the curves of a page, whose data stand beside them as JSON, and shows their values under the pointer.
 (() => {
   const palette = 6;
-  const margin = {left: 46, right: 12, top: 24, bottom: 38};
+  const room = {right: 12, top: 24, bottom: 38};  // on the left it is what the labels need
 
   const svg = (name, attributes = {}, text) => {
     const element = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -17,10 +17,20 @@
     return element;
   };
 
+  // Four digits, of a whole number all.
   const format = (value) => {
     const size = Math.abs(value);
-    if (size !== 0 && (size >= 1e5 || size < 1e-3)) return String(Number(value.toPrecision(3)).toExponential());
+    if (Number.isInteger(value) && size < 1e6) return String(value);
+    if (size >= 1e5 || size < 1e-3) return Number(value.toPrecision(4)).toExponential();
     return String(Number(value.toPrecision(4)));
+  };
+  // As many digits as tell a value from one that is a step away.
+  const stepped = (value, step, largest) => {
+    if (Math.abs(value) < step * 1e-6) return '0';
+    const last = Math.floor(Math.log10(step) + 1e-9);
+    const first = Math.max(last, Math.floor(Math.log10(largest) + 1e-9));
+    if (first < -3 || first > 5) return Number(value.toExponential(Math.min(20, first - last))).toExponential();
+    return value.toFixed(Math.max(0, -last));
   };
 
   const color = (series) => `var(--series-${series.color % palette})`;
@@ -33,7 +43,7 @@
 
   // Values between which there are lines, and how they are placed from 0 to 1.
   class Axis {
-    constructor(values, log, integer, room) {
+    constructor(values, log, integer, extra) {
       this.log = log;
       let low = Infinity;
       let high = -Infinity;
@@ -46,7 +56,7 @@
       if (this.empty) [low, high] = log ? [1, 10] : [0, 1];
       if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) / 10 || 1), high + (Math.abs(high) / 10 || 1)];
       this.integer = integer;
-      const extra = room * (this.to(high) - this.to(low));
+      extra *= this.to(high) - this.to(low);
       this.low = this.to(low) - (!log && low >= 0 ? Math.min(extra, low) : extra);
       this.high = this.to(high) + extra;
     }
@@ -57,21 +67,29 @@
       return this.log ? 10 ** at : at;
     }
     ticks(count) {
+      const all = this.log && this.high - this.low >= 0.8 ? this.powers(count) : this.multiples(count);
+      return all.filter(({value}) => this.place(value) >= -1e-9 && this.place(value) <= 1 + 1e-9);
+    }
+    powers(count) {
+      const decades = this.high - this.low;
+      const every = Math.max(1, Math.floor(decades / count));
       const out = [];
-      if (this.log) {
-        const decades = this.high - this.low;
-        const every = Math.max(1, Math.ceil(decades / count));
-        const within = decades < 2 ? [1, 2, 5] : [1];
-        for (let e = Math.floor(this.low); e <= Math.ceil(this.high); e += every)
-          for (const factor of within) out.push(factor * 10 ** e);
-      } else {
-        const rough = (this.high - this.low) / count;
-        const power = 10 ** Math.floor(Math.log10(rough));
-        let step = [1, 2, 5, 10].map((factor) => factor * power).find((s) => s >= rough) || rough;
-        if (this.integer) step = Math.max(1, Math.round(step));
-        for (let k = Math.ceil(this.low / step); k * step <= this.high * (1 + 1e-12); ++k) out.push(k * step);
-      }
-      return out.filter((tick) => this.place(tick) >= -1e-9 && this.place(tick) <= 1 + 1e-9);
+      for (let e = Math.floor(this.low); e <= Math.ceil(this.high); e += every)
+        for (const factor of decades < 2 ? [1, 2, 5] : [1]) out.push(factor * 10 ** e);
+      return out.map((value) => ({value, label: format(value)}));
+    }
+    multiples(count) {
+      const [low, high] = [this.value(0), this.value(1)];
+      const rough = (high - low) / count;
+      const power = 10 ** Math.floor(Math.log10(rough));
+      const steps = [0.5, 1, 2, 5, 10].map((factor) => factor * power);
+      let at = steps.findIndex((s) => s >= 0.8 * rough);
+      while (at > 0 && Math.floor(high / steps[at]) - Math.ceil(low / steps[at]) < 1) --at;  // one label tells no scale
+      const step = this.integer ? Math.max(1, Math.round(steps[at])) : steps[at];
+      const out = [];
+      for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; ++k) out.push(k * step);
+      const largest = Math.max(Math.abs(low), Math.abs(high));
+      return out.map((value) => ({value, label: stepped(value, step, largest)}));
     }
   }
 
@@ -140,7 +158,6 @@
     draw() {
       const width = Math.max(200, this.plot.clientWidth);
       const height = Math.round(Math.min(360, Math.max(220, width * 0.6)));
-      const inner = {width: width - margin.left - margin.right, height: height - margin.top - margin.bottom};
       const visible = this.data.series.filter((series) => !this.hidden.has(series));
       const xs = [];
       const ys = [];
@@ -152,9 +169,13 @@
         });
       this.x = new Axis(xs, this.data.log_x, this.data.integer_x, 0);
       this.y = new Axis(ys, this.logY, false, 0.05);
-      this.left = (x) => margin.left + this.x.place(x) * inner.width;
-      this.top = (y) => margin.top + (1 - this.y.place(y)) * inner.height;
-      this.inner = inner;
+      const innerHeight = height - room.top - room.bottom;
+      this.yTicks = this.y.ticks(Math.max(2, Math.floor(innerHeight / 45)));
+      const letter = 6.5;
+      this.edge = 14 + letter * Math.max(4, ...this.yTicks.map(({label}) => label.length));
+      this.inner = {width: width - this.edge - room.right, height: innerHeight};
+      this.left = (x) => this.edge + this.x.place(x) * this.inner.width;
+      this.top = (y) => room.top + (1 - this.y.place(y)) * innerHeight;
       this.visible = visible;
 
       const root = svg('svg', {
@@ -168,7 +189,7 @@
       this.drawAxes(root, width, height);
       for (const faint of [true, false])
         for (const series of visible) if (series.faint === faint) this.drawSeries(root, series);
-      this.cursor = svg('line', {class: 'cursor', y1: margin.top, y2: height - margin.bottom, visibility: 'hidden'});
+      this.cursor = svg('line', {class: 'cursor', y1: room.top, y2: height - room.bottom, visibility: 'hidden'});
       root.append(this.cursor);
       this.listen(root, width);
       this.plot.replaceChildren(root);
@@ -176,19 +197,19 @@
     }
 
     drawAxes(root, width, height) {
-      const bottom = height - margin.bottom;
-      for (const tick of this.x.ticks(Math.max(2, Math.floor(this.inner.width / 70)))) {
-        const x = this.left(tick);
-        root.append(svg('line', {class: 'grid', x1: x, x2: x, y1: margin.top, y2: bottom}),
-                    svg('text', {x, y: bottom + 15, 'text-anchor': 'middle'}, format(tick)));
+      const bottom = height - room.bottom;
+      for (const {value, label} of this.x.ticks(Math.max(2, Math.floor(this.inner.width / 70)))) {
+        const x = this.left(value);
+        root.append(svg('line', {class: 'grid', x1: x, x2: x, y1: room.top, y2: bottom}),
+                    svg('text', {x, y: bottom + 15, 'text-anchor': 'middle'}, label));
       }
-      for (const tick of this.y.ticks(Math.max(2, Math.floor(this.inner.height / 45)))) {
-        const y = this.top(tick);
-        root.append(svg('line', {class: 'grid', x1: margin.left, x2: width - margin.right, y1: y, y2: y}),
-                    svg('text', {x: margin.left - 6, y: y + 4, 'text-anchor': 'end'}, format(tick)));
+      for (const {value, label} of this.yTicks) {
+        const y = this.top(value);
+        root.append(svg('line', {class: 'grid', x1: this.edge, x2: width - room.right, y1: y, y2: y}),
+                    svg('text', {x: this.edge - 6, y: y + 4, 'text-anchor': 'end'}, label));
       }
-      root.append(svg('path', {class: 'axis', fill: 'none', d: `M${margin.left} ${margin.top}V${bottom}H${width - margin.right}`}),
-                  svg('text', {x: margin.left + this.inner.width / 2, y: height - 6, 'text-anchor': 'middle'}, this.data.x_label),
+      root.append(svg('path', {class: 'axis', fill: 'none', d: `M${this.edge} ${room.top}V${bottom}H${width - room.right}`}),
+                  svg('text', {x: this.edge + this.inner.width / 2, y: height - 6, 'text-anchor': 'middle'}, this.data.x_label),
                   svg('text', {x: 0, y: 12}, this.data.y_label));
       if (this.x.empty)
         root.append(svg('text', {x: width / 2, y: height / 2, 'text-anchor': 'middle'}, 'no values'));
@@ -226,7 +247,7 @@
         if (event.key === 'Escape') this.hide();
         if (!step) return;
         event.preventDefault();
-        const from = this.at === undefined ? margin.left + this.inner.width / 2 : this.at;
+        const from = this.at === undefined ? this.edge + this.inner.width / 2 : this.at;
         this.show(from + step * Math.max(1, this.inner.width / 100));
       });
     }
@@ -246,8 +267,8 @@
 
     show(left) {
       if (this.x.empty) return;
-      this.at = Math.min(margin.left + this.inner.width, Math.max(margin.left, left));
-      const x = this.x.value((this.at - margin.left) / this.inner.width);
+      this.at = Math.min(this.edge + this.inner.width, Math.max(this.edge, left));
+      const x = this.x.value((this.at - this.edge) / this.inner.width);
       this.tip.replaceChildren(html('b', '', `${this.data.x_label} ${format(x)}`));
       for (const series of this.visible) {
         const found = this.nearest(series, x);
@@ -262,10 +283,10 @@
       this.cursor.setAttribute('x2', this.at);
       this.cursor.setAttribute('visibility', 'visible');
       this.tip.hidden = false;
-      const room = this.figure.clientWidth - this.tip.offsetWidth;
-      const beside = this.at + 12 > room ? this.at - 12 - this.tip.offsetWidth : this.at + 12;
-      this.tip.style.left = `${Math.max(0, Math.min(room, beside))}px`;
-      this.tip.style.top = `${this.plot.offsetTop + margin.top}px`;
+      const widest = this.figure.clientWidth - this.tip.offsetWidth;
+      const beside = this.at + 12 > widest ? this.at - 12 - this.tip.offsetWidth : this.at + 12;
+      this.tip.style.left = `${Math.max(0, Math.min(widest, beside))}px`;
+      this.tip.style.top = `${this.plot.offsetTop + room.top}px`;
     }
 
     hide() {

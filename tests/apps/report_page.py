@@ -54,10 +54,11 @@ class Chart:
         return self.page.find(".chart .plot svg")[self.place]
 
     def point_at(self, share):
-        """Of the width of the axis, from its left end: the axis stands 46 to the right, and ends 12 before the border."""
+        """Of the width of the axis, from its left end; it ends 12 before the border."""
         self.js("chart.scrollIntoView({block: 'center'});")
+        left = float(self.js("return chart.querySelector('.axis').getAttribute('d').match(/^M([0-9.]+)/)[1];"))
         width = self.js("return chart.querySelector('.plot svg').getBoundingClientRect().width;")
-        self.page.point_at(self.svg(), round(46 + share * (width - 58) - width / 2), 0)
+        self.page.point_at(self.svg(), round(left + share * (width - left - 12) - width / 2), 0)
 
     def tip(self):
         """What it shows at the pointer; None if it shows nothing."""
@@ -87,6 +88,10 @@ def whole(page, width, what):
     empty = page.run("return [...document.querySelectorAll('.chart')].filter(c => !c.querySelector('.plot path:not(.axis)'))"
                      ".map(c => c.querySelector('figcaption').textContent)")
     check(f"{what}: every plot has a line", empty == [], empty)
+    for axis, least in (("middle", 3), ("end", 2)):  # the title of the horizontal one stands in the middle, too
+        labels = page.run(LABELS, axis)
+        check(f"{what}: every axis has labels, and no two say the same ({axis})",
+              all(least <= len(some) == len(set(some)) for some in labels), labels)
     contrast = page.run(CONTRAST)
     check(f"{what}: all of the matrix can be read", 4.5 <= contrast <= 21, contrast)
     outside = page.run("return [...document.querySelectorAll('.plot text')].filter(t => { const b = t.getBoundingClientRect(), "
@@ -109,6 +114,11 @@ return Math.min(...[...document.querySelectorAll('.matrix td[title]')].filter((c
 }));
 """
 
+LABELS = """
+return [...document.querySelectorAll('.chart')].map((chart) =>
+  [...chart.querySelectorAll(`.plot text[text-anchor=${arguments[0]}]`)].map((label) => label.textContent));
+"""
+
 
 def pointing(page, what):
     epochs = results("runs/t")
@@ -123,6 +133,9 @@ def pointing(page, what):
     check(f"{what}: the accuracy of the first epoch, too",
           f"accuracy: {short(epochs[0]['accuracy'])}" in (accuracy.tip() or []), (accuracy.tip(), epochs[0]))
     check(f"{what}: where the pointer is not, nothing is shown", loss.tip() is None, loss.tip())
+    scale = Chart(page, "Loss scale")
+    scale.point_at(0)
+    check(f"{what}: whole numbers are read with all digits", any(line.endswith(" 65536") for line in scale.tip() or []), scale.tip())
     # Left of the first validation the nearest one is told with its epoch.
     loss.point_at(0)
     check(f"{what}: a value from elsewhere says where",
@@ -141,7 +154,7 @@ def buttons(page):
     ticks = "return [...chart.querySelectorAll('.plot text[text-anchor=end]')].map(t => t.textContent);"
     linear = loss.js(ticks)
     loss.press("log scale")
-    check("a logarithmic axis has other ticks", loss.js(ticks) != linear and "linear scale" in loss.buttons(), loss.js(ticks))
+    check("a logarithmic axis has other ticks", loss.js(ticks) != linear and len(loss.js(ticks)) >= 2 and "linear scale" in loss.buttons(), loss.js(ticks))
     loss.press("linear scale")
     check("and back", loss.js(ticks) == linear, loss.js(ticks))
     rows = "return [...document.querySelectorAll('.table:has(.toggle) tr')].filter(r => r.offsetParent !== null).length;"

@@ -113,6 +113,15 @@ TEST_CASE("curves are data of which each is a valid JSON number") {
               R"("faint":false,"dashed":false}]})"));
 }
 
+TEST_CASE("what would turn the writing of a legend is made visible") {
+  const std::string page =
+      page_with({plot::Figure{.panels = {{.title = "t",
+                                          .x_label = "\xFF",
+                                          .series = {{.name = "a\u202Eb", .x = {0}, .y = {0}}}}}}});
+  CHECK(holds(page, R"("name":"a\\xe2\\x80\\xaeb")"));
+  CHECK(holds(page, R"("x_label":"\\xff")"));
+}
+
 TEST_CASE("a table has headings, numbers to the right, and a box that hides what is the same") {
   const Table table{.columns = {{"option"}, {"value", true}},
                     .rows = {{{"lr", "0.1"}}, {{"seed"}, true}},
