@@ -4,9 +4,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -59,6 +62,23 @@ std::optional<std::uint64_t> FileSystem::free_space(const std::filesystem::path&
   if (::statvfs(folder.empty() ? "." : folder.c_str(), &info) != 0 || info.f_blocks == 0)
     return std::nullopt;
   return std::uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+bool FileSystem::sees_all_locks(const std::filesystem::path& folder) {
+  // Of statfs(2) and the file systems' own sources: NFS, SMB (three kinds), AFS, Ceph, Lustre,
+  // GPFS, BeeGFS. NFS, for one, grants the lock of a folder without asking the server.
+  constexpr std::array<std::uint32_t, 9> kShared{0x6969,
+                                                 0x517B,
+                                                 0xFF534D42,
+                                                 0xFE534D42,
+                                                 0x5346414F,
+                                                 0x00C36400,
+                                                 0x0BD00BD0,
+                                                 0x47504653,
+                                                 0x19830326};
+  struct statfs info {};
+  if (::statfs(folder.empty() ? "." : folder.c_str(), &info) != 0) return false;
+  return std::ranges::find(kShared, static_cast<std::uint32_t>(info.f_type)) == kShared.end();
 }
 
 FileSystem& disk() {

@@ -32,6 +32,9 @@ class FileSystem {
   virtual int sync_folder(const std::filesystem::path& path);
   /// Bytes that this user can still write there; nothing if the file system does not say.
   virtual std::optional<std::uint64_t> free_space(const std::filesystem::path& folder);
+  /// Whether a lock of a folder there is seen by all who may have it: not where other machines
+  /// share the file system.
+  virtual bool sees_all_locks(const std::filesystem::path& folder);
 };
 
 /// The machine's own.

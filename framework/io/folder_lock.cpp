@@ -36,13 +36,13 @@ FolderLock::~FolderLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Held is_held(const std::filesystem::path& folder) {
+Held is_held(const std::filesystem::path& folder, FileSystem& files) {
   const int fd = open_folder(folder);
   if (fd < 0) return Held::unknown;
   const bool taken = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
   const int error = errno;
   ::close(fd);
-  if (taken) return Held::no;
+  if (taken) return files.sees_all_locks(folder) ? Held::no : Held::unknown;
   return error == EWOULDBLOCK ? Held::yes : Held::unknown;
 }
 

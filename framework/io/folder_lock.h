@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/io/file_system.h"
+
 #include <cstdint>
 #include <filesystem>
 
@@ -7,8 +9,8 @@ namespace learn {
 /// Held as long as a process works in a folder; gone with the process, however that ends.
 class FolderLock {
  public:
-  /// Throws UsageError if another process has it. Where the file system knows no locks, or the
-  /// folder cannot be opened, there is none to be had, and none to be broken.
+  /// Throws UsageError if another process of this machine has it. Where the file system knows no
+  /// locks, or the folder cannot be opened, there is none to be had, and none to be broken.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -22,9 +24,11 @@ class FolderLock {
 enum class Held : std::uint8_t {
   no,
   yes,
-  unknown,  ///< the file system knows no locks, or the folder cannot be opened
+  /// The file system knows no locks, or other machines share it, whose locks are not seen here; or
+  /// the folder cannot be opened.
+  unknown,
 };
 /// Whether a process works in a folder. Who takes the lock at the same moment is not disturbed.
-[[nodiscard]] Held is_held(const std::filesystem::path& folder);
+[[nodiscard]] Held is_held(const std::filesystem::path& folder, FileSystem& files = disk());
 
 }  // namespace learn

@@ -89,14 +89,43 @@ fs::path hide(const fs::path& run, FileSystem& files) {
   return hidden;
 }
 
-/// What `latest` should be when the run that it was is gone.
+bool says_running(const fs::path& run) {
+  try {
+    return read_run_record(run).status == "running";
+  } catch (const Error&) {
+    return false;  // a damaged run is one that somebody wants to be rid of
+  }
+}
+
+void check_is_unused(const fs::path& run, FileSystem& files) {
+  for (const fs::path& one : runs_in(run)) {
+    const Held held = is_held(one, files);
+    if (held == Held::yes)
+      fail<UsageError>("'{}' is not removed: a process is working in '{}'; stop it first",
+                       run.string(),
+                       one.string());
+    if (held == Held::unknown && says_running(one))
+      fail<UsageError>(
+          "'{}' is not removed: by its record '{}' is running, and on this file system it cannot "
+          "be told whether another machine is at work there; if none is, delete the folder "
+          "yourself",
+          run.string(),
+          one.string());
+  }
+}
+
+/// What `latest` should be when the run that it was is gone, now or since a removal that was cut
+/// short.
 void repair_latest(const fs::path& root, const fs::path& removed) {
-  if (latest_run(root) != removed.filename()) return;
+  const fs::path latest = latest_run(root);
+  std::error_code ignored;
+  if (latest.empty() || (latest != removed.filename() && fs::exists(root / latest, ignored)))
+    return;
   const RunEntry* newest = nullptr;
   RunList left;
   try {
     left = list_runs(root.empty() ? "." : root);
-  } catch (const IoError& e) {
+  } catch (const Error& e) {
     log::warn("[io] {}", e.what());
   }
   for (const RunEntry& run : left.runs)
@@ -109,19 +138,16 @@ void repair_latest(const fs::path& root, const fs::path& removed) {
 
 }  // namespace
 
-void check_can_remove(const fs::path& run) {
+void check_can_remove(const fs::path& run, FileSystem& files) {
   const fs::path path = named(run);
   check_is_removable(path);
-  for (const fs::path& one : runs_in(path))
-    if (is_held(one) == Held::yes)
-      fail<UsageError>("'{}' is not removed: a process is working in '{}'; stop it first",
-                       run.string(),
-                       one.string());
+  check_is_unused(path, files);
 }
 
 void remove_run(const fs::path& run, FileSystem& files) {
   const fs::path path = named(run);
   check_is_removable(path);
+  check_is_unused(path, files);
   std::list<FolderLock> locks;
   for (const fs::path& one : runs_in(path)) locks.emplace_back(one);
   const fs::path hidden = hide(path, files);

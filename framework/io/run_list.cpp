@@ -44,12 +44,30 @@ std::optional<double> seconds_of(const fs::path& run) {
   }
 }
 
-std::string status_now(const RunEntry& run) {
-  const Held held = is_held(run.path);
+std::string status_now(const RunEntry& run, Held held) {
   if (held == Held::yes) return "running";
   if (!run.problem.empty()) return "damaged";
   if (run.record.status != "running") return run.record.status;
   return held == Held::no ? "gone" : "unknown";
+}
+
+void read_record(RunEntry& run) {
+  try {
+    run.record = read_run_record(run.path);
+  } catch (const Error& e) {
+    run.problem = e.what();
+  }
+}
+
+RunEntry entry_of(const fs::path& run, FileSystem& files) {
+  RunEntry entry{.path = run, .name = folder_name(run)};
+  const Held held = is_held(run, files);
+  // After the lock: a run that ends meanwhile is not taken for one that has vanished.
+  read_record(entry);
+  entry.status = status_now(entry, held);
+  entry.seconds = seconds_of(run);
+  entry.bytes = disk_usage(run);
+  return entry;
 }
 
 /// A link to a run that has a name of its own beside it.
@@ -74,24 +92,15 @@ bool is_run(const fs::path& folder) {
          fs::exists(fs::symlink_status(folder / "run.json", ignored));
 }
 
-RunEntry look_at_run(const fs::path& run) {
+RunEntry look_at_run(const fs::path& run, FileSystem& files) {
   std::error_code ignored;
   if (!fs::exists(run, ignored)) fail<UsageError>("there is no run '{}'", run.string());
   if (!is_run(run))
     fail<UsageError>("'{}' is not the folder of a run: it has no run.json", run.string());
-  RunEntry entry{.path = run, .name = folder_name(run)};
-  try {
-    entry.record = read_run_record(run);
-  } catch (const Error& e) {
-    entry.problem = e.what();
-  }
-  entry.status = status_now(entry);
-  entry.seconds = seconds_of(run);
-  entry.bytes = disk_usage(run);
-  return entry;
+  return entry_of(run, files);
 }
 
-RunList list_runs(const fs::path& root) {
+RunList list_runs(const fs::path& root, FileSystem& files) {
   std::error_code error;
   RunList list;
   for (fs::directory_iterator at(root, error), end; !error && at != end; at.increment(error)) {
@@ -99,7 +108,8 @@ RunList list_runs(const fs::path& root) {
     const std::string name = path.filename().string();
     if (is_removal_leftover(name)) list.leftovers.push_back(path);
     if (name.starts_with('.') || !is_run(path) || is_second_name(path, root)) continue;
-    list.runs.push_back(look_at_run(path));
+    RunEntry run = entry_of(path, files);
+    if (is_run(path)) list.runs.push_back(std::move(run));  // else it was removed meanwhile
   }
   if (error) fail<IoError>("cannot read the folder '{}': {}", root.string(), error.message());
   std::ranges::sort(list.runs, comes_before, &RunEntry::name);

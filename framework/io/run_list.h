@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/io/file_system.h"
 #include "framework/io/run_record.h"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct RunEntry {
   /// What is so now, whatever the record says: running as long as a process has the folder;
   /// finished, interrupted, crashed, diverged; gone if the record says running and no process is
   /// there, as after a kill or a loss of power; unknown if it says running and the file system
-  /// knows no locks; damaged if it is no record.
+  /// knows no locks or is shared with other machines; damaged if it is no record.
   std::string status;
   RunRecord record;
   std::string problem;            ///< of a damaged run: why it cannot be read
@@ -31,7 +32,7 @@ struct RunEntry {
 [[nodiscard]] bool is_run(const std::filesystem::path& folder);
 
 /// Reads what is known about a run. Throws UsageError for what is none.
-[[nodiscard]] RunEntry look_at_run(const std::filesystem::path& run);
+[[nodiscard]] RunEntry look_at_run(const std::filesystem::path& run, FileSystem& files = disk());
 
 /// What lies in a folder of runs.
 struct RunList {
@@ -41,7 +42,7 @@ struct RunList {
 };
 /// Hidden folders are no runs, nor are links to runs that are listed anyway, `latest` among them.
 /// Throws IoError if the folder cannot be read.
-[[nodiscard]] RunList list_runs(const std::filesystem::path& root);
+[[nodiscard]] RunList list_runs(const std::filesystem::path& root, FileSystem& files = disk());
 
 /// Bytes that a folder takes on the disk with all in it, as `du` counts: links are not followed,
 /// and a file of several names counts once.

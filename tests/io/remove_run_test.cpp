@@ -70,6 +70,20 @@ TEST_CASE("latest becomes the run that began last, or vanishes with the only one
   CHECK(entries_of(folder.path()) == 0);
 }
 
+TEST_CASE("latest that points nowhere since a removal was cut short is mended by the next one") {
+  const TemporaryFolder folder;
+  make_run(folder.path(), "newer", "2026-01-02T00:00:00Z");
+  const fs::path older = make_run(folder.path(), "older", "2026-01-01T00:00:00Z");
+  const fs::path last = make_run(folder.path(), "last-one", "2026-01-03T00:00:00Z");
+  const fs::path left = folder / ".removed-last-one-1-1";
+  fs::rename(last, left);
+  REQUIRE(latest_run(folder.path()) == "last-one");
+  remove_run(left);
+  CHECK(latest_run(folder.path()) == "newer");
+  remove_run(older);
+  CHECK(latest_run(folder.path()) == "newer");
+}
+
 TEST_CASE("a run inside another one, and one in the present folder, are removed as any other") {
   const TemporaryFolder folder;
   const fs::path run = make_run(folder.path(), "train", "2026-01-01T00:00:00Z");

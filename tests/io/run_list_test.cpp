@@ -90,6 +90,32 @@ TEST_CASE("the status of a run is what is so now") {
     CHECK(std::ranges::count(run_statuses(), run.status) == 1);
 }
 
+TEST_CASE("where other machines share the file system, a lock that is free says nothing") {
+  struct Shared final : FileSystem {
+    bool sees_all_locks(const fs::path& /*folder*/) override { return false; }
+  } shared;
+  const TemporaryFolder folder;
+  const fs::path killed = make_run(folder.path(), "killed", "running");
+  const fs::path finished = make_run(folder.path(), "finished", "finished");
+  CHECK(disk().sees_all_locks(folder.path()));
+  CHECK(is_held(killed, shared) == Held::unknown);
+  CHECK(look_at_run(killed, shared).status == "unknown");
+  CHECK(look_at_run(finished, shared).status == "finished");
+  {
+    const FolderLock lock(killed);
+    CHECK(look_at_run(killed, shared).status == "running");
+  }
+  CHECK(list_runs(folder.path(), shared).runs.back().status == "unknown");
+  CHECK_THROWS_WITH_AS(
+      remove_run(killed, shared), doctest::Contains("delete the folder yourself"), UsageError);
+  CHECK_THROWS_AS(check_can_remove(killed, shared), UsageError);
+  CHECK(is_run(killed));
+  remove_run(finished, shared);
+  std::ofstream(killed / "run.json") << "{";
+  remove_run(killed, shared);
+  CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE("what is no run cannot be looked at") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH_AS((void)look_at_run(folder / "none"), doctest::Contains("no run"), UsageError);
