@@ -11,7 +11,8 @@
 
 namespace learn {
 
-AppendFile::AppendFile(std::filesystem::path path, Open how) : path_(std::move(path)) {
+AppendFile::AppendFile(std::filesystem::path path, Open how, FileSystem& files)
+    : path_(std::move(path)), files_(files) {
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
   if (how == Open::empty) flags |= O_TRUNC;
   if (how == Open::create) flags |= O_EXCL;
@@ -21,24 +22,26 @@ AppendFile::AppendFile(std::filesystem::path path, Open how) : path_(std::move(p
 
 AppendFile::~AppendFile() { ::close(fd_); }
 
+void AppendFile::take_back(off_t before, const char* what, int error) {
+  // EINVAL: a device, which keeps nothing.
+  const bool taken_back = before < 0 || ::ftruncate(fd_, before) == 0 || errno == EINVAL;
+  fail<IoError>("cannot {} '{}': {}{}",
+                what,
+                path_.string(),
+                std::strerror(error),
+                taken_back ? "" : "; what was written of the last text stays in it");
+}
+
 void AppendFile::append(std::string_view text) {
   const off_t before = ::lseek(fd_, 0, SEEK_END);  // of a pipe or device: none
   while (!text.empty()) {
     const ssize_t written = ::write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      // EINVAL: a device, which keeps nothing.
-      const bool taken_back = before < 0 || ::ftruncate(fd_, before) == 0 || errno == EINVAL;
-      fail<IoError>("cannot write '{}': {}{}",
-                    path_.string(),
-                    std::strerror(error),
-                    taken_back ? "" : "; what was written of the last text stays in it");
-    }
+    if (written < 0) take_back(before, "write", errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (::fsync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync
-    fail<IoError>("cannot sync '{}': {}", path_.string(), std::strerror(errno));
+  if (files_.sync(fd_) != 0 && errno != EINVAL)  // EINVAL: a pipe or device, nothing to sync
+    take_back(before, "sync", errno);
 }
 
 }  // namespace learn

@@ -1,4 +1,8 @@
 #pragma once
+#include "framework/io/file_system.h"
+
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -15,17 +19,22 @@ class AppendFile {
     create,  ///< there must be none
   };
   /// Creates the file if there is none. Follows no symbolic link. Throws IoError.
-  AppendFile(std::filesystem::path path, Open how);
+  AppendFile(std::filesystem::path path, Open how, FileSystem& files = disk());
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-  /// Throws IoError if it cannot be written; of a text that cannot be written whole nothing stays.
+  /// Throws IoError if it cannot be written, or is not on the disk then; of that text nothing
+  /// stays.
   void append(std::string_view text);
 
  private:
+  /// Throws, when what stood behind `before` is gone.
+  [[noreturn]] void take_back(off_t before, const char* what, int error);
+
   std::filesystem::path path_;
+  FileSystem& files_;
   int fd_ = -1;
 };
 
