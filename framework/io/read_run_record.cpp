@@ -1,5 +1,6 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/run_record.h"
 
@@ -201,9 +202,8 @@ class RecordReader final : public nlohmann::json_sax<Json> {
       wrong(fmt::format("'{}' has more than {} entries", level.place, kMaxEntries));
     if (level.list) return level.place + "[]";
     // A name that looks like a place is none.
-    const std::string name = level.name.find_first_of(".[") == std::string::npos
-                                 ? level.name
-                                 : fmt::format("'{}'", level.name);
+    const bool plain = !level.name.empty() && level.name.find_first_of(".[") == std::string::npos;
+    const std::string name = plain ? level.name : fmt::format("'{}'", level.name);
     return level.place.empty() ? name : level.place + "." + name;
   }
 
@@ -243,7 +243,11 @@ class RecordReader final : public nlohmann::json_sax<Json> {
 
   [[noreturn]] void wrong(std::string what, SourceLocation at = SourceLocation::current()) const {
     constexpr std::size_t kShown = 300;
-    if (what.size() > kShown) what = what.substr(0, kShown) + "...";
+    what = printable_line(what);
+    if (std::size_t end = kShown; what.size() > end) {
+      while ((static_cast<unsigned char>(what[end]) & 0xC0U) == 0x80U) --end;  // inside a character
+      what = what.substr(0, end) + "...";
+    }
     fail_from<DataError>(at, "'{}' is no record of a run: {}", file_, what);
   }
   [[noreturn]] void reject(const std::string& place,

@@ -1,6 +1,7 @@
 #include "framework/report/text_table.h"
 
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 
 #include <fmt/core.h>
 
@@ -8,21 +9,6 @@
 #include <cmath>
 
 namespace learn {
-namespace {
-
-/// A name may hold what would break the row; other control characters take the same shape when
-/// they are printed.
-std::string one_line(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    if (c == '\n' || c == '\t')
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  return out;
-}
-
-}  // namespace
 
 std::size_t display_width(std::string_view text) noexcept {
   // Continuation bytes of UTF-8 take no column of their own.
@@ -57,7 +43,7 @@ void TextTable::row(std::vector<std::string> cells) {
                     "a row of {} cells for {} columns",
                     cells.size(),
                     columns_.size());
-  for (std::string& cell : cells) cell = one_line(cell);
+  for (std::string& cell : cells) cell = printable_line(cell);
   cells.resize(columns_.size());
   rows_.push_back(std::move(cells));
 }

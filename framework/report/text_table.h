@@ -14,8 +14,8 @@ class TextTable {
     Align align = Align::left;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Missing cells are empty; more cells than columns are a UsageError. A newline or tab in a
-  /// cell becomes "\x0a" or "\x09".
+  /// Missing cells are empty; more cells than columns are a UsageError. What would break
+  /// the row or steer a terminal is shown as `printable_line` has it: "\x0a".
   void row(std::vector<std::string> cells);
   /// The table with its header, each line ended by a newline and without trailing spaces.
   [[nodiscard]] std::string to_string() const;

@@ -110,6 +110,7 @@ TEST_CASE("what other versions write or do not write is no fault of a record") {
   CHECK(problem_of(record_with(R"(, "best": {"new": "x"}, "resumes": [{"new": false}])")).empty());
   // A name that looks like the place of a value is another name.
   CHECK(problem_of(record_with(R"(, "model.name": 3, "argv[]": 4)")).empty());
+  CHECK(problem_of(record_with(R"(, "": {"status": 3}, "machine": {"": "x"})")).empty());
 }
 
 TEST_CASE("what is no record is refused with the reason and the place") {
@@ -119,6 +120,11 @@ TEST_CASE("what is no record is refused with the reason and the place") {
     CAPTURE(problem);
     CHECK(problem.find(words) != std::string::npos);
   };
+  says(R"({"status": "x\n[run] all is well", "argv": [], "started": ""})",
+       "'status' is 'x\\x0a[run] all is well': ");
+  const std::string cut =
+      problem_of(R"({"argv": [], "started": "", "status": ")" + repeated("\xC3\xA4", 400) + "\"}");
+  CHECK(cut.ends_with("\xC3\xA4..."));
   says("", "this is not JSON: parse error at line 1, column 1: ");
   says("{ \"started\": 3", "'started' is 3");
   says(record_with("").substr(0, 30), "this is not JSON: parse error at line 1, column ");

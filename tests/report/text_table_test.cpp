@@ -20,7 +20,8 @@ TEST_CASE("columns are as wide as their widest cell, UTF-8 counted as characters
 TEST_CASE("no cell breaks its row") {
   TextTable table({{"name"}, {"class"}});
   table.row({"a\nb\t", "c"});
-  CHECK(table.to_string() == "name        class\na\\x0ab\\x09  c\n");
+  table.row({"\x1b[2J\r", "d"});
+  CHECK(table.to_string() == "name         class\na\\x0ab\\x09   c\n\\x1b[2J\\x0d  d\n");
 }
 
 TEST_CASE("numbers and times are readable") {
