@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kMaxBytes = 8ULL << 30U;  // of all files together
 
+std::string too_large() { return fmt::format("has more than {} MiB", kMaxFileBytes >> 20U); }
+
 /// What an archive of that size may unpack to: images and CIFAR's files hardly shrink, so whatever
 /// grows a hundredfold is no data set.
 std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
@@ -123,9 +125,10 @@ class ArchiveTree : public FileTree {
   /// Goes on without a member if problems are collected.
   void refuse(const fs::path& member,
               const std::string& why,
+              bool of_file = false,
               SourceLocation at = SourceLocation::current()) {
     if (problems_ == nullptr) fail_from<DataError>(at, "'{}/{}' {}", text(), member.string(), why);
-    problems_->push_back({member, why});
+    problems_->push_back({member, why, of_file});
   }
 
   void load() {
@@ -178,6 +181,10 @@ class ArchiveTree : public FileTree {
       return refuse(path, "is a link: unpack the archive and name the folder");
     const bool is_file = archive_entry_filetype(entry) == AE_IFREG;
     if (!is_file && archive_entry_filetype(entry) != AE_IFDIR) return;
+    // All folders above it are kept: a name of 64 kB may have 32,000.
+    constexpr std::ptrdiff_t kMaxDepth = 100;
+    if (std::distance(path.begin(), path.end()) > kMaxDepth)
+      return refuse(path, fmt::format("lies more than {} folders deep", kMaxDepth));
     for (fs::path folder = is_file ? path.parent_path() : path;; folder = folder.parent_path()) {
       folders_.insert(folder);
       if (folder.empty()) break;
@@ -188,7 +195,7 @@ class ArchiveTree : public FileTree {
   void take_file(archive* reader, const fs::path& path, la_int64_t size_in_header) {
     const auto size = static_cast<std::uintmax_t>(std::max<la_int64_t>(0, size_in_header));
     if (size > kMaxFileBytes) {
-      refuse_large(path);
+      refuse(path, too_large(), true);
       return add_to_total(path, size);  // it may have to be unpacked to reach the next
     }
     Bytes bytes;
@@ -202,15 +209,11 @@ class ArchiveTree : public FileTree {
       bytes.insert(bytes.end(), block.begin(), block.begin() + n);
       if (bytes.size() > kMaxFileBytes) {
         ended_ = true;
-        return refuse_large(path);
+        return refuse(path, too_large() + "; it is not read, nor what follows it in the archive");
       }
     }
     bytes.shrink_to_fit();
     files_[path] = std::move(bytes);
-  }
-
-  void refuse_large(const fs::path& path) {
-    refuse(path, fmt::format("has more than {} MiB", kMaxFileBytes >> 20U));
   }
 
   void add_to_total(const fs::path& path, std::uintmax_t bytes) {

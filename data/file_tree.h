@@ -68,8 +68,9 @@ struct TreeProblem {
 /// The archive half of it.
 [[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path);
 /// The same with all that can be read of a damaged archive, or of one with members that
-/// `open_archive` refuses: `problems` gets the others. A compressed one ends where it is damaged.
-/// Throws DataError, whose text does not name it, if that is before the first member.
+/// `open_archive` refuses: `problems` gets the others. A compressed one ends where it is damaged,
+/// or a block of its compression before that, 64 KiB of gzip. Throws DataError, whose text does not
+/// name it, if that is before the first member.
 [[nodiscard]] std::unique_ptr<FileTree> open_archive(const std::filesystem::path& path,
                                                      std::vector<TreeProblem>& problems);
 

@@ -246,18 +246,24 @@ TEST_CASE("archive: members that are refused cost no other, if problems are aske
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.zip";
   const std::vector<std::uint8_t> zeros(std::size_t{100} << 20U);
+  std::string deep;
+  for (int i = 0; i < 10'000; ++i) deep += "d/";
   write_archive(path,
                 {{"a/1.png", image(1)},
                  {"a/2.png", std::vector<std::uint8_t>(kMaxFileBytes + 1)},
                  {"a/../../3.png", image(3)},
+                 {deep + "3.png", image(3)},
                  {"a/4.png", image(4)}});
   std::vector<TreeProblem> problems;
   const auto tree = open_archive(path, problems);
-  REQUIRE(problems.size() == 2);
+  REQUIRE(problems.size() == 3);
+  CHECK(problems[0].of_file);
   CHECK(problems[0].path == "2.png");
   CHECK(problems[0].why == "has more than 256 MiB");
   CHECK(problems[1].path == "a/../../3.png");
   CHECK(problems[1].why == "leads out of the archive");
+  CHECK(problems[2].path == deep + "3.png");
+  CHECK(problems[2].why == "lies more than 100 folders deep");
   CHECK(tree->files({}) == std::vector<fs::path>{"1.png", "4.png"});
 
   write_archive(path,
