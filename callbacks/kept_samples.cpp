@@ -27,6 +27,10 @@ void copy_row(Context& ctx, const Tensor& from, std::int64_t row, Tensor& to, st
   kernels::cast(ctx, from.rows(row, 1), slot);
 }
 
+bool has_classes(const BatchRun& batch) {
+  return batch.y.defined() && batch.y.dtype() == DType::i64 && batch.y.shape().rank() == 1;
+}
+
 }  // namespace
 
 void KeptSamples::begin(std::vector<std::int64_t> places) {
@@ -39,9 +43,7 @@ void KeptSamples::reserve(Context& ctx, const BatchRun& batch) {
   const auto rows = static_cast<std::int64_t>(places_.size());
   make_room(ctx, batch.x, rows, batch.x.dtype(), x_);
   make_room(ctx, batch.pred.value(), rows, DType::f32, pred_);
-  const bool classes =
-      batch.y.defined() && batch.y.dtype() == DType::i64 && batch.y.shape().rank() == 1;
-  if (classes)
+  if (has_classes(batch))
     make_room(ctx, batch.y, rows, DType::i64, y_);
   else
     y_ = {};
@@ -53,6 +55,7 @@ void KeptSamples::add(Context& ctx, const BatchRun& batch) {
   if (complete() || places_[next_] >= seen_) return;
   const bool usable = batch.pred.defined() && batch.pred.value().shape().rank() == 2;
   if (usable && size_ == 0) reserve(ctx, batch);
+  if (usable && !has_classes(batch)) y_ = {};  // those of a part would be shown beside others
   for (; !complete() && places_[next_] < seen_; ++next_) {
     if (!usable) continue;
     const std::int64_t row = places_[next_] - begin;

@@ -26,7 +26,7 @@ class KeptSamples {
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
   /// Whether there are all that are wanted.
   [[nodiscard]] bool complete() const noexcept { return next_ == places_.size(); }
-  /// On the device. Without `y` if the targets are no classes.
+  /// On the device. Without `y` if targets of a batch are no classes.
   [[nodiscard]] Batch samples() const;
   /// (N,classes) f32 on the host. Waits for the device.
   [[nodiscard]] Tensor logits(Context& ctx) const;

@@ -41,20 +41,21 @@ std::vector<std::string> TensorBoard::claims() const {
 void TensorBoard::visit_state(StateVisitor& visitor) {
   // A state that is saved now may be all that is left of this training; its past is to be there.
   if (!visitor.loading()) return write_batches();
-  continues_ = true;
+  loaded_ = true;
 }
 
 void TensorBoard::train_begin(Learner& learn) {
   Recorder& recorder = recorder_of(learn, name());
   draws_ = options_.images > 0 && options_.draw && has_images(learn.train_source());
-  const bool continues = std::exchange(continues_, false);
-  if (file_ && !continues) return;
+  const std::int64_t batch = learn.progress().batch_clock;
+  const bool loaded = std::exchange(loaded_, false);
+  if (file_ && (!loaded || batch == ended_at_)) return;
   if (options_.images > 0 && !draws_)
     log::info("[tensorboard] no images: {}",
               options_.draw ? "the batches hold none of three colours"
                             : "nobody said how samples are drawn (TensorBoardOptions::draw)");
-  if (!continues) tb::set_former_events_aside(options_.path);
-  const std::int64_t batch = learn.progress().batch_clock;
+  // A sandbox before the first fit has loaded the state of a training that has not begun.
+  if (!file_ && (!loaded || batch == 0)) tb::set_former_events_aside(options_.path);
   file_.emplace(options_.path, batch + 1);
   if (!options_.config.empty())
     file_->write(std::vector{tb::Event{
@@ -98,7 +99,9 @@ void TensorBoard::epoch_end(Learner& learn) {
   (void)recorder.batches(learn);  // all that are still on the device
   write_batches();
   write_images(learn, training_, training_batch_, "training");
-  write_images(learn, validation_, learn.progress().batch_clock, "validation");
+  // One that was interrupted is made again by who resumes the run.
+  if (validation_.complete())
+    write_images(learn, validation_, learn.progress().batch_clock, "validation");
   const EpochRecord* const epoch = recorder.finished_epoch();
   if (epoch == nullptr) return;
   write_epoch(learn, *epoch);
@@ -106,6 +109,7 @@ void TensorBoard::epoch_end(Learner& learn) {
 }
 
 void TensorBoard::train_end(Learner& learn) {
+  ended_at_ = learn.progress().batch_clock;
   (void)recorder_of(learn, name()).batches(learn);
   write_batches();
 }

@@ -32,14 +32,15 @@ struct TensorBoardOptions {
 ///   epoch/train_loss, valid_loss, metrics, lr, skipped,           at the end of an epoch
 ///         loss_scale, seconds, samples_per_second                 (EpochRecord)
 ///   weights/NAME       histogram of a parameter, of its f32 master if it is half in the model
-///   gradients/NAME     of its gradient in the last step of the epoch, unscaled, as `grad_norm`
-///                      measures it; none if the last batch made no update
+///   gradients/NAME     of its gradient in the last step of the epoch, unscaled, clipped by value
+///   if
+///                      it is, not by norm; none if the last batch took no step
 ///   not_finite/weights, gradients    how many values are infinite or NaN; histograms leave them
 ///                      out, and not_finite/weights/NAME says where they are
 ///   images/training, validation      samples as the model was given them, with their classes and
 ///                      what it predicted: the first ones of the epoch, in training mode; and the
-///                      same ones of each validation, from all over it. Both passes make these
-///                      predictions anyway: nothing is computed twice
+///                      same ones of each whole validation, from all over it. Both passes make
+///                      these predictions anyway: nothing is computed twice
 ///   config             text
 ///
 /// Points of batches are written when they have come from the device, every ten seconds if there
@@ -48,8 +49,8 @@ struct TensorBoardOptions {
 /// without it. In a sandbox it takes no part.
 ///
 /// The first fit puts event files that lie in the folder into `former-1` in it; further fits of the
-/// same learner add to the file. After a state was loaded a new file follows, and TensorBoard shows
-/// each step once, see EventFile. Needs a Recorder.
+/// same learner add to the file. After a state of another batch was loaded a new file follows, and
+/// TensorBoard shows each step once, see EventFile. Needs a Recorder.
 class TensorBoard final : public Callback {
  public:
   /// Throws UsageError if a number is negative.
@@ -85,7 +86,8 @@ class TensorBoard final : public Callback {
   std::int64_t training_batch_ = 0;  // the last that the former are from
   bool draws_ = false;               // the batches hold images, and they are wanted
   bool stepped_ = false;             // the last batch made an update
-  bool continues_ = false;           // a state was loaded, and the folder is that of its run
+  bool loaded_ = false;              // a state was, of this run or by a sandbox
+  std::int64_t ended_at_ = -1;       // batches when the last fit ended
 };
 
 }  // namespace learn::callbacks

@@ -65,6 +65,21 @@ TEST_CASE("samples are kept from several batches, whatever becomes of the batche
   CHECK(kept.samples().padding == 1);
 }
 
+TEST_CASE("batches of classes and of mixed targets in one pass are kept without targets") {
+  Training t;
+  for (const bool mixed_first : {true, false}) {
+    KeptSamples kept;
+    kept.begin({0, 1});
+    for (const bool mixed : {mixed_first, !mixed_first}) {
+      BatchRun batch = batch_of(t.learn, 4, 1);
+      if (mixed) batch.y = Tensor(t.ctx.persistent(), {1, 3}, DType::f32);
+      kept.add(t.ctx, batch);
+    }
+    CHECK(kept.size() == 2);
+    CHECK_FALSE(kept.samples().y.defined());
+  }
+}
+
 TEST_CASE("batches that ended early are left out, the others keep their places") {
   Training t;
   KeptSamples kept;

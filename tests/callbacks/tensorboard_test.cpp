@@ -160,6 +160,19 @@ TEST_CASE("another training in the same folder puts the events of the former asi
   CHECK(steps(shown(second.folder / "former-1"), "epoch/train_loss") == "3 6 9");
 }
 
+TEST_CASE("a sandbox changes nothing about where the events of a training are") {
+  const TemporaryFolder folder;
+  { Run(folder).t.learn.fit(3, 0.01); }
+  Run run(folder);
+  (void)run.t.learn.lr_find({.iterations = 6});
+  run.t.learn.fit(1, 0.01);
+  (void)run.t.learn.lr_find({.iterations = 6});
+  run.t.learn.fit(1, 0.01);
+  CHECK(steps(shown(run.folder), "train/loss") == "1 2 3 4 5 6");
+  CHECK(steps(shown(run.folder / "former-1"), "epoch/train_loss") == "3 6 9");
+  CHECK(std::distance(fs::directory_iterator(run.folder), {}) == 2);  // one file, and that folder
+}
+
 TEST_CASE("histograms are those of masters and of the last gradients") {
   const TemporaryFolder folder;
   NetTraining t;
@@ -313,6 +326,23 @@ TEST_CASE("images show what the model was given and what it made of that") {
   const auto& image = tags.at("images/validation").at(6).image();
   CHECK(image.width() > 100);
   CHECK(image.encoded_image_string().starts_with("\x89PNG"));
+}
+
+TEST_CASE("a validation that is interrupted leaves no images, as it is made again") {
+  const TemporaryFolder folder;
+  ImageRun run(
+      folder.path(),
+      [&](Context& ctx, const Batch& batch, const Tensor& logits, const std::string& title) {
+        return data::batch_grid(
+            ctx, batch, logits, run.data.set().train.classes, run.data.normalization(), title);
+      });
+  on(run.learn, Event::batch_end, [](Learner& l) {
+    if (!l.progress().training && l.progress().batch_in_pass == 0) l.cancel(Scope::train);
+  });
+  run.learn.fit(1, 0.01);
+  const test::Tags tags = shown(folder.path());
+  CHECK(steps(tags, "images/training") == "1");
+  CHECK_FALSE(tags.contains("images/validation"));
 }
 
 TEST_CASE("a training has the same bits with it") {
