@@ -52,8 +52,7 @@ struct Batches {
   std::int64_t workers = 2;  ///< threads that prepare batches
 };
 /// What the weights in a checkpoint make of a set: in f32, batch by batch, as in a validation.
-/// Borrows the set. Throws DataError for a set of other classes than the model's, CheckpointError,
-/// UsageError for a model that is not in the registry.
+/// Borrows the set. Throws DataError for a set of other classes than the model's, CheckpointError.
 [[nodiscard]] Evaluation evaluate(Context& ctx,
                                   const std::filesystem::path& weights,
                                   const SavedModel& model,

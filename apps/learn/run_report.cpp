@@ -29,9 +29,7 @@ std::vector<RunReport::Setting> settings_of(const OptionTable& table) {
 }
 
 /// The model as the training had it, its precision too.
-nn::Summary layers_of(Context& ctx,
-                      const SavedModel& saved,
-                      const PrecisionSection& precision) {
+nn::Summary layers_of(Context& ctx, const SavedModel& saved, const PrecisionSection& precision) {
   nn::Model model = saved.make();
   model.params->materialize(ctx);
   precision.apply(*model.params);
