@@ -322,8 +322,10 @@ void check_finished(const TrainOptions& options) {
                      status);
 }
 
-/// A run that has nothing left to do is left as it is.
+/// A run that has nothing left to do is left as it is, but for what is left of a report if the
+/// process was killed while it wrote that.
 int say_finished(const std::string& run) {
+  RunDir::tidy(run);
   console::say(
       stdout,
       fmt::format("'{0}' is finished, there is nothing left to do. To train longer:\n  learn "

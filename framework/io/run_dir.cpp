@@ -113,6 +113,8 @@ RunDir RunDir::open(const fs::path& path) {
   return run;
 }
 
+void RunDir::tidy(const fs::path& path) { (void)RunDir(path); }
+
 RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_ok) {
   check_name(name);
   make_folders(root);

@@ -26,6 +26,9 @@ class RunDir {
   /// The folder of a run that is there already. Throws IoError if there is none.
   [[nodiscard]] static RunDir open(const std::filesystem::path& path);
 
+  /// Removes what a killed process left half written. Throws UsageError if one is at work there.
+  static void tidy(const std::filesystem::path& path);
+
   /// Throw at once what `create` and `open` would throw after a long preparation, for a wrong name
   /// and for a place where nothing can be written. Change nothing.
   static void check_can_create(const std::filesystem::path& root,

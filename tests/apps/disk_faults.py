@@ -26,16 +26,18 @@ def calls_on_files(trial):
     outcome = trial.run("train", *harness.TINY, cwd="traced",
                         before=["strace", "-f", "-qq", "-y", "-s", "0", "-o", log, "-e", "trace=" + ",".join(CALLS)])
     trial.check(outcome.status == 0, "a run that is traced", outcome)
-    numbers, found = dict.fromkeys(CALLS, 0), []
+    numbers, found, about_report = dict.fromkeys(CALLS, 0), [], ""
     with open(log, encoding="utf-8", errors="replace") as file:
         for line in file:
             match = re.match(r"\d+\s+(\w+)\((.*)", line)
             if match is None or match[1] not in numbers:
                 continue
             numbers[match[1]] += 1
+            if "report.html" in match[2]:
+                about_report = " of report.html"  # the last thing that is written, and its folder is synced
             # Folders are opened to be locked, listed and synced; the latter fails as fsync.
             if "runs" in match[2] and (match[1] != "openat" or "O_WRONLY" in match[2]):
-                found.append((match[1], numbers[match[1]], match[2]))
+                found.append((match[1], numbers[match[1]], match[2] + about_report))
     os.unlink(log)
     return found
 
@@ -84,6 +86,8 @@ class Faults:
         warns = None
         if "run.log" in about and call == "write":
             warns = ""  # what only informs may be lost
+        elif "report.html" in about:
+            warns = "is not written: "  # the run has ended, and no run fails for its page
         elif call == "symlink" or ".latest" in about:
             warns = "is not made a link"
         elif call == "link" and error == "EPERM":
