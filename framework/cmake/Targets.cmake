@@ -39,7 +39,7 @@ endfunction()
 # GNU ld takes twice as long over programs of 60 MB: most of it is kernels, for five architectures.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=gold LEARN_HAVE_GOLD)
-if(LEARN_HAVE_GOLD AND NOT LEARN_SANITIZE)
+if(LEARN_HAVE_GOLD)
   add_link_options(-fuse-ld=gold)
 endif()
 # Not of the sanitizers' programs, whose tables of globals name every one of them.
