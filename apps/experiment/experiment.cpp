@@ -2,6 +2,7 @@
 
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
+#include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/report/progress_bar.h"

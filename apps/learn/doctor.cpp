@@ -3,6 +3,7 @@
 #include "apps/learn/host.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/core/version.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
 #include "framework/runtime/context.h"

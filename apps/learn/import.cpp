@@ -5,6 +5,7 @@
 #include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/version.h"
 #include "framework/export/import_pytorch.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/atomic_file.h"

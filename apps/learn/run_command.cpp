@@ -23,6 +23,7 @@
 #include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/version.h"
 
 #include <cstdio>
 #include <memory>

@@ -15,6 +15,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/shell_word.h"
+#include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"

@@ -2,8 +2,9 @@
 # parent project's settings into ours: its compiler may know warnings that ours do not.
 function(learn_settings target)
   set_target_properties(${target} PROPERTIES COMPILE_WARNING_AS_ERROR ${LEARN_WARNINGS_AS_ERRORS})
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${target} PRIVATE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_definitions(${target} PUBLIC LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA}) # headers differ
   target_compile_options(
     ${target}
     PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall
@@ -64,15 +65,21 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# learn_library(name SOURCES a.cpp ... DEPENDS other ...): one static library per folder, or of the TYPE given. The
-# presets' level of optimisation is replaced in release builds by OPTIMIZATION, if given.
+# learn_library(learn_NAME SOURCES a.cpp ... DEPENDS other ...): one static library per folder, or of the TYPE given. It
+# is learn::NAME to other projects, unless it is INTERNAL. The presets' level of optimisation is replaced in release builds
+# by OPTIMIZATION, if given.
 function(learn_library name)
-  cmake_parse_arguments(arg "" "TYPE;OPTIMIZATION" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL" "TYPE;OPTIMIZATION" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   if(NOT arg_TYPE)
     set(arg_TYPE STATIC)
   endif()
   add_library(${name} ${arg_TYPE} ${arg_SOURCES})
   learn_settings(${name})
+  if(arg_TYPE STREQUAL "STATIC" AND NOT arg_INTERNAL)
+    learn_export(${name})
+    add_library(learn::${export_name} ALIAS ${name})
+    set_property(GLOBAL APPEND PROPERTY LEARN_LIBRARIES ${name})
+  endif()
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
   set(headers ${LEARN_PRECOMPILED_HEADERS})
   if(TARGET learn_nn)
@@ -90,6 +97,14 @@ function(learn_library name)
   endif()
 endfunction()
 
+# learn_export(learn_NAME): it is installed with the libraries, and is learn::NAME there. Sets export_name.
+function(learn_export name)
+  string(REGEX REPLACE "^learn_" "" export_name ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${export_name})
+  set_property(GLOBAL APPEND PROPERTY LEARN_EXPORTS ${name})
+  set(export_name ${export_name} PARENT_SCOPE)
+endfunction()
+
 # learn_program(name SOURCES a.cpp ... DEPENDS other ...): an executable.
 function(learn_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
@@ -105,8 +120,9 @@ function(learn_protobuf_schema name schema)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os> -ffunction-sections -fdata-sections)
   protobuf_generate(TARGET ${name} LANGUAGE cpp PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
-  target_include_directories(${name} SYSTEM PUBLIC ${PROJECT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf-lite)
+  learn_export(${name})
 endfunction()
 
 # learn_registrations(target folder Registry [other ...]): every file NAME.cpp of a folder, but registry.cpp and the others

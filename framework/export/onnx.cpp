@@ -1,6 +1,7 @@
 #include "framework/export/onnx.h"
 
 #include "framework/core/error.h"
+#include "framework/core/version.h"
 #include "framework/export/onnx_nodes.h"
 #include "framework/io/atomic_file.h"
 

@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/version.h"
 
 #include <dlfcn.h>
 

@@ -107,11 +107,31 @@ def two_commands(name, debian, quick):
         row.see_tests()
         row.see_warnings(build_log(tree))
     if row.good and user != "root":
+        packages(row, debian, tree)
+    if row.good and user != "root":
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
             debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
                        "guest", network=False)
     return row
+
+
+def packages(row, debian, tree):
+    """What cpack makes of the quickstart's build, installed; a shared library; and a project that has the tree in a folder."""
+    build = "/home/user/'my learn'/build/release"
+    use = "/home/user/'my learn'/tests/package/package.py"
+    with row.step("packages"):
+        debian.run(f"cmake -DLEARN_TESTS=OFF {build} && cmake --build {build} && cd {build} && cpack -G DEB && cpack -G TGZ", "user")
+        debian.run(f"apt-get install -y -qq {build}/learn_*.deb {build}/learn-dev_*.deb && learn --version")
+    if row.good:
+        sizes = {file.suffix: file.stat().st_size for file in (tree / "build/release").glob("learn[-_]*.*")}
+        row.see(", ".join(f"{suffix[1:]} {size / 1e6:.1f} MB" for suffix, size in sorted(sizes.items())), len(sizes) > 1)
+        with row.step("a project that finds them"):
+            debian.run(f"{use} system none", "guest", network=False)
+        with row.step("one shared library"):
+            debian.run(f"cmake -DLEARN_SHARED=ON {build} && {use} installed {build}", "user")
+        with row.step("the tree in a folder of a project"):
+            debian.run(f"{use} folder folder", "user")
 
 
 def packed(name, debian, _):

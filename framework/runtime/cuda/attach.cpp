@@ -1,4 +1,5 @@
 #include "framework/core/log.h"
+#include "framework/core/version.h"
 #include "framework/runtime/cuda_library.h"
 
 extern "C" [[gnu::visibility("default")]] const char* learn_cuda_attach(

@@ -1,0 +1,119 @@
+# learn::learn is all of the libraries, for a project that has this one in a folder; and with LEARN_INSTALL what
+# `cmake --install` and cpack put elsewhere: programs, libraries, headers, and how find_package and pkg-config find them.
+get_property(libraries GLOBAL PROPERTY LEARN_LIBRARIES)
+get_property(exports GLOBAL PROPERTY LEARN_EXPORTS)
+set(include_folders $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
+
+if(LEARN_SHARED)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/empty.cpp CONTENT "")
+  add_library(learn_all SHARED ${PROJECT_BINARY_DIR}/generated/empty.cpp)
+  learn_harden(learn_all)
+  list(JOIN exports "," archives)
+  set_target_properties(
+    learn_all
+    PROPERTIES OUTPUT_NAME learn
+               VERSION ${PROJECT_VERSION}
+               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # as version.h has it
+               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+               INSTALL_RPATH $ORIGIN # the CUDA backend is beside it
+               LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${archives}")
+  target_link_libraries(learn_all PRIVATE ${exports} PUBLIC fmt::fmt Threads::Threads)
+  target_include_directories(learn_all INTERFACE ${include_folders})
+  target_compile_definitions(learn_all INTERFACE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
+  target_compile_features(learn_all INTERFACE cxx_std_20)
+else()
+  add_library(learn_all INTERFACE)
+  target_link_libraries(learn_all INTERFACE ${libraries})
+endif()
+set_target_properties(learn_all PROPERTIES EXPORT_NAME learn)
+add_library(learn::learn ALIAS learn_all)
+if(NOT LEARN_INSTALL)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/learn)
+
+set(installed learn_all)
+if(NOT LEARN_SHARED)
+  list(APPEND installed ${exports})
+endif()
+install(
+  TARGETS ${installed}
+  EXPORT learnTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Development
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime NAMELINK_COMPONENT Development)
+install(
+  EXPORT learnTargets
+  NAMESPACE learn::
+  DESTINATION ${package_folder}
+  COMPONENT Development)
+foreach(folder framework callbacks models data apps/experiment)
+  cmake_path(GET folder PARENT_PATH above)
+  install(
+    DIRECTORY ${folder}
+    DESTINATION include/learn/${above}
+    COMPONENT Development
+    FILES_MATCHING
+    PATTERN "*.h"
+    REGEX "/(adr|cmake|device|docs)$" EXCLUDE
+    REGEX "/(onnx_nodes|text_layout)\\.h$" EXCLUDE) # include what a program need not have
+endforeach()
+if(LEARN_HAVE_CUDA)
+  set_target_properties(learn_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # libcudart
+  # A program loads it by name, wherever the program is.
+  target_link_options(learn_kernels INTERFACE
+                      $<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>)
+  install(TARGETS learn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Cuda)
+endif()
+if(LEARN_APPS)
+  install(TARGETS learn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
+endif()
+
+# What find_package(learn) looks for in its turn, by the targets that ours link.
+string(REGEX REPLACE "(^|;)learn_" "\\1" names "${libraries}")
+configure_package_config_file(framework/cmake/learnConfig.cmake.in ${PROJECT_BINARY_DIR}/generated/learnConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/learnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(
+  FILES ${PROJECT_BINARY_DIR}/generated/learnConfig.cmake ${PROJECT_BINARY_DIR}/generated/learnConfigVersion.cmake
+  DESTINATION ${package_folder}
+  COMPONENT Development)
+
+# pkg-config knows no parts: who links the static libraries names all of them, and the linker takes what is used.
+set(pc_libs -llearn)
+set(pc_requires "fmt")
+if(NOT LEARN_SHARED)
+  list(TRANSFORM exports PREPEND -l OUTPUT_VARIABLE pc_libs)
+  list(JOIN pc_libs " " pc_libs)
+  set(pc_libs "-Wl,--gc-sections -Wl,--as-needed -Wl,--start-group ${pc_libs} -Wl,--end-group -ldl -pthread")
+  string(APPEND pc_requires " spdlog libpng libcrypto libarchive libexif libturbojpeg pangocairo protobuf-lite zlib")
+endif()
+file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(framework/cmake/learn.pc.in ${PROJECT_BINARY_DIR}/generated/learn.pc @ONLY)
+install(
+  FILES ${PROJECT_BINARY_DIR}/generated/learn.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT Development)
+
+# cpack -G TGZ is all in one folder; cpack -G DEB makes learn, learn-dev and learn-cuda.
+set(CPACK_PACKAGE_VENDOR "learn")
+set(CPACK_PACKAGE_CONTACT "the authors of learn")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Callback-driven training of neural networks, in C++20 and CUDA")
+set(CPACK_PACKAGE_INSTALL_DIRECTORY learn)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME learn)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS fonts-dejavu-core) # for drawings
+set(CPACK_DEBIAN_CUDA_PACKAGE_NAME learn-cuda)
+set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME learn-dev)
+file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- +lib")
+list(TRANSFORM rows REPLACE "^build +- +([^ ]+).*" "\\1")
+list(REMOVE_ITEM rows libcli11-dev) # of the program alone
+list(JOIN rows ", " packages)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION}), pkg-config, ${packages}")
+include(CPack)
