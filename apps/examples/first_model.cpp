@@ -2,6 +2,7 @@
 #include "data/array_loader.h"
 #include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/math.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"
@@ -42,8 +43,7 @@ class Curve final : public nn::Module {
 
 // The loss: the mean distance |pred - y|, to which an outlier is one point and not its square.
 Var distance(const Var& pred, const Tensor& target) {
-  const Var difference = pred + ops::scale(pred.tape().input(target), -1);
-  return ops::mean(ops::relu(difference) + ops::relu(ops::scale(difference, -1)));
+  return ops::mean(ops::abs(pred - pred.tape().input(target)));
 }
 
 int main() {

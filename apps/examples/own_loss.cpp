@@ -1,8 +1,8 @@
 // A loss of one's own, made of operations: the pinball loss, by which a model learns a bound that
 // nine of ten values stay below, instead of their mean.
 #include "data/array_loader.h"
-#include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/math.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"
@@ -16,10 +16,8 @@ using namespace learn;
 /// A value above the bound costs `share` of the distance, one below the rest.
 nn::Loss pinball(double share) {
   return {"pinball", [share](const Var& pred, const Tensor& target) {
-            const Var truth = pred.tape().input(target);
-            const Var above = ops::relu(truth + ops::scale(pred, -1));
-            const Var below = ops::relu(pred + ops::scale(truth, -1));
-            return ops::mean(ops::scale(above, share) + ops::scale(below, 1 - share));
+            const Var above = pred.tape().input(target) - pred;
+            return ops::mean(ops::maximum(share * above, (share - 1) * above));
           }};
 }
 

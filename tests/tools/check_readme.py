@@ -36,8 +36,10 @@ def check_cookbook(examples):
     for section, (_, name) in zip(sections, programs):
         if not blocks(section):
             sys.exit(f"cookbook.md shows nothing of {name}")
+        headers = re.findall(r'#include "(apps/examples/\w+\.h)"', examples[name])
+        texts = [examples[name], *((ROOT / header).read_text() for header in headers)]
         for block in blocks(section):
-            if block not in examples[name]:
+            if not any(block in text for text in texts):
                 sys.exit(f"cookbook.md shows what is not in {name}:\n{block}")
 
 
