@@ -5,6 +5,7 @@
 #include "framework/kernels/map/map.h"
 #include "framework/tensor/convert.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -61,29 +62,31 @@ struct MapNode final : Node {
   std::string_view name() const override { return f.name(); }
 
   void backward(Tape& tape, const Tensor& dy) override {
-    struct Reduced {
-      Tensor whole, sum;
-      GradMode mode;
-    };
-    // One kernel writes all gradients; those of repeated operands are summed up behind it.
+    // One kernel writes all gradients: where they belong, or, of an operand that was repeated or
+    // has come before, as a whole that is summed up behind it.
     std::vector<kernels::MapResult> results;
-    std::vector<Reduced> reduced;
+    std::vector<std::pair<std::size_t, Tensor>> wholes;
+    std::vector<std::uint32_t> direct;
     for (std::size_t i = 0; i < in.size(); ++i) {
       if ((wanted >> i & 1U) == 0) continue;
-      tape.accumulate(input(i), [&](Tensor& dx, GradMode mode) {
-        if (dx.shape() == dy.shape()) {
-          results.push_back({dx, mode});
-          return;
-        }
-        reduced.push_back({tape.empty(dy.shape(), wide_dtype(dx.dtype())), dx, mode});
-        results.push_back({reduced.back().whole, GradMode::overwrite});
-      });
+      const Var& x = input(i);
+      if (x.shape() == dy.shape() && std::ranges::find(direct, x.id()) == direct.end()) {
+        direct.push_back(x.id());
+        tape.accumulate(x, [&](Tensor& dx, GradMode mode) { results.push_back({dx, mode}); });
+      } else {
+        wholes.emplace_back(i, tape.empty(dy.shape(), wide_dtype(x.dtype())));
+        results.push_back({wholes.back().second});
+      }
     }
     std::vector<Tensor> inputs = in;
     inputs.resize(static_cast<std::size_t>(f.operands()));
     inputs.push_back(dy);
     kernels::map(tape.context(), f.gradient(wanted), inputs, results);
-    for (Reduced& one : reduced) sum_to(tape.context(), one.whole, one.sum, one.mode);
+    results.clear();  // a gradient that somebody holds is added to by copy
+    for (const auto& one : wholes)
+      tape.accumulate(input(one.first), [&](Tensor& dx, GradMode mode) {
+        sum_to(tape.context(), one.second, dx, mode);
+      });
   }
 };
 

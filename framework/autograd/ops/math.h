@@ -15,7 +15,7 @@ namespace learn::ops {
 /// NaN if one of them is. Where they are equal each gets half of the gradient.
 [[nodiscard]] Var minimum(const Var& a, const Var& b);
 [[nodiscard]] Var maximum(const Var& a, const Var& b);
-/// Within [low, high], whose borders pass the gradient on. Throws UsageError if low > high.
+/// Within [low, high]; the borders pass no gradient on. Throws UsageError if low > high.
 [[nodiscard]] Var clamp(const Var& x, double low, double high);
 [[nodiscard]] Var abs(const Var& x);
 [[nodiscard]] Var sqrt(const Var& x);

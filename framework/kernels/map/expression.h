@@ -96,7 +96,7 @@ struct Expr::Node {
 /// NaN if one of them is. Where they are equal each gets half of the derivative.
 [[nodiscard]] Expr minimum(const Expr& a, const Expr& b);
 [[nodiscard]] Expr maximum(const Expr& a, const Expr& b);
-/// `x` within [low, high]; NaN stays. The derivative is 1 from border to border, both included.
+/// `x` within [low, high]; NaN stays. The derivative is 1 between the borders and 0 at them.
 [[nodiscard]] Expr clamp(const Expr& x, const Expr& low, const Expr& high);
 
 /// The derivative of f by each of the arguments `wanted`, times `dy`.
