@@ -42,7 +42,7 @@ data::Arrays circle(int side) {
 
 int main() {
   const auto apply = [](Tape&, std::span<const Var> in) { return mish(in[0]); };
-  fmt::print("{}\n", check_gradients(apply, {{"x", {5}, {-3, -0.5, 0, 0.5, 3}}}).text());
+  fmt::print("{}", check_gradients(apply, {{"x", {5}, {-3, -0.5, 0, 0.5, 3}}}).text());
 
   Context ctx;
   data::ArrayLoader train(ctx, circle(50), {.shuffle = true}), valid(ctx, circle(33));
