@@ -86,9 +86,9 @@ struct SumNode final : Node {
 };
 
 /// Of operands whose shapes differ.
-Var broadcast(const MapFunction& f, const char* op, const Var& a, const Var& b) {
+Var broadcast(const MapFunction& f, const Var& a, const Var& b) {
   check<DTypeError>(
-      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", op, a.dtype(), b.dtype());
+      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", f.name(), a.dtype(), b.dtype());
   return map(f, std::array{a, b}, CastClass::given);
 }
 
@@ -104,8 +104,8 @@ Var scaled_sum(const Var& x, double factor) {
 Var add(const Var& a, const Var& b) {
   if (const auto cast = autocast(cast_class("add"), a, b)) return add((*cast)[0], (*cast)[1]);
   if (a.shape() != b.shape()) {
-    static const MapFunction kSum(expr::arg(0) + expr::arg(1), "broadcast_add");
-    return broadcast(kSum, "add", a, b);
+    static const MapFunction kSum(expr::arg(0) + expr::arg(1), "add");
+    return broadcast(kSum, a, b);
   }
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
@@ -116,8 +116,8 @@ Var add(const Var& a, const Var& b) {
 Var mul(const Var& a, const Var& b) {
   if (const auto cast = autocast(cast_class("mul"), a, b)) return mul((*cast)[0], (*cast)[1]);
   if (a.shape() != b.shape()) {
-    static const MapFunction kProduct(expr::arg(0) * expr::arg(1), "broadcast_mul");
-    return broadcast(kProduct, "mul", a, b);
+    static const MapFunction kProduct(expr::arg(0) * expr::arg(1), "mul");
+    return broadcast(kProduct, a, b);
   }
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());

@@ -126,39 +126,43 @@ void compute(const MapInstruction& one, const Block& block) {
   }
 }
 
-/// `count` elements, `stride` apart.
-void load_run(DType dtype,
-              const void* data,
-              std::int64_t at,
-              std::int64_t stride,
-              std::int64_t count,
-              float* to) {
-  if (data == nullptr) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(at + i * stride);
-    return;
-  }
-  visit_dtype(dtype, [&]<class T>() {
-    const T* from = static_cast<const T*>(data) + at;
-    if (stride == 1)
-      simd::run([=] {
-        LEARN_VECTORIZE
-        for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i]);
-      });
-    else
-      for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i * stride]);
+template <class T>
+void load_halves(const T* from, std::int64_t count, float* to) {
+  simd::run([=] {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i]);
   });
+}
+
+/// `count` elements from `at` on, `stride` apart.
+void load_run(
+    const MapInput& in, std::int64_t at, std::int64_t stride, std::int64_t count, float* to) {
+  if (in.data == nullptr) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(at + i * stride);
+  } else if (stride == 1 && in.dtype == DType::f32) {
+    std::copy_n(static_cast<const float*>(in.data) + at, count, to);
+  } else if (stride == 1 && in.dtype == DType::f16) {
+    load_halves(static_cast<const Half*>(in.data) + at, count, to);
+  } else if (stride == 1 && in.dtype == DType::bf16) {
+    load_halves(static_cast<const BFloat16*>(in.data) + at, count, to);
+  } else {
+    visit_dtype(in.dtype, [&]<class T>() {
+      const T* from = static_cast<const T*>(in.data) + at;
+      for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i * stride]);
+    });
+  }
 }
 
 /// Elements [begin, begin + count) of an input, row by row of its last dimension.
 void load(
     const MapInput& in, const MapArgs& args, std::int64_t begin, std::int64_t count, float* to) {
-  if (in.dense) return load_run(in.dtype, in.data, begin, 1, count, to);
+  if (in.dense) return load_run(in, begin, 1, count, to);
   const std::int64_t width = args.sizes[args.dims - 1];
   const std::int64_t stride = in.strides[args.dims - 1];
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t column = (begin + done) % width;
     const std::int64_t run = std::min(count - done, width - column);
-    load_run(in.dtype, in.data, kernels::offset_in(in, args, begin + done), stride, run, to + done);
+    load_run(in, kernels::offset_in(in, args, begin + done), stride, run, to + done);
     done += run;
   }
 }

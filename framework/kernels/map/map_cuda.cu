@@ -114,9 +114,9 @@ __global__ void program_kernel(const __grid_constant__ MapArgs args) {
 #pragma unroll
       for (int e = 0; e < kEach; ++e) {
         const std::int64_t i = first + e * kThreads;
-        if (i < args.n)
-          registers[one.to][e][threadIdx.x] =
-              read(in.dtype, in.data, in.dense ? i : kernels::offset_in(in, args, i));
+        registers[one.to][e][threadIdx.x] =
+            i < args.n ? read(in.dtype, in.data, in.dense ? i : kernels::offset_in(in, args, i))
+                       : 0.0F;
       }
     } else {
 #pragma unroll
