@@ -5,19 +5,30 @@ get_property(exports GLOBAL PROPERTY LEARN_EXPORTS)
 set(include_folders $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
 
 if(LEARN_SHARED)
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/empty.cpp CONTENT "")
-  add_library(learn_all SHARED ${PROJECT_BINARY_DIR}/generated/empty.cpp)
+  set(objects "")
+  set(others "")
+  foreach(export IN LISTS exports)
+    list(APPEND objects $<TARGET_OBJECTS:${export}>)
+    get_target_property(linked ${export} LINK_LIBRARIES)
+    list(APPEND others ${linked})
+  endforeach()
+  if(TARGET learn_kernel_calls)
+    list(APPEND objects $<TARGET_OBJECTS:learn_kernel_calls>) # which learn_kernels has from there
+  endif()
+  list(FILTER others EXCLUDE REGEX "^learn_")
+  list(REMOVE_DUPLICATES others)
+  add_library(learn_all SHARED ${objects})
   learn_harden(learn_all)
-  list(JOIN exports "," archives)
   set_target_properties(
     learn_all
     PROPERTIES OUTPUT_NAME learn
+               LINKER_LANGUAGE CXX
                VERSION ${PROJECT_VERSION}
                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # as version.h has it
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-               INSTALL_RPATH $ORIGIN # the CUDA backend is beside it
-               LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${archives}")
-  target_link_libraries(learn_all PRIVATE ${exports} PUBLIC fmt::fmt Threads::Threads)
+               INSTALL_RPATH $ORIGIN) # the CUDA backend is beside it
+  target_link_libraries(learn_all PRIVATE ${others} PUBLIC fmt::fmt Threads::Threads)
+  target_link_options(learn_all PRIVATE -Wl,--no-undefined)
   target_include_directories(learn_all INTERFACE ${include_folders})
   target_compile_definitions(learn_all INTERFACE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
   target_compile_features(learn_all INTERFACE cxx_std_20)

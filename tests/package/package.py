@@ -60,10 +60,10 @@ class Project:
         return True
 
 
-def program_works(what, program, seconds):
+def program_works(what, program, seconds, libraries=""):
     small = program.with_suffix(".stripped")
     run("strip", "-o", small, program)
-    done = run(program, env={"LEARN_DEVICE": "cpu"})
+    done = run(program, env={"LEARN_DEVICE": "cpu", "LD_LIBRARY_PATH": libraries})
     answers = re.findall(r"^[01]\.\d{3}$", done.stdout, re.MULTILINE)
     check(f"{what}: the program trains and predicts", done.returncode == 0 and len(answers) == 3 and max(map(float, answers)) > 0.8,
           done.stdout)
@@ -81,7 +81,7 @@ def by_pkg_config(place, prefix):
     source = ROOT / "apps/examples/own_model.cpp"
     built = run(os.environ.get("CXX", "c++"), "-std=c++20", "-O1", source, "-o", program, *shlex.split(flags.stdout))
     if check("pkg-config: it is built", built.returncode == 0 and not built.stdout, built.stdout):
-        program_works("pkg-config", program, time.monotonic() - begun)
+        program_works("pkg-config", program, time.monotonic() - begun, str(pc.parent))  # pkg-config sets no run path
 
 
 def system(place, _):
