@@ -122,9 +122,9 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS fonts-dejavu-core) # for drawings
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME learn-cuda)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME learn-dev)
-file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- +lib")
+file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- ")
 list(TRANSFORM rows REPLACE "^build +- +([^ ]+).*" "\\1")
-list(REMOVE_ITEM rows libcli11-dev) # of the program alone
+list(REMOVE_ITEM rows libcli11-dev doctest-dev fonts-dejavu-core) # of the programs alone
 list(JOIN rows ", " packages)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION}), pkg-config, ${packages}")
 include(CPack)

@@ -2,7 +2,7 @@
 """A project outside of the tree that uses learn: package.py WAY BUILD
 
 WAY is "installed": what is built in the folder BUILD is installed elsewhere, moved, and found by find_package and by pkg-config;
-"system": it is found where packages put it; or "folder": the project has the source tree in a folder of its own, and builds what it uses in BUILD. Its program is
+"system": it is found where packages put it; "prefix": it is in the folder BUILD, unpacked from an archive; or "folder": the project has the source tree in a folder of its own, and builds what it uses in BUILD. Its program is
 apps/examples/own_model.cpp. Prints times and sizes, and what failed; exit status 1 then.
 """
 import json
@@ -72,7 +72,7 @@ def program_works(what, program, seconds, libraries=""):
 
 
 def by_pkg_config(place, prefix):
-    pc = next(prefix.glob("lib/**/pkgconfig"))
+    pc = next(prefix.glob("lib/**/pkgconfig/learn.pc")).parent.resolve()
     begun = time.monotonic()
     flags = run("pkg-config", "--cflags", "--libs", "learn", env={"PKG_CONFIG_PATH": str(pc)})
     if not check("pkg-config: it finds learn", flags.returncode == 0, flags.stdout):
@@ -85,9 +85,14 @@ def by_pkg_config(place, prefix):
 
 
 def system(place, _):
+    prefix(place, Path("/usr"))
+
+
+def prefix(place, folder):
     project = Project(place / "project")
-    project.builds("packages", place / "build", CMAKE_BUILD_TYPE="Release", LEARN_LIBRARIES="learn::learn")
-    by_pkg_config(place, Path("/usr"))
+    project.builds("find_package", place / "build", CMAKE_BUILD_TYPE="Release", CMAKE_PREFIX_PATH=folder.resolve(),
+                   LEARN_LIBRARIES="learn::learn")
+    by_pkg_config(place, folder)
 
 
 def refuses(project, place, what, text, **settings):
@@ -128,7 +133,7 @@ def naming(prefix, build):
 def folder(place, build):
     project = Project(place / "project")
     shutil.rmtree(build, ignore_errors=True)
-    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", CMAKE_CXX_FLAGS="-O1",
+    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", LEARN_UNITY="ON", CMAKE_CXX_FLAGS="-O1",
                           LEARN_LIBRARIES="learn::learner;learn::data"):
         return
     commands = json.loads((build / "compile_commands.json").read_text())
@@ -145,7 +150,7 @@ def folder(place, build):
 
 
 def main():
-    way, build = {"installed": installed, "system": system, "folder": folder}[sys.argv[1]], Path(sys.argv[2])
+    way, build = {"installed": installed, "system": system, "prefix": prefix, "folder": folder}[sys.argv[1]], Path(sys.argv[2])
     with tempfile.TemporaryDirectory(prefix="learn package ") as place:
         way(Path(place).resolve(), build)
     print("FAILED" if failures else f"{sys.argv[1]}: all as promised")
