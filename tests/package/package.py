@@ -130,6 +130,11 @@ def naming(prefix, build):
     return [str(file) for file in prefix.rglob("*") if file.is_file() and text in file.read_bytes()]
 
 
+def nothing_set(what, configured):
+    names = re.search(r"set for the parent: (.*)", configured)
+    check(f"{what}: no variable is set for the parent", names and names[1].strip() == "", configured)
+
+
 def folder(place, build):
     project = Project(place / "project")
     shutil.rmtree(build, ignore_errors=True)
@@ -141,8 +146,10 @@ def folder(place, build):
     flags = [word for word in own.split()[1:] if word.startswith("-") and not word.startswith(("-I", "-isystem", "-o", "-c"))]
     allowed = {"-DLEARN_HAVE_CUDA=0", "-DFMT_SHARED", "-O1", "-std=gnu++20", "-pthread"}
     check("no flags of ours reach the parent's sources", set(flags) <= allowed, own)
-    set_for_parent = re.search(r"set for the parent: (.*)", project.configure(build).stdout)
-    check("no variable is set for the parent", set_for_parent and set_for_parent[1].strip() == "", set_for_parent)
+    nothing_set("add_subdirectory", project.configure(build).stdout)
+    if (ROOT / ".git").exists():
+        nothing_set("FetchContent", project.configure(place / "fetched", LEARN_REPOSITORY=ROOT, LEARN_CUDA="OFF",
+                                                      LEARN_LIBRARIES="learn::learner;learn::data").stdout)
     tests = run("ctest", "--test-dir", build, "-N").stdout
     check("the parent gets no tests", "Total Tests: 0" in tests, tests)
     targets = run("cmake", "--build", build, "--target", "help").stdout
