@@ -124,8 +124,8 @@ def two_commands(name, debian, quick):
 def packages(row, debian, tree):
     """What cpack makes of the quickstart's build, installed, and a project that uses it; and one that has the tree in a
     folder."""
-    build = "/home/user/'my learn'/build/release"
-    use = "/home/user/'my learn'/tests/package/package.py"
+    build = "~user/'my learn'/build/release"
+    use = "~user/'my learn'/tests/package/package.py"
     with row.step("packages"):
         debian.run(f"cd {build} && cmake -DLEARN_TESTS=OFF . && cmake --build . && cpack -G DEB && cpack -G TGZ", "user")
         debian.run(f"apt-get install -y -qq {build}/learn_*.deb {build}/learn-dev_*.deb && learn --version")
