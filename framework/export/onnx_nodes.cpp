@@ -57,6 +57,14 @@ class Writer {
                                                   {"leaky_relu", &Writer::leaky_relu},
                                                   {"gelu", &Writer::gelu},
                                                   {"silu", &Writer::silu},
+                                                  {"abs", &Writer::abs},
+                                                  {"exp", &Writer::exp},
+                                                  {"log", &Writer::log},
+                                                  {"sqrt", &Writer::sqrt},
+                                                  {"sigmoid", &Writer::sigmoid},
+                                                  {"tanh", &Writer::tanh},
+                                                  {"sub", &Writer::sub},
+                                                  {"div", &Writer::div},
                                                   {"add", &Writer::add},
                                                   {"mul", &Writer::mul},
                                                   {"scale", &Writer::scale},
@@ -153,6 +161,14 @@ class Writer {
     node("Sigmoid", {x()}, inner("sigmoid"));
     node("Mul", {x(), inner("sigmoid")}, operation_.output);
   }
+  void abs() { node("Abs"); }
+  void exp() { node("Exp"); }
+  void log() { node("Log"); }
+  void sqrt() { node("Sqrt"); }
+  void sigmoid() { node("Sigmoid"); }
+  void tanh() { node("Tanh"); }
+  void sub() { node("Sub"); }
+  void div() { node("Div"); }
   void add() { node("Add"); }
   void mul() { node("Mul"); }
   void scale() {

@@ -18,7 +18,9 @@ namespace {
 /// Of the pass that is traced: above 1, so that a reshape that mixes images is seen.
 constexpr std::int64_t kBatch = 2;
 
-constexpr std::array kPlain{"relu", "leaky_relu", "gelu", "silu", "scale"};
+constexpr std::array kPlain{
+    "relu", "leaky_relu", "gelu", "silu", "scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
+constexpr std::array kOfTwo{"add", "mul", "sub", "div"};
 
 template <class Names>
 bool one_of(std::string_view name, const Names& names) {
@@ -178,9 +180,12 @@ class Tracer final : public ForwardObserver {
     if (op == "reshape") return add_reshape(names.front(), out.shape());
     if (op == "concat")
       return add_concat(std::get<ConcatAttributes>(attributes), names, out, shape);
-    const bool known = weighted || one_of(op, kPlain) || op == "add" || op == "mul" ||
-                       op == "max_pool2d" || op == "avg_pool2d";
+    const bool known = weighted || one_of(op, kPlain) || one_of(op, kOfTwo) || op == "max_pool2d" ||
+                       op == "avg_pool2d";
     if (!known) fail_at(op, "has no form in other runtimes");
+    // Where channels come second, shapes are aligned only if they have as many dimensions.
+    if (one_of(op, kOfTwo) && inputs[0].shape().rank() != inputs[1].shape().rank())
+      fail_at(op, "broadcasts an operand of fewer dimensions, which has no form in other runtimes");
     if (op == "conv2d" && inputs[0].padding() != 0) fail_at(op, "takes padded channels");
     return append(op, names, shape, attributes);
   }

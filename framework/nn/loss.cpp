@@ -1,9 +1,64 @@
 #include "framework/nn/loss.h"
 
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops/math.h"
+#include "framework/autograd/ops/reduce.h"
+#include "framework/autograd/tape.h"
 #include "framework/core/error.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
+#include "framework/kernels/map/map.h"
+#include "framework/tensor/convert.h"
 
 namespace learn::nn {
+namespace {
+
+/// Losses are computed in f32, as PyTorch's autocast has it.
+Var in_f32(const Var& x) { return ops::cast(x, wide_dtype(x.dtype())); }
+
+void check_target(const char* name, const Var& pred, const Tensor& target) {
+  check(target.shape() == pred.shape(),
+        "{}: the target has shape {}, the prediction {}",
+        name,
+        target.shape(),
+        pred.shape());
+}
+
+/// The mean of `f` over the elements of prediction and target.
+Loss elementwise(const char* name, const Expr& f) {
+  return {name, [name, f = ops::MapFunction(f, name)](const Var& pred, const Tensor& target) {
+            check_target(name, pred, target);
+            const Var both[] = {in_f32(pred), pred.tape().input(target)};
+            return ops::mean(ops::map(f, both));
+          }};
+}
+
+Expr huber_of(const Expr& difference, double delta) {
+  const Expr distance = abs(difference);
+  return select(distance <= delta, 0.5 * difference * difference, delta * (distance - 0.5 * delta));
+}
+
+const char* const kWeighted = "weighted_cross_entropy";
+
+/// What each class is to be for each sample: (N,classes).
+Tensor class_shares(const Var& logits, const Tensor& target) {
+  if (target.dtype() != DType::i64) {
+    check_target(kWeighted, logits, target);
+    return target;
+  }
+  Tape& tape = logits.tape();
+  Context& ctx = tape.context();
+  Tensor unused = tape.empty({}, wide_dtype(logits.dtype()));
+  Tensor none;
+  // Looks at the classes, on a CUDA device without waiting.
+  kernels::softmax_cross_entropy(ctx, logits.value(), target, 0, unused, none);
+  Tensor shares = tape.empty(logits.shape(), wide_dtype(logits.dtype()));
+  kernels::one_hot(ctx, target, shares);
+  return shares;
+}
+
+}  // namespace
 
 Loss cross_entropy(float label_smoothing) {
   check<UsageError>(label_smoothing >= 0 && label_smoothing < 1,
@@ -14,8 +69,96 @@ Loss cross_entropy(float label_smoothing) {
           }};
 }
 
+Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
+  check<UsageError>(label_smoothing >= 0 && label_smoothing < 1,
+                    "{}: label smoothing {} is not in [0, 1)",
+                    kWeighted,
+                    label_smoothing);
+  const double smoothing = label_smoothing;
+  return {kWeighted, [weight, smoothing](const Var& pred, const Tensor& target) {
+            check(pred.shape().rank() == 2 && weight.shape() == Shape{pred.shape()[1]},
+                  "{}: weights of shape {} do not fit logits {}",
+                  kWeighted,
+                  weight.shape(),
+                  pred.shape());
+            Tape& tape = pred.tape();
+            const Var logits = in_f32(pred);
+            const Var shares = tape.input(class_shares(logits, target));
+            const Var weights = tape.input(weight);
+            const double classes = static_cast<double>(pred.shape()[1]);
+            const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
+              return -log_p * (w * ((1 - smoothing) * share + smoothing / classes));
+            };
+            const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
+            if (target.dtype() != DType::i64)
+              return ops::scale(total, 1 / static_cast<double>(pred.shape()[0]));
+            return ops::div(total, ops::sum(ops::mul(shares, weights)));
+          }};
+}
+
 Loss mse() {
   return {"mse", [](const Var& pred, const Tensor& target) { return ops::mse(pred, target); }};
+}
+
+Loss l1() { return elementwise("l1", abs(expr::arg(0) - expr::arg(1))); }
+
+Loss huber(double delta) {
+  check<UsageError>(delta > 0, "huber: delta must be positive, not {}", delta);
+  return elementwise("huber", huber_of(expr::arg(0) - expr::arg(1), delta));
+}
+
+Loss smooth_l1(double beta) {
+  check<UsageError>(beta >= 0, "smooth_l1: beta must not be negative, it is {}", beta);
+  const Expr difference = expr::arg(0) - expr::arg(1);
+  return elementwise("smooth_l1", beta == 0 ? abs(difference) : huber_of(difference, beta) / beta);
+}
+
+Loss bce_with_logits(const Tensor& pos_weight) {
+  const Expr x = expr::arg(0);
+  const Expr t = expr::arg(1);
+  if (!pos_weight.defined())
+    return elementwise("bce_with_logits", maximum(x, 0) - x * t + log1p(exp(-abs(x))));
+  const Expr w = expr::arg(2);
+  const Expr f = (1 - t) * x + (1 + (w - 1) * t) * softplus(-x);
+  return {"bce_with_logits",
+          [pos_weight, f = ops::MapFunction(f)](const Var& pred, const Tensor& target) {
+            check_target("bce_with_logits", pred, target);
+            check(pred.shape().rank() >= 1 && pos_weight.shape() == Shape{pred.shape()[-1]},
+                  "bce_with_logits: weights of shape {} do not fit logits {}",
+                  pos_weight.shape(),
+                  pred.shape());
+            Tape& tape = pred.tape();
+            const Var all[] = {in_f32(pred), tape.input(target), tape.input(pos_weight)};
+            return ops::mean(ops::map(f, all));
+          }};
+}
+
+Loss focal(double gamma, double alpha) {
+  check<UsageError>(gamma >= 0, "focal: gamma must not be negative, it is {}", gamma);
+  check<UsageError>(alpha <= 1, "focal: alpha {} is above 1", alpha);
+  const Expr x = expr::arg(0);
+  const Expr t = expr::arg(1);
+  const Expr cross_entropy = maximum(x, 0) - x * t + log1p(exp(-abs(x)));
+  // 1 - p, of which nothing is lost where p is nearly 1.
+  const Expr missed = t * sigmoid(-x) + (1 - t) * sigmoid(x);
+  const Expr loss = cross_entropy * pow(missed, gamma);
+  return elementwise("focal", alpha < 0 ? loss : (alpha * t + (1 - alpha) * (1 - t)) * loss);
+}
+
+Loss cosine() {
+  const char* const kName = "cosine";
+  constexpr double kEps = 1e-12;  // PyTorch's
+  return {kName, [=](const Var& pred, const Tensor& target) {
+            check_target(kName, pred, target);
+            check(pred.shape().rank() >= 1, "{}: {} has no rows", kName, pred.shape());
+            const Var x = in_f32(pred);
+            const Var t = in_f32(pred.tape().input(target));
+            const auto distance = [=](const Expr& product, const Expr& xx, const Expr& tt) {
+              return 1 - product / sqrt((xx + kEps) * (tt + kEps));
+            };
+            return ops::mean(ops::map(
+                distance, ops::sum(x * t, {-1}), ops::sum(x * x, {-1}), ops::sum(t * t, {-1})));
+          }};
 }
 
 }  // namespace learn::nn

@@ -16,7 +16,36 @@ struct Loss {
 /// Softmax cross-entropy of logits (N,classes) with classes (N) i64 or soft targets (N,classes)
 /// f32, accumulated in f32 whatever the input. `label_smoothing` in [0,1) as PyTorch defines it.
 [[nodiscard]] Loss cross_entropy(float label_smoothing = 0);
-/// Mean of squared differences over all elements; target has the prediction's shape, f32.
+/// The same with a weight for each class: `weight` (classes), f32, where the predictions are. As in
+/// PyTorch it is a weighted mean: divided by the sum of the weights of the samples' classes, or,
+/// for soft targets, by N.
+[[nodiscard]] Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing = 0);
+
+// The following take targets of the prediction's shape, f32, and compute in f32, whatever the
+// prediction's type; their value is the mean over all elements. They throw ShapeError for another
+// shape.
+
+/// Mean of squared differences.
 [[nodiscard]] Loss mse();
+/// Mean of absolute differences.
+[[nodiscard]] Loss l1();
+/// Half the square of a difference up to `delta`, and a straight line from there on (PyTorch's
+/// HuberLoss). Throws UsageError unless delta > 0.
+[[nodiscard]] Loss huber(double delta = 1);
+/// `huber(beta)` divided by beta (PyTorch's SmoothL1Loss); `l1` for beta 0. Throws UsageError for
+/// beta < 0.
+[[nodiscard]] Loss smooth_l1(double beta = 1);
+/// Binary cross-entropy of logits with targets in [0,1], one for each of several independent
+/// classes (PyTorch's BCEWithLogitsLoss). `pos_weight` (classes), f32, multiplies what a target
+/// counts; undefined: 1. It must be where the predictions are.
+[[nodiscard]] Loss bce_with_logits(const Tensor& pos_weight = {});
+/// Focal loss of logits with targets in [0,1] (Lin et al. 2017), binary for each class as
+/// torchvision's sigmoid_focal_loss: the binary cross-entropy times (1 - p)^gamma, where p is the
+/// probability given to what is true; positives count `alpha` and negatives 1 - alpha. A negative
+/// alpha: both count 1. Throws UsageError for gamma < 0 or alpha > 1.
+[[nodiscard]] Loss focal(double gamma = 2, double alpha = 0.25);
+/// 1 - the cosine of prediction and target (N,features), mean over rows (PyTorch's
+/// CosineEmbeddingLoss of pairs that belong together).
+[[nodiscard]] Loss cosine();
 
 }  // namespace learn::nn

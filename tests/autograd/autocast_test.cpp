@@ -4,8 +4,13 @@
 #include "framework/autograd/ops/batch_norm.h"
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/layout.h"
 #include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops/math.h"
+#include "framework/autograd/ops/matmul.h"
 #include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops/reduce.h"
 #include "framework/autograd/ops/weight_norm.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
@@ -60,6 +65,7 @@ std::vector<Op> all_ops() {
       {"linear",
        {rows, {5, 4}, {5}},
        [](Tape&, const Vars& in) { return ops::linear(in[0], in[1], in[2]); }},
+      {"matmul", {rows, {4, 2}}, [](Tape&, const Vars& in) { return ops::matmul(in[0], in[1]); }},
       {"mse",
        {rows},
        [](Tape& tape, const Vars& in) {
@@ -75,8 +81,21 @@ std::vector<Op> all_ops() {
        always_f32},
       {"sum", {rows}, [](Tape&, const Vars& in) { return ops::sum(in[0]); }, always_f32},
       {"mean", {rows}, [](Tape&, const Vars& in) { return ops::mean(in[0]); }, always_f32},
+      unary("exp", ops::exp),
+      unary("log", ops::log),
+      unary("pow", [](const Var& x) { return ops::pow(x, 3); }),
+      unary("softmax", ops::softmax),
+      unary("log_softmax", ops::log_softmax),
       binary("add", ops::add),
       binary("mul", ops::mul),
+      binary("sub", ops::sub),
+      binary("div", ops::div),
+      binary("minimum", ops::minimum),
+      binary("maximum", ops::maximum),
+      binary("map",
+             [](const Var& a, const Var& b) {
+               return ops::map([](const Expr& x, const Expr& y) { return x * exp(-y); }, a, b);
+             }),
       {"add_bias", {rows, {4}}, [](Tape&, const Vars& in) { return ops::add_bias(in[0], in[1]); }},
       binary("concat",
              [](const Var& a, const Var& b) {
@@ -106,6 +125,15 @@ std::vector<Op> all_ops() {
       unary("gelu", ops::gelu),
       unary("silu", ops::silu),
       unary("scale", [](const Var& x) { return ops::scale(x, 3); }),
+      unary("abs", ops::abs),
+      unary("sqrt", ops::sqrt),
+      unary("clamp", [](const Var& x) { return ops::clamp(x, -0.5, 0.5); }),
+      unary("sigmoid", ops::sigmoid),
+      unary("tanh", ops::tanh),
+      unary("max", [](const Var& x) { return ops::max(x, {-1}); }),
+      unary("min", [](const Var& x) { return ops::min(x, {-1}); }),
+      unary("slice", [](const Var& x) { return ops::slice(x, 1, 0, 2); }),
+      unary("permute", [](const Var& x) { return ops::transpose(x, 0, 3); }),
       unary("dropout", [](const Var& x) { return ops::dropout(x, 0.5); }),
       unary("max_pool2d", [=](const Var& x) { return ops::max_pool2d(x, window); }),
       unary("avg_pool2d", [=](const Var& x) { return ops::avg_pool2d(x, window); }),
@@ -208,6 +236,11 @@ TEST_CASE("the rules are PyTorch's for each operation that both have") {
                                                                  {"add", "add"},
                                                                  {"mul", "mul"},
                                                                  {"add_bias", "add"},
+                                                                 // by its type promotion, too
+                                                                 {"sub", "add"},
+                                                                 {"minimum", "add"},
+                                                                 {"maximum", "add"},
+                                                                 {"map", "add"},
                                                                  {"concat", "cat"}};
   const auto in_torch = [](std::string_view op) -> std::string_view {
     for (const auto& rule : golden::kTorchCastRules)

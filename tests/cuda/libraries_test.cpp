@@ -3,6 +3,8 @@
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
+#include "framework/kernels/map/map.h"
+#include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/runtime/cuda/shared_library.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"
@@ -196,6 +198,14 @@ TEST_CASE("f64 is refused on the device, with the reason") {
   Tensor single = cuda.empty(x.shape(), DType::f32);
   CHECK_THROWS_WITH_AS(kernels::cast(cuda, x, single),
                        doctest::Contains("cast: f64 lives on the CPU only"),
+                       DTypeError);
+  std::vector<kernels::MapResult> result{{x}};
+  CHECK_THROWS_WITH_AS(
+      kernels::map(cuda, kernels::compile(expr::arg(0)), std::span(&single, 1), result),
+      doctest::Contains("map: f64 lives on the CPU only"),
+      DTypeError);
+  CHECK_THROWS_WITH_AS(kernels::reduce_axes(cuda, kernels::Reduction::sum, x, 1, y),
+                       doctest::Contains("reduce_axes: f64 lives on the CPU only"),
                        DTypeError);
 }
 

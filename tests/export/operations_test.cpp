@@ -2,6 +2,7 @@
 #include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/conv.h"
 #include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/math.h"
 #include "framework/autograd/ops/pool.h"
 #include "framework/nn/layers.h"
 #include "tests/export/exported_model.h"
@@ -145,6 +146,16 @@ TEST_CASE("every operation that a model is made of is exported with equal result
       {"silu", 140, [](Net&, const Var& x) { return ops::silu(x); }},
       {"add", 140, [](Net& n, const Var& x) { return x + n.one(x); }},
       {"mul", 140, [](Net& n, const Var& x) { return ops::mul(x, n.one(x)); }},
+      {"sub", 140, [](Net& n, const Var& x) { return x - n.one(x); }},
+      {"div, sigmoid, tanh, exp",
+       140,
+       [](Net& n, const Var& x) { return ops::sigmoid(x) / ops::exp(ops::tanh(n.one(x))); }},
+      {"abs, log, sqrt",
+       140,
+       [](Net&, const Var& x) { return ops::log(ops::exp(ops::sqrt(ops::abs(x)))); }},
+      {"mul of what is repeated",
+       140,
+       [](Net&, const Var& x) { return ops::mul(x, ops::sigmoid(ops::global_avg_pool(x))); }},
       {"scale", 140, [](Net&, const Var& x) { return ops::scale(x, -0.3); }},
       {"add_bias of images", 140, [](Net& n, const Var& x) { return n.bias(x); }},
       {"add_bias of features",
@@ -229,6 +240,14 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
           return ops::add(n.pair(x), ops::global_avg_pool(n.bias(x)));
         }).find("the operation 'add' takes the parameter 'own_pair' in the place of a value") !=
         std::string::npos);
+  CHECK(refusal([](Net& n, const Var& x) {
+          const Var rows = ops::reshape(ops::concat(std::array{x, x}, 3), {2, 35, 2, 4});
+          return rows - n.bias(ops::flatten(ops::global_avg_pool(x)));
+        }).find("the operation 'sub' broadcasts an operand of fewer dimensions") !=
+        std::string::npos);
+  CHECK(refusal([](Net&, const Var& x) {
+          return ops::clamp(x, 0, 1);
+        }).find("the operation 'clamp' has no form in other runtimes") != std::string::npos);
   CHECK(refusal([](Net& n, const Var& x) {
           return n.train(x);
         }).find("'batch_norm' does not use the running statistics of a module") !=

@@ -244,6 +244,11 @@ Numbers run(const onnx::NodeProto& node, const std::vector<const Numbers*>& in) 
   if (op == "LeakyRelu")
     return mapped(x, [&](double v) { return v < 0 ? v * a.real("alpha") : v; });
   if (op == "Erf") return mapped(x, [](double v) { return std::erf(v); });
+  if (op == "Abs") return mapped(x, [](double v) { return std::abs(v); });
+  if (op == "Exp") return mapped(x, [](double v) { return std::exp(v); });
+  if (op == "Log") return mapped(x, [](double v) { return std::log(v); });
+  if (op == "Sqrt") return mapped(x, [](double v) { return std::sqrt(v); });
+  if (op == "Tanh") return mapped(x, [](double v) { return std::tanh(v); });
   if (op == "Sigmoid") return mapped(x, [](double v) { return 1 / (1 + std::exp(-v)); });
   if (op == "Add") return joined(x, *in.at(1), std::plus<>());
   if (op == "Sub") return joined(x, *in.at(1), std::minus<>());

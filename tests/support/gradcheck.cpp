@@ -1,6 +1,6 @@
 #include "tests/support/gradcheck.h"
 
-#include "framework/core/random.h"
+#include "framework/autograd/gradcheck.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/parity_record.h"
 
@@ -17,104 +17,10 @@
 namespace learn::test {
 namespace {
 
-constexpr std::int64_t kCheckedPerLeaf = 150;
-// Truncation falls with h^2 and cancellation grows with 1/h; in double both are near 1e-10 here.
-constexpr double kStep = 1e-5;
-// One-sided differences of a smooth function differ by about h f''; at a kink by the jump.
-constexpr double kKinkJump = 1e-3;
-
-double loss_at(Context& ctx, const OpCase& op, const OpValues& values, std::uint64_t seed) {
-  const OpRun run = run_op(ctx, op, values, {.backward = false, .seed = seed});
-  double sum = 0;
-  for (std::int64_t i = 0; i < run.output.elements(); ++i)
-    sum += cotangent_value(seed, i) * get(run.output, i);
-  return sum;
-}
-
-struct Slope {
-  double value;
-  bool kink;
-};
-
-Slope numeric_slope(Context& ctx,
-                    const OpCase& op,
-                    OpValues& values,
-                    std::size_t leaf,
-                    std::size_t j,
-                    double here,
-                    std::uint64_t seed) {
-  const double x = values[leaf][j];
-  const double h = kStep * std::max(1.0, std::abs(x));
-  values[leaf][j] = x + h;
-  const double above = loss_at(ctx, op, values, seed);
-  values[leaf][j] = x - h;
-  const double below = loss_at(ctx, op, values, seed);
-  values[leaf][j] = x;
-  const double slope = (above - below) / (2 * h);
-  const double jump = std::abs((above - here) / h - (here - below) / h);
-  return {slope, jump > kKinkJump * std::max(1.0, std::abs(slope))};
-}
-
 double rms(const Tensor& t) {
   double sum = 0;
   for (std::int64_t i = 0; i < t.elements(); ++i) sum += get(t, i) * get(t, i);
   return std::sqrt(sum / static_cast<double>(std::max<std::int64_t>(1, t.elements())));
-}
-
-/// All elements of a small leaf, a random sample of a large one.
-std::vector<std::int64_t> picked_elements(std::int64_t n, std::uint64_t seed) {
-  std::vector<std::int64_t> picked;
-  for (std::int64_t k = 0; k < std::min(n, kCheckedPerLeaf); ++k)
-    picked.push_back(
-        n <= kCheckedPerLeaf
-            ? k
-            : uniform_below(
-                  random4(seed, RandomPurpose::test, 2000, static_cast<std::uint64_t>(k)).v[0],
-                  static_cast<std::uint32_t>(n)));
-  return picked;
-}
-
-Comparison check_leaf(Context& ctx,
-                      const OpCase& op,
-                      OpValues& values,
-                      std::size_t leaf,
-                      const OpRun& overwritten,
-                      const OpRun& accumulated,
-                      std::uint64_t seed) {
-  const Tensor& first = overwritten.grads[leaf];
-  const Tensor& second = accumulated.grads[leaf];
-  const double here = loss_at(ctx, op, values, seed);
-  const double scale = rms(first);
-  const std::vector<std::int64_t> picked = picked_elements(first.elements(), seed);
-  std::size_t kinks = 0;
-  for (const std::int64_t j : picked) {
-    const Slope numeric =
-        numeric_slope(ctx, op, values, leaf, static_cast<std::size_t>(j), here, seed);
-    if (op.inner_kinks && numeric.kink) {
-      ++kinks;
-      continue;
-    }
-    const double allowed = op.gradient_tolerance * std::max(std::abs(numeric.value), scale) +
-                           1e-9 * (1 + std::abs(here));
-    for (const auto& [mode, got] : {std::pair{"overwrite", get(first, j)},
-                                    std::pair{"accumulate", get(second, j) - start_value(j)}})
-      if (!(std::abs(got - numeric.value) <= allowed))  // also false for NaN
-        return {false,
-                fmt::format("{}: gradient of '{}' at {} ({}): backward gives {}, differences {} "
-                            "(allowed {:.2g}, seed {})",
-                            op.name,
-                            op.inputs[leaf].name,
-                            j,
-                            mode,
-                            got,
-                            numeric.value,
-                            allowed,
-                            seed)};
-  }
-  if (10 * kinks > picked.size())
-    return {false,
-            fmt::format("{}: {} of {} elements are at kinks", op.name, kinks, picked.size())};
-  return {true, "gradients agree"};
 }
 
 double epsilon_of(DType dtype) {
@@ -191,16 +97,22 @@ Comparison compare_runs(const OpCase& op, const OpRun& a, const OpRun& b, Compar
 }  // namespace
 
 Comparison check_gradients(const OpCase& op, std::uint64_t seed) {
-  Context ctx(guarded());
-  OpValues values = draw_values(op, seed);
-  const OpRun overwritten = run_op(ctx, op, values, {.seed = seed});
-  const OpRun accumulated = run_op(ctx, op, values, {.accumulate = true, .seed = seed});
-  for (std::size_t leaf = 0; leaf < op.inputs.size(); ++leaf) {
-    if (op.inputs[leaf].role != OpInput::Role::gradient) continue;
-    if (Comparison bad = check_leaf(ctx, op, values, leaf, overwritten, accumulated, seed); !bad)
-      return bad;
-  }
-  return {true, "gradients agree"};
+  const OpValues values = draw_values(op, seed);
+  std::vector<GradientInput> inputs;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i)
+    inputs.push_back({.name = op.inputs[i].name,
+                      .shape = op.inputs[i].shape,
+                      .values = values[i],
+                      .checked = op.inputs[i].role == OpInput::Role::gradient,
+                      .dtype = dtype_of(op.inputs[i], DType::f64)});
+  const GradientReport report = learn::check_gradients(op.call,
+                                                       inputs,
+                                                       {.tolerance = op.gradient_tolerance,
+                                                        .seed = seed,
+                                                        .skip_kinks = op.inner_kinks,
+                                                        .mode = op.mode});
+  if (report) return {true, "gradients agree"};
+  return {false, fmt::format("{} (seed {}): {}", op.name, seed, report.text())};
 }
 
 Comparison check_parity(const OpCase& op, std::uint64_t seed) {

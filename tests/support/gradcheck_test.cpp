@@ -1,6 +1,8 @@
 #include "tests/support/gradcheck.h"
 
+#include "framework/autograd/gradcheck.h"
 #include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops/elementwise.h"
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>
@@ -62,13 +64,13 @@ TEST_CASE("the checkers accept a right operation") {
 TEST_CASE("the gradient checker finds a slope that is wrong by a thousandth") {
   const auto result = check_gradients(square(Fault::slope));
   CHECK_FALSE(result.equal);
-  CHECK(result.text.find("overwrite") != std::string::npos);
+  CHECK(result.text.find("overwritten") != std::string::npos);
 }
 
 TEST_CASE("the gradient checker finds a backward that overwrites what it should add to") {
   const auto result = check_gradients(square(Fault::ignores_mode));
   CHECK_FALSE(result.equal);
-  CHECK(result.text.find("accumulate") != std::string::npos);
+  CHECK(result.text.find("accumulated") != std::string::npos);
 }
 
 TEST_CASE("the gradient checker finds an element that is never written") {
@@ -104,4 +106,43 @@ TEST_CASE("kinks are kept away from by value, and found inside") {
   CHECK(check_gradients(relu).equal);
   relu.inputs[0].values.assign(40, 0);
   CHECK(check_gradients(relu).text.find("at kinks") != std::string::npos);
+}
+
+TEST_CASE("the public gradient checker says where, what and how far") {
+  const OpCase wrong = square(Fault::slope);
+  const std::vector<double> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const GradientReport report = learn::check_gradients(wrong.call, {{"x", {2, 5}, values}});
+  CHECK_FALSE(report);
+  REQUIRE(report.wrong.size() == 20);  // each overwritten and accumulated
+  CHECK(report.wrong[4].element == 2);
+  CHECK(report.wrong[5].accumulated);
+  CHECK(report.wrong[14].at == std::vector<std::int64_t>{1, 2});
+  CHECK(report.wrong[4].analytic / report.wrong[4].numeric == doctest::Approx(1.0005));
+  CHECK(report.text().find("gradient of 'x' at (0,0), overwritten: backward gives") == 0);
+  CHECK(report.text().find("... and 12 more\n") != std::string::npos);
+  const GradientReport right =
+      learn::check_gradients(square(Fault::none).call, {{"x", {2, 5}, values}});
+  CHECK(right);
+  CHECK(right.text() == "gradients agree at 10 elements\n");
+}
+
+TEST_CASE("the public gradient checker refuses what it could not check") {
+  const CheckedFunction same = [](Tape&, std::span<const Var> in) { return in[0]; };
+  const CheckedFunction rounded = [](Tape&, std::span<const Var> in) {
+    return ops::cast(in[0], DType::f32);
+  };
+  CHECK_THROWS_WITH_AS((void)learn::check_gradients(same, {{"x", {3}, {1, 2}}}),
+                       doctest::Contains("'x' of shape (3) was given 2 values"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS((void)learn::check_gradients(rounded, {{"x", {2}, {1, 2}}}),
+                       doctest::Contains("makes f32"),
+                       DTypeError);
+  CHECK_THROWS_WITH_AS((void)learn::check_gradients(
+                           [](Tape& tape, std::span<const Var>) {
+                             return tape.input(full(tape.context().step(), {1}, DType::f64, 1),
+                                               true);
+                           },
+                           {{"x", {1}, {1}, false}}),
+                       doctest::Contains("none of the inputs is to be checked"),
+                       UsageError);
 }

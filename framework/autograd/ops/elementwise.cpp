@@ -1,11 +1,13 @@
 #include "framework/autograd/ops/elementwise.h"
 
 #include "framework/autograd/autocast.h"
+#include "framework/autograd/ops/map.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/reduce/reduce.h"
 
+#include <array>
 #include <utility>
 
 namespace learn::ops {
@@ -83,6 +85,13 @@ struct SumNode final : Node {
   }
 };
 
+/// Of operands whose shapes differ.
+Var broadcast(const MapFunction& f, const Var& a, const Var& b) {
+  check<DTypeError>(
+      a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", f.name(), a.dtype(), b.dtype());
+  return map(f, std::array{a, b}, CastClass::given);
+}
+
 Var scaled_sum(const Var& x, double factor) {
   Tape& tape = x.tape();
   Tensor y = tape.empty({}, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
@@ -94,6 +103,10 @@ Var scaled_sum(const Var& x, double factor) {
 
 Var add(const Var& a, const Var& b) {
   if (const auto cast = autocast(cast_class("add"), a, b)) return add((*cast)[0], (*cast)[1]);
+  if (a.shape() != b.shape()) {
+    static const MapFunction kSum(expr::arg(0) + expr::arg(1), "add");
+    return broadcast(kSum, a, b);
+  }
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
   kernels::add(tape.context(), a.value(), b.value(), y);
@@ -102,6 +115,10 @@ Var add(const Var& a, const Var& b) {
 
 Var mul(const Var& a, const Var& b) {
   if (const auto cast = autocast(cast_class("mul"), a, b)) return mul((*cast)[0], (*cast)[1]);
+  if (a.shape() != b.shape()) {
+    static const MapFunction kProduct(expr::arg(0) * expr::arg(1), "mul");
+    return broadcast(kProduct, a, b);
+  }
   Tape& tape = a.tape();
   Tensor y = tape.empty(a.shape(), a.dtype());
   kernels::multiply(tape.context(), a.value(), b.value(), y);

@@ -6,7 +6,7 @@
 
 namespace learn::ops {
 
-/// a + b and a * b for one shape and dtype.
+/// a + b and a * b of one dtype, broadcast as in NumPy.
 [[nodiscard]] Var add(const Var& a, const Var& b);
 [[nodiscard]] Var mul(const Var& a, const Var& b);
 /// x * factor.

@@ -1,0 +1,45 @@
+#pragma once
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/var.h"
+
+/// Elementwise mathematics of any shape and floating dtype, each one line of `map` (ADR 0031): so
+/// is what you miss here, see ops/map.h. Two operands have one dtype and are broadcast as in
+/// NumPy; values and gradients at the borders are PyTorch's.
+namespace learn::ops {
+
+[[nodiscard]] Var sub(const Var& a, const Var& b);
+[[nodiscard]] Var div(const Var& a, const Var& b);
+/// base^exponent.
+[[nodiscard]] Var pow(const Var& base, const Var& exponent);
+[[nodiscard]] Var pow(const Var& base, double exponent);
+/// NaN if one of them is. Where they are equal each gets half of the gradient.
+[[nodiscard]] Var minimum(const Var& a, const Var& b);
+[[nodiscard]] Var maximum(const Var& a, const Var& b);
+/// Within [low, high]; the borders pass no gradient on. Throws UsageError if low > high.
+[[nodiscard]] Var clamp(const Var& x, double low, double high);
+[[nodiscard]] Var abs(const Var& x);
+[[nodiscard]] Var sqrt(const Var& x);
+[[nodiscard]] Var exp(const Var& x);
+[[nodiscard]] Var log(const Var& x);
+[[nodiscard]] Var sigmoid(const Var& x);
+[[nodiscard]] Var tanh(const Var& x);
+
+}  // namespace learn::ops
+
+namespace learn {
+
+// Where argument-dependent look-up finds them; operator+ of two is in ops/elementwise.h.
+[[nodiscard]] Var operator-(const Var& x);
+[[nodiscard]] Var operator-(const Var& a, const Var& b);
+[[nodiscard]] Var operator*(const Var& a, const Var& b);
+[[nodiscard]] Var operator/(const Var& a, const Var& b);
+[[nodiscard]] Var operator+(const Var& a, double b);
+[[nodiscard]] Var operator+(double a, const Var& b);
+[[nodiscard]] Var operator-(const Var& a, double b);
+[[nodiscard]] Var operator-(double a, const Var& b);
+[[nodiscard]] Var operator*(const Var& a, double b);
+[[nodiscard]] Var operator*(double a, const Var& b);
+[[nodiscard]] Var operator/(const Var& a, double b);
+[[nodiscard]] Var operator/(double a, const Var& b);
+
+}  // namespace learn

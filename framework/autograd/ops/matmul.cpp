@@ -1,0 +1,88 @@
+#include "framework/autograd/ops/matmul.h"
+
+#include "framework/autograd/autocast.h"
+#include "framework/autograd/tape.h"
+#include "framework/kernels/conv/conv.h"
+
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+/// `count` products of (m,k) and (k,n).
+struct Product {
+  std::int64_t count, m, k, n;
+};
+
+Product product_of(const Var& a, const Var& b) {
+  const Shape& x = a.shape();
+  const Shape& w = b.shape();
+  check<DTypeError>(
+      a.dtype() == b.dtype(), "matmul: dtypes differ: {} and {}", a.dtype(), b.dtype());
+  bool fits =
+      x.rank() >= 2 && w.rank() >= 2 && x[-1] == w[-2] && (w.rank() == 2 || w.rank() == x.rank());
+  std::int64_t leading = 1;
+  for (int d = 0; fits && d < x.rank() - 2; ++d) {
+    leading *= x[d];
+    fits = w.rank() == 2 || w[d] == x[d];
+  }
+  check(fits && x.elements() > 0 && w.elements() > 0, "matmul: {} and {} have no product", x, w);
+  if (w.rank() == 2) return {1, leading * x[-2], x[-1], w[-1]};  // one with all rows
+  return {leading, x[-2], x[-1], w[-1]};
+}
+
+/// Matrix number `i` of those that lie one behind the other.
+Tensor matrix(const Tensor& all, std::int64_t i, std::int64_t rows, std::int64_t columns) {
+  return all.range(i * rows * columns, rows * columns).view({rows, columns});
+}
+
+// A linear layer multiplies x (N,C) by w (K,C) transposed. So its gradient of x, dy (N,K) times w
+// (K,C), is the plain product, whose gradients are the forward pass and the gradient of w.
+
+struct MatmulNode final : Node {
+  Tensor a, b;
+  Product p;
+  MatmulNode(Tensor x, Tensor w, Product product) : a(std::move(x)), b(std::move(w)), p(product) {}
+  std::string_view name() const override { return "matmul"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    Context& ctx = tape.context();
+    if (input(0).needs_grad()) {
+      Tensor da = tape.empty(a.shape(), a.dtype());
+      for (std::int64_t i = 0; i < p.count; ++i) {
+        Tensor one = matrix(da, i, p.m, p.k);
+        kernels::linear_forward(
+            ctx, matrix(dy, i, p.m, p.n), matrix(b, i, p.k, p.n), Tensor(), one);
+      }
+      tape.pass_on(input(0), da);
+    }
+    tape.accumulate(input(1), [&](Tensor& db, GradMode mode) {
+      for (std::int64_t i = 0; i < p.count; ++i) {
+        Tensor one = matrix(db, i, p.k, p.n);
+        kernels::linear_backward_weight(
+            ctx, matrix(dy, i, p.m, p.n), matrix(a, i, p.m, p.k), one, mode);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+Var matmul(const Var& a, const Var& b) {
+  if (const auto cast = autocast(cast_class("matmul"), a, b)) return matmul((*cast)[0], (*cast)[1]);
+  const Product p = product_of(a, b);
+  Tape& tape = a.tape();
+  Shape shape = a.shape();
+  shape.set(-1, p.n);
+  Tensor y = tape.empty(shape, a.dtype());
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    Tensor one = matrix(y, i, p.m, p.n);
+    kernels::linear_backward_data(tape.context(),
+                                  matrix(a.value(), i, p.m, p.k),
+                                  matrix(b.value(), i, p.k, p.n),
+                                  one,
+                                  GradMode::overwrite);
+  }
+  return tape.record({a, b}, y, MatmulNode(a.value(), b.value(), p));
+}
+
+}  // namespace learn::ops

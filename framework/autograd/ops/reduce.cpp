@@ -1,0 +1,234 @@
+#include "framework/autograd/ops/reduce.h"
+
+#include "framework/autograd/autocast.h"
+#include "framework/autograd/tape.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/map/map.h"
+#include "framework/kernels/reduce/reduce.h"
+#include "framework/kernels/reduce/reduce_axes.h"
+#include "framework/tensor/convert.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace learn::ops {
+namespace {
+
+using kernels::MapProgram;
+using kernels::Reduction;
+
+/// The shapes of a reduction over axes: with their extents 1, and without them.
+struct ReducedShape {
+  Shape kept, squeezed;
+  std::int64_t count = 1;  ///< elements that become one
+};
+
+ReducedShape reduced_shape(std::string_view op, const Shape& x, const Axes& axes) {
+  check<UsageError>(!axes.empty(), "{}: over no axis of {}", op, x);
+  std::array<bool, Shape::kMaxRank> reduced{};
+  for (const int axis : axes) {
+    check<UsageError>(
+        axis >= -x.rank() && axis < x.rank(), "{}: there is no axis {} in {}", op, axis, x);
+    bool& taken = reduced.at(static_cast<std::size_t>(axis < 0 ? axis + x.rank() : axis));
+    check<UsageError>(!taken, "{}: axis {} of {} is named twice", op, axis, x);
+    taken = true;
+  }
+  ReducedShape shape;
+  for (int d = 0; d < x.rank(); ++d) {
+    const bool goes = reduced.at(static_cast<std::size_t>(d));
+    shape.kept.push_back(goes ? 1 : x[d]);
+    if (goes)
+      shape.count *= x[d];
+    else
+      shape.squeezed.push_back(x[d]);
+  }
+  return shape;
+}
+
+/// results[0] (+)= program(inputs...).
+void map_to(Context& ctx,
+            const MapProgram& program,
+            std::span<const Tensor> inputs,
+            const Tensor& y,
+            GradMode mode = GradMode::overwrite) {
+  kernels::MapResult result{y, mode};
+  kernels::map(ctx, program, inputs, std::span(&result, 1));
+}
+
+struct SumAxesNode final : Node {
+  std::string_view op;
+  Shape kept;
+  double factor;
+  SumAxesNode(std::string_view name, const Shape& shape, double f)
+      : op(name), kept(shape), factor(f) {}
+  std::string_view name() const override { return op; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      const std::array in{dy.view(kept)};
+      map_to(tape.context(), kernels::compile(expr::arg(0) * factor), in, dx, mode);
+    });
+  }
+};
+
+struct ExtremeNode final : Node {
+  std::string_view op;
+  Tensor x, y;  ///< y with its axes kept
+  ExtremeNode(std::string_view name, Tensor from, Tensor extreme)
+      : op(name), x(std::move(from)), y(std::move(extreme)) {}
+  std::string_view name() const override { return op; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    static const MapProgram kIsExtreme = kernels::compile(expr::arg(0) == expr::arg(1));
+    static const MapProgram kShare =
+        kernels::compile((expr::arg(0) == expr::arg(1)) * (expr::arg(2) / expr::arg(3)));
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      Tensor equal = tape.empty(x.shape(), wide_dtype(x.dtype()));
+      Tensor count = tape.empty(y.shape(), equal.dtype());
+      const std::array both{x, y};
+      map_to(tape.context(), kIsExtreme, both, equal);
+      kernels::reduce_axes(tape.context(), Reduction::sum, equal, 1, count);
+      const std::array all{x, y, dy.view(y.shape()), count};
+      map_to(tape.context(), kShare, all, dx, mode);
+    });
+  }
+};
+
+Var sum_over(std::string_view op, const Var& x, const Axes& axes, bool keepdim, bool mean) {
+  const ReducedShape shape = reduced_shape(op, x.shape(), axes);
+  check(!mean || shape.count > 0, "{}: shape {} has no elements there", op, x.shape());
+  const double factor = mean ? 1 / static_cast<double>(shape.count) : 1;
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(shape.kept, x.dtype());
+  kernels::reduce_axes(tape.context(), Reduction::sum, x.value(), factor, y);
+  return tape.record(
+      {x}, keepdim ? y : y.view(shape.squeezed), SumAxesNode(op, shape.kept, factor));
+}
+
+Var extreme(
+    std::string_view op, Reduction reduction, const Var& x, const Axes& axes, bool keepdim) {
+  const ReducedShape shape = reduced_shape(op, x.shape(), axes);
+  Tape& tape = x.tape();
+  Tensor y = tape.empty(shape.kept, x.dtype());
+  kernels::reduce_axes(tape.context(), reduction, x.value(), 1, y);
+  return tape.record({x}, keepdim ? y : y.view(shape.squeezed), ExtremeNode(op, x.value(), y));
+}
+
+struct SoftmaxNode final : Node {
+  Tensor y;
+  bool logarithm;
+  SoftmaxNode(Tensor result, bool log) : y(std::move(result)), logarithm(log) {}
+  std::string_view name() const override { return logarithm ? "log_softmax" : "softmax"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    static const MapProgram kProduct = kernels::compile(expr::arg(0) * expr::arg(1));
+    static const MapProgram kGradient =
+        kernels::compile(expr::arg(0) * (expr::arg(1) - expr::arg(2)));
+    static const MapProgram kLogGradient =
+        kernels::compile(expr::arg(1) - exp(expr::arg(0)) * expr::arg(2));
+    Context& ctx = tape.context();
+    tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
+      const DType wide = wide_dtype(y.dtype());
+      Tensor weighted = dy;
+      if (!logarithm) {
+        weighted = tape.empty(y.shape(), wide);
+        const std::array both{y, dy};
+        map_to(ctx, kProduct, both, weighted);
+      }
+      Shape kept = y.shape();
+      kept.set(-1, 1);
+      Tensor total = tape.empty(kept, wide);
+      kernels::reduce_axes(ctx, Reduction::sum, weighted, 1, total);
+      const std::array all{y, dy, total};
+      map_to(ctx, logarithm ? kLogGradient : kGradient, all, dx, mode);
+    });
+  }
+};
+
+Var normalized(const Var& x, bool logarithm) {
+  static const MapProgram kPower = kernels::compile(exp(expr::arg(0) - expr::arg(1)));
+  static const MapProgram kShare = kernels::compile(expr::arg(0) / expr::arg(1));
+  static const MapProgram kLogShare =
+      kernels::compile((expr::arg(0) - expr::arg(1)) - log(expr::arg(2)));
+  const char* op = logarithm ? "log_softmax" : "softmax";
+  check(x.shape().rank() >= 1 && x.shape()[-1] > 0, "{}: shape {} has no classes", op, x.shape());
+  Tape& tape = x.tape();
+  Context& ctx = tape.context();
+  const DType wide = wide_dtype(x.dtype());
+  Shape kept = x.shape();
+  kept.set(-1, 1);
+  Tensor largest = tape.empty(kept, x.dtype());
+  Tensor powers = tape.empty(x.shape(), wide);
+  Tensor total = tape.empty(kept, wide);
+  Tensor y = tape.empty(x.shape(), x.dtype());
+  kernels::reduce_axes(ctx, Reduction::max, x.value(), 1, largest);
+  const std::array shifted{x.value(), largest, total};
+  map_to(ctx, kPower, shifted, powers);
+  kernels::reduce_axes(ctx, Reduction::sum, powers, 1, total);
+  const std::array shares{powers, total};
+  if (logarithm)
+    map_to(ctx, kLogShare, shifted, y);
+  else
+    map_to(ctx, kShare, shares, y);
+  return tape.record({x}, y, SoftmaxNode(y, logarithm));
+}
+
+/// Whether `sum` has the last dimensions of `whole`, and nothing else is repeated but what is
+/// before them.
+bool is_trailing(const Shape& sum, const Shape& whole) {
+  std::int64_t elements = 1;
+  for (int d = -1; d >= -sum.rank() && elements < sum.elements(); --d) {
+    if (sum[d] != whole[d]) return false;
+    elements *= sum[d];
+  }
+  return elements > 1;
+}
+
+}  // namespace
+
+Var sum(const Var& x, const Axes& axes, bool keepdim) {
+  if (const auto cast = autocast(cast_class("sum"), x)) return sum((*cast)[0], axes, keepdim);
+  return sum_over("sum", x, axes, keepdim, false);
+}
+Var mean(const Var& x, const Axes& axes, bool keepdim) {
+  if (const auto cast = autocast(cast_class("mean"), x)) return mean((*cast)[0], axes, keepdim);
+  return sum_over("mean", x, axes, keepdim, true);
+}
+Var max(const Var& x, const Axes& axes, bool keepdim) {
+  return extreme("max", Reduction::max, x, axes, keepdim);
+}
+Var min(const Var& x, const Axes& axes, bool keepdim) {
+  return extreme("min", Reduction::min, x, axes, keepdim);
+}
+
+Var softmax(const Var& x) {
+  if (const auto cast = autocast(cast_class("softmax"), x)) return softmax((*cast)[0]);
+  return normalized(x, false);
+}
+Var log_softmax(const Var& x) {
+  if (const auto cast = autocast(cast_class("log_softmax"), x)) return log_softmax((*cast)[0]);
+  return normalized(x, true);
+}
+
+void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode) {
+  const bool direct = sum.dtype() == whole.dtype() && mode == GradMode::overwrite;
+  Tensor total = direct ? sum : Tensor(ctx.step(), sum.shape(), whole.dtype());
+  const std::int64_t n = sum.elements();
+  if (n == 1) {
+    kernels::sum(ctx, whole, 1, total);
+  } else if (is_trailing(sum.shape(), whole.shape())) {
+    Tensor columns = total.view({n});
+    kernels::bias_backward(
+        ctx, whole.view({whole.elements() / n, n}), columns, GradMode::overwrite);
+  } else {
+    Shape kept;
+    for (int d = 0; d < whole.shape().rank(); ++d) {
+      const int own = d - (whole.shape().rank() - sum.shape().rank());
+      kept.push_back(own < 0 ? 1 : sum.shape()[own]);
+    }
+    Tensor shaped = total.view(kept);
+    kernels::reduce_axes(ctx, Reduction::sum, whole, 1, shaped);
+  }
+  if (!direct) kernels::cast(ctx, total, sum, mode);
+}
+
+}  // namespace learn::ops

@@ -1,0 +1,237 @@
+#include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/common/cpu/vector_math.h"
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/map/map_kernels.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace learn::cpu {
+namespace {
+
+using expr::Op;
+using kernels::MapArgs;
+using kernels::MapInput;
+using kernels::MapInstruction;
+using kernels::MapOutput;
+using kernels::MapProgram;
+
+/// Elements that an instruction computes at once: enough to pay for its dispatch, and few enough
+/// that a program's registers stay in the first-level cache.
+constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kGrain = 16384;
+
+/// The operands of one block, by number: registers, what was loaded without a copy, numbers.
+struct Block {
+  float* memory;
+  const float* operand[MapProgram::kRegisters + MapProgram::kNumbers];
+  [[nodiscard]] float* own(int i) const { return memory + i * kBlock; }
+};
+
+template <class F>
+void each(float* to, const float* a, F f) {
+  LEARN_VECTORIZE
+  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = f(a[i]);
+}
+template <class F>
+void each(float* to, const float* a, const float* b, F f) {
+  LEARN_VECTORIZE
+  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = f(a[i], b[i]);
+}
+
+void compute_select(float* to, const float* condition, const float* a, const float* b) {
+  simd::run([=] {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < kBlock; ++i) to[i] = condition[i] != 0 ? a[i] : b[i];
+  });
+}
+
+/// The library's: its rules at the borders are many.
+void compute_pow(float* to, const float* base, const float* exponent) {
+  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = std::pow(base[i], exponent[i]);
+}
+
+void compute_unary(Op op, float* to, const float* a) {
+  simd::run([=] {
+    switch (op) {
+      case Op::negate:
+        return each(to, a, [](float x) { return -x; });
+      case Op::abs:
+        return each(to, a, [](float x) { return std::fabs(x); });
+      case Op::sign:
+        return each(to, a, [](float x) { return (x > 0 ? 1.0F : 0.0F) - (x < 0 ? 1.0F : 0.0F); });
+      case Op::sqrt:
+        return each(to, a, [](float x) { return std::sqrt(x); });
+      case Op::exp:
+        return each(to, a, [](float x) { return vexp(x); });
+      case Op::log:
+        return each(to, a, [](float x) { return vlog(x); });
+      case Op::log1p:
+        return each(to, a, [](float x) { return vlog1p(x); });
+      case Op::tanh:
+        return each(to, a, [](float x) { return vtanh(x); });
+      default:
+        return each(to, a, [](float x) { return 1 / (1 + vexp(-x)); });
+    }
+  });
+}
+
+void compute_binary(Op op, float* to, const float* a, const float* b) {
+  simd::run([=] {
+    switch (op) {
+      case Op::add:
+        return each(to, a, b, [](float x, float y) { return x + y; });
+      case Op::subtract:
+        return each(to, a, b, [](float x, float y) { return x - y; });
+      case Op::multiply:
+        return each(to, a, b, [](float x, float y) { return x * y; });
+      case Op::divide:
+        return each(to, a, b, [](float x, float y) { return x / y; });
+      case Op::minimum:
+        return each(to, a, b, [](float x, float y) { return !(x >= y) && y == y ? x : y; });
+      case Op::maximum:
+        return each(to, a, b, [](float x, float y) { return !(x <= y) && y == y ? x : y; });
+      case Op::less:
+        return each(to, a, b, [](float x, float y) { return x < y ? 1.0F : 0.0F; });
+      case Op::less_equal:
+        return each(to, a, b, [](float x, float y) { return x <= y ? 1.0F : 0.0F; });
+      default:
+        return each(to, a, b, [](float x, float y) { return x == y ? 1.0F : 0.0F; });
+    }
+  });
+}
+
+void compute(const MapInstruction& one, const Block& block) {
+  float* to = block.own(one.to);
+  const float* a = block.operand[one.a];
+  const float* b = block.operand[one.b];
+  switch (one.op) {
+    case Op::pow:
+      return compute_pow(to, a, b);
+    case Op::select:
+      return compute_select(to, a, b, block.operand[one.c]);
+    case Op::negate:
+    case Op::abs:
+    case Op::sign:
+    case Op::sqrt:
+    case Op::exp:
+    case Op::log:
+    case Op::log1p:
+    case Op::tanh:
+    case Op::sigmoid:
+      return compute_unary(one.op, to, a);
+    default:
+      return compute_binary(one.op, to, a, b);
+  }
+}
+
+template <class T>
+void load_halves(const T* from, std::int64_t count, float* to) {
+  simd::run([=] {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i]);
+  });
+}
+
+/// `count` elements from `at` on, `stride` apart.
+void load_run(
+    const MapInput& in, std::int64_t at, std::int64_t stride, std::int64_t count, float* to) {
+  if (in.data == nullptr) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(at + i * stride);
+  } else if (stride == 1 && in.dtype == DType::f32) {
+    std::copy_n(static_cast<const float*>(in.data) + at, count, to);
+  } else if (stride == 1 && in.dtype == DType::f16) {
+    load_halves(static_cast<const Half*>(in.data) + at, count, to);
+  } else if (stride == 1 && in.dtype == DType::bf16) {
+    load_halves(static_cast<const BFloat16*>(in.data) + at, count, to);
+  } else {
+    visit_dtype(in.dtype, [&]<class T>() {
+      const T* from = static_cast<const T*>(in.data) + at;
+      for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i * stride]);
+    });
+  }
+}
+
+/// Elements [begin, begin + count) of an input, row by row of its last dimension.
+void load(
+    const MapInput& in, const MapArgs& args, std::int64_t begin, std::int64_t count, float* to) {
+  if (in.dense) return load_run(in, begin, 1, count, to);
+  const std::int64_t width = args.sizes[args.dims - 1];
+  const std::int64_t stride = in.strides[args.dims - 1];
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t column = (begin + done) % width;
+    const std::int64_t run = std::min(count - done, width - column);
+    load_run(in, kernels::offset_in(in, args, begin + done), stride, run, to + done);
+    done += run;
+  }
+}
+
+template <class T>
+void store_as(const float* from, T* to, bool accumulate, std::int64_t count) {
+  simd::run([=] {
+    if (accumulate) {
+      LEARN_VECTORIZE
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from_float<T>(as_float(to[i]) + from[i]);
+    } else {
+      LEARN_VECTORIZE
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from_float<T>(from[i]);
+    }
+  });
+}
+
+void store(const float* from, const MapOutput& out, std::int64_t begin, std::int64_t count) {
+  if (out.dtype == DType::f16)
+    store_as(from, static_cast<Half*>(out.data) + begin, out.accumulate, count);
+  else if (out.dtype == DType::bf16)
+    store_as(from, static_cast<BFloat16*>(out.data) + begin, out.accumulate, count);
+  else
+    store_as(from, static_cast<float*>(out.data) + begin, out.accumulate, count);
+}
+
+/// Whether instructions may read an input where it lies, so long as a block is whole: it is written
+/// only behind the last of them, but then what is written next may still have to be read.
+bool readable_in_place(const MapInput& in, const MapArgs& args) {
+  if (!in.dense || in.dtype != DType::f32 || in.data == nullptr) return false;
+  for (int k = 0; k < args.program.outputs; ++k)
+    if (args.out[k].data == in.data) return false;
+  return true;
+}
+
+void map_block(Block& block, const MapArgs& args, std::int64_t begin, std::int64_t count) {
+  const MapProgram& program = args.program;
+  for (int k = 0; k < program.instructions; ++k) {
+    const MapInstruction& one = program.code[static_cast<std::size_t>(k)];
+    const float* made = block.own(one.to);
+    if (one.op != Op::argument)
+      compute(one, block);
+    else if (count == kBlock && readable_in_place(args.in[one.a], args))
+      made = static_cast<const float*>(args.in[one.a].data) + begin;
+    else
+      load(args.in[one.a], args, begin, count, block.own(one.to));
+    block.operand[one.to] = made;  // behind the last use of what was there
+  }
+  for (int k = 0; k < program.outputs; ++k)
+    store(block.operand[program.output[static_cast<std::size_t>(k)]], args.out[k], begin, count);
+}
+
+}  // namespace
+
+void map(const Exec& exec, const MapArgs& args) {
+  const MapProgram& program = args.program;
+  TaskBuffers buffers(exec.workspace, exec.threads, (program.registers + program.numbers) * kBlock);
+  exec.threads.parallel_for(args.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    const TaskBuffers::Lease lease(buffers);
+    Block block{.memory = lease.data(), .operand = {}};
+    std::fill_n(block.memory, program.registers * kBlock, 0.0F);
+    for (int k = 0; k < program.numbers; ++k) {
+      float* values = block.own(program.registers + k);
+      std::fill_n(values, kBlock, args.number[k]);
+      block.operand[MapProgram::kRegisters + k] = values;
+    }
+    for (std::int64_t at = begin; at < end; at += kBlock)
+      map_block(block, args, at, std::min(kBlock, end - at));
+  });
+}
+
+}  // namespace learn::cpu

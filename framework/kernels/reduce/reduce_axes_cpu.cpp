@@ -1,0 +1,142 @@
+#include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/kernels/reduce/reduce_axes_kernels.h"
+#include "framework/tensor/convert.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace learn::cpu {
+namespace {
+
+using kernels::AxisReduction;
+using kernels::Reduction;
+
+constexpr std::int64_t kGrain = 16384;
+constexpr std::int64_t kLanes = 64;     // of a row: four vectors of the widest kind
+constexpr std::int64_t kColumns = 256;  // at once, whose results stay in the first-level cache
+constexpr std::int64_t kRows = 128;     // summed in f32 before they are added to a double
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// NaN stays, wherever it stands.
+struct Sum {
+  static constexpr float kStart = 0;
+  float operator()(float a, float b) const { return a + b; }
+};
+struct Max {
+  static constexpr float kStart = -kInfinity;
+  float operator()(float a, float b) const { return !(a <= b) && b == b ? a : b; }
+};
+struct Min {
+  static constexpr float kStart = kInfinity;
+  float operator()(float a, float b) const { return !(a >= b) && b == b ? a : b; }
+};
+
+/// One row of `n` elements. Sums of many are kept in double.
+template <class Join, class T>
+double reduce_row(const T* x, std::int64_t n) {
+  constexpr Join join;
+  float lanes[kLanes];
+  for (float& lane : lanes) lane = Join::kStart;
+  const std::int64_t whole = n / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = join(lanes[j], as_float(x[i + j]));
+  for (std::int64_t i = whole; i < n; ++i)
+    lanes[i - whole] = join(lanes[i - whole], as_float(x[i]));
+  if constexpr (std::is_same_v<Join, Sum>) {
+    double total = 0;
+    for (const float lane : lanes) total += static_cast<double>(lane);
+    return total;
+  } else {
+    float best = Join::kStart;
+    for (const float lane : lanes) best = join(best, lane);
+    return static_cast<double>(best);
+  }
+}
+
+/// `to` joined with `rows` rows of `count` elements, `width` apart.
+template <class Join, class T>
+void join_rows(const T* x, std::int64_t width, std::int64_t rows, std::int64_t count, float* to) {
+  constexpr Join join;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* row = x + r * width;
+    LEARN_VECTORIZE
+    for (std::int64_t c = 0; c < count; ++c) to[c] = join(to[c], as_float(row[c]));
+  }
+}
+
+/// `count` columns of the `n` rows of x.
+template <class Join, class T>
+void reduce_columns(
+    const T* x, std::int64_t width, std::int64_t n, std::int64_t count, double* total) {
+  float part[kColumns];
+  for (std::int64_t c = 0; c < count; ++c) total[c] = static_cast<double>(Join::kStart);
+  for (std::int64_t first = 0; first < n; first += kRows) {
+    for (std::int64_t c = 0; c < count; ++c) part[c] = Join::kStart;
+    join_rows<Join>(x + first * width, width, std::min(kRows, n - first), count, part);
+    for (std::int64_t c = 0; c < count; ++c)
+      if constexpr (std::is_same_v<Join, Sum>)
+        total[c] += static_cast<double>(part[c]);
+      else
+        total[c] = static_cast<double>(Join()(static_cast<float>(total[c]), part[c]));
+  }
+}
+
+void store(const AxisReduction& r, std::int64_t first, const double* values, std::int64_t count) {
+  visit_floating(r.y_dtype, [&]<class T>() {
+    T* y = static_cast<T*>(r.y) + first;
+    for (std::int64_t i = 0; i < count; ++i)
+      y[i] = from_float<T>(static_cast<float>(values[i] * r.factor));
+  });
+}
+
+template <class Join, class T>
+void reduce_as(const Exec& exec, const AxisReduction& r) {
+  const auto* x = static_cast<const T*>(r.x);
+  const std::int64_t blocks = (r.inner + kColumns - 1) / kColumns;
+  const std::int64_t work = std::max<std::int64_t>(1, r.count * std::min(r.inner, kColumns));
+  exec.threads.parallel_for(r.outer * blocks,
+                            std::max<std::int64_t>(1, kGrain / work),
+                            [&](std::int64_t begin, std::int64_t end) {
+                              double results[kColumns];
+                              double* const out = results;
+                              for (std::int64_t task = begin; task < end; ++task) {
+                                const std::int64_t outer = task / blocks;
+                                const std::int64_t first = task % blocks * kColumns;
+                                const std::int64_t count = std::min(kColumns, r.inner - first);
+                                const T* const from = x + outer * r.count * r.inner + first;
+                                const std::int64_t width = r.inner;
+                                const std::int64_t n = r.count;
+                                simd::run([=] {
+                                  if (width == 1)
+                                    *out = reduce_row<Join>(from, n);
+                                  else
+                                    reduce_columns<Join>(from, width, n, count, out);
+                                });
+                                store(r, outer * r.inner + first, results, count);
+                              }
+                            });
+}
+
+template <class Join>
+void reduce_any(const Exec& exec, const AxisReduction& r) {
+  if (r.x_dtype == DType::f16)
+    reduce_as<Join, Half>(exec, r);
+  else if (r.x_dtype == DType::bf16)
+    reduce_as<Join, BFloat16>(exec, r);
+  else
+    reduce_as<Join, float>(exec, r);
+}
+
+}  // namespace
+
+void reduce_axis(const Exec& exec, const AxisReduction& r) {
+  if (r.reduction == Reduction::sum)
+    reduce_any<Sum>(exec, r);
+  else if (r.reduction == Reduction::max)
+    reduce_any<Max>(exec, r);
+  else
+    reduce_any<Min>(exec, r);
+}
+
+}  // namespace learn::cpu

@@ -1,0 +1,272 @@
+#include "framework/autograd/ops/map.h"
+
+#include "framework/autograd/ops/layout.h"
+#include "framework/autograd/ops/math.h"
+#include "framework/autograd/ops/matmul.h"
+#include "framework/autograd/ops/reduce.h"
+#include "framework/kernels/map/map.h"
+#include "framework/kernels/reduce/reduce_axes.h"
+#include "framework/tensor/compare.h"
+#include "tests/support/on_device.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace learn;
+using expr::arg;
+using kernels::MapProgram;
+using kernels::MapResult;
+using learn::test::put_full;
+using learn::test::put_uniform;
+using learn::test::put_values;
+
+namespace {
+
+Var on(Tape& tape, const Shape& shape, DType dtype = DType::f32) {
+  return tape.input(put_full(tape.context(), shape, dtype, 1), true);
+}
+
+}  // namespace
+
+TEST_CASE("map: an expression is computed once, wherever it stands") {
+  const Expr x = arg(0);
+  const MapProgram program = kernels::compile(std::vector<Expr>{exp(x) * exp(x), 1 / exp(x), 2});
+  CHECK(program.instructions == 4);  // x, exp(x), and what is made of it twice
+  CHECK(program.numbers == 2);
+  CHECK(program.reads(0));
+  CHECK_FALSE(program.reads(1));
+  const std::array wanted{0, 1};
+  // Numbers fold, and what no argument reaches costs nothing.
+  const std::vector<Expr> gradient = expr::gradients(3 * arg(0) + exp(Expr(2.0)), arg(1), wanted);
+  CHECK(kernels::compile(gradient).instructions == 2);
+  CHECK(gradient[1]->number == 0);
+}
+
+TEST_CASE("map: several results in place, of several types, added and written over") {
+  Context ctx(test::fast_context(2));
+  const std::int64_t n = 1300;  // two whole blocks and a part of one
+  Tensor a = put_uniform(ctx, {n}, DType::f32, -1, 1, 1);
+  Tensor b = put_uniform(ctx, {n}, DType::f32, -1, 1, 2);
+  Tensor half = put_full(ctx, {n}, DType::bf16, 0.5);
+  const Tensor counts = put_full(ctx, {1}, DType::i64, 3);
+  const Tensor byte = put_full(ctx, {}, DType::u8, 2);
+  const Tensor whole = put_full(ctx, {1}, DType::i32, 7);
+  const Tensor a0 = to_host(ctx, a);
+  const Tensor b0 = to_host(ctx, b);
+  const std::vector<Expr> outputs{arg(1), arg(0) + arg(1), arg(2) * arg(0) + arg(3) - arg(4)};
+  const std::array<Tensor, 5> inputs{a, b, counts, byte, whole};
+  std::vector<MapResult> results{{a}, {b}, {half, GradMode::accumulate}};
+  kernels::map(ctx, kernels::compile(outputs), inputs, results);
+  const Tensor a1 = to_host(ctx, a);
+  const Tensor b1 = to_host(ctx, b);
+  const Tensor half1 = to_host(ctx, half);
+  for (std::int64_t i = 0; i < n; ++i) {
+    CHECK(get(a1, i) == get(b0, i));
+    CHECK(get(b1, i) == static_cast<double>(static_cast<float>(get(a0, i) + get(b0, i))));
+    CHECK(get(half1, i) == doctest::Approx(3 * get(a0, i) - 4.5).epsilon(0.005));
+  }
+}
+
+TEST_CASE("map: whole numbers have no gradient, an operand may be left out, one may come twice") {
+  Context ctx(test::fast_context(1));
+  Tape tape(ctx);
+  const Var x = on(tape, {2, 3});
+  const Var k = tape.input(put_full(ctx, {3}, DType::i64, 5));
+  const auto f = [](const Expr& a, const Expr& b, const Expr&, const Expr& c) { return a * b * c; };
+  const Var y = ops::map(f, x, k, on(tape, {4, 1, 1}), x);
+  CHECK(y.shape() == Shape{4, 2, 3});
+  tape.backward(ops::sum(y));
+  for (std::int64_t i = 0; i < 6; ++i) CHECK(test::fetch(ctx, tape.grad_of(x), i) == 4 * 2 * 5);
+}
+
+TEST_CASE("map: f16 and f32 make f32, and nothing is computed of no elements") {
+  Context ctx(test::fast_context(1));
+  Tape tape(ctx);
+  const Var y = ops::map(arg(0) * arg(1), {on(tape, {0, 3}), on(tape, {3}, DType::f16)});
+  CHECK(y.dtype() == DType::f32);
+  CHECK(y.shape() == Shape{0, 3});
+}
+
+TEST_CASE("map: what exceeds its limits says which") {
+  Expr sum = arg(0);
+  for (int i = 1; i < 13; ++i) sum = sum + arg(i);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::MapFunction(sum), doctest::Contains("13 operands, more than 12"), UsageError);
+  for (int i = 13; i < 17; ++i) sum = sum + arg(i);
+  CHECK_THROWS_WITH_AS(
+      (void)kernels::compile(sum), doctest::Contains("17 inputs, more than 16"), UsageError);
+  Expr many = arg(0);
+  for (int i = 0; i < 40; ++i) many = exp(many) * (i + 0.5);
+  CHECK_THROWS_WITH_AS(
+      (void)kernels::compile(many), doctest::Contains("33 numbers, more than 32"), UsageError);
+  Expr deep = arg(0);
+  for (int i = 0; i < 200; ++i) deep = exp(deep);
+  CHECK_THROWS_WITH_AS((void)kernels::compile(deep),
+                       doctest::Contains("161 instructions, more than 160"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS(([&] {
+                         for (int i = 0; i < 400; ++i) deep = exp(deep);
+                       }()),
+                       doctest::Contains("512 operations"),
+                       UsageError);
+  std::vector<Expr> powers{exp(arg(0))};
+  for (int i = 0; i < 25; ++i) powers.push_back(exp(powers.back()));
+  Expr all = powers.front();
+  for (const Expr& one : powers) all = one * all;
+  CHECK_THROWS_WITH_AS(
+      (void)kernels::compile(all), doctest::Contains("25 registers, more than 24"), UsageError);
+  CHECK_THROWS_WITH_AS((void)kernels::compile(std::vector<Expr>(13, 1)),
+                       doctest::Contains("13 outputs, more than 12"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)kernels::compile(std::vector<Expr>()), doctest::Contains("no expression"), UsageError);
+  CHECK_THROWS_WITH_AS((void)arg(-1), doctest::Contains("arg(-1)"), UsageError);
+}
+
+TEST_CASE("map: operands that do not fit are named") {
+  Context ctx({.threads = 1});
+  Tape tape(ctx);
+  const Var x = on(tape, {2, 3});
+  const Var d = on(tape, {2, 3}, DType::f64);
+  const auto product = arg(0) * arg(1);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::map(product, {x, on(tape, {2})}), doctest::Contains("(2,3) and (2)"), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::map(product, {x, d}), doctest::Contains("f32 and f64"), DTypeError);
+  CHECK_THROWS_WITH_AS((void)ops::map(product, {x}),
+                       doctest::Contains("has 2 operands, it was given 1"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)(x - on(tape, {2, 3}, DType::f16)), doctest::Contains("f32 and f16"), DTypeError);
+  CHECK_THROWS_WITH_AS(
+      (void)(x * on(tape, {3}, DType::f16)), doctest::Contains("f32 and f16"), DTypeError);
+  CHECK_THROWS_WITH_AS((void)ops::clamp(x, 1, -1),
+                       doctest::Contains("lower bound 1 is above the upper one, -1"),
+                       UsageError);
+
+  const MapProgram program = kernels::compile(product);
+  const Tensor a = x.value();
+  const auto run = [&](std::vector<Tensor> in, const Tensor& y) {
+    std::vector<MapResult> results{{y}};
+    kernels::map(ctx, program, in, results);
+  };
+  CHECK_THROWS_WITH_AS(run({a}, a), doctest::Contains("given 1 and 1"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      run({a, Tensor()}, a), doctest::Contains("input 1 is not defined"), UsageError);
+  CHECK_THROWS_WITH_AS(run({a, a}, put_full(ctx, {3}, DType::f32, 0)),
+                       doctest::Contains("(2,3) cannot be broadcast to (3)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      run({a, a}, put_full(ctx, {2, 3}, DType::i64, 0)), doctest::Contains("not i64"), DTypeError);
+  CHECK_THROWS_WITH_AS(run({a, d.value()}, a), doctest::Contains("f64 does not mix"), DTypeError);
+  std::vector<MapResult> two{{a}, {put_full(ctx, {3}, DType::f32, 0)}};
+  CHECK_THROWS_WITH_AS(
+      kernels::map(ctx, kernels::compile(std::vector<Expr>{arg(0), arg(0)}), std::array{a}, two),
+      doctest::Contains("(2,3) and (3)"),
+      ShapeError);
+  Tensor hot = put_full(ctx, {2, 4}, DType::f32, 0);
+  CHECK_THROWS_WITH_AS(kernels::one_hot(ctx, put_full(ctx, {3}, DType::i64, 0), hot),
+                       doctest::Contains("(3) cannot be (2,4)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(kernels::one_hot(ctx, put_full(ctx, {2}, DType::f32, 0), hot),
+                       doctest::Contains("not f32"),
+                       DTypeError);
+}
+
+TEST_CASE("layouts, reductions and products: misuse says what does not fit") {
+  Context ctx({.threads = 1});
+  Tape tape(ctx);
+  const Var x = on(tape, {2, 3});
+  CHECK_THROWS_WITH_AS(
+      (void)ops::slice(x, 2, 0, 1), doctest::Contains("no axis 2 in (2,3)"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::slice(x, 1, 2, 5), doctest::Contains("[2, 5) of axis 1 of (2,3)"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::permute(x, {0, 0}), doctest::Contains("2 dimensions of (2,3) once"), UsageError);
+  CHECK(ops::slice(x, 1, 1, 1).shape() == Shape{2, 0});
+  CHECK_THROWS_WITH_AS(
+      (void)ops::sum(x, ops::Axes{}), doctest::Contains("over no axis"), UsageError);
+  CHECK_THROWS_WITH_AS((void)ops::max(x, {-3}), doctest::Contains("no axis -3"), UsageError);
+  CHECK_THROWS_WITH_AS((void)ops::mean(x, {1, -1}),
+                       doctest::Contains("axis -1 of (2,3) is named twice"),
+                       UsageError);
+  const Var none = on(tape, {2, 0});
+  CHECK_THROWS_WITH_AS(
+      (void)ops::mean(none, {1}), doctest::Contains("(2,0) has no elements"), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::max(none, {1}), doctest::Contains("(2,0) has no elements"), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::softmax(none), doctest::Contains("(2,0) has no classes"), ShapeError);
+  CHECK(test::fetch(ctx, ops::sum(none, {1}).value(), 1) == 0);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::matmul(x, x), doctest::Contains("(2,3) and (2,3) have no product"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::matmul(x, on(tape, {3, 2}, DType::f16)),
+                       doctest::Contains("f32 and f16"),
+                       DTypeError);
+
+  Tensor y = put_full(ctx, {2, 2}, DType::f32, 0);
+  CHECK_THROWS_WITH_AS(kernels::reduce_axes(ctx, kernels::Reduction::sum, x.value(), 1, y),
+                       doctest::Contains("(2,3) cannot be reduced to (2,2)"),
+                       ShapeError);
+  Tensor wide = put_full(ctx, {2, 1}, DType::f64, 0);
+  CHECK_THROWS_WITH_AS(kernels::reduce_axes(ctx, kernels::Reduction::sum, x.value(), 1, wide),
+                       doctest::Contains("f64 of f32"),
+                       DTypeError);
+  Tensor moved = put_full(ctx, {2, 3}, DType::f32, 0);
+  CHECK_THROWS_WITH_AS(kernels::permute(ctx, x.value(), std::array{1}, moved, GradMode::overwrite),
+                       doctest::Contains("1 dimensions for (2,3)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      kernels::permute(ctx, x.value(), std::array{1, 1}, moved, GradMode::overwrite),
+      doctest::Contains("dimension 1 is not"),
+      ShapeError);
+  CHECK_THROWS_WITH_AS(
+      kernels::permute(ctx, x.value(), std::array{1, 0}, moved, GradMode::overwrite),
+      doctest::Contains("makes (3,2), not (2,3)"),
+      ShapeError);
+}
+
+TEST_CASE("reductions: many elements in any layout, and NaN among them") {
+  Context ctx(test::fast_context(2));
+  const std::int64_t n = test::sized(5000, 300);
+  for (const Shape& shape : {Shape{2, n}, Shape{n, 3}, Shape{3, n, 2}}) {
+    CAPTURE(shape);
+    const Tensor x = put_uniform(ctx, shape, DType::f16, 0, 1, 3);
+    const Tensor host = to_host(ctx, x);
+    const int axis = shape.rank() == 2 && shape[0] == n ? 0 : 1;
+    Shape kept = shape;
+    kept.set(axis, 1);
+    const std::int64_t inner = axis + 1 < shape.rank() ? shape[axis + 1] : 1;
+    for (const auto reduction :
+         {kernels::Reduction::sum, kernels::Reduction::max, kernels::Reduction::min}) {
+      Tensor y = put_full(ctx, kept, DType::f32, 0);
+      kernels::reduce_axes(ctx, reduction, x, 1, y);
+      for (std::int64_t o = 0; o < kept.elements(); ++o) {
+        double sum = 0, most = 0, least = 1;
+        for (std::int64_t k = 0; k < n; ++k) {
+          const double value = get(host, (o / inner * n + k) * inner + o % inner);
+          sum += value;
+          most = std::max(most, value);
+          least = std::min(least, value);
+        }
+        const double expected = reduction == kernels::Reduction::sum   ? sum
+                                : reduction == kernels::Reduction::max ? most
+                                                                       : least;
+        CHECK(test::fetch(ctx, y, o) == doctest::Approx(expected).epsilon(1e-6));
+      }
+    }
+  }
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::vector<double>& values :
+       {std::vector<double>{nan, 1, 2}, {1, nan, 2}, {1, 2, nan}})
+    for (const auto reduction : {kernels::Reduction::max, kernels::Reduction::min})
+      for (const Shape& shape : {Shape{1, 3}, Shape{3, 1}}) {
+        Tensor y = put_full(ctx, {1, 1}, DType::f32, 0);
+        kernels::reduce_axes(ctx, reduction, put_values(ctx, shape, values), 1, y);
+        CHECK(std::isnan(test::fetch(ctx, y, 0)));
+      }
+}

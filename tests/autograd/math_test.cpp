@@ -1,0 +1,126 @@
+#include "framework/autograd/ops/math.h"
+
+#include "framework/autograd/ops/layout.h"
+#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops/matmul.h"
+#include "framework/autograd/ops/reduce.h"
+#include "framework/tensor/factory.h"
+#include "tests/support/on_device.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace learn;
+using learn::test::OpCase;
+using learn::test::OpInput;
+using learn::test::test_op;
+
+namespace {
+
+using Vars = std::span<const Var>;
+
+template <class Op>
+OpCase unary(const char* name, const OpInput& x, Op op) {
+  return {
+      .name = name, .inputs = {x}, .call = [op](Tape&, Vars in) { return op(in[0]); }, .units = 4};
+}
+
+template <class Op>
+OpCase binary(const char* name, const OpInput& a, const OpInput& b, Op op) {
+  return {.name = name,
+          .inputs = {a, b},
+          .call = [op](Tape&, Vars in) { return op(in[0], in[1]); },
+          .units = 4};
+}
+
+/// More than one block of the CPU's interpreter, the last of them ragged.
+const Shape kBlocks{3, 211};
+
+}  // namespace
+
+TEST_CASE("elementwise functions: gradients, parity, determinism") {
+  const OpInput any{.name = "x", .shape = kBlocks, .low = -3, .high = 3, .kinks = {0, -2, 2}};
+  const OpInput positive{.name = "x", .shape = kBlocks, .low = 0.1, .high = 4};
+  test_op(unary("abs", any, ops::abs));
+  test_op(unary("sqrt", positive, ops::sqrt));
+  test_op(unary("exp", any, ops::exp));
+  test_op(unary("log", positive, ops::log));
+  test_op(unary("sigmoid", any, ops::sigmoid));
+  test_op(unary("tanh", any, ops::tanh));
+  test_op(unary("clamp", any, [](const Var& x) { return ops::clamp(x, -2, 2); }));
+  test_op(unary("pow", positive, [](const Var& x) { return ops::pow(x, 1.7); }));
+  test_op(unary("numbers", positive, [](const Var& x) {
+    return (1 - x) / 3 + 2 / x * 0.5 - (-x - 1) + (x + 0.25) - 2 * x + (0.5 + x);
+  }));
+  test_op(unary("map", any, [](const Var& v) {
+    return ops::map([](const Expr& x) { return log1p(x * x) * sign(x) + softplus(-x); }, v);
+  }));
+}
+
+TEST_CASE("two operands, broadcast: gradients, parity, determinism") {
+  const OpInput a{.name = "a", .shape = {4, 3, 5}, .low = 0.5, .high = 2};
+  for (const Shape& shape : {Shape{4, 3, 5}, Shape{5}, Shape{}, Shape{3, 1}, Shape{4, 1, 5}}) {
+    OpInput b{.name = "b", .shape = shape, .low = 0.5, .high = 2};
+    OpCase cases[] = {binary("sub", a, b, ops::sub),
+                      binary("div", b, a, ops::div),
+                      binary("mul", a, b, ops::mul),
+                      binary("add", b, a, ops::add)};
+    for (OpCase& one : cases) {
+      one.reduction = 60 / shape.elements();
+      test_op(one);
+    }
+  }
+  // Each makes the other larger; and values that are far apart enough for differences.
+  const OpInput column{.name = "column", .shape = {6, 1}, .low = 0.5, .high = 2, .distinct = true};
+  const OpInput row{.name = "row", .shape = {7}, .low = 0.55, .high = 2.05, .distinct = true};
+  OpCase cases[] = {
+      binary("pow", column, row, [](const Var& x, const Var& y) { return ops::pow(x, y); }),
+      binary("maximum", column, row, ops::maximum),
+      binary("minimum", column, row, ops::minimum)};
+  for (OpCase& one : cases) {
+    one.reduction = 7;
+    test_op(one);
+  }
+}
+
+TEST_CASE("reductions over axes, softmax: gradients, parity, determinism") {
+  const OpInput x{.name = "x", .shape = {3, 4, 2, 5}, .low = -2, .high = 3, .distinct = true};
+  bool keepdim = false;
+  for (const ops::Axes& axes :
+       {ops::Axes{-1}, ops::Axes{0}, ops::Axes{1, 2}, ops::Axes{0, 2}, ops::Axes{3, 1, 0, 2}}) {
+    keepdim = !keepdim;
+    OpCase cases[] = {unary("sum", x, [=](const Var& v) { return ops::sum(v, axes, keepdim); }),
+                      unary("mean", x, [=](const Var& v) { return ops::mean(v, axes, keepdim); }),
+                      unary("max", x, [=](const Var& v) { return ops::max(v, axes, keepdim); }),
+                      unary("min", x, [=](const Var& v) { return ops::min(v, axes, keepdim); })};
+    for (OpCase& one : cases) {
+      one.reduction = 120;
+      test_op(one);
+    }
+  }
+  const OpInput logits{.name = "logits", .shape = {3, 2, 37}, .low = -4, .high = 4};
+  for (OpCase one :
+       {unary("softmax", logits, ops::softmax), unary("log_softmax", logits, ops::log_softmax)}) {
+    one.reduction = 37;
+    test_op(one);
+  }
+}
+
+TEST_CASE("matmul, slice, transpose, permute: gradients, parity, determinism") {
+  const auto product = [](const Shape& a, const Shape& b) {
+    OpCase op = binary("matmul", {.name = "a", .shape = a}, {.name = "b", .shape = b}, ops::matmul);
+    op.reduction = 40;
+    return op;
+  };
+  test_op(product({3, 5}, {5, 4}));
+  test_op(product({2, 3, 8}, {2, 8, 16}));
+  test_op(product({2, 2, 3, 5}, {5, 7}));
+  const OpInput x{.name = "x", .shape = {3, 4, 5}};
+  test_op(unary("slice", x, [](const Var& v) { return ops::slice(v, 1, 1, -1); }));
+  test_op(unary("slice", x, [](const Var& v) { return ops::slice(v, -1, 2, 5); }));
+  test_op(unary(
+      "slice", x, [](const Var& v) { return ops::slice(v, 0, 0, 2) + ops::slice(v, 0, 1, 3); }));
+  test_op(unary("transpose", x, [](const Var& v) { return ops::transpose(v, 0, -1); }));
+  test_op(unary("permute", x, [](const Var& v) { return ops::permute(v, {1, 2, 0}); }));
+}
