@@ -3,6 +3,7 @@
 #include "data/file_tree.h"
 #include "data/image_codec.h"
 #include "data/resize.h"
+#include "data/streamed_files.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/processors.h"
@@ -114,6 +115,7 @@ class FolderReader {
   }
 
   Dataset decoded() {
+    if (options_.stream) return streamed();
     errors_.resize(files_.size());
     first_of_other_size_ = files_.size();
     choose_size();
@@ -123,6 +125,20 @@ class FolderReader {
     report_bad();
     drop_bad();
     return std::move(out_);
+  }
+
+  Dataset streamed() {
+    std::vector<ImageFile> files;
+    for (const fs::path& file : files_)
+      files.push_back({tree_.text(file), file, tree_.shared_from_this(), {}});
+    return stream_files(std::move(out_),
+                        std::move(files),
+                        tree_.text(folder_),
+                        {.size = options_.size.value_or(ImageSize{}),
+                         .cache_bytes = options_.cache_bytes,
+                         .max_bad = options_.max_bad,
+                         .threads = options_.threads,
+                         .progress = options_.progress});
   }
 
   [[nodiscard]] Image decoded_file(std::size_t i) const {
@@ -414,7 +430,8 @@ Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {
-  return from_folder(*open_tree(path), options);
+  const std::shared_ptr<const FileTree> tree = open_tree(path);
+  return from_folder(*tree, options);
 }
 
 }  // namespace learn::data

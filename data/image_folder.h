@@ -27,6 +27,10 @@ struct FolderOptions {
   double max_bad = 0;
   int threads = 0;  ///< that decode; 0: physical cores
   DataProgress progress;
+  /// Leave the images in their files, to be decoded when they are needed: `stream_files`, with a
+  /// cache of so many bytes. Needs `size`, and a tree that is held by a shared pointer.
+  bool stream = false;
+  std::int64_t cache_bytes = 0;
 };
 
 /// Reads PATH/train/CLASS/*.{jpg,jpeg,png} and PATH/valid/CLASS/... (or val, test), or

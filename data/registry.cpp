@@ -160,6 +160,8 @@ struct PathOptions {
   std::int64_t size = 0;
   double max_bad = 0;
   bool verify = true;
+  bool stream = false;
+  std::int64_t cache = 1024;
 };
 
 void declare_folder(OptionTable& t, PathOptions& o) {
@@ -170,6 +172,12 @@ void declare_folder(OptionTable& t, PathOptions& o) {
            "N",
            "resize images to N x N; 0: keep their size");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
+  t.flag("stream", o.stream, "leave images in their files: decode them anew in each epoch");
+  t.number("cache",
+           o.cache,
+           {.low = 0, .high = 1 << 24},
+           "MIB",
+           "with stream, memory for decoded images, so that some are decoded once");
   t.flag("verify",
          o.verify,
          "of CIFAR's binary files: refuse those whose MD5 is not the published one");
@@ -179,8 +187,8 @@ void declare_folder(OptionTable& t, PathOptions& o) {
 DataPair load_cifar_files(const FileTree& tree,
                           const PathOptions& folder,
                           const DataOptions& options) {
-  if (folder.size != 0 || folder.max_bad != 0)
-    fail<UsageError>("'{}' holds CIFAR's binary files: size and max_bad have no effect",
+  if (folder.size != 0 || folder.max_bad != 0 || folder.stream)
+    fail<UsageError>("'{}' holds CIFAR's binary files: size, max_bad and stream have no effect",
                      folder.path.string());
   const CifarOptions cifar{.verify = folder.verify};
   return tree.has_file(kCifar10Archive.file) ? load_cifar(tree, cifar, options, read_cifar10)
@@ -190,9 +198,11 @@ DataPair load_cifar_files(const FileTree& tree,
 DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
-  const std::unique_ptr<FileTree> tree = open_tree(folder.path);
+  const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
+  if (!folder.stream && folder.cache != PathOptions().cache)
+    fail<UsageError>("cache={} has no effect without stream=true", folder.cache);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
@@ -201,7 +211,9 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
                         .seed = options.seed,
                         .max_bad = folder.max_bad,
                         .threads = options.threads,
-                        .progress = options.progress};
+                        .progress = options.progress,
+                        .stream = folder.stream,
+                        .cache_bytes = folder.cache << 20U};
   if (options.evaluation) {
     reading.size = options.evaluation;
     return {{}, limited(evaluation_folder(*tree, reading), options.valid_limit)};
