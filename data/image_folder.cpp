@@ -107,8 +107,9 @@ class FolderReader {
   void add_files(const std::string& name, std::int64_t label) {
     const std::vector<fs::path> files = image_files(tree_, folder_ / name);
     if (files.empty())
-      fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
-                      tree_.text(folder_ / name));
+      fail<DataError>("class folder '{}' has no {} files: fill or remove it",
+                      tree_.text(folder_ / name),
+                      image_extensions());
     files_.insert(files_.end(), files.begin(), files.end());
     out_.labels.resize(files_.size(), label);
   }

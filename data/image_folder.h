@@ -29,10 +29,10 @@ struct FolderOptions {
   DataProgress progress;
 };
 
-/// Reads PATH/train/CLASS/*.{jpg,jpeg,png} and PATH/valid/CLASS/... (or val, test), or
-/// PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class folders are
-/// searched in depth; names that begin with a dot and other files are ignored. Images come in the
-/// order of their paths.
+/// Reads PATH/train/CLASS/... (images by name: `has_image_name`) and PATH/valid/CLASS/... (or val,
+/// test), or PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class
+/// folders are searched in depth; names that begin with a dot and other files are ignored. Images
+/// come in the order of their paths.
 ///
 /// Images of a validation or test folder never become training images: a train folder means that
 /// training images come from there alone, and a folder without one must not have a class called

@@ -52,32 +52,34 @@ Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t widt
   const auto rows = make_taps(image.height, height, scale, origin(image.height, height));
   const auto columns = make_taps(image.width, width, scale, origin(image.width, width));
 
-  std::vector<float> narrow(static_cast<std::size_t>(image.height * width * 3));
+  const std::int64_t channels = image.channels;
+  std::vector<float> narrow(static_cast<std::size_t>(image.height * width * channels));
   for (std::int64_t y = 0; y < image.height; ++y)
     for (std::int64_t x = 0; x < width; ++x) {
       const Taps& tap = columns[static_cast<std::size_t>(x)];
-      for (std::int64_t c = 0; c < 3; ++c) {
+      for (std::int64_t c = 0; c < channels; ++c) {
         float sum = 0;
-        auto from = static_cast<std::size_t>((y * image.width + tap.first) * 3 + c);
+        auto from = static_cast<std::size_t>((y * image.width + tap.first) * channels + c);
         for (const float weight : tap.weights) {
           sum += weight * static_cast<float>(image.pixels[from]);
-          from += 3;
+          from += static_cast<std::size_t>(channels);
         }
-        narrow[static_cast<std::size_t>((y * width + x) * 3 + c)] = sum;
+        narrow[static_cast<std::size_t>((y * width + x) * channels + c)] = sum;
       }
     }
 
-  Image out{height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(height * width * 3))};
+  Image out{height, width, {}, channels};
+  out.pixels.resize(static_cast<std::size_t>(height * width * channels));
   for (std::int64_t y = 0; y < height; ++y) {
     const Taps& tap = rows[static_cast<std::size_t>(y)];
-    for (std::int64_t i = 0; i < width * 3; ++i) {
+    for (std::int64_t i = 0; i < width * channels; ++i) {
       float sum = 0;
-      auto from = static_cast<std::size_t>(tap.first * width * 3 + i);
+      auto from = static_cast<std::size_t>(tap.first * width * channels + i);
       for (const float weight : tap.weights) {
         sum += weight * narrow[from];
-        from += static_cast<std::size_t>(width * 3);
+        from += static_cast<std::size_t>(width * channels);
       }
-      out.pixels[static_cast<std::size_t>(y * width * 3 + i)] =
+      out.pixels[static_cast<std::size_t>(y * width * channels + i)] =
           static_cast<std::uint8_t>(std::clamp(std::lround(sum), 0L, 255L));
     }
   }
@@ -87,8 +89,8 @@ Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t widt
 Dataset resized(Dataset from, ImageSize size) {
   if (ImageSize{from.height, from.width} == size) return from;
   std::vector<std::uint8_t> pixels;
-  pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * 3));
-  Image image{from.height, from.width, {}};
+  pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * from.channels));
+  Image image{from.height, from.width, {}, from.channels};
   for (std::int64_t i = 0; i < from.size(); ++i) {
     const auto bytes = from.image(i);
     image.pixels.assign(bytes.begin(), bytes.end());
