@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <set>
@@ -42,7 +43,50 @@ Dataset empty_like(const Dataset& from) {
   out.width = from.width;
   out.channels = from.channels;
   out.classes = from.classes;
+  out.target_kind = from.target_kind;
   return out;
+}
+
+void check_targets(const Dataset& set) {
+  if (!set.labels.empty())
+    fail<DataError>(
+        "data set '{}' has classes beside its targets: {} of them", set.name, set.labels.size());
+  const std::size_t each = set.classes.size();
+  if (set.targets.size() % each != 0)
+    fail<DataError>("data set '{}': {} targets for {} names", set.name, set.targets.size(), each);
+  const bool labels = set.target_kind == TargetKind::labels;
+  const auto bad = std::ranges::find_if(
+      set.targets, [&](float v) { return labels ? v != 0 && v != 1 : !std::isfinite(v); });
+  if (bad == set.targets.end()) return;
+  const auto at = static_cast<std::size_t>(bad - set.targets.begin());
+  fail<DataError>("data set '{}': '{}' of sample {} is {}, {}",
+                  set.name,
+                  set.classes[at % each],
+                  at / each,
+                  *bad,
+                  labels ? "a label is 0 or 1" : "no finite number");
+}
+
+void check_labels(const Dataset& set) {
+  if (!set.targets.empty())
+    fail<DataError>(
+        "data set '{}' has {} targets beside its classes: say by target_kind what they "
+        "are",
+        set.name,
+        set.targets.size());
+  const auto count = static_cast<std::int64_t>(set.classes.size());
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= count)
+      fail<DataError>(
+          "data set '{}': image {} has label {}, there are {} classes", set.name, i, label, count);
+  }
+}
+
+/// Little-endian, whatever the machine.
+void append32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    bytes.push_back(static_cast<std::uint8_t>(value >> shift));
 }
 
 }  // namespace
@@ -51,11 +95,12 @@ std::string Dataset::fingerprint() const {
   Digest digest(Digest::Kind::sha256);
   digest.update(fmt::format("{} {} {} {}\n", size(), height, width, channels));
   for (const std::string& c : classes) digest.update(fmt::format("{}:{}\n", c.size(), c));
-  std::vector<std::uint8_t> bytes;  // little-endian 32-bit labels, whatever the machine
-  bytes.reserve(labels.size() * 4);
-  for (const std::int64_t label : labels)
-    for (unsigned shift = 0; shift < 32; shift += 8)
-      bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(label) >> shift));
+  if (target_kind != TargetKind::classes)
+    digest.update(target_kind == TargetKind::labels ? "labels\n" : "values\n");
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve((labels.size() + targets.size()) * 4);
+  for (const std::int64_t label : labels) append32(bytes, static_cast<std::uint32_t>(label));
+  for (const float target : targets) append32(bytes, std::bit_cast<std::uint32_t>(target));
   digest.update(bytes);
   digest.update(pixels);
   return digest.hex();
@@ -71,13 +116,7 @@ void Dataset::validate() const {
                     size(),
                     size() * image_bytes(),
                     pixels.size());
-  const auto count = static_cast<std::int64_t>(classes.size());
-  for (std::int64_t i = 0; i < size(); ++i) {
-    const std::int64_t label = labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= count)
-      fail<DataError>(
-          "data set '{}': image {} has label {}, there are {} classes", name, i, label, count);
-  }
+  target_kind == TargetKind::classes ? check_labels(*this) : check_targets(*this);
 }
 
 Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
@@ -89,7 +128,12 @@ Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
       fail<UsageError>("subset: image {} of {} ('{}')", i, from.size(), from.name);
     const auto image = from.image(i);
     out.pixels.insert(out.pixels.end(), image.begin(), image.end());
-    out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
+    if (from.target_kind == TargetKind::classes) {
+      out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
+    } else {
+      const auto targets = from.targets_of(i);
+      out.targets.insert(out.targets.end(), targets.begin(), targets.end());
+    }
     if (!from.files.empty()) out.files.push_back(from.files[static_cast<std::size_t>(i)]);
   }
   return out;
@@ -106,6 +150,12 @@ Dataset limited(Dataset from, std::int64_t count) {
 }
 
 Dataset only_classes(const Dataset& from, const std::vector<std::string>& names) {
+  if (from.target_kind != TargetKind::classes)
+    fail<UsageError>("data set '{}' has no classes of which some could be chosen: {}",
+                     from.name,
+                     from.target_kind == TargetKind::labels
+                         ? "a sample may have several of its labels"
+                         : "its targets are real numbers");
   std::vector<std::int64_t> new_label(from.classes.size(), -1);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = std::find(from.classes.begin(), from.classes.end(), names[i]);
@@ -129,7 +179,9 @@ Dataset only_classes(const Dataset& from, const std::vector<std::string>& names)
 DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   if (!(fraction > 0 && fraction < 1))
     fail<UsageError>("the share of validation images must lie between 0 and 1, not {}", fraction);
-  const std::vector<std::int64_t> counts = class_counts(from);
+  const bool stratified = from.target_kind == TargetKind::classes;
+  const std::vector<std::int64_t> counts =
+      stratified ? class_counts(from) : std::vector{from.size()};
   std::vector<std::int64_t> wanted(counts.size());
   std::transform(counts.begin(), counts.end(), wanted.begin(), [&](std::int64_t n) {
     return static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(n)));
@@ -138,7 +190,8 @@ DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   std::vector<std::int64_t> valid;
   constexpr std::uint64_t kStream = 1;
   for (const std::int64_t i : drawn_order(from.size(), seed, kStream)) {
-    std::int64_t& left = wanted[static_cast<std::size_t>(from.labels[static_cast<std::size_t>(i)])];
+    const std::int64_t part = stratified ? from.labels[static_cast<std::size_t>(i)] : 0;
+    std::int64_t& left = wanted[static_cast<std::size_t>(part)];
     (left-- > 0 ? valid : train).push_back(i);
   }
   if (train.empty() || valid.empty())
@@ -168,7 +221,12 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
 }
 
 std::vector<std::int64_t> class_counts(const Dataset& dataset) {
+  if (dataset.target_kind == TargetKind::values)
+    fail<UsageError>("data set '{}' has no classes to count: its targets are real numbers",
+                     dataset.name);
   std::vector<std::int64_t> counts(dataset.classes.size());
+  for (std::size_t i = 0; i < dataset.targets.size(); ++i)
+    counts[i % counts.size()] += dataset.targets[i] == 1 ? 1 : 0;
   for (const std::int64_t label : dataset.labels) ++counts[static_cast<std::size_t>(label)];
   return counts;
 }

@@ -21,6 +21,13 @@ struct ImageSize {
   [[nodiscard]] bool operator==(const ImageSize&) const = default;
 };
 
+/// What a sample is to be told by.
+enum class TargetKind : std::uint8_t {
+  classes,  ///< one class of several
+  labels,   ///< each of several labels, or not: any number of them at a time
+  values,   ///< real numbers
+};
+
 /// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers
 /// (cifar10.h, image_folder.h, synthetic10.h) or by name (registry.h).
 struct Dataset {
@@ -30,13 +37,21 @@ struct Dataset {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 3;         ///< 3, in the order red, green, blue
-  std::vector<std::string> classes;  ///< class names; a label is a position in this list
+  std::vector<std::string> classes;  ///< names of the classes, of the labels or of the values
   std::vector<std::uint8_t> pixels;  ///< (N,H,W,C)
-  std::vector<std::int64_t> labels;  ///< N labels, each in [0, classes.size())
+  std::vector<std::int64_t> labels;  ///< of classes: N positions in that list
   std::vector<std::string> files;    ///< where each image came from; empty if not from files
+  TargetKind target_kind = TargetKind::classes;
+  std::vector<float> targets;  ///< of labels (0 or 1) and of values: (N, classes.size())
 
   [[nodiscard]] std::int64_t size() const noexcept {
-    return static_cast<std::int64_t>(labels.size());
+    return static_cast<std::int64_t>(target_kind == TargetKind::classes ? labels.size()
+                                     : classes.empty()                  ? 0
+                                                       : targets.size() / classes.size());
+  }
+  /// The targets of sample `i`, unless they are a class.
+  [[nodiscard]] std::span<const float> targets_of(std::int64_t i) const {
+    return std::span(targets).subspan(static_cast<std::size_t>(i) * classes.size(), classes.size());
   }
   [[nodiscard]] std::int64_t image_bytes() const noexcept { return height * width * channels; }
   /// Image `i` as (H,W,C).
@@ -44,10 +59,11 @@ struct Dataset {
     return std::span(pixels).subspan(static_cast<std::size_t>(i * image_bytes()),
                                      static_cast<std::size_t>(image_bytes()));
   }
-  /// SHA-256 (hex) over shape, class names, labels and pixels: equal for equal content, wherever it
-  /// came from. Computed at each call, about 0.1 s per 150 MB.
+  /// SHA-256 (hex) over shape, class names, labels or targets, and pixels: equal for equal content,
+  /// wherever it came from. Computed at each call, about 0.1 s per 150 MB.
   [[nodiscard]] std::string fingerprint() const;
-  /// Throws DataError unless sizes agree, labels are in range and there is at least one image.
+  /// Throws DataError unless sizes agree, labels are in range, targets 0 or 1 (of labels) or
+  /// finite, and there is at least one image.
   void validate() const;
 };
 
@@ -63,16 +79,16 @@ struct DataPair {
 /// them; everything if `count` is 0 or not below the size. Throws UsageError if it is negative.
 [[nodiscard]] Dataset limited(Dataset from, std::int64_t count);
 /// Only the named classes, relabelled by their position in `names`. Throws UsageError for a name
-/// that is unknown or comes twice.
+/// that is unknown or comes twice, and for targets that are no classes.
 [[nodiscard]] Dataset only_classes(const Dataset& from, const std::vector<std::string>& names);
-/// Splits off about `fraction` (in (0,1)) of each class for validation; which images is a function
-/// of the seed and of their positions. Throws UsageError for a bad fraction, DataError if a part
-/// would be empty.
+/// Splits off about `fraction` (in (0,1)) for validation, of each class if there are classes; which
+/// images is a function of the seed and of their positions. Throws UsageError for a bad fraction,
+/// DataError if a part would be empty.
 [[nodiscard]] DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed);
 /// Throws DataError that names `where` for two classes of one name, and for a name that is empty,
 /// is not UTF-8 or holds control characters: checkpoints, tables and terminals could not show it.
 void check_class_names(const std::vector<std::string>& names, const std::string& where);
-/// Images per class.
+/// Images per class, or with each label. Throws UsageError for a set of real targets.
 [[nodiscard]] std::vector<std::int64_t> class_counts(const Dataset& dataset);
 
 }  // namespace learn::data

@@ -20,6 +20,7 @@ std::unique_ptr<DeviceBatches> DeviceBatches::make(Context& ctx,
                                                    const Dataset& dataset,
                                                    const LoaderOptions& options) {
   if (!ctx.device().is_cuda() || !options.resident) return nullptr;
+  if (dataset.target_kind != TargetKind::classes) return nullptr;
   const auto plan =
       device_plan(options.transforms, options.normalization, dataset.height, dataset.width);
   if (!plan.has_value()) return nullptr;

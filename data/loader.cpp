@@ -25,6 +25,12 @@ struct Slot {
   bool ready = false;
 };
 
+/// Memory for the targets of so many samples.
+Tensor targets_of_batch(Arena& arena, const Dataset& dataset, std::int64_t size) {
+  if (dataset.target_kind == TargetKind::classes) return {arena, {size}, DType::i64};
+  return {arena, {size, static_cast<std::int64_t>(dataset.classes.size())}, DType::f32};
+}
+
 }  // namespace
 
 struct Loader::Impl {
@@ -51,7 +57,7 @@ struct Loader::Impl {
     const std::int64_t size = std::min(options.batch_size, data.size());
     for (Slot& slot : slots) {
       slot.x = Tensor(*host, {size, pipeline.out_height(), pipeline.out_width(), 3}, options.dtype);
-      slot.y = Tensor(*host, {size}, DType::i64);
+      slot.y = targets_of_batch(*host, dataset, size);
       slot.index.reserve(static_cast<std::size_t>(size));
     }
     if (ctx.device().is_cuda())
@@ -71,8 +77,7 @@ struct Loader::Impl {
   void fill(std::int64_t batch, Pipeline::Scratch& scratch) {
     Slot& slot = slot_of(batch);
     slot.index.assign(order.begin() + first_sample(batch), order.begin() + first_sample(batch + 1));
-    std::int64_t* label = slot.y.span<std::int64_t>().data();
-    for (const std::int64_t i : slot.index) *label++ = dataset.labels[static_cast<std::size_t>(i)];
+    fill_targets(slot);
     switch (options.dtype) {
       case DType::f16:
         return fill_images<Half>(slot, scratch);
@@ -80,6 +85,18 @@ struct Loader::Impl {
         return fill_images<BFloat16>(slot, scratch);
       default:
         return fill_images<float>(slot, scratch);
+    }
+  }
+
+  void fill_targets(Slot& slot) const {
+    if (dataset.target_kind == TargetKind::classes) {
+      auto label = slot.y.span<std::int64_t>().begin();
+      for (const std::int64_t i : slot.index)
+        *label++ = dataset.labels[static_cast<std::size_t>(i)];
+    } else {
+      auto target = slot.y.span<float>().begin();
+      for (const std::int64_t i : slot.index)
+        target = std::ranges::copy(dataset.targets_of(i), target).out;
     }
   }
 

@@ -22,8 +22,9 @@ struct LoaderOptions {
   Normalization normalization;
   std::vector<Transform> transforms;
   /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
-  /// the same bits and without workers, unless a transform is a function of one's own. Batches of
-  /// other sets are uploaded while the device works on the one before.
+  /// the same bits and without workers, unless a transform is a function of one's own or the
+  /// targets are no classes. Batches of other sets are uploaded while the device works on the one
+  /// before.
   bool resident = true;
   /// Batches of halves that are made on a CUDA device have 8 channels, zeros behind the colours, as
   /// its convolutions want them; `Batch::padding` says so. For models that begin with a
@@ -32,7 +33,7 @@ struct LoaderOptions {
 };
 
 /// Batches of a data set for the training loop: images (N,H,W,3), augmented and normalised, and
-/// classes (N) i64.
+/// classes (N) i64, or labels or values (N,K) f32.
 ///
 /// A pass is a function of (data, options, seed, epoch): the same for any number of workers. What a
 /// worker throws is thrown by `next`, and the pass is over. Used by one thread at a time.

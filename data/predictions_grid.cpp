@@ -24,6 +24,11 @@ const std::string& class_name(const Dataset& dataset, std::int64_t which) {
   return dataset.classes[static_cast<std::size_t>(which)];
 }
 
+void require_classes(const Dataset& dataset) {
+  if (dataset.target_kind != TargetKind::classes)
+    fail<UsageError>("'{}' has no classes that predictions could be compared with", dataset.name);
+}
+
 /// " 97 %"; what is neither nothing nor all never looks so. Empty if it is not known.
 std::string percent(double probability) {
   if (std::isnan(probability)) return "";
@@ -81,6 +86,7 @@ plot::Image image_at(const Tensor& images, std::int64_t i) {
 plot::ImageGrid predictions_grid(const Dataset& dataset,
                                  std::span<const JudgedImage> judged,
                                  std::string title) {
+  require_classes(dataset);
   plot::ImageGrid grid{
       .title = std::move(title),
       .subtitle = "true class; predicted class and its probability, blue if right"};
@@ -96,6 +102,7 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
                                 std::span<const JudgedImage> judged,
                                 std::size_t count,
                                 std::string title) {
+  require_classes(dataset);
   plot::ImageGrid grid{
       .title = std::move(title),
       .subtitle = "predicted class and its probability, blue if right; true class and its; loss"};

@@ -80,6 +80,26 @@ class Augmented {
   std::vector<float> values_;
 };
 
+/// Its class, its labels, or its first values.
+std::string caption_of(const Dataset& dataset, std::int64_t sample) {
+  if (dataset.target_kind == TargetKind::classes)
+    return dataset
+        .classes[static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(sample)])];
+  constexpr std::size_t kShown = 3;
+  const bool values = dataset.target_kind == TargetKind::values;
+  const auto targets = dataset.targets_of(sample);
+  std::vector<std::string> texts;
+  for (std::size_t k = 0; k < targets.size(); ++k)
+    if (values)
+      texts.push_back(fmt::format("{} {:.4g}", dataset.classes[k], targets[k]));
+    else if (targets[k] == 1)
+      texts.push_back(dataset.classes[k]);
+  if (texts.empty()) return "no label";
+  const bool more = texts.size() > kShown;
+  if (more) texts.resize(kShown);
+  return join(texts) + (more ? ", ..." : "");
+}
+
 std::string epochs_text(const ShowBatchOptions& options) {
   const std::int64_t first = options.epoch + 1;
   if (options.versions == 1) return fmt::format("in epoch {}", first);
@@ -123,8 +143,7 @@ plot::ImageGrid show_batch(const Loader& loader, const ShowBatchOptions& options
     cell.images.push_back(image_of(dataset, sample));
     for (std::int64_t v = 0; augments && v < options.versions; ++v)
       cell.images.push_back(augmented(sample, options.epoch + v));
-    const std::int64_t label = dataset.labels[static_cast<std::size_t>(sample)];
-    cell.caption.push_back({dataset.classes[static_cast<std::size_t>(label)]});
+    cell.caption.push_back({caption_of(dataset, sample)});
     grid.cells.push_back(std::move(cell));
   }
   return grid;

@@ -33,6 +33,26 @@ Spec schedule_spec(const TrainingSection& o) {
   return spec;
 }
 
+/// The loss that fits the targets.
+nn::Loss loss_for(const data::Dataset& train, const TrainingSection& o) {
+  if (train.target_kind == data::TargetKind::classes)
+    return nn::cross_entropy(static_cast<float>(o.label_smoothing));
+  if (train.target_kind == data::TargetKind::labels)
+    fail<UsageError>(
+        "'{}' has several labels for each sample, for which there is no loss yet: "
+        "train on it by a program of your own, with a loss of your own",
+        train.name);
+  if (o.label_smoothing > 0)
+    fail<UsageError>("--label-smoothing {} is for classes; the targets of '{}' are real numbers",
+                     o.label_smoothing,
+                     train.name);
+  if (!o.metrics.empty())
+    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are real numbers",
+                     join(o.metrics, ","),
+                     train.name);
+  return nn::mse();
+}
+
 /// "0.01 for adam, ..."
 std::string usual_rates() {
   const auto registry = optim::optimizer_registry();
@@ -154,14 +174,15 @@ optim::LearningRates TrainingSection::learning_rates() const {
   return optim::optimizer_registry().make(optimizer)().usual_lr;
 }
 
-LearnerOptions TrainingSection::learner_options(bool flat, std::size_t classes) const {
+LearnerOptions TrainingSection::learner_options(bool flat, const data::Dataset& train) const {
   LearnerOptions options;
-  options.loss = nn::cross_entropy(static_cast<float>(label_smoothing));
+  const bool classes = train.target_kind == data::TargetKind::classes;
+  options.loss = loss_for(train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
   constexpr int kTop = 5;
   options.metrics = make_metrics(metrics);
-  if (metrics.empty()) options.metrics = {learn::metrics::accuracy()};
-  if (metrics.empty() && classes > std::size_t{2} * kTop)
+  if (metrics.empty() && classes) options.metrics = {learn::metrics::accuracy()};
+  if (metrics.empty() && classes && train.classes.size() > std::size_t{2} * kTop)
     options.metrics.push_back(learn::metrics::top_k(kTop));
   options.train_metrics = train_metrics;
   options.lr = learning_rates();

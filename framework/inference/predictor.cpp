@@ -131,6 +131,7 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
                      const PredictorOptions& options) {
   if (options.batch_size < 1)
     fail<UsageError>("predictor: the batch size must be at least 1, got {}", options.batch_size);
+  description.require_classes("a predictor");
   if (description.classes.size() != static_cast<std::size_t>(model.classes))
     fail<UsageError>(
         "predictor: {} names for a model of {} classes", description.classes.size(), model.classes);

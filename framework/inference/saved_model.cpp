@@ -68,7 +68,27 @@ data::ImageSize input_of(const SafetensorsFile& file) {
   return size;
 }
 
+constexpr const char* kTargets = "learn.targets";
+
+/// Not said by those that tell classes apart.
+data::TargetKind target_kind_of(const SafetensorsFile& file) {
+  const auto found = file.metadata().find(kTargets);
+  if (found == file.metadata().end()) return data::TargetKind::classes;
+  if (found->second == "labels") return data::TargetKind::labels;
+  if (found->second == "values") return data::TargetKind::values;
+  refuse(file, kTargets, found->second, "which is neither labels nor values");
+}
+
 }  // namespace
+
+void SavedModel::require_classes(std::string_view who) const {
+  if (target_kind == data::TargetKind::classes) return;
+  fail<UsageError>(
+      "{} is for models that tell classes apart; '{}' was trained on {}",
+      who,
+      model,
+      target_kind == data::TargetKind::labels ? "several labels for each sample" : "real targets");
+}
 
 nn::Model SavedModel::make() const {
   const models::Task task{.classes = static_cast<int>(classes.size()),
@@ -89,7 +109,8 @@ SavedModel saved_model(const SafetensorsFile& file) {
           .classes = lines_of(saved_value(file, "learn.classes")),
           .input = input_of(file),
           .normalization = normalization_of(file),
-          .file = file.path()};
+          .file = file.path(),
+          .target_kind = target_kind_of(file)};
 }
 
 void describe_model(const SavedModel& model, Metadata& metadata) {
@@ -97,6 +118,8 @@ void describe_model(const SavedModel& model, Metadata& metadata) {
   metadata["learn.classes"] = join(model.classes, "\n");
   metadata["learn.input"] = fmt::format("{} {} 3", model.input.height, model.input.width);
   metadata["learn.normalization"] = to_text(model.normalization);
+  if (model.target_kind != data::TargetKind::classes)
+    metadata[kTargets] = model.target_kind == data::TargetKind::labels ? "labels" : "values";
 }
 
 const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {

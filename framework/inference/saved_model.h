@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace learn {
@@ -17,6 +18,11 @@ struct SavedModel {
   data::ImageSize input;             ///< of the images, which have three colours
   data::Normalization normalization;
   std::filesystem::path file{};  ///< that says so; empty: none does
+  data::TargetKind target_kind = data::TargetKind::classes;
+
+  /// Throws UsageError, with `who` does something with classes alone, unless it tells classes
+  /// apart.
+  void require_classes(std::string_view who) const;
 
   /// The model, without memory. Throws CheckpointError that names the file, UsageError if there is
   /// none, for a model that cannot be made.

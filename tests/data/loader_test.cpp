@@ -323,6 +323,28 @@ TEST_CASE("loader: next without begin is an empty pass") {
   CHECK_FALSE(loader.next(batch));
 }
 
+TEST_CASE("loader: labels and values come as rows of numbers, with their images") {
+  Context ctx({.threads = 1});
+  Dataset set = test::small_set(9, 4, 4);
+  set.labels.clear();
+  set.classes = {"a", "b", "c"};
+  set.target_kind = TargetKind::values;
+  for (int i = 0; i < 27; ++i) set.targets.push_back(static_cast<float>(i) / 2);
+  for (const int workers : {0, 2}) {
+    Loader loader(ctx, set, {.batch_size = 4, .shuffle = true, .workers = workers});
+    CHECK(loader.classes() == 3);
+    loader.begin(0);
+    std::int64_t samples = 0;
+    for (Batch batch; loader.next(batch); samples += batch.size()) {
+      REQUIRE(batch.y.shape() == Shape{batch.size(), 3});
+      for (std::int64_t i = 0; i < batch.size(); ++i)
+        CHECK(std::ranges::equal(batch.y.rows(i, 1).span<float>(),
+                                 set.targets_of(batch.index[static_cast<std::size_t>(i)])));
+    }
+    CHECK(samples == 9);
+  }
+}
+
 TEST_CASE("loader: bad options are usage errors") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(8, 4, 4);

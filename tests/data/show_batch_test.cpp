@@ -86,6 +86,32 @@ TEST_CASE("show_batch of a loader that does not augment shows each image once") 
   CHECK_THROWS_AS((void)image_of(set, 5), UsageError);
 }
 
+TEST_CASE("show_batch names labels and values") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set = test::small_set(3, 4, 4);
+  set.labels.clear();
+  set.target_kind = TargetKind::labels;
+  set.classes = {"a", "b", "c", "d"};
+  set.targets = {0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1};
+  const auto captions = [&] {
+    const Loader loader(ctx, set, {.workers = 0});
+    std::vector<std::string> texts;
+    for (const plot::GridCell& cell : show_batch(loader).cells)
+      texts.push_back(cell.caption.at(0).text);
+    return texts;
+  };
+  CHECK(captions() == std::vector<std::string>{"b, c", "no label", "a, b, c, ..."});
+  set.target_kind = TargetKind::values;
+  set.classes = {"height", "width"};
+  set.targets = {0.5F, 1, 2, 3, 4, -1e6F};
+  CHECK(captions() == std::vector<std::string>{
+                          "height 0.5, width 1", "height 2, width 3", "height 4, width -1e+06"});
+  for (const auto& grid_of : {+[](const Dataset& s) { (void)predictions_grid(s, {}, ""); },
+                              +[](const Dataset& s) { (void)top_losses_grid(s, {}, 1, ""); }})
+    CHECK_THROWS_WITH_AS(
+        grid_of(set), "'small' has no classes that predictions could be compared with", UsageError);
+}
+
 TEST_CASE("transforms in words") {
   CHECK(describe({}).empty());
   CHECK(describe({FlipLr{0.25F}, Pad{3, PadMode::zero}, RandomCrop{24}, CenterCrop{}}) ==

@@ -102,6 +102,20 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
                                      bad)
                              .c_str(),
                          CheckpointError);
+  CHECK(read_with("learn.targets", "labels").target_kind == data::TargetKind::labels);
+  const SavedModel measures = read_with("learn.targets", "values");
+  CHECK(measures.target_kind == data::TargetKind::values);
+  Metadata again;
+  describe_model(measures, again);
+  CHECK(again.at("learn.targets") == "values");
+  CHECK(!metadata.contains("learn.targets"));
+  CHECK_THROWS_WITH_AS(measures.require_classes("a predictor"),
+                       "a predictor is for models that tell classes apart; 'small:width=4' was "
+                       "trained on real targets",
+                       UsageError);
+  CHECK_THROWS_WITH_AS((void)read_with("learn.targets", "words"),
+                       doctest::Contains("'words', which is neither labels nor values"),
+                       CheckpointError);
   CHECK(read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 1\n").normalization.std[2] == 1);
   for (const char* const bad :
        {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x", "0.5 0.4 0.3 0.2 0.1 1 2"})
