@@ -187,7 +187,7 @@ TEST_CASE("folder: options that cannot be are refused") {
   };
   CHECK(refused({.classes = {"a", "a"}}) == "class 'a' is named twice");
   CHECK(refused({.size = ImageSize{4, 0}}) == "image size 0x4: each side must be at least 1");
-  CHECK(refused({.max_bad = 1}) == "the share of bad files must lie in [0, 1), not 1");
+  CHECK(refused({.max_bad = 2}) == "the share of bad files must lie in [0, 1], not 2");
   CHECK(contains(error_of(folder.path(), {.valid = "a"}), "has no folder 'train'"));
 }
 
