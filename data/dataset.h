@@ -96,10 +96,17 @@ struct Dataset {
   void validate() const;
 };
 
+/// A file that has no image to show.
+struct SkippedFile {
+  std::string file;
+  std::string why;
+};
+
 /// Training and validation data that belong together: same classes, same image size.
 struct DataPair {
   Dataset train;
   Dataset valid;
+  std::vector<SkippedFile> skipped = {};  ///< damaged files, if they were to be skipped
 };
 
 /// The images at `indices`, in that order.

@@ -1,10 +1,10 @@
 #include "data/streamed_files.h"
 
+#include "data/bad_files.h"
 #include "data/image_cache.h"
 #include "data/image_source.h"
 #include "data/resize.h"
 #include "framework/core/error.h"
-#include "framework/core/log.h"
 #include "framework/core/processors.h"
 #include "framework/core/round_up.h"
 #include "framework/core/thread_pool.h"
@@ -12,7 +12,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -77,10 +76,7 @@ class FileSource final : public ImageSource {
 
  private:
   [[nodiscard]] Image decoded(std::int64_t place) const {
-    Image image = files_[static_cast<std::size_t>(place)].read();
-    if (image.channels != channels_)
-      fail<DataError>("it has {} channels, not {}", image.channels, channels_);
-    return image;
+    return files_[static_cast<std::size_t>(place)].read({.channels = channels_});
   }
 
   std::vector<ImageFile> files_;
@@ -116,28 +112,13 @@ std::vector<std::int64_t> sound_files(const FileSource& source,
                                       const StreamOptions& options) {
   const std::vector<std::string> problems = problems_of(source, count, options);
   std::vector<std::int64_t> sound;
-  std::vector<std::string> bad;
-  constexpr std::size_t kListed = 10;  // in a text
+  std::vector<SkippedFile> bad;
   for (std::int64_t i = 0; i < count; ++i)
     if (const std::string& why = problems[static_cast<std::size_t>(i)]; why.empty())
       sound.push_back(i);
     else
-      bad.push_back(fmt::format("\n  {}: {}", source.name(i), why));
-  if (bad.empty()) return sound;
-  const double share = static_cast<double>(bad.size()) / static_cast<double>(count);
-  const std::string skipped = fmt::format("{} of {} files in '{}'", bad.size(), count, where);
-  if (bad.size() > kListed) {
-    const std::string more = fmt::format("\n  and {} more", bad.size() - kListed);
-    bad.resize(kListed);
-    bad.push_back(more);
-  }
-  if (share > options.max_bad)
-    fail<DataError>("{} cannot be decoded, a share of {:.4f}, above max_bad={}:{}",
-                    skipped,
-                    std::ceil(share * 1e4) / 1e4,
-                    options.max_bad,
-                    join(bad, ""));
-  log::warn("[data] skipped {} that cannot be decoded:{}", skipped, join(bad, ""));
+      bad.push_back({source.name(i), why});
+  skip_bad_files(bad, problems.size(), where, options.max_bad, options.skipped);
   return sound;
 }
 
@@ -146,8 +127,8 @@ void check(const StreamOptions& options, std::size_t files, const Dataset& label
     fail<UsageError>(
         "images that stay in their files need one size to be scaled to: --image-size "
         "N, or ':size=N' behind the path");
-  if (!(options.max_bad >= 0 && options.max_bad < 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
+  if (!(options.max_bad >= 0 && options.max_bad <= 1))
+    fail<UsageError>("the share of bad files must lie in [0, 1], not {}", options.max_bad);
   if (static_cast<std::int64_t>(files) != labelled.size())
     fail<UsageError>("{} files for {} labels of '{}'", files, labelled.size(), labelled.name);
 }

@@ -40,7 +40,10 @@ void DataSection::declare(OptionTable& t) {
   t.group("Data");
   const std::vector<std::string> sets = data::dataset_registry().names();
   Option& set =
-      t.text("data", data, "NAME|PATH", join(sets) + ", or a folder or archive of images");
+      t.text("data",
+             data,
+             "NAME|PATH",
+             join(sets) + ", or a folder or archive of images, or a table or list of them");
   set.set = [this](const std::string& text) {
     (void)data::dataset_spec(text);
     data = text;
@@ -114,7 +117,7 @@ void DataSection::leave_out_validation() {
 std::optional<std::filesystem::path> DataSection::place() const {
   if (!found_at.empty()) return found_at;
   const Spec spec = data::dataset_spec(data);
-  if (spec.name == "folder") {
+  if (data::lies_at_path(spec)) {
     const std::string* const given = find_option(spec, "path");
     const std::filesystem::path path = given != nullptr ? *given : std::string();
     std::error_code ignored;
@@ -132,7 +135,7 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
   Spec spec = data::dataset_spec(data);
   std::filesystem::path directory = data_dir;
   if (!found_at.empty()) {
-    const bool by_path = spec.name == "folder";
+    const bool by_path = data::lies_at_path(spec);
     for (auto& [key, value] : spec.options)
       if (by_path && key == "path") value = found_at.string();
     // The archive of a published set is looked for in its folder.
