@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace learn::data {

@@ -82,37 +82,28 @@ class Callback {
 
 using EventSet = std::bitset<kEventCount>;
 
-/// Whether a handler found in a class overrides Callback's, by the type of the pointer to it: it is
-/// a member of `Callback` exactly when no class between declares it. A function of that name with
-/// other parameters would never be called: it does not compile.
-template <class... Parameters>
-struct HandlerOf {
-  template <class Owner, class Returned, class... Found>
-  static consteval bool overridden(Returned (Owner::*)(Found...)) {
-    static_assert(std::is_same_v<Returned(Found...), void(Parameters...)>,
-                  "a handler is void event(Learner&), void cancelled(Learner&, Scope) or void "
-                  "error(Learner&, const std::exception&), and overrides Callback's");
-    return !std::is_same_v<Owner, Callback>;
-  }
-};
-
-/// The events that `C` handles, found at compile time. A handler with another framework's name does
-/// not compile.
+/// The events that `C` handles, found at compile time by the types of pointers to its handlers: one
+/// is a member of `Callback` exactly when no class between declares it. A handler with other
+/// parameters, which nobody would call, or with another framework's name does not compile.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
 #define LEARN_REFUSE(there, here)                                                     \
   static_assert(                                                                      \
       !requires { requires std::is_member_function_pointer_v<decltype(&C::there)>; }, \
-      "nobody would call a handler '" #there "': the event is '" #here "' here");
+      "nobody would call a handler '" #there "'; here it is: void " #here " override");
   LEARN_FOREIGN_HANDLERS(LEARN_REFUSE)
 #undef LEARN_REFUSE
   EventSet set;
-#define LEARN_FIND(name, role, scope) \
-  set[index_of(Event::name)] = HandlerOf<Learner&>::overridden(&C::name);
+#define LEARN_FIND_AS(name, ...)                                                           \
+  static_assert(std::is_convertible_v<decltype(&C::name), void (C::*)(__VA_ARGS__)>,       \
+                "a handler of '" #name "' is: void " #name "(" #__VA_ARGS__ ") override"); \
+  set[index_of(Event::name)] = !std::is_same_v<decltype(&C::name), void (Callback::*)(__VA_ARGS__)>;
+#define LEARN_FIND(name, role, scope) LEARN_FIND_AS(name, Learner&)
   LEARN_EVENTS(LEARN_FIND)
+  LEARN_FIND_AS(cancelled, Learner&, Scope)
+  LEARN_FIND_AS(error, Learner&, const std::exception&)
 #undef LEARN_FIND
-  set[index_of(Event::cancelled)] = HandlerOf<Learner&, Scope>::overridden(&C::cancelled);
-  set[index_of(Event::error)] = HandlerOf<Learner&, const std::exception&>::overridden(&C::error);
+#undef LEARN_FIND_AS
   return set;
 }
 

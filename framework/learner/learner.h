@@ -6,6 +6,7 @@
 #include "framework/learner/callback_list.h"
 #include "framework/learner/fit_callbacks.h"
 #include "framework/learner/fit_progress.h"
+#include "framework/learner/foreign_methods.h"
 #include "framework/learner/loss_meter.h"
 #include "framework/learner/lr_find.h"
 #include "framework/learner/metric.h"
@@ -80,7 +81,7 @@ struct PredictionParts {
 /// Whatever throws in the loop leaves `fit`, `validate` and the rest after the `error` event; the
 /// learner can be used again. None of them, nor `add`, `insert` and `remove`, can be called from a
 /// handler: std::logic_error.
-class Learner {
+class Learner : public ForeignMethods {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
   /// module, or with fewer classes than a metric needs; DataError for sources that say different

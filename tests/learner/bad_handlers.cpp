@@ -7,18 +7,20 @@ class Watcher final : public learn::Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "watcher"; }
 #if LEARN_BAD_HANDLER == 0
-  void step_begin(learn::Learner&) override {}
+  void step_begin(learn::Learner&) noexcept override {}
 #elif LEARN_BAD_HANDLER == 1  // no such event
   void step_beginn(learn::Learner&) override {}
 #elif LEARN_BAD_HANDLER == 2  // other parameters: nobody would call it
   void step_begin() {}
 #elif LEARN_BAD_HANDLER == 3  // it overrides, and does not say so
   void step_begin(learn::Learner&) {}
-#elif LEARN_BAD_HANDLER == 4  // another framework's names
-  void before_step(learn::Learner&) {}
-#elif LEARN_BAD_HANDLER == 5
+#elif LEARN_BAD_HANDLER == 4  // other frameworks' names
+  void before_step(learn::Learner&) override {}
   void on_train_begin() {}
-#elif LEARN_BAD_HANDLER == 6  // a member that is no handler may have one
+  void on_exception(const std::exception&) {}
+#elif LEARN_BAD_HANDLER == 5  // it promises to change nothing: not the same function
+  void cancelled(learn::Learner&, learn::Scope) const {}
+#elif LEARN_BAD_HANDLER == 6  // a member that is no handler may have such a name
   bool after_batch = false;
 #endif
 };
@@ -26,3 +28,14 @@ class Watcher final : public learn::Callback {
 }  // namespace
 
 learn::EventSet events() { return learn::handled_by<Watcher>(); }
+
+#if LEARN_BAD_HANDLER == 0
+namespace learn {
+// What the messages tell to write can be written.
+#define LEARN_OVERRIDE(there, here) \
+  struct With_##there : Callback {  \
+    void here override {}           \
+  };
+LEARN_FOREIGN_HANDLERS(LEARN_OVERRIDE)
+}  // namespace learn
+#endif

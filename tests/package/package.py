@@ -2,10 +2,13 @@
 """A project outside of the tree that uses learn: package.py WAY BUILD
 
 WAY is "installed": what is built in the folder BUILD is installed elsewhere, moved, and found by find_package and by pkg-config;
-"system": it is found where packages put it; "prefix": it is in the folder BUILD, unpacked from an archive; or "folder": the project has the source tree in a folder of its own, and builds what it uses in BUILD. Its program is
+there the page "A first model" is followed word by word, too; "system": it is found where packages put it; "prefix": it is in
+the folder BUILD, unpacked from an archive; or "folder": the project has the source tree in a folder of its own, and builds what
+it uses in BUILD. Its program is
 apps/examples/own_model.cpp. Prints times and sizes, and what failed; exit status 1 then.
 """
 import json
+import math
 import os
 import re
 import shlex
@@ -17,6 +20,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/docs"))
+from follow import follow  # noqa: E402
 MOST_BYTES = 5_000_000  # of the program
 failures = []
 
@@ -84,6 +89,17 @@ def by_pkg_config(place, prefix):
         program_works("pkg-config", program, time.monotonic() - begun, str(pc.parent))  # pkg-config sets no run path
 
 
+def first_model(folder, prefix):
+    """The page of that name, as a new user follows it, with all of learn::learn."""
+    begun = time.monotonic()
+    environment = {"CMAKE_PREFIX_PATH": str(prefix), "LEARN_DEVICE": "cpu"}
+    printed = follow(ROOT / "framework/docs/first-model.md", folder, environment, lambda fault: check("a first model", False, fault))
+    answers = re.findall(r"^-?[01]\.\d\d$", printed, re.MULTILINE)
+    right = len(answers) == 3 and all(abs(float(answer) - math.sin(3 * x)) < 0.1 for answer, x in zip(answers, (-0.5, 0, 0.5)))
+    check("a first model: its answers are right", right, printed)
+    print(f"a first model: {time.monotonic() - begun:.0f} s from an empty folder to the answers")
+
+
 def system(place, _):
     prefix(place, Path("/usr"))
 
@@ -119,7 +135,7 @@ def installed(place, build):
     settings = {"CMAKE_PREFIX_PATH": prefix, "CMAKE_BUILD_TYPE": "Release"}
     project.builds("find_package, two components", place / "parts", LEARN_WANTED=number.rpartition(".")[0],
                    LEARN_COMPONENTS="learner;data", LEARN_LIBRARIES="learn::learner;learn::data", **settings)
-    project.builds("find_package, all", place / "all", LEARN_LIBRARIES="learn::learn", **settings)
+    first_model(place / "first model", prefix)
     refuses(project, place, "another version", f"version: {number}", LEARN_WANTED="99.0", **settings)
     refuses(project, place, "an unknown component", "nonsense", LEARN_COMPONENTS="nonsense", **settings)
     by_pkg_config(place, prefix)

@@ -1,0 +1,61 @@
+// A first model of one's own: y from x, learnt from points of which some are far off.
+#include "data/array_loader.h"
+#include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/math.h"
+#include "framework/learner/learner.h"
+#include "framework/nn/layers.h"
+#include "framework/optim/adam.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <random>
+
+using namespace learn;
+
+// The data: x in [-1, 1], y = sin(3x) and a little noise; one point of ten is an outlier.
+data::Arrays points(int count, unsigned seed) {
+  data::Arrays out{.sample = {1}};
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (int i = 0; i < count; ++i) {
+    const float x = uniform(random);
+    out.x.push_back(x);
+    out.targets.push_back(std::sin(3 * x) + (i % 10 == 0 ? 5 : 0.05F * uniform(random)));
+  }
+  return out;
+}
+
+// The model: two layers whose weights it declares, and what is done with a batch.
+class Curve final : public nn::Module {
+ public:
+  explicit Curve(const nn::Scope& scope)
+      : Module(scope), hidden_(scope / "hidden", 1, 64), out_(scope / "out", 64, 1) {}
+  std::string describe() const override { return "Curve"; }
+
+ protected:
+  Var forward(const Var& x) override { return out_(ops::silu(hidden_(x))); }
+
+ private:
+  nn::Linear hidden_, out_;
+};
+
+// The loss: the mean distance |pred - y|, to which an outlier is one point and not its square.
+Var distance(const Var& pred, const Tensor& target) {
+  return ops::mean(ops::abs(pred - pred.tape().input(target)));
+}
+
+int main() {
+  Context ctx;  // a GPU if there is one, else the CPU
+  data::ArrayLoader train(ctx, points(4000, 1), {.shuffle = true}), valid(ctx, points(500, 2));
+  Learner learn(ctx,
+                nn::make_model<Curve>("curve", {1}, 1),
+                {train, valid},
+                {.loss = {"distance", distance}, .optimizer = optim::adam()});
+  learn.fit_one_cycle(15, 0.02);
+
+  data::ArrayLoader asked(ctx, {.x = {-0.5F, 0, 0.5F}, .sample = {1}, .targets = {0, 0, 0}});
+  const Tensor answers = learn.get_preds(asked).preds;
+  for (const float y : answers.span<float>()) fmt::print("{:.2f}\n", y);
+}

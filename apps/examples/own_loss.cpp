@@ -1,0 +1,53 @@
+// A loss of one's own, made of operations: the pinball loss, by which a model learns a bound that
+// nine of ten values stay below, instead of their mean.
+#include "data/array_loader.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops/math.h"
+#include "framework/learner/learner.h"
+#include "framework/nn/layers.h"
+#include "framework/optim/adam.h"
+
+#include <fmt/core.h>
+
+#include <random>
+
+using namespace learn;
+
+/// A value above the bound costs `share` of the distance, one below the rest.
+nn::Loss pinball(double share) {
+  return {"pinball", [share](const Var& pred, const Tensor& target) {
+            const Var above = pred.tape().input(target) - pred;
+            return ops::mean(ops::maximum(share * above, (share - 1) * above));
+          }};
+}
+
+/// y = x^2 with noise that grows with x.
+data::Arrays noisy(unsigned seed) {
+  data::Arrays out{.sample = {1}};
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  for (int i = 0; i < 2000; ++i) {
+    const float x = static_cast<float>(i) / 1000 - 1;
+    out.x.push_back(x);
+    out.targets.push_back(x * x + 0.1F * (1.5F + x) * normal(random));
+  }
+  return out;
+}
+
+int main() {
+  Context ctx;
+  data::ArrayLoader train(ctx, noisy(1), {.shuffle = true}), valid(ctx, noisy(2));
+  auto model = nn::make_model<nn::Sequential>("bound", {1}, 1, [](nn::Sequential& layers) {
+    layers.emplace<nn::Linear>(1, 32);
+    layers.emplace<nn::Activation>(ActivationKind::silu());
+    layers.emplace<nn::Linear>(32, 1);
+  });
+  const LearnerOptions options{.loss = pinball(0.9), .optimizer = optim::adam()};
+  Learner learn(ctx, std::move(model), {train, valid}, options);
+  learn.fit_one_cycle(12, 0.02F);
+  const Predictions all = learn.get_preds(valid);
+  int below = 0;
+  for (std::size_t i = 0; i < 2000; ++i)
+    below += all.targets.span<float>()[i] < all.preds.span<float>()[i];
+  fmt::print("{:.1f} % of values that it has not seen are below the bound\n", below / 20.0);
+}
