@@ -60,9 +60,14 @@ std::string with_dashes(const std::string& word, const OptionTable& options) {
   const std::size_t begin = word.starts_with("--") ? 2 : 0;
   const std::string key = word.substr(begin, equals - begin);
   const std::string value = word.substr(equals + 1);
-  if (const Option* const option = options.find(key); option != nullptr)
-    return option->kind == OptionKind::flag ? as_flag(key, value) : "--" + key + "=" + value;
-  return word;
+  const Option* const option = options.find(key);
+  if (option == nullptr) {
+    if (begin > 0 && names_option(key, options)) fail<UsageError>("--{} takes no value", key);
+    return word;
+  }
+  if (option->kind == OptionKind::flag) return as_flag(key, value);
+  require_text("--" + key, value);
+  return "--" + key + "=" + value;
 }
 
 /// The option that takes the next word as its value; null if the word takes none.

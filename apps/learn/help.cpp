@@ -30,12 +30,21 @@ int help(const std::string& topic, const std::vector<Command>& commands) {
   const auto command = std::ranges::find(commands, topic, &Command::name);
   if (topic.empty()) {
     console::print(program_help(commands, help_width()));
-  } else if (command != commands.end()) {
-    console::print(command_help(*command, "learn ", help_width(), false));
-  } else {
-    return options(topic);
+    return 0;
   }
-  return 0;
+  if (command != commands.end()) {
+    console::print(command_help(*command, "learn ", help_width(), false));
+    return 0;
+  }
+  if (is_choice(topic)) return options(topic);
+  std::vector<std::string> known = choice_names();
+  const std::vector<std::string> names = names_of(commands);
+  known.insert(known.end(), names.begin(), names.end());
+  fail<UsageError>(
+      "there is no help on '{}'{}\n  'learn help' lists the commands, 'learn options' what is "
+      "chosen by name",
+      topic,
+      did_you_mean(topic, known));
 }
 
 std::string page(const std::string& name, const std::vector<Command>& commands) {

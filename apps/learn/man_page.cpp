@@ -33,23 +33,34 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+/// The same of a text whose long words are lists: lines may end behind their marks.
+std::string breakable(const std::string& text) {
+  std::string out;
+  for (const char c : escaped(text)) {
+    out += c;
+    if (c == ',' || c == ';' || c == '|') out += "\\:";
+  }
+  return out;
+}
+
 /// What stands at the margin, and what it means.
 std::string entry(const std::string& name, const std::string& meaning) {
-  return ".TP\n" + bold(name) + "\n" + escaped(meaning) + "\n";
+  return ".TP\n" + bold(name) + "\n" + breakable(meaning) + "\n";
 }
 
 std::string header(const std::string& name, const std::string& version, const std::string& help) {
   // Without a date, so that the same program makes the same page.
-  return ".TH " + quoted(name) + " 1 \"\" " + quoted("learn " + version) + " \"User Commands\"\n" +
-         section("NAME") + escaped(name) + " \\- " + escaped(help) + "\n";
+  return ".TH " + quoted(name) + " 1 \"\" " + quoted("learn " + version) +
+         " \"User Commands\"\n.ad l\n.nh\n" + section("NAME") + escaped(name) + " \\- " +
+         escaped(help) + "\n";
 }
 
 std::string examples(const std::vector<Example>& all) {
   if (all.empty()) return "";
   std::string text = section("EXAMPLES");
   for (const Example& example : all)
-    text += ".PP\n" + escaped(example.about) + ":\n.PP\n.nf\n.RS\n" + escaped(example.line) +
-            "\n.RE\n.fi\n";
+    text += (&example == &all.front() ? "" : ".PP\n") + escaped(example.about) +
+            ":\n.PP\n.nf\n.RS\n" + escaped(example.line) + "\n.RE\n.fi\n";
   return text;
 }
 

@@ -81,6 +81,11 @@ std::vector<std::string> choice_names() {
   return names;
 }
 
+bool is_choice(const std::string& name) {
+  const std::vector<std::string> known = choice_names();
+  return std::ranges::find(known, kind_or_name(name)) != known.end();
+}
+
 int options(const std::string& given) {
   const std::string name = kind_or_name(given);
   const std::vector<Choice> all = choices();

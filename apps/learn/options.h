@@ -25,6 +25,9 @@ struct Choice {
 /// What `options` takes: kinds and names.
 [[nodiscard]] std::vector<std::string> choice_names();
 
+/// Whether `options` takes the name.
+[[nodiscard]] bool is_choice(const std::string& name);
+
 /// `learn options [NAME]`: what can be chosen by name, with its options: all of it, one kind
 /// ("callback" or "callbacks") or one name. Throws UsageError for a name that there is not.
 int options(const std::string& name);

@@ -35,6 +35,7 @@ struct Part {
   std::string text;
   int rank;
 };
+constexpr int kPercentRank = 1;
 
 std::size_t width_of(const std::vector<Part>& parts) {
   std::size_t width = 0;
@@ -55,10 +56,10 @@ std::string render_bar(const BarState& state, std::size_t width, bool unicode) {
                                       static_cast<double>(std::max<std::int64_t>(1, state.batches)),
                                   0.0,
                                   1.0);
+  const std::string total = std::to_string(state.batches);
   std::vector<Part> parts{
       {fmt::format("{} {}/{}", state.training ? "epoch" : "valid", state.epoch, state.epochs), 2},
-      {fmt::format("{:3.0f}%", 100 * share), 1},
-      {fmt::format("{}/{}", state.batch, state.batches), 6}};
+      {fmt::format("{:3.0f}%", 100 * share), kPercentRank}};
   if (state.training) parts.push_back({fmt::format("loss {:.4f}", state.loss), 3});
   if (state.samples_per_second > 0)
     parts.push_back(
@@ -67,14 +68,19 @@ std::string render_bar(const BarState& state, std::size_t width, bool unicode) {
     parts.push_back({fmt::format("eta {}", clock_text(state.eta_seconds)), 4});
   leave_out(parts, width);
 
+  // The bar and the count say no more than the percents: they get the room that is left.
+  const std::string count =
+      padded(std::to_string(state.batch), total.size(), TextTable::Align::right) + "/" + total;
+  const std::size_t room = width - width_of(parts);
+  const std::size_t with_count = kGap + kNarrowest + kGap + count.size();
+  const std::size_t taken = room < with_count ? kGap : with_count - kNarrowest;
   std::string line;
-  const std::size_t used = width_of(parts) + kGap;
-  const std::size_t cells = std::min(kWidest, width - std::min(width, used));
   for (const Part& part : parts) {
     if (!line.empty()) line += std::string(kGap, ' ');
     line += part.text;
-    if (part.rank == 1 && cells >= kNarrowest)
-      line += std::string(kGap, ' ') + bar(share, cells, unicode);
+    if (part.rank != kPercentRank || room < kGap + kNarrowest) continue;
+    line += std::string(kGap, ' ') + bar(share, std::min(kWidest, room - taken), unicode);
+    if (taken > kGap) line += std::string(kGap, ' ') + count;
   }
   return line;
 }

@@ -1,6 +1,9 @@
 #include "framework/report/word_wrap.h"
 
+#include "framework/report/progress_bar.h"
 #include "framework/report/text_table.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -58,6 +61,13 @@ std::string wrapped(std::string_view text,
     }
   }
   return out;
+}
+
+std::string folded(std::string_view line, std::FILE* file) {
+  constexpr std::size_t kIndent = 2;
+  const int descriptor = ::fileno(file);
+  if (::isatty(descriptor) == 0) return std::string(line);
+  return wrapped(line, std::max<std::size_t>(terminal_width(descriptor), 4 * kIndent), kIndent);
 }
 
 }  // namespace learn

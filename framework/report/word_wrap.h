@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,9 @@ namespace learn {
                                   std::size_t width,
                                   std::size_t indent = 0,
                                   std::size_t used = 0);
+
+/// The same for a line that is told to the terminal behind a file, by its width; the line as it is
+/// where there is none.
+[[nodiscard]] std::string folded(std::string_view line, std::FILE* file);
 
 }  // namespace learn

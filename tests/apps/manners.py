@@ -32,7 +32,7 @@ def at_terminal(columns, *words, resize=None):
     while process.poll() is None or select_ready(master):
         if select_ready(master):
             shown += os.read(master, 4096)
-            if resize and b"\n    1  " in shown.replace(b"\x1b[K", b"").replace(b"\r", b""):
+            if resize and any(line.startswith("    1  ") for line in drawn(shown.decode(errors="replace"))):
                 widen(resize)
                 resize = None
     os.close(slave)
@@ -62,17 +62,19 @@ def helps():
     check(run("help", "train").out == run("train", "--help").out, "two ways to help are one")
     check(run("help", "schedules").out == run("options", "schedule").out, "what is chosen by name has help")
     done = run("help", "trian")
-    check(done.status == 2 and "did you mean" in done.err, "an unknown topic is refused", done)
+    check(done.status == 2 and "did you mean 'train'?" in done.err, "an unknown topic is refused", done)
     for words in ([], ["train"], ["doctor"]):
         check(run(*words, "--version").out.startswith("learn "), f"{words} has a version")
 
 
 def bars():
-    training = ["train", *TINY, "--train-limit", "4096", "--batch-size", "8", "--epochs", "2", "--metrics", "accuracy,f1,kappa"]
-    for columns, wanted in ((80, ("epoch 1/2", "%", "loss", "eta", "samples/s")), (60, ("epoch 1/2", "%", "loss", "eta")),
+    # Pauses behind batches for which the bar is drawn anew.
+    training = ["train", *TINY, "--train-limit", "512", "--batch-size", "8", "--metrics", "accuracy,f1,kappa",
+                "--inject", "slow@10:150ms,slow@20:150ms,slow@140:150ms"]
+    for columns, wanted in ((80, ("epoch", "%", "loss", "eta", "samples/s")), (60, ("epoch", "%", "loss", "eta", "samples/s")),
                             (44, ("%", "loss", "eta"))):
         lines = drawn(at_terminal(columns, *training, "--name", f"w{columns}"))
-        bar = [line for line in lines if re.match(r"epoch 1/2 +\d+%", line) and "eta" in line]
+        bar = [line for line in lines if re.match(r"epoch 1/3 +\d+%", line) and "eta" in line]
         check(bar, f"there is a bar at {columns}", lines[:20])
         check(all(part in line for line in bar for part in wanted), f"at {columns} columns the bar has {wanted}", bar[:3])
         check(all(len(line) < columns for line in bar), f"the bar fits {columns} columns", bar[:3])
@@ -82,7 +84,13 @@ def bars():
         check(bool(notes) == (columns < 99), f"who has {columns} columns is told what is missing", notes)
         log = open(f"runs/w{columns}/run.log", encoding="utf-8").read()
         check("kappa         lr" in log, "the log has all columns", log[-800:])
-    lines = drawn(at_terminal(60, *training, "--name", "resized", resize=120))
+        faults = [line for line in lines if "[inject]" in line]
+        check(len(faults) == 3 and not any("eta" in line for line in faults), "a message has a line of its own", faults)
+    os.environ["NO_COLOR"] = "1"
+    plain = at_terminal(80, *training, "--no-progress", "--name", "plain")
+    check("\x1b" not in plain, "without colours and a bar nothing steers a terminal", plain)
+    os.environ.pop("NO_COLOR")
+    lines = drawn(at_terminal(60, *training, "--epochs", "20", "--name", "resized", resize=120))
     titles = [line for line in lines if line.startswith("epoch  ")]
     check(len(titles) == 2 and len(titles[0]) <= 60 < len(titles[1]), "the table follows the terminal's width", titles)
 

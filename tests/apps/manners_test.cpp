@@ -171,6 +171,10 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"train", "--lr"}, "--lr needs a value: --lr X[:Y]");
   told({"train", "--lr", "--", "x"}, "'--' behind it is none");
   told({"train", "--plots=maybe"}, "--plots is on or off: 'maybe' is neither true nor false");
+  told({"train", "--no-plots=no"}, "--no-plots takes no value");
+  told({"train", "--quiet=no"}, "--quiet takes no value");
+  told({"train", "--epochs="}, "--epochs is empty");
+  told({"train", "-qe"}, "epochs");  // by CLI11
   told({"predict", "last"}, "IMAGE is required: learn predict RUN|FILE|last IMAGE... [OPTION...]");
   told({"--config", "x", "train"}, "options stand behind the command: learn train --config");
   told({"--confg", "x", "train"},
@@ -284,7 +288,7 @@ TEST_CASE("manual pages are whole, and take no text for a request") {
     CAPTURE(one.name);
     std::istringstream lines(command_page(one, "1"));
     const std::vector<std::string> requests{
-        ".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi", ".RS", ".RE"};
+        ".ad", ".nh", ".TH", ".SH", ".SS", ".TP", ".PP", ".nf", ".fi", ".RS", ".RE"};
     for (std::string line; std::getline(lines, line);) {
       CAPTURE(line);
       CHECK_FALSE(line.empty());

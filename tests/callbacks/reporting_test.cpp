@@ -289,11 +289,13 @@ TEST_CASE("the bar fits its terminal") {
                        .eta_seconds = 74};
   CHECK(render_bar(state, 200, false) ==
         "epoch 3/10   61%  ############--------  60/98  loss 0.5921  41 902 samples/s  eta 1:14");
-  // The bar shrinks, then it goes; what follows it matters least first.
+  // The bar shrinks; then what matters least goes first.
   CHECK(render_bar(state, 79, false) ==
         "epoch 3/10   61%  #######------  60/98  loss 0.5921  41 902 samples/s  eta 1:14");
-  CHECK(render_bar(state, 65, false) ==
-        "epoch 3/10   61%  60/98  loss 0.5921  41 902 samples/s  eta 1:14");
+  CHECK(render_bar(state, 71, false) ==
+        "epoch 3/10   61%  ###--  60/98  loss 0.5921  41 902 samples/s  eta 1:14");
+  CHECK(render_bar(state, 70, false) ==
+        "epoch 3/10   61%  ######-----  loss 0.5921  41 902 samples/s  eta 1:14");
   CHECK(render_bar(state, 63, false) ==
         "epoch 3/10   61%  loss 0.5921  41 902 samples/s  eta 1:14");
   CHECK(render_bar(state, 47, false) == "epoch 3/10   61%  ###---  loss 0.5921  eta 1:14");
