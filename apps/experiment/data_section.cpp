@@ -36,6 +36,12 @@ bool is_share(const std::string& limit) { return limit.find('.') != std::string:
 
 }  // namespace
 
+Option& declare_data_dir(OptionTable& t, std::string& field) {
+  Option& option = t.text("data-dir", field, "DIR", "folder of the data sets");
+  option.when_absent = "$LEARN_DATA, then ./data";
+  return option;
+}
+
 void DataSection::declare(OptionTable& t) {
   t.group("Data");
   const std::vector<std::string> sets = data::dataset_registry().names();
@@ -50,8 +56,7 @@ void DataSection::declare(OptionTable& t) {
   };
   // Whether they are those it was begun with is seen from the data themselves.
   set.may_change = true;
-  t.text("data-dir", data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data")
-      .may_change = true;
+  declare_data_dir(t, data_dir).may_change = true;
   t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
   t.number(
       "val-split",

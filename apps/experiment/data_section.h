@@ -54,6 +54,9 @@ struct DataSection {
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };
 
+/// `--data-dir` of commands that look for data sets.
+Option& declare_data_dir(OptionTable& table, std::string& field);
+
 /// "R:G:B:R:G:B", means and standard deviations of values in [0,1], or as many for other channels.
 /// Throws UsageError.
 [[nodiscard]] data::Normalization parse_normalization(const std::string& text);

@@ -79,10 +79,8 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
-  declare_metric_specs(t,
-                       o.metrics,
-                       "what validation measures beside the loss; default: accuracy, and top_k "
-                       "where there are more than 10 classes");
+  declare_metric_specs(t, o.metrics, "what validation measures beside the loss").when_absent =
+      "accuracy, and top_k where there are more than 10 classes";
   t.flag("train-metrics",
          o.train_metrics,
          "the same of the training images, as train_NAME: of what training computes anyway, with a "
@@ -117,38 +115,31 @@ void TrainingSection::declare(OptionTable& t) {
          "where memory runs out in the first epoch, begin again with half the batch size and twice "
          "--accumulate, up to 3 times; BatchNorm sees the smaller batches")
       .may_change = true;
-  t.numbers("lr",
-            lr,
-            kPositive,
-            "X[:Y]",
-            "(peak) learning rate; X:Y is spread over the layer groups; default: " + usual_rates());
+  t.numbers(
+       "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y is spread over the layer groups")
+      .when_absent = "by optimizer, " + usual_rates();
   declare_spec(t,
                "schedule",
                schedule,
                optim::schedule_registry(),
                join(optim::schedule_registry().names(), "|"),
                "learning rate schedule; const leaves the rate to a param_scheduler of --callbacks");
-  t.number("warmup",
-           warmup,
-           kShare,
-           "SHARE",
-           "share of the training in which the rate rises; default: 0.25 with one-cycle, else 0");
+  t.number("warmup", warmup, kShare, "SHARE", "share of the training in which the rate rises")
+      .when_absent = "0.25 with one-cycle, else 0";
   declare_spec(t,
                "optimizer",
                optimizer,
                optim::optimizer_registry(),
                join(optim::optimizer_registry().names(), "|"),
                "optimizer");
-  t.number("momentum",
-           momentum,
-           kShare,
-           "M",
-           "momentum or beta1; default: the optimizer's, cycled with one-cycle");
+  t.number("momentum", momentum, kShare, "M", "momentum or beta1").when_absent =
+      "the optimizer's, cycled with one-cycle";
   t.number("weight-decay",
            weight_decay,
            kNotNegative,
            "X",
-           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt; default: 0.01");
+           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt")
+      .when_absent = fmt::format("{}", kUsualWeightDecay);
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_regularisation(t, *this);
   declare_metrics(t, *this);

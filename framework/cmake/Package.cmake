@@ -80,6 +80,25 @@ if(LEARN_HAVE_CUDA)
 endif()
 if(LEARN_APPS)
   install(TARGETS learn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
+  # Manual pages and completions of shells are what the program says of itself.
+  set(manual ${PROJECT_BINARY_DIR}/generated/share)
+  add_custom_command(
+    OUTPUT ${manual}/man/man1/learn.1
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual}
+    COMMAND learn man --out ${manual}
+    DEPENDS learn
+    VERBATIM)
+  add_custom_target(learn_manual ALL DEPENDS ${manual}/man/man1/learn.1)
+  install(
+    DIRECTORY ${manual}/
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}
+    COMPONENT Runtime)
+  if(EXISTS /etc/debian_version) # whose zsh looks there for what packages bring
+    install(
+      FILES ${manual}/zsh/site-functions/_learn
+      DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions
+      COMPONENT Runtime)
+  endif()
 endif()
 
 # What find_package(learn) looks for in its turn, by the targets that ours link.

@@ -130,6 +130,9 @@ def installed(place, build):
     check("no file names the folder it was built in", not named, named)
     version = run(prefix / "bin/learn", "--version").stdout.strip()
     check("the program runs", re.fullmatch(r"(learn )?\d+\.\d+\.\d+", version), version)
+    for file in ("man/man1/learn.1", "man/man1/learn-train.1", "bash-completion/completions/learn", "zsh/site-functions/_learn",
+                 "fish/vendor_completions.d/learn.fish"):
+        check(f"{file} is there", (prefix / "share" / file).is_file(), sorted((prefix / "share").rglob("*")))
     number = version.split()[-1]
     project = Project(place / "project")
     settings = {"CMAKE_PREFIX_PATH": prefix, "CMAKE_BUILD_TYPE": "Release"}
