@@ -132,10 +132,8 @@ void register_checkpointer(CallbackRegistry& registry) {
                  kNotNegative,
                  "N",
                  "also keep the full state every N epochs; 0: never");
-        t.text("monitor",
-               o.monitor,
-               "VALUE",
-               "value that makes an epoch the best; default: that of the run");
+        t.text("monitor", o.monitor, "VALUE", "value that makes an epoch the best").when_absent =
+            "that of the run";
         t.choice("mode", c.better, better_by_name(), "whether lower or higher is better");
         t.number("min_delta",
                  c.min_delta,

@@ -50,7 +50,7 @@ void register_early_stopping(CallbackRegistry& registry) {
       "stops training when a value no longer improves",
       Options{},
       [](OptionTable& t, Options& o) {
-        t.text("monitor", o.monitor, "VALUE", "value to watch; default: that of the run");
+        t.text("monitor", o.monitor, "VALUE", "value to watch").when_absent = "that of the run";
         t.number("patience",
                  o.stopping.patience,
                  kCount,

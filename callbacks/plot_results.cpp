@@ -36,7 +36,7 @@ void register_plot_results(CallbackRegistry& registry) {
       Options{},
       [](OptionTable& t, Options& o) {
         t.text("folder", o.folder, "DIR", "relative to the folder of the run");
-        t.text("title", o.title, "TEXT", "title of the plots; default: that of the run");
+        t.text("title", o.title, "TEXT", "title of the plots").when_absent = "that of the run";
       },
       [](const Options& o, const RunSettings& run) {
         return make_callback<PlotResults>(

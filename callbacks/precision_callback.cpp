@@ -157,11 +157,8 @@ void declare_loss_scaling(OptionTable& t,
                           std::optional<float>& loss_scale,
                           LossScaleOptions& options,
                           std::int64_t& max_skips) {
-  t.number("loss_scale",
-           loss_scale,
-           kPositive,
-           "X",
-           "initial loss scale of f16; default: 65536, or 512 if static");
+  t.number("loss_scale", loss_scale, kPositive, "X", "initial loss scale of f16").when_absent =
+      "65536, or 512 if static";
   t.flag("dynamic", options.dynamic, "adjust the loss scale to overflows");
   t.number("growth_factor",
            options.growth_factor,

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "data/digest.h"
+#include "data/image_source.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/random.h"
@@ -8,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <set>
@@ -42,54 +44,167 @@ Dataset empty_like(const Dataset& from) {
   out.width = from.width;
   out.channels = from.channels;
   out.classes = from.classes;
+  out.target_kind = from.target_kind;
+  out.source = from.source;
   return out;
 }
 
+void check_targets(const Dataset& set) {
+  if (!set.labels.empty())
+    fail<DataError>(
+        "data set '{}' has classes beside its targets: {} of them", set.name, set.labels.size());
+  const std::size_t each = set.classes.size();
+  if (set.targets.size() % each != 0)
+    fail<DataError>("data set '{}': {} targets for {} names", set.name, set.targets.size(), each);
+  const bool labels = set.target_kind == TargetKind::labels;
+  const auto bad = std::ranges::find_if(
+      set.targets, [&](float v) { return labels ? v != 0 && v != 1 : !std::isfinite(v); });
+  if (bad == set.targets.end()) return;
+  const auto at = static_cast<std::size_t>(bad - set.targets.begin());
+  fail<DataError>("data set '{}': '{}' of sample {} is {}, {}",
+                  set.name,
+                  set.classes[at % each],
+                  at / each,
+                  *bad,
+                  labels ? "a label is 0 or 1" : "no finite number");
+}
+
+void check_labels(const Dataset& set) {
+  if (!set.targets.empty())
+    fail<DataError>(
+        "data set '{}' has {} targets beside its classes: say by target_kind what they "
+        "are",
+        set.name,
+        set.targets.size());
+  const auto count = static_cast<std::int64_t>(set.classes.size());
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= count)
+      fail<DataError>(
+          "data set '{}': image {} has label {}, there are {} classes", set.name, i, label, count);
+  }
+}
+
+/// Samples are u8, f32, or read from a source, and as many as there are targets.
+void check_samples(const Dataset& set) {
+  if ((set.pixels.empty() ? 0 : 1) + (set.features.empty() ? 0 : 1) +
+          (set.source == nullptr ? 0 : 1) !=
+      1)
+    fail<DataError>(
+        "data set '{}' has {} bytes of pixels, {} numbers and {} source of images: one "
+        "of the three is wanted",
+        set.name,
+        set.pixels.size(),
+        set.features.size(),
+        set.source == nullptr ? "no" : "a");
+  const auto need = [&](std::size_t there, std::int64_t each, std::string_view what) {
+    if (static_cast<std::int64_t>(there) != set.size() * each)
+      fail<DataError>("data set '{}': {} labels need {} {}, there are {}",
+                      set.name,
+                      set.size(),
+                      set.size() * each,
+                      what,
+                      there);
+  };
+  if (!set.pixels.empty()) return need(set.pixels.size(), set.image_bytes(), "bytes of pixels");
+  if (set.source != nullptr) return need(set.places.size(), 1, "images");
+  const std::int64_t each = set.sample_shape().elements();
+  need(set.features.size(), each, "numbers");
+  const auto bad = std::ranges::find_if(set.features, [](float v) { return !std::isfinite(v); });
+  if (bad == set.features.end()) return;
+  const std::int64_t at = bad - set.features.begin();
+  fail<DataError>("data set '{}': number {} of sample {} is {}, no finite one",
+                  set.name,
+                  at % each,
+                  at / each,
+                  *bad);
+}
+
+void append_sample(Dataset& out, const Dataset& from, std::int64_t i) {
+  if (from.source != nullptr) {
+    out.places.push_back(from.places[static_cast<std::size_t>(i)]);
+  } else if (!from.features.empty()) {
+    const auto sample = from.features_of(i);
+    out.features.insert(out.features.end(), sample.begin(), sample.end());
+  } else {
+    const auto image = from.image(i);
+    out.pixels.insert(out.pixels.end(), image.begin(), image.end());
+  }
+}
+
+/// Little-endian, whatever the machine.
+void append32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    bytes.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+void update(Digest& digest, std::span<const float> values) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(values.size() * 4);
+  for (const float value : values) append32(bytes, std::bit_cast<std::uint32_t>(value));
+  digest.update(bytes);
+}
+
 }  // namespace
+
+std::span<const std::uint8_t> Dataset::read_image(std::int64_t i,
+                                                  std::vector<std::uint8_t>& memory) const {
+  if (source == nullptr) return image(i);
+  source->read(places[static_cast<std::size_t>(i)], memory);
+  return memory;
+}
+
+Image Dataset::whole_image(std::int64_t i) const {
+  if (source != nullptr) return source->whole(places[static_cast<std::size_t>(i)]);
+  const auto there = image(i);
+  return {height, width, {there.begin(), there.end()}, channels};
+}
 
 std::string Dataset::fingerprint() const {
   Digest digest(Digest::Kind::sha256);
   digest.update(fmt::format("{} {} {} {}\n", size(), height, width, channels));
   for (const std::string& c : classes) digest.update(fmt::format("{}:{}\n", c.size(), c));
-  std::vector<std::uint8_t> bytes;  // little-endian 32-bit labels, whatever the machine
+  if (target_kind != TargetKind::classes)
+    digest.update(target_kind == TargetKind::labels ? "labels\n" : "values\n");
+  std::vector<std::uint8_t> bytes;
   bytes.reserve(labels.size() * 4);
-  for (const std::int64_t label : labels)
-    for (unsigned shift = 0; shift < 32; shift += 8)
-      bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(label) >> shift));
+  for (const std::int64_t label : labels) append32(bytes, static_cast<std::uint32_t>(label));
   digest.update(bytes);
+  update(digest, targets);
   digest.update(pixels);
+  for (std::int64_t i = 0; i < size() && !features.empty(); ++i) update(digest, features_of(i));
+  for (const std::int64_t place : places) {
+    const std::string known_by = source->identity(place);
+    digest.update(fmt::format("{}:{}\n", known_by.size(), known_by));
+  }
   return digest.hex();
 }
 
 void Dataset::validate() const {
   if (size() == 0) fail<DataError>("data set '{}' has no images", name);
-  if (height <= 0 || width <= 0 || channels <= 0)
+  const bool plain = !features.empty() && height == 0 && width == 0 && channels > 0;
+  const bool images = height > 0 && width > 0 && channels > 0 && channels <= kMaxChannels;
+  if (!plain && !images)
     fail<DataError>("data set '{}': image size {}x{}x{}", name, height, width, channels);
-  if (static_cast<std::int64_t>(pixels.size()) != size() * image_bytes())
-    fail<DataError>("data set '{}': {} labels need {} bytes of pixels, there are {}",
-                    name,
-                    size(),
-                    size() * image_bytes(),
-                    pixels.size());
-  const auto count = static_cast<std::int64_t>(classes.size());
-  for (std::int64_t i = 0; i < size(); ++i) {
-    const std::int64_t label = labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= count)
-      fail<DataError>(
-          "data set '{}': image {} has label {}, there are {} classes", name, i, label, count);
-  }
+  check_samples(*this);
+  target_kind == TargetKind::classes ? check_labels(*this) : check_targets(*this);
 }
 
 Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
   Dataset out = empty_like(from);
-  out.pixels.reserve(indices.size() * static_cast<std::size_t>(from.image_bytes()));
+  if (!from.pixels.empty())
+    out.pixels.reserve(indices.size() * static_cast<std::size_t>(from.image_bytes()));
   out.labels.reserve(indices.size());
   for (const std::int64_t i : indices) {
     if (i < 0 || i >= from.size())
       fail<UsageError>("subset: image {} of {} ('{}')", i, from.size(), from.name);
-    const auto image = from.image(i);
-    out.pixels.insert(out.pixels.end(), image.begin(), image.end());
-    out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
+    append_sample(out, from, i);
+    if (from.target_kind == TargetKind::classes) {
+      out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
+    } else {
+      const auto targets = from.targets_of(i);
+      out.targets.insert(out.targets.end(), targets.begin(), targets.end());
+    }
     if (!from.files.empty()) out.files.push_back(from.files[static_cast<std::size_t>(i)]);
   }
   return out;
@@ -106,6 +221,12 @@ Dataset limited(Dataset from, std::int64_t count) {
 }
 
 Dataset only_classes(const Dataset& from, const std::vector<std::string>& names) {
+  if (from.target_kind != TargetKind::classes)
+    fail<UsageError>("data set '{}' has no classes of which some could be chosen: {}",
+                     from.name,
+                     from.target_kind == TargetKind::labels
+                         ? "a sample may have several of its labels"
+                         : "its targets are real numbers");
   std::vector<std::int64_t> new_label(from.classes.size(), -1);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = std::find(from.classes.begin(), from.classes.end(), names[i]);
@@ -129,7 +250,9 @@ Dataset only_classes(const Dataset& from, const std::vector<std::string>& names)
 DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   if (!(fraction > 0 && fraction < 1))
     fail<UsageError>("the share of validation images must lie between 0 and 1, not {}", fraction);
-  const std::vector<std::int64_t> counts = class_counts(from);
+  const bool stratified = from.target_kind == TargetKind::classes;
+  const std::vector<std::int64_t> counts =
+      stratified ? class_counts(from) : std::vector{from.size()};
   std::vector<std::int64_t> wanted(counts.size());
   std::transform(counts.begin(), counts.end(), wanted.begin(), [&](std::int64_t n) {
     return static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(n)));
@@ -138,7 +261,8 @@ DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   std::vector<std::int64_t> valid;
   constexpr std::uint64_t kStream = 1;
   for (const std::int64_t i : drawn_order(from.size(), seed, kStream)) {
-    std::int64_t& left = wanted[static_cast<std::size_t>(from.labels[static_cast<std::size_t>(i)])];
+    const std::int64_t part = stratified ? from.labels[static_cast<std::size_t>(i)] : 0;
+    std::int64_t& left = wanted[static_cast<std::size_t>(part)];
     (left-- > 0 ? valid : train).push_back(i);
   }
   if (train.empty() || valid.empty())
@@ -168,7 +292,12 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
 }
 
 std::vector<std::int64_t> class_counts(const Dataset& dataset) {
+  if (dataset.target_kind == TargetKind::values)
+    fail<UsageError>("data set '{}' has no classes to count: its targets are real numbers",
+                     dataset.name);
   std::vector<std::int64_t> counts(dataset.classes.size());
+  for (std::size_t i = 0; i < dataset.targets.size(); ++i)
+    counts[i % counts.size()] += dataset.targets[i] == 1 ? 1 : 0;
   for (const std::int64_t label : dataset.labels) ++counts[static_cast<std::size_t>(label)];
   return counts;
 }

@@ -1,6 +1,10 @@
 #pragma once
+#include "data/image.h"
+#include "data/sample_form.h"
+
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,40 +25,88 @@ struct ImageSize {
   [[nodiscard]] bool operator==(const ImageSize&) const = default;
 };
 
-/// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers
-/// (cifar10.h, image_folder.h, synthetic10.h) or by name (registry.h).
+/// What a sample is to be told by.
+enum class TargetKind : std::uint8_t {
+  classes,  ///< one class of several
+  labels,   ///< each of several labels, or not: any number of them at a time
+  values,   ///< real numbers
+};
+
+class ImageSource;
+
+/// Labelled samples of one form. Images are decoded once and kept in memory as u8, or read when
+/// they are needed; arrays of floats, images or plain features, are in memory. Made by the readers
+/// (cifar10.h, image_folder.h, synthetic10.h), by name (registry.h), or from arrays (arrays.h).
 struct Dataset {
   std::string name;        ///< "cifar10", "synthetic10", or the folder's name
   bool synthetic = false;  ///< computed, not photographed: every report of a result must say so
   Split split = Split::train;
-  std::int64_t height = 0;
+  std::int64_t height = 0;  ///< 0 as the width is: the samples are features, `channels` of them
   std::int64_t width = 0;
-  std::int64_t channels = 3;         ///< 3, in the order red, green, blue
-  std::vector<std::string> classes;  ///< class names; a label is a position in this list
+  std::int64_t channels = 3;         ///< 3: red, green, blue; 1: grey; at most kMaxChannels
+  std::vector<std::string> classes;  ///< names of the classes, of the labels or of the values
   std::vector<std::uint8_t> pixels;  ///< (N,H,W,C)
-  std::vector<std::int64_t> labels;  ///< N labels, each in [0, classes.size())
+  std::vector<std::int64_t> labels;  ///< of classes: N positions in that list
   std::vector<std::string> files;    ///< where each image came from; empty if not from files
+  TargetKind target_kind = TargetKind::classes;
+  std::vector<float> targets;  ///< of labels (0 or 1) and of values: (N, classes.size())
+  /// Samples of floats, in the place of `pixels`: images (N,H,W,C) or features (N,C).
+  std::vector<float> features;
+  /// What the images are read from when they are needed, in the place of `pixels`; and where each
+  /// of them is in it.
+  std::shared_ptr<const ImageSource> source;
+  std::vector<std::int64_t> places;
 
   [[nodiscard]] std::int64_t size() const noexcept {
-    return static_cast<std::int64_t>(labels.size());
+    return static_cast<std::int64_t>(target_kind == TargetKind::classes ? labels.size()
+                                     : classes.empty()                  ? 0
+                                                       : targets.size() / classes.size());
   }
+  /// The same of any set of u8: in `memory`, if they had to be read. Threads may do so at the same
+  /// time. Throws as ImageSource::read.
+  [[nodiscard]] std::span<const std::uint8_t> read_image(std::int64_t i,
+                                                         std::vector<std::uint8_t>& memory) const;
+  /// Image `i` of a set of u8 in the size that it had before it was brought to that of the set, as
+  /// far as that is known. Throws as ImageSource::whole.
+  [[nodiscard]] Image whole_image(std::int64_t i) const;
+  /// Sample `i` of a set of floats.
+  [[nodiscard]] std::span<const float> features_of(std::int64_t i) const {
+    const auto each = static_cast<std::size_t>(sample_shape().elements());
+    return std::span(features).subspan(static_cast<std::size_t>(i) * each, each);
+  }
+  /// The targets of sample `i`, unless they are a class.
+  [[nodiscard]] std::span<const float> targets_of(std::int64_t i) const {
+    return std::span(targets).subspan(static_cast<std::size_t>(i) * classes.size(), classes.size());
+  }
+  [[nodiscard]] SampleForm form() const noexcept {
+    return {height, width, channels, !features.empty()};
+  }
+  [[nodiscard]] Shape sample_shape() const { return form().shape(); }
   [[nodiscard]] std::int64_t image_bytes() const noexcept { return height * width * channels; }
-  /// Image `i` as (H,W,C).
+  /// Image `i` as (H,W,C), of a set whose pixels are in memory.
   [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
     return std::span(pixels).subspan(static_cast<std::size_t>(i * image_bytes()),
                                      static_cast<std::size_t>(image_bytes()));
   }
-  /// SHA-256 (hex) over shape, class names, labels and pixels: equal for equal content, wherever it
-  /// came from. Computed at each call, about 0.1 s per 150 MB.
+  /// SHA-256 (hex) over shape, class names, labels or targets, and pixels: equal for equal content,
+  /// wherever it came from. Computed at each call, about 0.1 s per 150 MB.
   [[nodiscard]] std::string fingerprint() const;
-  /// Throws DataError unless sizes agree, labels are in range and there is at least one image.
+  /// Throws DataError unless sizes agree, labels are in range, targets 0 or 1 (of labels) or
+  /// finite, and there is at least one image.
   void validate() const;
+};
+
+/// A file that has no image to show.
+struct SkippedFile {
+  std::string file;
+  std::string why;
 };
 
 /// Training and validation data that belong together: same classes, same image size.
 struct DataPair {
   Dataset train;
   Dataset valid;
+  std::vector<SkippedFile> skipped = {};  ///< damaged files, if they were to be skipped
 };
 
 /// The images at `indices`, in that order.
@@ -63,16 +115,16 @@ struct DataPair {
 /// them; everything if `count` is 0 or not below the size. Throws UsageError if it is negative.
 [[nodiscard]] Dataset limited(Dataset from, std::int64_t count);
 /// Only the named classes, relabelled by their position in `names`. Throws UsageError for a name
-/// that is unknown or comes twice.
+/// that is unknown or comes twice, and for targets that are no classes.
 [[nodiscard]] Dataset only_classes(const Dataset& from, const std::vector<std::string>& names);
-/// Splits off about `fraction` (in (0,1)) of each class for validation; which images is a function
-/// of the seed and of their positions. Throws UsageError for a bad fraction, DataError if a part
-/// would be empty.
+/// Splits off about `fraction` (in (0,1)) for validation, of each class if there are classes; which
+/// images is a function of the seed and of their positions. Throws UsageError for a bad fraction,
+/// DataError if a part would be empty.
 [[nodiscard]] DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed);
 /// Throws DataError that names `where` for two classes of one name, and for a name that is empty,
 /// is not UTF-8 or holds control characters: checkpoints, tables and terminals could not show it.
 void check_class_names(const std::vector<std::string>& names, const std::string& where);
-/// Images per class.
+/// Images per class, or with each label. Throws UsageError for a set of real targets.
 [[nodiscard]] std::vector<std::int64_t> class_counts(const Dataset& dataset);
 
 }  // namespace learn::data

@@ -44,6 +44,10 @@ Bytes exif_of_jpeg(Bytes file) {
   return {};
 }
 
+Bytes without_exif_header(Bytes block) {
+  return begins_with(block, kHeader) ? block.subspan(kHeader.size()) : block;
+}
+
 int exif_orientation(Bytes tiff) {
   if (tiff.empty()) return 1;
   std::vector<std::uint8_t> block(kHeader.begin(), kHeader.end());
@@ -61,7 +65,7 @@ int exif_orientation(Bytes tiff) {
 }
 
 Image upright(Image image, int orientation) {
-  if (orientation == 1) return image;
+  if (orientation <= 1 || orientation > 8) return image;
   const std::int64_t height = image.height;
   const std::int64_t width = image.width;
   const bool turned = orientation >= 5;

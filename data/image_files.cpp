@@ -19,9 +19,11 @@ bool is_image(const fs::path& path) {
   try {
     const RegularFile file(path, "it");
     if (file.size() == 0) return true;  // a damaged one
-    std::array<std::uint8_t, 8> start{};
-    if (file.size() >= start.size()) file.read(0, std::as_writable_bytes(std::span(start)));
-    return begins_like_image(start);
+    std::array<std::uint8_t, kFormatBytes> start{};
+    const std::span found =
+        std::span(start).first(std::min<std::size_t>(file.size(), start.size()));
+    file.read(0, std::as_writable_bytes(found));
+    return *image_format(found) != '\0';
   } catch (const IoError& error) {
     fail<DataError>("{}", error.what());
   }
@@ -84,7 +86,8 @@ std::vector<ImageFile> archive_images(const fs::path& path, const fs::path& name
     tree = open_archive(path, problems);
   } catch (const DataError& error) {
     fail<DataError>(
-        "neither a JPEG nor a PNG image, nor an archive that can be read (tar, zip): {}",
+        "neither a JPEG, PNG, WebP, TIFF nor BMP image, nor an archive that can be read (tar, "
+        "zip): {}",
         error.what());
   }
   std::vector<ImageFile> found;
@@ -106,7 +109,7 @@ std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
   if (!folder && is_image(path)) return {{name, path, nullptr, {}}};
   std::vector<ImageFile> found =
       folder ? FolderWalk(path, name).images() : archive_images(path, name);
-  if (found.empty()) fail<DataError>("no .jpg, .jpeg or .png file is in it");
+  if (found.empty()) fail<DataError>("no {} file is in it", image_extensions());
   // What is said of the rest of an archive comes last.
   std::ranges::stable_sort(found, [](const ImageFile& a, const ImageFile& b) {
     return std::pair(a.path.empty(), a.path) < std::pair(b.path.empty(), b.path);
@@ -116,9 +119,9 @@ std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
 
 }  // namespace
 
-Image ImageFile::read() const {
+Image ImageFile::read(const DecodeOptions& options) const {
   if (!error.empty()) fail<DataError>("{}", error);
-  return decode_image(tree == nullptr ? read_file(path) : tree->read(path));
+  return decode_image(tree == nullptr ? read_file(path) : tree->read(path), options);
 }
 
 std::vector<ImageFile> image_files(const fs::path& path, const std::string& name) {

@@ -18,10 +18,10 @@ struct ImageFile {
 
   /// Decodes it (`decode_image`). Threads may read at the same time. Throws DataError, whose text
   /// does not name the file.
-  [[nodiscard]] Image read() const;
+  [[nodiscard]] Image read(const DecodeOptions& options = {}) const;
 };
 
-/// The image that a file is, or all .jpg, .jpeg and .png files below a folder or in an archive
+/// The image that a file is, or all files with an image's name below a folder or in an archive
 /// (`open_archive`), sorted by path; links to folders are not followed. `name`: what the user calls
 /// `path`. A folder in it, a member or the rest of an archive that cannot be read is one of them,
 /// with an error, and costs no other. Throws DataError, whose text does not name it, for what is

@@ -1,32 +1,19 @@
 #include "data/image_folder.h"
 
+#include "data/decode_files.h"
 #include "data/file_tree.h"
 #include "data/image_codec.h"
-#include "data/resize.h"
+#include "data/label_list.h"
 #include "framework/core/error.h"
-#include "framework/core/log.h"
-#include "framework/core/processors.h"
-#include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
-
-#include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cmath>
-#include <mutex>
-#include <new>
-#include <set>
 
 namespace learn::data {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::string_literals;
-
-constexpr std::size_t kListed = 10;  // paths that an error text shows
 
 std::vector<std::string> class_names(const FileTree& tree, const fs::path& folder) {
   if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));
@@ -42,10 +29,17 @@ std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) 
   return files;
 }
 
-ImageSize dimensions_of(const Image& image) { return {image.height, image.width}; }
-
-constexpr const char* kGiveSize =
-    "give one size to scale them to: --image-size N, or ':size=N' behind the path";
+DecodeFilesOptions decoding_of(const FolderOptions& o, bool say_scaled = false) {
+  return {.size = o.size,
+          .channels = o.channels,
+          .max_bad = o.max_bad,
+          .say_scaled = say_scaled,
+          .threads = o.threads,
+          .progress = o.progress,
+          .skipped = o.skipped,
+          .stream = o.stream,
+          .cache_bytes = o.cache_bytes};
+}
 
 class FolderReader {
  public:
@@ -76,15 +70,8 @@ class FolderReader {
             join(out_.classes));
       add_files(name, known - out_.classes.begin());
     }
-    Dataset out = decoded();
-    if (scaled_ > 0)
-      log::info("[data] scaled {} of {} images of '{}' to the model's input, {}x{}",
-                scaled_.load(),
-                out.size(),
-                tree_.text(folder_),
-                out.width,
-                out.height);
-    return out;
+    say_scaled_ = true;
+    return decoded();
   }
 
  private:
@@ -107,213 +94,32 @@ class FolderReader {
   void add_files(const std::string& name, std::int64_t label) {
     const std::vector<fs::path> files = image_files(tree_, folder_ / name);
     if (files.empty())
-      fail<DataError>("class folder '{}' has no .jpg, .jpeg or .png files: fill or remove it",
-                      tree_.text(folder_ / name));
+      fail<DataError>("class folder '{}' has no {} files: fill or remove it",
+                      tree_.text(folder_ / name),
+                      image_extensions());
     files_.insert(files_.end(), files.begin(), files.end());
     out_.labels.resize(files_.size(), label);
   }
 
   Dataset decoded() {
-    errors_.resize(files_.size());
-    first_of_other_size_ = files_.size();
-    choose_size();
-    check_memory();
-    decode();
-    report_other_size();
-    report_bad();
-    drop_bad();
-    return std::move(out_);
-  }
-
-  [[nodiscard]] Image decoded_file(std::size_t i) const {
-    return decode_image(tree_.read(files_[i]));
-  }
-
-  /// That of the first image, if none is given.
-  void choose_size() {
-    size_ = options_.size.value_or(ImageSize{});
-    for (std::size_t i = 0; i < files_.size() && size_ == ImageSize{}; ++i) {
-      try {
-        size_ = dimensions_of(decoded_file(i));
-      } catch (const DataError&) {  // `decode` meets it again and keeps its error
-      }
-    }
-    out_.height = size_.height;
-    out_.width = size_.width;
-  }
-
-  /// Few bytes can claim many pixels; nothing is reserved before it is known that they are wanted.
-  void check_memory() {
-    constexpr std::uintmax_t kFree = 1ULL << 30U;
-    constexpr std::uintmax_t kGrowth = 100;
-    const auto needed = static_cast<std::uintmax_t>(out_.image_bytes()) * files_.size();
-    const auto refuse = [&](std::string_view why) {
-      fail<DataError>("{} images of {}x{} in '{}' need {} MiB of memory, {}: {}",
-                      files_.size(),
-                      out_.width,
-                      out_.height,
-                      tree_.text(folder_),
-                      needed >> 20U,
-                      why,
-                      kGiveSize);
-    };
-    if (!options_.size && needed > kFree) {
-      std::uintmax_t bytes = 0;
-      for (const fs::path& file : files_) bytes += tree_.bytes(file);
-      if ((needed - kFree) / kGrowth > bytes)
-        refuse("more than photographs do that have as many bytes in their files");
-    }
-    const auto memory = static_cast<std::uintmax_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<std::uintmax_t>(::sysconf(_SC_PAGE_SIZE));
-    if (needed > memory) refuse(fmt::format("the machine has {}", memory >> 20U));
-    try {
-      out_.pixels.resize(needed);
-    } catch (const std::bad_alloc&) {
-      refuse("more than there is");
-    }
-  }
-
-  void decode_to_place(std::size_t i) {
-    try {
-      Image image = decoded_file(i);
-      const ImageSize size = dimensions_of(image);
-      if (size != size_ && !options_.size) return remember_other_size(i, size);
-      if (size != size_) {
-        image = resize_and_crop(image, size_.height, size_.width);
-        ++scaled_;
-      }
-      std::ranges::copy(image.pixels, out_.pixels.begin() + offset(i));
-    } catch (const DataError& error) {
-      errors_[i] = error.what();
-    }
-  }
-
-  void remember_other_size(std::size_t i, ImageSize size) {
-    const std::lock_guard lock(mutex_);
-    if (i >= first_of_other_size_) return;
-    first_of_other_size_ = i;
-    other_size_ = size;
-  }
-
-  void decode() {
-    const auto total = static_cast<std::int64_t>(files_.size());
-    ThreadPool pool(options_.threads > 0 ? options_.threads : physical_cores());
-    std::int64_t done = 0;
-    constexpr std::int64_t kBlock = 64;
-    pool.run(ceil_div(total, kBlock), [&](std::int64_t block) {
-      const std::int64_t end = std::min(total, (block + 1) * kBlock);
-      for (std::int64_t i = block * kBlock; i < end; ++i) {
-        const auto file = static_cast<std::size_t>(i);
-        // What comes behind an image of another size is of no use; those before it may have one
-        // too.
-        if (file < first_of_other_size_) decode_to_place(file);
-      }
-      const std::lock_guard lock(mutex_);
-      done += end - block * kBlock;
-      if (options_.progress) options_.progress(done, total);
-    });
-  }
-
-  void report_other_size() const {
-    if (first_of_other_size_ == files_.size()) return;
-    const auto first = std::ranges::find(errors_, std::string()) - errors_.begin();
-    fail<DataError>("images have several sizes: '{}' is {}x{}, '{}' is {}x{}; {}",
-                    tree_.text(files_[static_cast<std::size_t>(first)]),
-                    out_.width,
-                    out_.height,
-                    tree_.text(files_[first_of_other_size_]),
-                    other_size_.width,
-                    other_size_.height,
-                    kGiveSize);
-  }
-
-  void report_bad() const {
-    std::vector<std::string> bad;
-    for (std::size_t i = 0; i < files_.size(); ++i)
-      if (!errors_[i].empty())
-        bad.push_back(fmt::format("\n  {}: {}", tree_.text(files_[i]), errors_[i]));
-    if (bad.empty()) return;
-    const double share = static_cast<double>(bad.size()) / static_cast<double>(files_.size());
-    if (share > options_.max_bad) {
-      const std::size_t count = bad.size();
-      if (count > kListed) {
-        bad.resize(kListed);
-        bad.push_back(fmt::format("\n  and {} more", count - kListed));
-      }
-      fail<DataError>(
-          "{} of {} files in '{}' cannot be decoded: repair or remove them, or have them skipped "
-          "with ':max_bad=SHARE' behind the path, a share of {:.4f} or more:{}",
-          count,
-          files_.size(),
-          tree_.text(folder_),
-          std::ceil(share * 1e4) / 1e4,
-          join(bad, ""));
-    }
-    log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",
-              bad.size(),
-              files_.size(),
-              tree_.text(folder_),
-              join(bad, ""));
-  }
-
-  void drop_bad() {
-    const std::set<std::int64_t> wanted(out_.labels.begin(), out_.labels.end());
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      if (!errors_[i].empty()) continue;
-      if (i != kept) {
-        std::copy_n(out_.pixels.begin() + offset(i),
-                    out_.image_bytes(),
-                    out_.pixels.begin() + offset(kept));
-        out_.labels[kept] = out_.labels[i];
-      }
-      out_.files.push_back(tree_.text(files_[i]));
-      ++kept;
-    }
-    out_.labels.resize(kept);
-    out_.pixels.resize(static_cast<std::size_t>(offset(kept)));
-    const std::vector<std::int64_t> counts = class_counts(out_);
-    for (std::size_t label = 0; label < counts.size(); ++label)
-      if (counts[label] == 0 && wanted.contains(static_cast<std::int64_t>(label)))
-        fail<DataError>("no file of class '{}' in '{}' can be decoded",
-                        out_.classes[label],
-                        tree_.text(folder_));
-  }
-
-  /// Where the pixels of file `i` begin.
-  [[nodiscard]] std::ptrdiff_t offset(std::size_t i) const {
-    return static_cast<std::ptrdiff_t>(i) * out_.image_bytes();
+    return decode_files(
+        tree_, tree_.text(folder_), files_, std::move(out_), decoding_of(options_, say_scaled_));
   }
 
   const FileTree& tree_;
   fs::path folder_;
   const FolderOptions& options_;
+  bool say_scaled_ = false;
   std::vector<fs::path> files_;
-  ImageSize size_;  ///< that all are to have
-  std::atomic<std::int64_t> scaled_ = 0;
-  std::vector<std::string> errors_;  ///< of the files that cannot be decoded
-  std::mutex mutex_;
-  std::atomic<std::size_t> first_of_other_size_ = 0;
-  ImageSize other_size_;
   Dataset out_;
 };
 
 constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
 
-void check(const FolderOptions& options) {
-  if (options.size && (options.size->height < 1 || options.size->width < 1))
-    fail<UsageError>("image size {}x{}: each side must be at least 1",
-                     options.size->width,
-                     options.size->height);
-  if (!(options.max_bad >= 0 && options.max_bad < 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1), not {}", options.max_bad);
-}
-
 Dataset read_classes(const FileTree& tree,
                      const fs::path& folder,
                      Split split,
                      const FolderOptions& options) {
-  check(options);
   return FolderReader(tree, folder, split, options).read();
 }
 
@@ -359,7 +165,29 @@ DataPair read_train_and_valid(const FileTree& tree, const FolderOptions& options
   return pair;
 }
 
+bool by_path(const FolderOptions& options) {
+  return !options.label_regex.empty() || !options.valid_regex.empty();
+}
+
+LabelledFiles labelled(const FileTree& tree, const FolderOptions& options) {
+  return label_by_path(tree, options.label_regex, options.valid_regex);
+}
+
+LabelledOptions reading_of(const FolderOptions& options, bool say_scaled = false) {
+  return {.classes = options.classes,
+          .valid_fraction = options.valid_fraction,
+          .seed = options.seed,
+          .decoding = decoding_of(options, say_scaled)};
+}
+
 DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
+  if (options.valid_fraction.has_value() && !options.valid_regex.empty())
+    fail<UsageError>(
+        "a regular expression of validation images ('{}') and a share to split off ({}) contradict "
+        "each other",
+        options.valid_regex,
+        *options.valid_fraction);
+  if (by_path(options)) return read_labelled(tree, labelled(tree, options), reading_of(options));
   if (options.valid_fraction.has_value() && !options.valid.empty())
     fail<UsageError>(
         "a validation folder ('{}') and a share to split off ({}) contradict each other",
@@ -385,7 +213,8 @@ DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
 }
 
 Dataset read_for_evaluation(const FileTree& tree, const FolderOptions& options) {
-  check(options);
+  if (by_path(options))
+    return read_labelled_for_evaluation(tree, labelled(tree, options), reading_of(options, true));
   fs::path folder;
   for (const std::string& name : {options.train, "val"s, "valid"s, "test"s})
     if (tree.has_folder(name)) folder = name;
@@ -414,7 +243,8 @@ Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {
-  return from_folder(*open_tree(path), options);
+  const std::shared_ptr<const FileTree> tree = open_tree(path);
+  return from_folder(*tree, options);
 }
 
 }  // namespace learn::data

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/decode_files.h"
 #include "data/file_tree.h"
 
 #include <cstdint>
@@ -20,19 +21,26 @@ struct FolderOptions {
   /// folders are then left alone; without one, 0.2 is taken if nothing is said.
   std::optional<double> valid_fraction;
   std::uint64_t seed = 42;  ///< of that split
-  /// Scale images to cover this size and cut the middle out; if not set, all must have one size,
-  /// and need no more memory than 1 GiB and a hundred times what the files have.
+  /// The class of an image by the path of its file, instead of its folder: what the first group of
+  /// this regular expression (pattern.h) matches, or all that it matches.
+  std::string label_regex;
+  /// Images whose path this matches are for validation, all others for training.
+  std::string valid_regex;
+  // As in DecodeFilesOptions.
   std::optional<ImageSize> size;
-  /// Largest share of files that may be impossible to decode; they are skipped with a warning.
+  std::int64_t channels = 3;
   double max_bad = 0;
-  int threads = 0;  ///< that decode; 0: physical cores
+  int threads = 0;
   DataProgress progress;
+  std::vector<SkippedFile>* skipped = nullptr;
+  bool stream = false;
+  std::int64_t cache_bytes = 0;
 };
 
-/// Reads PATH/train/CLASS/*.{jpg,jpeg,png} and PATH/valid/CLASS/... (or val, test), or
-/// PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class folders are
-/// searched in depth; names that begin with a dot and other files are ignored. Images come in the
-/// order of their paths.
+/// Reads PATH/train/CLASS/... (images by name: `has_image_name`) and PATH/valid/CLASS/... (or val,
+/// test), or PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class
+/// folders are searched in depth; names that begin with a dot and other files are ignored. Images
+/// come in the order of their paths.
 ///
 /// Images of a validation or test folder never become training images: a train folder means that
 /// training images come from there alone, and a folder without one must not have a class called

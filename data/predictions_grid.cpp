@@ -24,6 +24,11 @@ const std::string& class_name(const Dataset& dataset, std::int64_t which) {
   return dataset.classes[static_cast<std::size_t>(which)];
 }
 
+void require_classes(const Dataset& dataset) {
+  if (dataset.target_kind != TargetKind::classes)
+    fail<UsageError>("'{}' has no classes that predictions could be compared with", dataset.name);
+}
+
 /// " 97 %"; what is neither nothing nor all never looks so. Empty if it is not known.
 std::string percent(double probability) {
   if (std::isnan(probability)) return "";
@@ -64,16 +69,10 @@ plot::CaptionLine prediction_line(std::span<const float> logits,
                          truth == -1 || best == truth);
 }
 
-/// Image `i` of (N,H,W,3), black at 0 and white at 1.
+/// Image `i` of (N,H,W,C), black at 0 and white at 1.
 plot::Image image_at(const Tensor& images, std::int64_t i) {
   const Shape& shape = images.shape();
-  plot::Image image{static_cast<int>(shape[2]), static_cast<int>(shape[1]), {}};
-  const Tensor values = images.rows(i, 1);
-  image.rgb.reserve(static_cast<std::size_t>(values.elements()));
-  for (const float value : values.span<float>())
-    image.rgb.push_back(
-        static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F))));
-  return image;
+  return drawn_image(shape[1], shape[2], shape[3], images.rows(i, 1).span<float>());
 }
 
 }  // namespace
@@ -81,6 +80,7 @@ plot::Image image_at(const Tensor& images, std::int64_t i) {
 plot::ImageGrid predictions_grid(const Dataset& dataset,
                                  std::span<const JudgedImage> judged,
                                  std::string title) {
+  require_classes(dataset);
   plot::ImageGrid grid{
       .title = std::move(title),
       .subtitle = "true class; predicted class and its probability, blue if right"};
@@ -96,6 +96,7 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
                                 std::span<const JudgedImage> judged,
                                 std::size_t count,
                                 std::string title) {
+  require_classes(dataset);
   plot::ImageGrid grid{
       .title = std::move(title),
       .subtitle = "predicted class and its probability, blue if right; true class and its; loss"};

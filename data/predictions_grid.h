@@ -23,7 +23,7 @@ struct JudgedImage {
 
 /// The images with their true classes and, under them, what was predicted with which probability:
 /// blue if it is right, orange if not. Throws UsageError for an image or class that the set does
-/// not have.
+/// not have, and for a set without classes.
 [[nodiscard]] plot::ImageGrid predictions_grid(const Dataset& dataset,
                                                std::span<const JudgedImage> judged,
                                                std::string title);

@@ -1,8 +1,10 @@
 #include "data/registry.h"
 
 #include "data/cifar10.h"
+#include "data/duplicates.h"
 #include "data/file_tree.h"
 #include "data/image_folder.h"
+#include "data/label_list.h"
 #include "data/resize.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -124,6 +127,18 @@ DataPair load_cifar100(const CifarOptions& cifar, const DataOptions& options) {
   return load_cifar(*open_tree(require(options, kCifar100Archive)), cifar, options, read_cifar100);
 }
 
+/// Keeps what was skipped.
+void take(DataPair& pair, DataPair read) {
+  pair.train = std::move(read.train);
+  pair.valid = std::move(read.valid);
+}
+
+DataPair limited(DataPair pair, const DataOptions& options) {
+  pair.train = limited(std::move(pair.train), options.train_limit);
+  pair.valid = limited(std::move(pair.valid), options.valid_limit);
+  return pair;
+}
+
 /// For data sets to which it means nothing.
 void refuse_directory(const char* name, const DataOptions& options) {
   if (!options.directory.empty())
@@ -154,22 +169,63 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
       std::move(train), draw(Split::test, options.valid_limit, kSyntheticTest), options);
 }
 
-/// What a data set known by path can do.
-struct PathOptions {
+/// How pictures are read, of whatever names their files.
+struct PictureOptions {
   fs::path path;
   std::int64_t size = 0;
+  std::int64_t channels = 3;
   double max_bad = 0;
-  bool verify = true;
+  bool skip_bad = false;
+  bool stream = false;
+  std::int64_t cache = 1024;  // MiB
+
+  [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const {
+    DecodeFilesOptions decoding{.channels = channels,
+                                .max_bad = skip_bad ? 1 : max_bad,
+                                .say_scaled = options.evaluation.has_value(),
+                                .threads = options.threads,
+                                .progress = options.progress,
+                                .skipped = &into.skipped};
+    if (options.evaluation)
+      decoding.size = options.evaluation;
+    else if (size > 0)
+      decoding.size = ImageSize{size, size};
+    return decoding;
+  }
 };
 
-void declare_folder(OptionTable& t, PathOptions& o) {
-  t.text("path", o.path, "PATH", "folder or archive");
+void declare_pictures(OptionTable& t, PictureOptions& o, const char* what) {
+  t.text("path", o.path, "PATH", what);
   t.number("size",
            o.size,
            {.low = 0, .high = kImageSide.high},
            "N",
            "resize images to N x N; 0: keep their size");
+  t.number("channels", o.channels, {.low = 1, .high = 3}, "1|3", "3: colours; 1: grey");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
+  t.flag("skip_bad", o.skip_bad, "skip damaged files however many there are");
+  t.flag("stream", o.stream, "leave images in their files: decode them anew in each epoch");
+  t.number("cache",
+           o.cache,
+           {.low = 0, .high = 1 << 24},
+           "MIB",
+           "with stream, memory for decoded images, so that some are decoded once");
+}
+
+/// What a data set known by path can do.
+struct PathOptions : PictureOptions {
+  bool verify = true;
+  std::string label_regex;
+  std::string valid_regex;
+};
+
+void declare_folder(OptionTable& t, PathOptions& o) {
+  declare_pictures(t, o, "folder or archive");
+  t.text("label_regex",
+         o.label_regex,
+         "REGEX",
+         "the class by the file's path, its first group: (.+)_\\d+.jpg$; not by its folder");
+  t.text("valid_regex", o.valid_regex, "REGEX", "validate on the files whose path it matches");
   t.flag("verify",
          o.verify,
          "of CIFAR's binary files: refuse those whose MD5 is not the published one");
@@ -179,8 +235,11 @@ void declare_folder(OptionTable& t, PathOptions& o) {
 DataPair load_cifar_files(const FileTree& tree,
                           const PathOptions& folder,
                           const DataOptions& options) {
-  if (folder.size != 0 || folder.max_bad != 0)
-    fail<UsageError>("'{}' holds CIFAR's binary files: size and max_bad have no effect",
+  const PathOptions usual;
+  if (folder.size != usual.size || folder.channels != usual.channels || folder.max_bad != 0 ||
+      folder.skip_bad || folder.stream || !folder.label_regex.empty() ||
+      !folder.valid_regex.empty())
+    fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
                      folder.path.string());
   const CifarOptions cifar{.verify = folder.verify};
   return tree.has_file(kCifar10Archive.file) ? load_cifar(tree, cifar, options, read_cifar10)
@@ -190,26 +249,130 @@ DataPair load_cifar_files(const FileTree& tree,
 DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
-  const std::unique_ptr<FileTree> tree = open_tree(folder.path);
+  const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
+  if (!folder.stream && folder.cache != PathOptions().cache)
+    fail<UsageError>("cache={} has no effect without stream=true", folder.cache);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
-  FolderOptions reading{.classes = options.classes,
-                        .valid_fraction = options.valid_fraction,
-                        .seed = options.seed,
-                        .max_bad = folder.max_bad,
-                        .threads = options.threads,
-                        .progress = options.progress};
-  if (options.evaluation) {
-    reading.size = options.evaluation;
-    return {{}, limited(evaluation_folder(*tree, reading), options.valid_limit)};
+  DataPair pair;
+  const DecodeFilesOptions decoding = folder.decoding(options, pair);
+  const FolderOptions reading{.classes = options.classes,
+                              .valid_fraction = options.valid_fraction,
+                              .seed = options.seed,
+                              .label_regex = folder.label_regex,
+                              .valid_regex = folder.valid_regex,
+                              .size = decoding.size,
+                              .channels = decoding.channels,
+                              .max_bad = decoding.max_bad,
+                              .threads = decoding.threads,
+                              .progress = decoding.progress,
+                              .skipped = decoding.skipped,
+                              .stream = decoding.stream,
+                              .cache_bytes = decoding.cache_bytes};
+  if (options.evaluation)
+    pair.valid = evaluation_folder(*tree, reading);
+  else
+    take(pair, from_folder(*tree, reading));
+  return limited(std::move(pair), options);
+}
+
+/// Lists of files.
+struct ListOptions : PictureOptions {
+  fs::path root;  ///< empty: the list's folder
+};
+
+std::shared_ptr<const FileTree> tree_of(const ListOptions& list, const char* kind) {
+  if (list.path.empty()) fail<UsageError>("{0}: give its path, {0}:path=FILE", kind);
+  if (!list.root.empty()) return open_tree(list.root);
+  const fs::path folder = list.path.parent_path();
+  return open_tree(folder.empty() ? "." : folder);
+}
+
+DataPair load_listed(const FileTree& tree,
+                     LabelledFiles files,
+                     const ListOptions& list,
+                     const DataOptions& options) {
+  DataPair pair;
+  const LabelledOptions reading{.classes = options.classes,
+                                .valid_fraction = options.valid_fraction,
+                                .seed = options.seed,
+                                .decoding = list.decoding(options, pair)};
+  if (options.evaluation)
+    pair.valid = read_labelled_for_evaluation(tree, std::move(files), reading);
+  else
+    take(pair, read_labelled(tree, std::move(files), reading));
+  return limited(std::move(pair), options);
+}
+
+struct CsvOptions : ListOptions {
+  TableColumns columns;
+  char separator = ',';
+};
+
+void declare_csv(OptionTable& t, CsvOptions& o) {
+  declare_pictures(t, o, "the table, with a header");
+  t.text("root", o.root, "PATH", "folder or archive of the files; default: the table's folder");
+  t.text(
+      "image", o.columns.image, "COLUMN", "names of files; default: by usual names, or the first");
+  t.text("label", o.columns.label, "COLUMN", "classes; default: by usual names, or the second");
+  t.text("label_delim",
+         o.columns.label_delim,
+         "TEXT",
+         "images have several labels, with this between them: ';' or space");
+  t.list("targets", o.columns.targets, ',', "(A,B,...)", "columns of real numbers to predict");
+  t.text("split",
+         o.columns.split,
+         "COLUMN",
+         "train, valid or test; or true, for validation, and false; default: split or is_valid");
+  t.text("suffix", o.columns.suffix, "TEXT", "to add to the names of files: .jpg");
+  t.choice("separator",
+           o.separator,
+           {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}},
+           "between cells");
+}
+
+DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
+  refuse_directory("data given by their path", options);
+  const std::shared_ptr<const FileTree> tree = tree_of(csv, "csv");
+  TableColumns columns = csv.columns;
+  if (!columns.targets.empty() && (!columns.label.empty() || !columns.label_delim.empty()))
+    fail<UsageError>(
+        "csv: targets are numbers to predict, label and label_delim labels: one of them");
+  if (columns.label_delim == "space") columns.label_delim = " ";
+  return load_listed(*tree, read_label_table(csv.path, csv.separator, columns), csv, options);
+}
+
+struct LinesOptions : ListOptions {
+  fs::path valid;
+  std::string label_regex;
+};
+
+void declare_lines(OptionTable& t, LinesOptions& o) {
+  declare_pictures(t, o, "the list, a file and its label a line");
+  t.text("root", o.root, "PATH", "folder or archive of the files; default: the list's folder");
+  t.text("valid", o.valid, "FILE", "a list of the same kind, of the validation images");
+  t.text("label_regex", o.label_regex, "REGEX", "lines are files alone: the class by their path");
+}
+
+DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
+  refuse_directory("data given by their path", options);
+  const std::shared_ptr<const FileTree> tree = tree_of(list, "list");
+  const Part part = list.valid.empty() ? Part::unsaid : Part::train;
+  LabelledFiles files = read_label_lines(list.path, part, list.label_regex);
+  if (!list.valid.empty()) {
+    if (options.valid_fraction)
+      fail<UsageError>(
+          "a list of validation images ('{}') and a share to split off ({}) contradict "
+          "each other",
+          list.valid.string(),
+          *options.valid_fraction);
+    LabelledFiles valid = read_label_lines(list.valid, Part::valid, list.label_regex);
+    std::ranges::move(valid.files, std::back_inserter(files.files));
   }
-  if (folder.size > 0) reading.size = ImageSize{folder.size, folder.size};
-  DataPair pair = from_folder(*tree, reading);
-  return {limited(std::move(pair.train), options.train_limit),
-          limited(std::move(pair.valid), options.valid_limit)};
+  return load_listed(*tree, std::move(files), list, options);
 }
 
 DataPair load_auto(const DataOptions& options) {
@@ -240,6 +403,16 @@ Registry<DataPair(const DataOptions&)> dataset_registry() {
                CifarOptions{},
                declare_cifar,
                load_cifar100);
+  registry.add("csv",
+               "a table with a header that says what is on the images of a folder",
+               CsvOptions{},
+               declare_csv,
+               load_csv);
+  registry.add("list",
+               "a text file of images and their labels, one a line",
+               LinesOptions{},
+               declare_lines,
+               load_lines);
   registry.add("folder",
                "a folder or archive of images, or of CIFAR's binary files",
                PathOptions{},
@@ -260,6 +433,23 @@ Registry<DataPair(const DataOptions&)> dataset_registry() {
   return registry;
 }
 
+namespace {
+
+/// What a path leads to.
+std::string kind_of(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return "folder";
+  const std::string extension = path.extension().string();
+  if (extension == ".csv" || extension == ".tsv") return "csv";
+  return extension == ".txt" || extension == ".lst" ? "list" : "folder";
+}
+
+}  // namespace
+
+bool lies_at_path(const Spec& spec) {
+  return spec.name == "folder" || spec.name == "csv" || spec.name == "list";
+}
+
 Spec dataset_spec(std::string_view text) {
   const auto registry = dataset_registry();
   std::error_code error;
@@ -269,7 +459,7 @@ Spec dataset_spec(std::string_view text) {
                                                          fs::exists(fs::path(spec.name), error));
   if (is_path) {
     spec.options.insert(spec.options.begin(), {"path", spec.name});
-    spec.name = "folder";
+    spec.name = kind_of(spec.name);
   }
   (void)registry.make(spec);
   return spec;
@@ -277,7 +467,9 @@ Spec dataset_spec(std::string_view text) {
 
 DataPair load(const Spec& spec, const DataOptions& options) {
   DataPair pair = dataset_registry().make(spec)(options);
-  if (!options.evaluation && pair.train.classes.size() < 2)
+  if (!options.evaluation) warn_of_images_in_both(pair);
+  if (!options.evaluation && pair.train.target_kind == TargetKind::classes &&
+      pair.train.classes.size() < 2)
     fail<DataError>("'{}' has one class, '{}': there is nothing to learn",
                     pair.train.name,
                     join(pair.train.classes));

@@ -33,14 +33,18 @@ struct DataOptions {
   std::optional<ImageSize> evaluation;
 };
 
-/// The data sets known by name, and "folder" for those known by path.
+/// The data sets known by name, and "folder", "csv" and "list" for those known by path.
 [[nodiscard]] Registry<DataPair(const DataOptions&)> dataset_registry();
 
 /// The spec of a data set that a user names: by name with options ("cifar10:verify=false"), or by
 /// the path of an image folder, of the binary files of CIFAR, or of an archive of either
-/// (file_tree.h), with those of "folder" ("photos:size=64"). It is a path if it is not the name of
+/// (file_tree.h), with those of "folder" ("photos:size=64"), or of a list of images with those of
+/// "csv" (.csv, .tsv) or "list" (.txt, .lst). It is a path if it is not the name of
 /// a data set and holds a slash or is there. Throws UsageError for an unknown name or option.
 [[nodiscard]] Spec dataset_spec(std::string_view text);
+
+/// Whether it is one of those known by path, which is their option "path".
+[[nodiscard]] bool lies_at_path(const Spec& spec);
 
 /// Loads a data set as `dataset_spec` reads it; with "auto": CIFAR-10 if it is found, otherwise
 /// synthetic10 with a note in the log. A set that was asked for by name is never replaced by

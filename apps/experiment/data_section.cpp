@@ -9,24 +9,24 @@
 
 namespace learn {
 data::Normalization parse_normalization(const std::string& text) {
-  std::vector<double> numbers;
+  std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(':', begin), text.size());
-    const bool deviation = numbers.size() >= 3;
-    numbers.push_back(
-        parse_real(text.substr(begin, end - begin), deviation ? kPositive : kAnyNumber));
+    parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (numbers.size() != 6)
+  data::Normalization out;
+  const std::size_t channels = parts.size() / 2;
+  for (std::size_t i = 0; i < parts.size() && parts.size() % 2 == 0; ++i) {
+    const bool deviation = i >= channels;
+    (deviation ? out.std : out.mean)
+        .push_back(static_cast<float>(parse_real(parts[i], deviation ? kPositive : kAnyNumber)));
+  }
+  if (out.mean.empty())
     fail<UsageError>(
-        "'{}' is not auto, measured, cifar10, or three means and three standard deviations, "
+        "'{}' is not auto, measured, cifar10, or as many means as standard deviations, "
         "R:G:B:R:G:B",
         text);
-  data::Normalization out;
-  for (std::size_t c = 0; c < 3; ++c) {
-    out.mean[c] = static_cast<float>(numbers[c]);
-    out.std[c] = static_cast<float>(numbers[c + 3]);
-  }
   return out;
 }
 
@@ -36,19 +36,27 @@ bool is_share(const std::string& limit) { return limit.find('.') != std::string:
 
 }  // namespace
 
+Option& declare_data_dir(OptionTable& t, std::string& field) {
+  Option& option = t.text("data-dir", field, "DIR", "folder of the data sets");
+  option.when_absent = "$LEARN_DATA, then ./data";
+  return option;
+}
+
 void DataSection::declare(OptionTable& t) {
   t.group("Data");
   const std::vector<std::string> sets = data::dataset_registry().names();
   Option& set =
-      t.text("data", data, "NAME|PATH", join(sets) + ", or a folder or archive of images");
+      t.text("data",
+             data,
+             "NAME|PATH",
+             join(sets) + ", or a folder or archive of images, or a table or list of them");
   set.set = [this](const std::string& text) {
     (void)data::dataset_spec(text);
     data = text;
   };
   // Whether they are those it was begun with is seen from the data themselves.
   set.may_change = true;
-  t.text("data-dir", data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data")
-      .may_change = true;
+  declare_data_dir(t, data_dir).may_change = true;
   t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
   t.number(
       "val-split",
@@ -114,7 +122,7 @@ void DataSection::leave_out_validation() {
 std::optional<std::filesystem::path> DataSection::place() const {
   if (!found_at.empty()) return found_at;
   const Spec spec = data::dataset_spec(data);
-  if (spec.name == "folder") {
+  if (data::lies_at_path(spec)) {
     const std::string* const given = find_option(spec, "path");
     const std::filesystem::path path = given != nullptr ? *given : std::string();
     std::error_code ignored;
@@ -132,7 +140,7 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
   Spec spec = data::dataset_spec(data);
   std::filesystem::path directory = data_dir;
   if (!found_at.empty()) {
-    const bool by_path = spec.name == "folder";
+    const bool by_path = data::lies_at_path(spec);
     for (auto& [key, value] : spec.options)
       if (by_path && key == "path") value = found_at.string();
     // The archive of a published set is looked for in its folder.

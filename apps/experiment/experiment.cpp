@@ -29,8 +29,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
   const std::size_t classes = train.classes.size();
-  nn::Model net = model.make(
-      {.classes = static_cast<int>(classes), .input = {train.height, train.width, train.channels}});
+  nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();
   loader.batch_size = training.batch_size;
   loader.max_batches = max_batches;
@@ -41,8 +40,10 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       .augment = training.augment, .normalization = data.normalization(train), .loader = loader};
   data_.emplace(ctx_, std::move(set), std::move(batches));
   if (data_->train().on_device()) data.warn_on_device();
-  learner_.emplace(
-      ctx_, std::move(net), *data_, training.learner_options(precision.flat_master, classes));
+  learner_.emplace(ctx_,
+                   std::move(net),
+                   *data_,
+                   training.learner_options(precision.flat_master, data_->set().train));
   model.prepare(*learner_, training.lr.size() > 1);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
@@ -69,7 +70,9 @@ Metadata Experiment::metadata(const std::string& config) const {
   describe_model({.model = options_.model.spec().text(),
                   .classes = train.classes,
                   .input = {train.height, train.width},
-                  .normalization = data_->normalization()},
+                  .normalization = data_->normalization(),
+                  .target_kind = train.target_kind,
+                  .channels = train.channels},
                  out);
   if (const auto place = options_.data.place())
     out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();

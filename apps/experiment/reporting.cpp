@@ -46,15 +46,17 @@ void add_reporting(Experiment& experiment,
   const RunSection& options = experiment.options().run;
   const data::Normalization normalization = experiment.loaders().normalization();
   const std::vector<std::string>& classes = experiment.data().train.classes;
+  callbacks::DrawSamples draw_samples =
+      [=](Context& ctx, const Batch& batch, const Tensor& logits, const auto& what) {
+        return data::batch_grid(ctx, batch, logits, classes, normalization, what);
+      };
+  if (experiment.data().train.target_kind != data::TargetKind::classes) draw_samples = {};
   const callbacks::RunSettings run{
       .folder = folder,
       .title = title_of(folder, experiment.options(), experiment.data().train),
       .monitor = options.monitor,
       .metadata = experiment.metadata(config),
-      .draw_samples =
-          [=](Context& ctx, const Batch& batch, const Tensor& logits, const auto& what) {
-            return data::batch_grid(ctx, batch, logits, classes, normalization, what);
-          }};
+      .draw_samples = draw_samples};
   callbacks::add_from_texts(learn, options.callbacks, callbacks::Role::reports, run);
   add_progress(learn, options);
   add_unless_there<callbacks::CsvLogger>(learn, folder / "results.csv");

@@ -33,6 +33,26 @@ Spec schedule_spec(const TrainingSection& o) {
   return spec;
 }
 
+/// The loss that fits the targets.
+nn::Loss loss_for(const data::Dataset& train, const TrainingSection& o) {
+  if (train.target_kind == data::TargetKind::classes)
+    return nn::cross_entropy(static_cast<float>(o.label_smoothing));
+  if (train.target_kind == data::TargetKind::labels)
+    fail<UsageError>(
+        "'{}' has several labels for each sample, for which there is no loss yet: "
+        "train on it by a program of your own, with a loss of your own",
+        train.name);
+  if (o.label_smoothing > 0)
+    fail<UsageError>("--label-smoothing {} is for classes; the targets of '{}' are real numbers",
+                     o.label_smoothing,
+                     train.name);
+  if (!o.metrics.empty())
+    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are real numbers",
+                     join(o.metrics, ","),
+                     train.name);
+  return nn::mse();
+}
+
 /// "0.01 for adam, ..."
 std::string usual_rates() {
   const auto registry = optim::optimizer_registry();
@@ -59,10 +79,8 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
-  declare_metric_specs(t,
-                       o.metrics,
-                       "what validation measures beside the loss; default: accuracy, and top_k "
-                       "where there are more than 10 classes");
+  declare_metric_specs(t, o.metrics, "what validation measures beside the loss").when_absent =
+      "accuracy, and top_k where there are more than 10 classes";
   t.flag("train-metrics",
          o.train_metrics,
          "the same of the training images, as train_NAME: of what training computes anyway, with a "
@@ -97,38 +115,31 @@ void TrainingSection::declare(OptionTable& t) {
          "where memory runs out in the first epoch, begin again with half the batch size and twice "
          "--accumulate, up to 3 times; BatchNorm sees the smaller batches")
       .may_change = true;
-  t.numbers("lr",
-            lr,
-            kPositive,
-            "X[:Y]",
-            "(peak) learning rate; X:Y is spread over the layer groups; default: " + usual_rates());
+  t.numbers(
+       "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y is spread over the layer groups")
+      .when_absent = "by optimizer, " + usual_rates();
   declare_spec(t,
                "schedule",
                schedule,
                optim::schedule_registry(),
                join(optim::schedule_registry().names(), "|"),
                "learning rate schedule; const leaves the rate to a param_scheduler of --callbacks");
-  t.number("warmup",
-           warmup,
-           kShare,
-           "SHARE",
-           "share of the training in which the rate rises; default: 0.25 with one-cycle, else 0");
+  t.number("warmup", warmup, kShare, "SHARE", "share of the training in which the rate rises")
+      .when_absent = "0.25 with one-cycle, else 0";
   declare_spec(t,
                "optimizer",
                optimizer,
                optim::optimizer_registry(),
                join(optim::optimizer_registry().names(), "|"),
                "optimizer");
-  t.number("momentum",
-           momentum,
-           kShare,
-           "M",
-           "momentum or beta1; default: the optimizer's, cycled with one-cycle");
+  t.number("momentum", momentum, kShare, "M", "momentum or beta1").when_absent =
+      "the optimizer's, cycled with one-cycle";
   t.number("weight-decay",
            weight_decay,
            kNotNegative,
            "X",
-           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt; default: 0.01");
+           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt")
+      .when_absent = fmt::format("{}", kUsualWeightDecay);
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_regularisation(t, *this);
   declare_metrics(t, *this);
@@ -154,14 +165,15 @@ optim::LearningRates TrainingSection::learning_rates() const {
   return optim::optimizer_registry().make(optimizer)().usual_lr;
 }
 
-LearnerOptions TrainingSection::learner_options(bool flat, std::size_t classes) const {
+LearnerOptions TrainingSection::learner_options(bool flat, const data::Dataset& train) const {
   LearnerOptions options;
-  options.loss = nn::cross_entropy(static_cast<float>(label_smoothing));
+  const bool classes = train.target_kind == data::TargetKind::classes;
+  options.loss = loss_for(train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
   constexpr int kTop = 5;
   options.metrics = make_metrics(metrics);
-  if (metrics.empty()) options.metrics = {learn::metrics::accuracy()};
-  if (metrics.empty() && classes > std::size_t{2} * kTop)
+  if (metrics.empty() && classes) options.metrics = {learn::metrics::accuracy()};
+  if (metrics.empty() && classes && train.classes.size() > std::size_t{2} * kTop)
     options.metrics.push_back(learn::metrics::top_k(kTop));
   options.train_metrics = train_metrics;
   options.lr = learning_rates();

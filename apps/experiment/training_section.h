@@ -1,4 +1,5 @@
 #pragma once
+#include "data/dataset.h"
 #include "framework/core/option_table.h"
 #include "framework/learner/learner.h"
 
@@ -37,8 +38,9 @@ struct TrainingSection {
   bool halve_batch();
   /// The rates to train with: what was given, or the optimizer's usual one.
   [[nodiscard]] optim::LearningRates learning_rates() const;
-  /// Loss, optimizer and metrics. `flat`: update all weights in one pass.
-  [[nodiscard]] LearnerOptions learner_options(bool flat, std::size_t classes) const;
+  /// Loss, optimizer and metrics for such data. `flat`: update all weights in one pass. Throws
+  /// UsageError for options that mean nothing to their targets.
+  [[nodiscard]] LearnerOptions learner_options(bool flat, const data::Dataset& train) const;
   /// Schedule, accumulation, clipping, average.
   void add_callbacks(Learner& learn) const;
 };

@@ -15,7 +15,7 @@ OptionTable AverageOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("out", out, "FILE.safetensors", "the weights to write");
-  t.text("weights", weights, "best|last|...", "which checkpoint of runs; default: best");
+  t.text("weights", weights, "best|last|...", "which checkpoint of runs").when_absent = "best";
   return t;
 }
 

@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/io/free_space.h"
 #include "framework/report/text_table.h"
+#include "framework/report/word_wrap.h"
 
 namespace learn::cli {
 namespace {
@@ -60,7 +61,7 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
   options.data.leave_out_validation();
   Experiment experiment(std::move(options));
   Learner& learn = experiment.learner();
-  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   learn.add<callbacks::Interrupt>(caught_signal());
   catch_signals();
   BatchSizeFindOptions sizes = o.sizes;

@@ -1,24 +1,15 @@
 // The only file that includes CLI11.
 #include "apps/learn/command_line.h"
 
+#include "apps/learn/command_help.h"
+#include "apps/learn/unknown_word.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 
 namespace learn::cli {
 namespace {
-
-/// Names as "--plots, --no-plots"; CLI11 also says that the second one stands for false.
-class HelpFormatter final : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string text;
-    for (const char c : CLI::Formatter::make_option_name(option, positional))
-      text += c == ',' ? std::string(", ") : std::string(1, c);
-    const std::size_t note = text.find("{false}");
-    return note == std::string::npos ? text : text.erase(note, std::string_view("{false}").size());
-  }
-};
 
 /// An empty word is what a shell makes of a variable that is not set.
 void require_text(const std::string& what, const std::string& text) {
@@ -33,133 +24,190 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
   const std::string names =
       (option.short_name.empty() ? "" : "-" + option.short_name + ",") + "--" + option.name;
   if (option.kind == OptionKind::flag) {
-    app.add_flag_function(
-           names + ",!--no-" + option.name,
-           [&parsed, name = option.name](std::int64_t count) {
-             parsed.values.emplace_back(name, count > 0 ? "true" : "false");
-           },
-           option.help_with_default())
-        ->group(option.group);
+    app.add_flag_function(names + ",!--no-" + option.name,
+                          [&parsed, name = option.name](std::int64_t count) {
+                            parsed.values.emplace_back(name, count > 0 ? "true" : "false");
+                          });
     return;
   }
-  app.add_option_function<std::string>(
-         names,
-         [&parsed, name = option.name](const std::string& text) {
-           require_text("--" + name, text);
-           parsed.values.emplace_back(name, text);
-         },
-         option.help_with_default())
-      ->type_name(option.value)
-      ->group(option.group)
+  app.add_option_function<std::string>(names,
+                                       [&parsed, name = option.name](const std::string& text) {
+                                         require_text("--" + name, text);
+                                         parsed.values.emplace_back(name, text);
+                                       })
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+/// Whether one is missing is seen behind the options, for what is wrong with these says more.
 void add_argument(CLI::App& app, const Argument& argument, std::vector<std::string>& words) {
   app.add_option(argument.name, words, argument.help)
-      ->type_name("")
-      ->required(argument.required)
       ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1)
       ->allow_extra_args(argument.several);
 }
 
-/// `epochs=5` becomes `--epochs=5` where a command has such an option; anything else stays.
-std::vector<std::string> with_dashes(const std::vector<std::string>& argv,
-                                     const std::vector<Command>& commands) {
-  std::vector<std::string> out;
-  const Command* command = nullptr;
-  for (const std::string& word : argv) {
-    for (const Command& one : commands)
-      if (command == nullptr && one.name == word) command = &one;
-    const std::string key = word.substr(0, word.find('='));
-    const bool pair = key.size() < word.size() && !word.starts_with("-") && command != nullptr;
-    const Option* option = pair ? command->options.find(key) : nullptr;
-    // A bare true or false is how such pairs switch a flag.
-    if (option != nullptr && option->kind == OptionKind::flag && word == key + "=false")
-      out.push_back("--no-" + key);
-    else if (option != nullptr && option->kind == OptionKind::flag && word == key + "=true")
-      out.push_back("--" + key);
-    else
-      out.push_back((option != nullptr ? "--" : "") + word);
+/// The flag that `--plots=false` or `plots=false` stands for.
+std::string as_flag(const std::string& name, const std::string& value) {
+  if (value != "true" && value != "false")
+    fail<UsageError>("--{} is on or off: '{}' is neither true nor false", name, value);
+  return value == "true" ? "--" + name : "--no-" + name;
+}
+
+/// `epochs=5` becomes `--epochs=5` where the command has such an option; anything else stays.
+std::string with_dashes(const std::string& word, const OptionTable& options) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || (word.starts_with("-") && !word.starts_with("--")))
+    return word;
+  const std::size_t begin = word.starts_with("--") ? 2 : 0;
+  const std::string key = word.substr(begin, equals - begin);
+  const std::string value = word.substr(equals + 1);
+  const Option* const option = options.find(key);
+  if (option == nullptr) {
+    if (begin > 0 && names_option(key, options)) fail<UsageError>("--{} takes no value", key);
+    return word;
   }
-  return out;
+  if (option->kind == OptionKind::flag) return as_flag(key, value);
+  require_text("--" + key, value);
+  return "--" + key + "=" + value;
 }
 
-[[noreturn]] void reject_command(const std::string& word, const std::vector<Command>& commands) {
-  std::vector<std::string> names;
-  names.reserve(commands.size());
-  for (const Command& one : commands) names.push_back(one.name);
-  fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
-                   word,
-                   did_you_mean(word, names));
+/// The option that takes the next word as its value; null if the word takes none.
+const Option* waits_for_value(const std::string& word, const OptionTable& options) {
+  for (const Option& option : options.all())
+    if (option.kind != OptionKind::flag &&
+        (word == "--" + option.name ||
+         (!option.short_name.empty() && word == "-" + option.short_name)))
+      return &option;
+  return nullptr;
 }
 
-/// `program` is what the user called: "learn train".
-[[noreturn]] void reject_option(const std::string& word,
-                                const std::string& program,
-                                const OptionTable& options) {
-  const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  const std::string name = bare.substr(0, bare.find('='));
-  const std::string nearest_name = nearest(name, options.names());
-  fail<UsageError>("unknown {} '{}' of '{}'{}\n  '{} --help' lists the options",
-                   word.starts_with("-") || bare.size() > name.size() ? "option" : "argument",
-                   word,
-                   program,
-                   nearest_name.empty() ? "" : fmt::format("; did you mean '--{}'?", nearest_name),
-                   program);
+/// Refuses an option whose value is missing: CLI11 would take the next option for it.
+void check_values(const std::vector<std::string>& words, const OptionTable& options) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const Option* const option = waits_for_value(words[i], options);
+    if (option == nullptr) continue;
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    const bool other = next == "--" || (next.starts_with("--") &&
+                                        names_option(next.substr(0, next.find('=')), options));
+    if (i + 1 == words.size() || other)
+      fail<UsageError>("--{} needs a value: --{} {}{}",
+                       option->name,
+                       option->name,
+                       option->value,
+                       other ? fmt::format("; '{}' behind it is none", next) : "");
+    ++i;
+  }
+}
+
+/// The words that follow the command's name, or all of a program that has no commands: pairs get
+/// dashes.
+std::vector<std::string> prepared(std::vector<std::string> words,
+                                  const std::string& program,
+                                  const OptionTable& options) {
+  for (std::string& word : words) {
+    if (word == "--") break;
+    word = with_dashes(word, options);
+    // CLI11 would read -epochs as -e with the value "pochs".
+    if (word.size() > 2 && word[0] == '-' && word[1] != '-' &&
+        options.find(word.substr(1, word.find('=') - 1)) != nullptr)
+      reject_option(word, program, options);
+  }
+  check_values(words, options);
+  return words;
+}
+
+/// What could not be placed, without the mark of the end of the options.
+std::vector<std::string> unplaced(const CLI::App& app) {
+  std::vector<std::string> rest = app.remaining(true);
+  if (const auto mark = std::ranges::find(rest, "--"); mark != rest.end()) rest.erase(mark);
+  return rest;
+}
+
+void parse(CLI::App& app, std::vector<std::string> words) {
+  std::reverse(words.begin(), words.end());  // CLI11 wants a stack
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& e) {
+    fail<UsageError>("{}", e.what());
+  }
+}
+
+/// What of the global options was given.
+struct Globals {
+  bool help = false;
+  bool help_all = false;
+  bool version = false;
+};
+
+void add_help(CLI::App& app, Globals& globals) {
+  app.set_help_flag();  // ours are printed by command_help.h
+  app.add_flag("-h,--help", globals.help);
+  app.add_flag("--help-all", globals.help_all);
 }
 
 }  // namespace
 
+const std::vector<GlobalOption>& global_options() {
+  static const std::vector<GlobalOption> all{
+      {"h", "help", "print this help; of a command, what is used most"},
+      {"", "help-all", "print all options of a command"},
+      {"V", "version", "print the version"},
+      {"q", "quiet", "warnings and errors only; the results are still printed"},
+      {"v", "verbose", "say more"}};
+  return all;
+}
+
 Parsed parse_command_line(const std::vector<std::string>& argv,
                           const std::vector<Command>& commands,
                           const std::string& version) {
-  Parsed parsed;
-  CLI::App app("learn: a callback-driven training framework", "learn");
-  app.formatter(std::make_shared<HelpFormatter>());  // subcommands inherit it
-  bool wants_version = false;
-  app.add_flag("-V,--version", wants_version, "print the version");
-  app.add_flag(
-      "-q,--quiet", parsed.quiet, "warnings and errors only; the results are still printed");
-  app.add_flag("-v,--verbose", parsed.verbose, "say more");
-  app.allow_extras();
-  app.require_subcommand(0, 1);  // so that a folder may be called like a command
-  std::vector<CLI::App*> subcommands;
-  std::vector<std::vector<std::vector<std::string>>> arguments;  // of each command, the words
-  arguments.reserve(commands.size());                            // CLI11 keeps references
-  for (const Command& command : commands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.help);
-    sub->allow_extras()->fallthrough();
-    arguments.emplace_back(command.arguments.size());
-    for (std::size_t i = 0; i < command.arguments.size(); ++i)
-      add_argument(*sub, command.arguments[i], arguments.back()[i]);
-    for (const Option& option : command.options.all()) add_option(*sub, option, parsed);
-    subcommands.push_back(sub);
-  }
-  std::vector<std::string> words = with_dashes(argv, commands);
-  std::reverse(words.begin(), words.end());  // CLI11 wants a stack
-  try {
-    app.parse(words);
-  } catch (const CLI::CallForHelp&) {
-    for (const CLI::App* sub : subcommands)
-      if (sub->parsed()) return Parsed{.print = sub->help("learn")};
-    return Parsed{.print = app.help()};
-  } catch (const CLI::ParseError& e) {
-    fail<UsageError>("{}", e.what());
-  }
-  if (wants_version) return Parsed{.print = "learn " + version + "\n"};
+  const auto named = [&](const std::string& word) {
+    return std::ranges::find(commands, word, &Command::name);
+  };
+  const auto first = std::ranges::find_if(argv, [](const std::string& word) {
+    return !std::ranges::any_of(global_options(), [&](const GlobalOption& option) {
+      return word == "--" + std::string(option.name) ||
+             (!option.short_name.empty() && word == "-" + std::string(option.short_name));
+    });
+  });
+  const auto at = static_cast<std::size_t>(first - argv.begin());
+  const Command* const chosen =
+      first != argv.end() && named(*first) != commands.end() ? &*named(*first) : nullptr;
+  if (first != argv.end() && chosen == nullptr)
+    reject_command({argv.begin() + static_cast<std::ptrdiff_t>(at), argv.end()}, commands);
 
-  const Command* chosen = nullptr;
-  for (std::size_t i = 0; i < commands.size(); ++i)
-    if (subcommands[i]->parsed()) chosen = &commands[i];
-  const std::vector<std::string> rest = app.remaining(true);
+  Parsed parsed;
+  Globals globals;
+  CLI::App app;
+  add_help(app, globals);
+  app.add_flag("-V,--version", globals.version);
+  app.add_flag("-q,--quiet", parsed.quiet);
+  app.add_flag("-v,--verbose", parsed.verbose);
+  app.allow_extras();
+  std::vector<std::string> words(argv.begin(), first);
+  if (chosen != nullptr) {
+    parsed.arguments.resize(chosen->arguments.size());
+    for (std::size_t i = 0; i < chosen->arguments.size(); ++i)
+      add_argument(app, chosen->arguments[i], parsed.arguments[i]);
+    for (const Option& option : chosen->options.all()) add_option(app, option, parsed);
+    const std::vector<std::string> own =
+        prepared({first + 1, argv.end()}, "learn " + chosen->name, chosen->options);
+    words.insert(words.end(), own.begin(), own.end());
+  }
+  parse(app, words);
+  if (globals.version) return Parsed{.print = "learn " + version + "\n"};
+  if (chosen == nullptr) return Parsed{.print = program_help(commands, help_width())};
+  if (globals.help || globals.help_all)
+    return Parsed{.print = command_help(*chosen, "learn ", help_width(), globals.help_all)};
+
   // The first word that could not be placed decides what the user is told.
-  if (!rest.empty() && chosen == nullptr) reject_command(rest.front(), commands);
-  if (!rest.empty()) reject_option(rest.front(), "learn " + chosen->name, chosen->options);
-  if (chosen == nullptr) return Parsed{.print = app.help()};
-  parsed.arguments = arguments[static_cast<std::size_t>(chosen - commands.data())];
-  for (std::size_t i = 0; i < parsed.arguments.size(); ++i)
-    for (const std::string& word : parsed.arguments[i])
-      require_text(chosen->arguments[i].name, word);
+  const std::vector<std::string> rest = unplaced(app);
+  if (!rest.empty())
+    reject_option(rest.front(), "learn " + chosen->name, chosen->options, commands);
+  for (std::size_t i = 0; i < parsed.arguments.size(); ++i) {
+    const Argument& argument = chosen->arguments[i];
+    if (argument.required && parsed.arguments[i].empty())
+      fail<UsageError>("{} is required: {}", argument.name, usage_line(*chosen, "learn "));
+    for (const std::string& word : parsed.arguments[i]) require_text(argument.name, word);
+  }
   parsed.command = chosen;
   return parsed;
 }
@@ -169,19 +217,18 @@ Parsed parse_program(const std::vector<std::string>& argv,
                      const std::string& help,
                      const OptionTable& options) {
   Parsed parsed;
-  CLI::App app(help, name);
-  app.formatter(std::make_shared<HelpFormatter>());
+  Globals globals;
+  CLI::App app;
+  add_help(app, globals);
   app.allow_extras();
   for (const Option& option : options.all()) add_option(app, option, parsed);
-  std::vector<std::string> words(argv.rbegin(), argv.rend());  // CLI11 wants a stack
-  try {
-    app.parse(words);
-  } catch (const CLI::CallForHelp&) {
-    return Parsed{.print = app.help()};
-  } catch (const CLI::ParseError& e) {
-    fail<UsageError>("{}", e.what());
-  }
-  const std::vector<std::string> rest = app.remaining();
+  parse(app, prepared(argv, name, options));
+  if (globals.help || globals.help_all)
+    return Parsed{.print = command_help({.name = name, .help = help, .options = options, .run = {}},
+                                        "",
+                                        help_width(),
+                                        globals.help_all)};
+  const std::vector<std::string> rest = unplaced(app);
   if (!rest.empty()) reject_option(rest.front(), name, options);
   return parsed;
 }

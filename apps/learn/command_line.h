@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace learn::cli {
@@ -15,6 +16,14 @@ struct Argument {
   std::string help;
   bool required = false;
   bool several = false;  ///< all words that are left; of the last one only
+  /// What it may be, for completion; may be empty.
+  std::function<std::vector<std::string>()> known{};
+};
+
+/// A line that a user may type, and what it is for.
+struct Example {
+  std::string about;
+  std::string line;
 };
 
 /// A subcommand.
@@ -24,6 +33,8 @@ struct Command {
   OptionTable options;
   std::function<int(const Parsed&)> run;  ///< returns the exit code
   std::vector<Argument> arguments;
+  std::string group{};  ///< heading in the help of the program; see command_manual.h
+  std::vector<Example> examples{};
 };
 
 /// What was on the command line, nothing applied yet.
@@ -42,8 +53,17 @@ struct Parsed {
   }
 };
 
-/// Reads argv. `name=value` is taken as `--name value`. Whatever is wrong is a UsageError; unknown
-/// names come with the nearest known one.
+/// An option that every command has.
+struct GlobalOption {
+  std::string_view short_name;  ///< one letter or empty
+  std::string_view name;
+  std::string_view help;
+};
+[[nodiscard]] const std::vector<GlobalOption>& global_options();
+
+/// Reads argv. `name=value` is taken as `--name value`; what stands behind `--` is an argument
+/// whatever it begins with. Whatever is wrong is a UsageError; unknown names come with what may be
+/// meant, see unknown_word.h, and nothing is taken for the name that it only begins.
 [[nodiscard]] Parsed parse_command_line(const std::vector<std::string>& argv,
                                         const std::vector<Command>& commands,
                                         const std::string& version);

@@ -5,6 +5,7 @@
 namespace learn::cli {
 
 void ComputeOptions::declare(OptionTable& t, bool halves) {
+  t.group("Computing");
   std::vector<std::string> names{"fp32", "tf32"};
   std::string help = "tf32: a GPU may round the factors of products to 10 bits";
   if (halves) {
@@ -16,6 +17,7 @@ void ComputeOptions::declare(OptionTable& t, bool halves) {
   declare_winograd(t, winograd);
   declare_cuda_options(t, cuda);
   declare_threads(t, threads);
+  t.mark_rare({"winograd", "deterministic", "tune", "plan-cache", "threads"});
 }
 
 DType ComputeOptions::dtype() const {

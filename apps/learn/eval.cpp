@@ -153,8 +153,8 @@ std::string page(const EvalOptions& options, const Evaluation& evaluation) {
 OptionTable EvalOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("weights", weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("out", out, "DIR", "folder of all runs, for 'last'; default: runs");
+  t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
+  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
   t.choice("set", set, {"valid", "train"}, "images that it was validated or trained on");
   t.text("data",
          data,

@@ -159,7 +159,8 @@ Evaluation evaluate(Context& ctx,
                     const SavedModel& model,
                     const data::Dataset& data,
                     const Batches& batches) {
-  if (data.classes != model.classes)
+  model.require_classes("an evaluation");
+  if (data.classes != model.classes || data.target_kind != model.target_kind)
     fail<DataError>("'{}' has other classes than the model was trained on", data.name);
   data::Loader loader(ctx,
                       data,

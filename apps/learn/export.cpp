@@ -39,8 +39,8 @@ std::map<std::string, std::string> metadata_of(const SavedModel& model, const Ex
 OptionTable ExportOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("weights", weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("out", out, "DIR", "folder of all runs, for 'last'; default: runs");
+  t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
+  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
   t.flag("fold", fold, "fold BatchNorm into the convolutions and linear layers before it");
   t.flag(
       "normalize", normalize, "ONNX: the graph takes values in [0, 1] and normalises them itself");

@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/io/csv.h"
 #include "framework/report/text_table.h"
+#include "framework/report/word_wrap.h"
 
 #include <cmath>
 
@@ -97,7 +98,7 @@ int lr_find(const LrFindCommandOptions& o) {
   options.data.leave_out_validation();
   Experiment experiment(std::move(options));
   Learner& learn = experiment.learner();
-  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   learn.add<callbacks::Interrupt>(caught_signal());
   catch_signals();
   const LrFindResult found = learn.lr_find(o.sweep);

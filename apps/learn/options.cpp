@@ -1,5 +1,6 @@
 #include "apps/learn/options.h"
 
+#include "apps/learn/command_help.h"
 #include "callbacks/registry.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
@@ -12,12 +13,6 @@
 namespace learn::cli {
 namespace {
 
-/// One thing that is chosen by name.
-struct Choice {
-  std::string kind, name, help;
-  OptionTable options;
-};
-
 template <class Signature>
 void append(std::vector<Choice>& all,
             const std::string& kind,
@@ -26,21 +21,41 @@ void append(std::vector<Choice>& all,
     all.push_back({kind, name, registry.help(name), registry.configure(name).options});
 }
 
-/// A kind, where it is chosen, and an example.
+/// A kind, the option that chooses one, and how.
 struct Kind {
-  std::string name, where;
+  std::string name, option, where;
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"callback", "--callbacks 'NAME:OPTION=VALUE,...;NAME...'"},
-      {"data", "--data NAME:OPTION=VALUE,... or PATH:OPTION=VALUE,..."},
-      {"metric", "--metrics NAME:OPTION=VALUE,NAME..."},
-      {"model", "--model NAME:OPTION=VALUE,..."},
-      {"optimizer", "--optimizer NAME:OPTION=VALUE,..."},
-      {"schedule", "--schedule NAME:OPTION=VALUE,..."}};
+      {"callback", "callbacks", "--callbacks 'NAME:OPTION=VALUE,...;NAME...'"},
+      {"data", "data", "--data NAME:OPTION=VALUE,... or PATH:OPTION=VALUE,..."},
+      {"metric", "metrics", "--metrics NAME:OPTION=VALUE,NAME..."},
+      {"model", "model", "--model NAME:OPTION=VALUE,..."},
+      {"optimizer", "optimizer", "--optimizer NAME:OPTION=VALUE,..."},
+      {"schedule", "schedule", "--schedule NAME:OPTION=VALUE,..."}};
   return all;
 }
+
+std::string rows(const Choice& choice, std::size_t width) {
+  std::string text = help_row("  " + choice.name, choice.help, width);
+  for (const Option& option : choice.options.all()) {
+    const std::string value = option.value.empty() ? "true|false" : option.value;
+    text += help_row(fmt::format("    {}={}", option.name, value),
+                     option.help_with_default() + (option.range.empty() ? "" : ", " + option.range),
+                     width);
+  }
+  return text;
+}
+
+/// "callbacks" is "callback".
+std::string kind_or_name(const std::string& given) {
+  for (const Kind& kind : kinds())
+    if (given == kind.name + "s") return kind.name;
+  return given;
+}
+
+}  // namespace
 
 std::vector<Choice> choices() {
   std::vector<Choice> all;
@@ -53,33 +68,29 @@ std::vector<Choice> choices() {
   return all;
 }
 
-/// A name and what it is, in two columns; a long name has a line of its own.
-std::string row(int indent, const std::string& name, const std::string& text) {
-  constexpr int kColumn = 26;
-  const int rest = kColumn - indent;
-  const bool fits = static_cast<int>(name.size()) < rest;
-  return fmt::format("{0:{1}}{2:<{3}}{4}", "", indent, name, fits ? rest : 0, fits ? "" : "\n") +
-         fmt::format("{0:{1}}{2}\n", "", fits ? 0 : kColumn, text);
+std::string_view kind_of_option(std::string_view option) {
+  for (const Kind& kind : kinds())
+    if (kind.option == option) return kind.name;
+  return {};
 }
 
-std::string rows(const Choice& choice) {
-  std::string text = row(2, choice.name, choice.help);
-  for (const Option& option : choice.options.all())
-    text +=
-        row(4,
-            fmt::format("{}={}", option.name, option.value.empty() ? "true|false" : option.value),
-            option.help_with_default() + (option.range.empty() ? "" : ", " + option.range));
-  return text;
+std::vector<std::string> choice_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.push_back(kind.name);
+  for (const Choice& choice : choices()) names.push_back(choice.name);
+  return names;
 }
 
-}  // namespace
+bool is_choice(const std::string& name) {
+  const std::vector<std::string> known = choice_names();
+  return std::ranges::find(known, kind_or_name(name)) != known.end();
+}
 
-int options(const std::string& name) {
+int options(const std::string& given) {
+  const std::string name = kind_or_name(given);
   const std::vector<Choice> all = choices();
-  std::vector<std::string> known;
-  for (const Kind& kind : kinds()) known.push_back(kind.name);
-  for (const Choice& choice : all) known.push_back(choice.name);
-  if (!name.empty()) require_known("kind or name", name, known);
+  if (!name.empty()) require_known("kind or name", name, choice_names());
+  const std::size_t width = help_width();
   std::string text;
   for (const Kind& kind : kinds()) {
     const auto chosen = [&](const Choice& choice) {
@@ -89,7 +100,7 @@ int options(const std::string& name) {
     if (std::ranges::none_of(all, chosen)) continue;
     text += fmt::format("{}: {}\n", kind.name, kind.where);
     for (const Choice& choice : all)
-      if (chosen(choice)) text += rows(choice);
+      if (chosen(choice)) text += rows(choice, width);
     text += "\n";
   }
   console::print(text);

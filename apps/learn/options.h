@@ -1,11 +1,35 @@
 #pragma once
+#include "framework/core/option_table.h"
+
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace learn::cli {
 
-/// `learn options [NAME]`: what can be chosen by name, of a kind (callback, data set, metric,
-/// model, optimizer, schedule), or one of it, with its options, their ranges and defaults. Empty:
-/// all. Throws UsageError for a name that is neither.
+/// One thing that is chosen by name.
+struct Choice {
+  std::string kind;  ///< "callback"
+  std::string name;
+  std::string help;
+  OptionTable options;  ///< to be read, not set
+};
+
+/// All of them, by kind.
+[[nodiscard]] std::vector<Choice> choices();
+
+/// The kind whose names an option of a command takes: "callback" for "callbacks"; empty if it takes
+/// none.
+[[nodiscard]] std::string_view kind_of_option(std::string_view option);
+
+/// What `options` takes: kinds and names.
+[[nodiscard]] std::vector<std::string> choice_names();
+
+/// Whether `options` takes the name.
+[[nodiscard]] bool is_choice(const std::string& name);
+
+/// `learn options [NAME]`: what can be chosen by name, with its options: all of it, one kind
+/// ("callback" or "callbacks") or one name. Throws UsageError for a name that there is not.
 int options(const std::string& name);
 
 }  // namespace learn::cli

@@ -95,8 +95,8 @@ PredictionFormat format_of(const PredictOptions& o) {
 OptionTable PredictOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("weights", weights, "best|last|...", "which checkpoint of a run; default: best");
-  t.text("out", out, "DIR", "folder of all runs, for 'last'; default: runs");
+  t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
+  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
   t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all");
   t.flag("csv", csv, "comma-separated values, with the errors of images that cannot be read");
   t.flag("json", json, "an array of JSON objects, with the same errors");

@@ -32,11 +32,10 @@ void check_without_evaluation(ReportOptions options) {
 OptionTable ReportOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("out",
-         out,
-         "FILE",
-         "the page to write; default: report.html in the folder of the run, of several here");
-  t.text("weights", run.weights, "best|last|...", "which checkpoints are measured; default: best");
+  t.text("out", out, "FILE", "the page to write").when_absent =
+      "report.html in the folder of the run, of several here";
+  t.text("weights", run.weights, "best|last|...", "which checkpoints are measured").when_absent =
+      "best";
   t.flag("evaluate", run.evaluate, "measure the model on its validation images");
   t.number("top-losses",
            run.top_losses,

@@ -5,9 +5,12 @@
 #include "apps/learn/average.h"
 #include "apps/learn/batch_size_find.h"
 #include "apps/learn/command_line.h"
+#include "apps/learn/command_manual.h"
+#include "apps/learn/completion.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/export.h"
+#include "apps/learn/help.h"
 #include "apps/learn/import.h"
 #include "apps/learn/lr_find.h"
 #include "apps/learn/models.h"
@@ -65,24 +68,25 @@ Command eval_command() {
 Command predict_command() {
   const auto o = std::make_shared<PredictOptions>();
   const OptionTable t = o->table();
-  return {.name = "predict",
-          .help = "say what is on images, with a trained model",
-          .options = t,
-          .run =
-              [o, t](const Parsed& parsed) {
-                set_options(t, parsed.values);
-                o->path = parsed.argument();
-                o->images = parsed.arguments[1];
-                return predict(*o);
-              },
-          .arguments = {{.name = "RUN|FILE|last",
-                         .help = "folder of a run, a .safetensors file, or the latest run in --out",
-                         .required = true},
-                        {.name = "IMAGE",
-                         .help = "JPEG and PNG files, folders and archives of them, or -: one of "
-                                 "these through standard input",
-                         .required = true,
-                         .several = true}}};
+  return {
+      .name = "predict",
+      .help = "say what is on images, with a trained model",
+      .options = t,
+      .run =
+          [o, t](const Parsed& parsed) {
+            set_options(t, parsed.values);
+            o->path = parsed.argument();
+            o->images = parsed.arguments[1];
+            return predict(*o);
+          },
+      .arguments = {{.name = "RUN|FILE|last",
+                     .help = "folder of a run, a .safetensors file, or the latest run in --out",
+                     .required = true},
+                    {.name = "IMAGE",
+                     .help = "JPEG, PNG, WebP, TIFF and BMP files, folders and archives of them, "
+                             "or -: one of these through standard input",
+                     .required = true,
+                     .several = true}}};
 }
 
 Command export_command() {
@@ -161,7 +165,9 @@ Command models_command() {
                 o->name = parsed.argument();
                 return models(*o);
               },
-          .arguments = {{.name = "NAME", .help = "of a model"}}};
+          .arguments = {{.name = "NAME", .help = "of a model", .known = [] {
+                           return models::model_registry().names();
+                         }}}};
 }
 
 Command options_command() {
@@ -173,7 +179,8 @@ Command options_command() {
       .arguments = {
           {.name = "NAME",
            .help =
-               "of a kind (callback, data, metric, model, optimizer, schedule), or of one of it"}}};
+               "of a kind (callback, data, metric, model, optimizer, schedule), or of one of it",
+           .known = choice_names}}};
 }
 
 Command autocast_command() {
@@ -306,8 +313,7 @@ Command doctor_command() {
   const auto o = std::make_shared<DoctorOptions>();
   OptionTable t;
   t.group("Options");
-  t.text(
-      "data-dir", o->data_dir, "DIR", "folder of the data sets; default: $LEARN_DATA, then ./data");
+  declare_data_dir(t, o->data_dir);
   declare_threads(t, o->threads);
   t.number("seconds",
            o->seconds,
@@ -324,25 +330,13 @@ Command doctor_command() {
 }
 
 int dispatch(const std::vector<std::string>& argv) {
-  const std::vector<Command> commands{train_command(argv),
-                                      lr_find_command(),
-                                      batch_size_find_command(),
-                                      eval_command(),
-                                      predict_command(),
-                                      export_command(),
-                                      import_command(),
-                                      average_command(),
-                                      models_command(),
-                                      options_command(),
-                                      autocast_command(),
-                                      audit_command(),
-                                      runs_command(),
-                                      plot_command(),
-                                      report_command(),
-                                      show_batch_command(),
-                                      show_schedule_command(),
-                                      doctor_command()};
-  const Parsed parsed = parse_command_line(argv, commands, LEARN_VERSION);
+  const auto commands = all_commands(argv);
+  // For the shells' scripts: no command that people see, and words of it may be empty.
+  if (!argv.empty() && argv.front() == "__complete") {
+    console::print(completions(*commands, {argv.begin() + 1, argv.end()}));
+    return 0;
+  }
+  const Parsed parsed = parse_command_line(argv, *commands, LEARN_VERSION);
   if (!parsed.print.empty()) {
     console::print(parsed.print);
     return 0;
@@ -360,6 +354,34 @@ int report(std::string_view what, ExitCode code) {
 }
 
 }  // namespace
+
+std::unique_ptr<const std::vector<Command>> all_commands(const std::vector<std::string>& argv) {
+  auto commands = std::make_unique<std::vector<Command>>();
+  for (Command (*const make)() : {lr_find_command,
+                                  batch_size_find_command,
+                                  eval_command,
+                                  predict_command,
+                                  export_command,
+                                  import_command,
+                                  average_command,
+                                  models_command,
+                                  options_command,
+                                  autocast_command,
+                                  audit_command,
+                                  runs_command,
+                                  plot_command,
+                                  report_command,
+                                  show_batch_command,
+                                  show_schedule_command,
+                                  doctor_command,
+                                  completion_command})
+    commands->push_back(make());
+  commands->push_back(train_command(argv));
+  commands->push_back(help_command(*commands));
+  commands->push_back(man_command(*commands));
+  add_manual(*commands);
+  return commands;
+}
 
 int run_command(const std::vector<std::string>& argv) noexcept {
   console::hold_standard_streams();

@@ -135,12 +135,13 @@ int list(const RunsOptions& o, const std::string& out) {
 OptionTable RunsOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("out", out, "DIR", "folder of all runs; default: runs");
+  t.text("out", out, "DIR", "folder of all runs").when_absent = "runs";
   t.text("sort",
          sort,
          "KEY",
-         "name, started (default; the newest last), time or size (the largest first), best (the "
-         "best first), or a result of the last epoch: valid_loss, accuracy, ...");
+         "name, started (the newest last), time or size (the largest first), best (the "
+         "best first), or a result of the last epoch: valid_loss, accuracy, ...")
+      .when_absent = "started";
   t.flag("reverse", reverse, "turn the order around");
   t.list("status",
          status,

@@ -25,7 +25,7 @@ std::uint64_t limit_of(std::span<const std::uint8_t> start, int file) {
   struct statvfs disk {};
   const std::uint64_t free =
       ::fstatvfs(file, &disk) == 0 ? disk.f_bavail * disk.f_frsize : 2 * kMaxArchive;
-  return std::min(free / 2, data::begins_like_image(start) ? data::kMaxFileBytes : kMaxArchive);
+  return std::min(free / 2, *data::image_format(start) != '\0' ? data::kMaxFileBytes : kMaxArchive);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
+#include "framework/report/word_wrap.h"
 
 #include <filesystem>
 #include <memory>
@@ -31,7 +32,7 @@ namespace {
 
 /// What is good to know, to the terminal, unless that is to be quiet, and to run.log.
 void tell(const std::string& line) {
-  if (log::enabled(log::Level::info)) console::say(stderr, line);
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(line, stderr));
   log::to_file(line);
 }
 

@@ -10,6 +10,7 @@
 #include "framework/core/log.h"
 #include "framework/learner/recorder.h"
 #include "framework/report/text_table.h"
+#include "framework/report/word_wrap.h"
 
 #include <algorithm>
 #include <chrono>
@@ -83,7 +84,7 @@ std::string mebibytes(std::size_t bytes) {
 int dry_run(ExperimentOptions options) {
   const auto epochs = static_cast<double>(std::exchange(options.training.epochs, 1));
   Experiment experiment(options);
-  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   Learner& learn = experiment.learner();
   auto& recorder = learn.add<Recorder>();
   auto& watch = learn.add<Stopwatch>();
@@ -124,7 +125,7 @@ int fast_dev_run(ExperimentOptions options) {
   options.training.epochs = 1;
   options.run.on_nan = OnNan::stop;
   Experiment experiment(options, kDevRunBatches);
-  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   add_progress(experiment.learner(), options.run);
   experiment.learner().add<callbacks::Interrupt>(caught_signal());
   catch_signals();
@@ -138,7 +139,7 @@ int fast_dev_run(ExperimentOptions options) {
 int show_params(ExperimentOptions options) {
   options.data.leave_out_validation();
   Experiment experiment(std::move(options));
-  if (log::enabled(log::Level::info)) console::say(stderr, experiment.headline());
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   console::print(callbacks::audit_params(experiment.learner()).to_string());
   return 0;
 }

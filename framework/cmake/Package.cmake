@@ -5,19 +5,30 @@ get_property(exports GLOBAL PROPERTY LEARN_EXPORTS)
 set(include_folders $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
 
 if(LEARN_SHARED)
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/empty.cpp CONTENT "")
-  add_library(learn_all SHARED ${PROJECT_BINARY_DIR}/generated/empty.cpp)
+  set(objects "")
+  set(others "")
+  foreach(export IN LISTS exports)
+    list(APPEND objects $<TARGET_OBJECTS:${export}>)
+    get_target_property(linked ${export} LINK_LIBRARIES)
+    list(APPEND others ${linked})
+  endforeach()
+  if(TARGET learn_kernel_calls)
+    list(APPEND objects $<TARGET_OBJECTS:learn_kernel_calls>) # which learn_kernels has from there
+  endif()
+  list(FILTER others EXCLUDE REGEX "^learn_")
+  list(REMOVE_DUPLICATES others)
+  add_library(learn_all SHARED ${objects})
   learn_harden(learn_all)
-  list(JOIN exports "," archives)
   set_target_properties(
     learn_all
     PROPERTIES OUTPUT_NAME learn
+               LINKER_LANGUAGE CXX
                VERSION ${PROJECT_VERSION}
                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # as version.h has it
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-               INSTALL_RPATH $ORIGIN # the CUDA backend is beside it
-               LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${archives}")
-  target_link_libraries(learn_all PRIVATE ${exports} PUBLIC fmt::fmt Threads::Threads)
+               INSTALL_RPATH $ORIGIN) # the CUDA backend is beside it
+  target_link_libraries(learn_all PRIVATE ${others} PUBLIC fmt::fmt Threads::Threads)
+  target_link_options(learn_all PRIVATE -Wl,--no-undefined)
   target_include_directories(learn_all INTERFACE ${include_folders})
   target_compile_definitions(learn_all INTERFACE LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA})
   target_compile_features(learn_all INTERFACE cxx_std_20)
@@ -69,6 +80,25 @@ if(LEARN_HAVE_CUDA)
 endif()
 if(LEARN_APPS)
   install(TARGETS learn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
+  # Manual pages and completions of shells are what the program says of itself.
+  set(manual ${PROJECT_BINARY_DIR}/generated/share)
+  add_custom_command(
+    OUTPUT ${manual}/man/man1/learn.1
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual}
+    COMMAND learn man --out ${manual}
+    DEPENDS learn
+    VERBATIM)
+  add_custom_target(learn_manual ALL DEPENDS ${manual}/man/man1/learn.1)
+  install(
+    DIRECTORY ${manual}/
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}
+    COMPONENT Runtime)
+  if(EXISTS /etc/debian_version) # whose zsh looks there for what packages bring
+    install(
+      FILES ${manual}/zsh/site-functions/_learn
+      DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions
+      COMPONENT Runtime)
+  endif()
 endif()
 
 # What find_package(learn) looks for in its turn, by the targets that ours link.
@@ -88,7 +118,7 @@ if(NOT LEARN_SHARED)
   list(TRANSFORM exports PREPEND -l OUTPUT_VARIABLE pc_libs)
   list(JOIN pc_libs " " pc_libs)
   set(pc_libs "-Wl,--gc-sections -Wl,--as-needed -Wl,--start-group ${pc_libs} -Wl,--end-group -ldl -pthread")
-  string(APPEND pc_requires " spdlog libpng libcrypto libarchive libexif libturbojpeg pangocairo protobuf-lite zlib")
+  string(APPEND pc_requires " spdlog libpng libcrypto libarchive libexif libturbojpeg libwebp libtiff-4 libpcre2-8 pangocairo protobuf-lite zlib")
 endif()
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(framework/cmake/learn.pc.in ${PROJECT_BINARY_DIR}/generated/learn.pc @ONLY)
@@ -111,9 +141,9 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS fonts-dejavu-core) # for drawings
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME learn-cuda)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME learn-dev)
-file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- +lib")
+file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- ")
 list(TRANSFORM rows REPLACE "^build +- +([^ ]+).*" "\\1")
-list(REMOVE_ITEM rows libcli11-dev) # of the program alone
+list(REMOVE_ITEM rows libcli11-dev doctest-dev fonts-dejavu-core libstb-dev) # of the programs alone; compiled in
 list(JOIN rows ", " packages)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION}), pkg-config, ${packages}")
 include(CPack)

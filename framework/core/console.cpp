@@ -16,6 +16,8 @@
 namespace learn::console {
 namespace {
 
+std::atomic<std::FILE*> drawn{nullptr};  // where a line waits to be replaced
+
 /// Returns 0, or the error.
 int write(std::FILE* stream, std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
@@ -50,11 +52,17 @@ void say(std::FILE* stream, std::string_view line) noexcept {
 }
 
 void redraw(std::FILE* stream, std::string_view line) noexcept {
+  drawn = line.empty() ? nullptr : stream;
   try {
     inform(stream, "\r\x1b[K" + printable(line));
   } catch (const std::exception&) {
     inform(stream, "\r\x1b[K");
   }
+}
+
+void wipe() noexcept {
+  if (std::FILE* const stream = drawn.exchange(nullptr); stream != nullptr)
+    inform(stream, "\r\x1b[K");
 }
 
 void print(std::string_view text) {

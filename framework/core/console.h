@@ -12,6 +12,8 @@ namespace learn::console {
 void say(std::FILE* stream, std::string_view line) noexcept;
 /// The same for a line that replaces the one the cursor is in; an empty one clears it.
 void redraw(std::FILE* stream, std::string_view line) noexcept;
+/// Clears the line that was drawn last, if it stands there still, for what others write.
+void wipe() noexcept;
 
 /// What a command was called for, to standard output. Throws IoError if not all of it could be
 /// written.

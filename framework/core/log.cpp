@@ -1,5 +1,6 @@
 #include "framework/core/log.h"
 
+#include "framework/core/console.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -72,6 +74,22 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   int fd_;
 };
 
+spdlog::color_mode wanted_colors() {
+  const char* const none = std::getenv("NO_COLOR");  // https://no-color.org
+  return none != nullptr && *none != '\0' ? spdlog::color_mode::never
+                                          : spdlog::color_mode::automatic;
+}
+
+/// A bar that is drawn on the terminal makes room.
+class TerminalSink final : public spdlog::sinks::stderr_color_sink_mt {
+ public:
+  TerminalSink() : spdlog::sinks::stderr_color_sink_mt(wanted_colors()) {}
+  void log(const spdlog::details::log_msg& message) override {
+    console::wipe();
+    spdlog::sinks::stderr_color_sink_mt::log(message);
+  }
+};
+
 /// What was logged before there was a file: of reading the data, for the most part.
 using EarlySink = spdlog::sinks::ringbuffer_sink_mt;
 constexpr std::size_t kEarlyMessages = 1000;
@@ -80,7 +98,7 @@ std::shared_ptr<spdlog::logger>& instance() {
   static std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>(
         "learn",
-        spdlog::sinks_init_list{std::make_shared<spdlog::sinks::stderr_color_sink_mt>(),
+        spdlog::sinks_init_list{std::make_shared<TerminalSink>(),
                                 std::make_shared<EarlySink>(kEarlyMessages)});
     made->set_pattern("%^%l%$ %v");
     made->flush_on(spdlog::level::warn);

@@ -73,9 +73,16 @@ std::string as_toml(const std::filesystem::path& path) { return toml_text(path.s
 
 }  // namespace detail
 
+std::string Option::default_text() const {
+  if (!when_absent.empty()) return when_absent;
+  if (usual == "[]") return "";
+  const bool quoted = usual.starts_with('"');
+  return quoted ? usual.substr(1, usual.size() - 2) : usual;
+}
+
 std::string Option::help_with_default() const {
-  const bool none = usual.empty() || usual == "\"\"" || usual == "[]";
-  return none ? help : fmt::format("{} [{}]", help, usual);
+  const std::string text = default_text();
+  return text.empty() ? help : fmt::format("{} [default: {}]", help, text);
 }
 
 Option& OptionTable::add(Option option) {
@@ -165,6 +172,14 @@ OptionTable OptionTable::without(const std::vector<std::string>& left_out) const
 void OptionTable::keep_out_of_config(std::string_view name) {
   for (Option& option : options_)
     if (option.name == name) option.in_config = false;
+}
+
+void OptionTable::mark_rare(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto option = std::ranges::find(options_, name, &Option::name);
+    check<std::logic_error>(option != options_.end(), "there is no option '{}' to mark", name);
+    option->rare = true;
+  }
 }
 
 const Option* OptionTable::find(std::string_view name) const {

@@ -31,8 +31,11 @@ struct Option {
   std::string help;
   std::string range;  ///< of a number: "above 0", "in [0, 1)"; empty if there is none
   std::string usual;  ///< the default, as TOML; empty if there is none to show
+  /// What holds if it is not given, where that is no fixed value: "the optimizer's".
+  std::string when_absent;
   OptionKind kind = OptionKind::text;
   char separator = ',';   ///< of a list on the command line
+  bool rare = false;      ///< few want it: a short help leaves it out
   bool in_config = true;  ///< false: steers one call and is no part of the configuration
   /// A run that is resumed may have another value: its numbers do not depend on it, or, of another
   /// device, in their last bits only. Of another precision they do, which the run says then.
@@ -42,7 +45,9 @@ struct Option {
   /// The stored value as TOML; empty if nothing is set.
   std::function<std::string()> toml;
 
-  /// The help, with the default in brackets.
+  /// The default as users write it; empty if there is none to show.
+  [[nodiscard]] std::string default_text() const;
+  /// "a share [default: 0.5]".
   [[nodiscard]] std::string help_with_default() const;
 };
 
@@ -149,6 +154,10 @@ class OptionTable {
 
   /// The option steers one call and is no key of a configuration file.
   void keep_out_of_config(std::string_view name);
+
+  /// Few want these: a short help leaves them out. Throws std::logic_error for a name that there is
+  /// not.
+  void mark_rare(const std::vector<std::string>& names);
 
   /// The same options, bound to the same fields, but for these. Throws std::logic_error for a name
   /// that there is not.

@@ -6,6 +6,20 @@
 
 namespace learn {
 
+namespace {
+
+/// What case and the choice between - and _ do not change.
+std::string plain(std::string_view word) {
+  std::string out(word);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = '-';
+  }
+  return out;
+}
+
+}  // namespace
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -25,16 +39,24 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view given, const std::vector<std::string>& known) {
   constexpr std::size_t kFarthest = 2;
-  std::string best;
-  std::size_t best_distance = kFarthest + 1;
+  constexpr std::size_t kShortestBeginning = 3;
+  const std::string word = plain(given);
+  std::string best, begun;
+  std::size_t best_distance = kFarthest + 1, beginnings = 0;
   for (const std::string& name : known) {
-    const std::size_t distance = edit_distance(given, name);
+    if (name == given) continue;
+    const std::string plain_name = plain(name);
+    const std::size_t distance = edit_distance(word, plain_name);
     // Two edits make any three-letter word of any other.
     if (distance < best_distance && distance * 2 < std::max(name.size(), given.size())) {
       best = name;
       best_distance = distance;
     }
+    if (!plain_name.starts_with(word)) continue;
+    begun = name;
+    ++beginnings;
   }
+  if (best_distance > 1 && beginnings == 1 && given.size() >= kShortestBeginning) return begun;
   return best;
 }
 

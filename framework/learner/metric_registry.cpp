@@ -19,7 +19,8 @@ void add_of_classes(MetricRegistry& registry,
       help,
       std::optional<int>(),
       [](OptionTable& t, std::optional<int>& of_class) {
-        t.number("class", of_class, kNotNegative, "N", "of this class alone; default: the mean");
+        t.number("class", of_class, kNotNegative, "N", "of this class alone").when_absent =
+            "the mean";
       },
       [make](const std::optional<int>& of_class) { return make(of_class); });
 }

@@ -11,13 +11,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace learn {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 
-std::string loss_text(double value) { return fmt::format("{:.6f}", without_nan_sign(value)); }
+/// Four decimals tell epochs apart; what is too small or too large for them has four digits.
+std::string figure(double value) {
+  const double size = std::abs(value);
+  const bool plain = size == 0 || !(size < 1e-3 || size >= 1e5) || std::isnan(value);
+  return plain ? fmt::format("{:.4f}", without_nan_sign(value)) : fmt::format("{:.3e}", value);
+}
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -39,12 +46,13 @@ void Progress::train_begin(Learner& learn) {
   last_batch_ = last_shown_ = Clock::now();
   training_ = validation_ = {};
   metrics_ = learn.metric_names();
-  print_titles();
+  set_titles();
 }
 
 void Progress::batch_end(Learner& learn) {
   if (learn.progress().activity != Activity::fit) return;
-  (learn.progress().training ? training_ : validation_).add(seconds_since(last_batch_));
+  (learn.progress().training ? training_ : validation_)
+      .add(seconds_since(last_batch_), learn.batch().size());
   last_batch_ = Clock::now();
   const double wait = options_.live == Live::bar ? kRedrawSeconds : options_.heartbeat_seconds;
   if (options_.live == Live::off || seconds_since(last_shown_) < wait) return;
@@ -59,11 +67,11 @@ void Progress::epoch_end(Learner& learn) {
   for (const auto& [metric, value] : epoch->metrics) metrics.push_back(metric);
   if (learn.valid_source() != nullptr && metrics != metrics_) {
     metrics_ = std::move(metrics);
-    print_titles();
+    set_titles();
   }
   std::vector<std::string> cells{
-      std::to_string(epoch->epoch), loss_text(epoch->train_loss), loss_text(epoch->valid_loss)};
-  for (const auto& [metric, value] : epoch->metrics) cells.push_back(loss_text(value));
+      std::to_string(epoch->epoch), figure(epoch->train_loss), figure(epoch->valid_loss)};
+  for (const auto& [metric, value] : epoch->metrics) cells.push_back(figure(value));
   cells.resize(3 + metrics_.size());  // without validation there are none
   cells.push_back(fmt::format("{:.2e}", epoch->lr));
   cells.push_back(grouped(static_cast<std::int64_t>(epoch->samples_per_second)));
@@ -75,24 +83,68 @@ void Progress::train_end(Learner&) { clear_bar(); }
 
 void Progress::error(Learner&, const std::exception&) { clear_bar(); }
 
-void Progress::print_titles() {
+void Progress::set_titles() {
   titles_ = {"epoch", "train_loss", "valid_loss"};
   titles_.insert(titles_.end(), metrics_.begin(), metrics_.end());
   titles_.insert(titles_.end(), {"lr", "samples/s", "time"});
-  print_row(titles_);
+  shown_ = columns_that_fit();
+  log::to_file(line_of(titles_, all_columns()));
+  print_titles();
 }
 
-void Progress::print_row(const std::vector<std::string>& cells) {
-  constexpr std::size_t kNarrowest = 9;
+void Progress::print_titles() {
   clear_bar();
+  const std::string line = line_of(titles_, shown_);
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < titles_.size(); ++i)
+    if (std::ranges::find(shown_, i) == shown_.end()) missing.push_back(titles_[i]);
+  if (!missing.empty())
+    console::say(options_.table, fmt::format("no room here for {}", join(missing)));
+  console::say(options_.table, line);
+}
+
+std::vector<std::size_t> Progress::all_columns() const {
+  std::vector<std::size_t> columns(titles_.size());
+  std::iota(columns.begin(), columns.end(), std::size_t{0});
+  return columns;
+}
+
+std::vector<std::size_t> Progress::columns_that_fit() const {
+  std::vector<std::size_t> columns = all_columns();
+  const int file = ::fileno(options_.table);
+  if (::isatty(file) == 0) return columns;
+  // What matters least goes first: speed, rate, time, all metrics but one, the training's loss.
+  const std::size_t count = titles_.size();
+  std::vector<std::size_t> dispensable{count - 2, count - 3, count - 1};
+  for (std::size_t i = count - 4; i > 3; --i) dispensable.push_back(i);
+  dispensable.push_back(1);
+  const std::size_t width = terminal_width(file);
+  for (const std::size_t column : dispensable)
+    if (line_of(titles_, columns).size() > width) std::erase(columns, column);
+  return columns;
+}
+
+std::string Progress::line_of(const std::vector<std::string>& cells,
+                              const std::vector<std::size_t>& columns) const {
+  constexpr std::size_t kNarrowest = 9;
   std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  for (const std::size_t i : columns) {
     const std::size_t width = i == 0 ? titles_[0].size() : std::max(titles_[i].size(), kNarrowest);
     if (i > 0) line += "  ";
     line += padded(cells[i], width, TextTable::Align::right);
   }
-  console::say(options_.table, line);
-  log::to_file(line);
+  return line;
+}
+
+void Progress::print_row(const std::vector<std::string>& cells) {
+  // Terminals are made wider and narrower while a training runs.
+  if (const std::vector<std::size_t> columns = columns_that_fit(); columns != shown_) {
+    shown_ = columns;
+    print_titles();
+  }
+  clear_bar();
+  console::say(options_.table, line_of(cells, shown_));
+  log::to_file(line_of(cells, all_columns()));
 }
 
 BarState Progress::state_of(Learner& learn) const {
@@ -105,7 +157,7 @@ BarState Progress::state_of(Learner& learn) const {
                .batches = fit.batches,
                .training = fit.training,
                .loss = batches.empty() ? 0 : batches.back().smooth_loss,
-               .samples_per_second = fit.training ? recorder.samples_per_second() : 0};
+               .samples_per_second = (fit.training ? training_ : validation_).samples_per_second()};
   bar.eta_seconds = seconds_left(learn);
   return bar;
 }
@@ -137,10 +189,11 @@ void Progress::show(Learner& learn) {
                                    state.batch,
                                    state.batches);
     if (state.training)
-      line += fmt::format("  loss {:.4f}  lr {:.2e}  {:.0f} samples/s",
+      line += fmt::format("  loss {:.4f}  lr {:.2e}",
                           state.loss,
-                          learn.optimizer().lr(learn.params().layer_groups() - 1),
-                          state.samples_per_second);
+                          learn.optimizer().lr(learn.params().layer_groups() - 1));
+    if (state.samples_per_second > 0)
+      line += fmt::format("  {:.0f} samples/s", state.samples_per_second);
     if (state.eta_seconds >= 0) line += "  eta " + clock_text(state.eta_seconds);
     log::info("{}", line);
     return;

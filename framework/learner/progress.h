@@ -28,8 +28,10 @@ struct ProgressOptions {
 
 /// Shows the training: a table with a row per epoch (train_loss is the true mean over the epoch),
 /// with new titles where an epoch has other metrics than the one before, and a bar with the
-/// smoothed loss, samples per second and the time left. Where there is no terminal the output has
-/// no control characters: the rows, and a line in the log now and then. Needs a Recorder.
+/// smoothed loss, samples per second and the time left. A terminal that is too narrow gets the
+/// columns that matter most, by its width at that moment, and is told which it does not; the log's
+/// file gets all. Where there is no terminal the output has no control characters: the rows, and a
+/// line in the log now and then. Needs a Recorder.
 class Progress final : public Callback {
  public:
   explicit Progress(const ProgressOptions& options = {});
@@ -46,8 +48,13 @@ class Progress final : public Callback {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void set_titles();
   void print_titles();
   void print_row(const std::vector<std::string>& cells);
+  [[nodiscard]] std::vector<std::size_t> all_columns() const;
+  [[nodiscard]] std::vector<std::size_t> columns_that_fit() const;
+  [[nodiscard]] std::string line_of(const std::vector<std::string>& cells,
+                                    const std::vector<std::size_t>& columns) const;
   void show(Learner& learn);
   void clear_bar();
   [[nodiscard]] BarState state_of(Learner& learn) const;
@@ -56,23 +63,32 @@ class Progress final : public Callback {
   bool unicode_;
   std::vector<std::string> metrics_;  // that have a column
   std::vector<std::string> titles_;
-  /// How long a batch takes. The first two are left out: they touch memory for the first time,
-  /// choose algorithms, and wait for workers that only begin.
+  std::vector<std::size_t> shown_;  // of the titles, those that have a column now
+  /// How long a batch takes, by those of late. The first two are left out: they touch memory for
+  /// the first time, choose algorithms, and wait for workers that only begin.
   class Pace {
    public:
-    void add(double seconds) {
+    void add(double seconds, std::int64_t samples) {
       constexpr int kWarmUp = 2;
-      if (++seen_ > kWarmUp) seconds_ += seconds;
-      if (seen_ > kWarmUp) ++batches_;
+      constexpr double kMemory = 0.99;  // what one batch more leaves of those before
+      if (++seen_ <= kWarmUp) return;
+      seconds_ = kMemory * seconds_ + seconds;
+      batches_ = kMemory * batches_ + 1;
+      samples_ = kMemory * samples_ + static_cast<double>(samples);
     }
     [[nodiscard]] std::optional<double> per_batch() const {
-      return batches_ > 0 ? std::optional(seconds_ / static_cast<double>(batches_)) : std::nullopt;
+      return batches_ > 0 ? std::optional(seconds_ / batches_) : std::nullopt;
+    }
+    /// 0 as long as it cannot be said.
+    [[nodiscard]] double samples_per_second() const {
+      return seconds_ > 0 ? samples_ / seconds_ : 0;
     }
 
    private:
     std::int64_t seen_ = 0;
-    std::int64_t batches_ = 0;
+    double batches_ = 0;
     double seconds_ = 0;
+    double samples_ = 0;
   };
   [[nodiscard]] double seconds_left(const Learner& learn) const;
 

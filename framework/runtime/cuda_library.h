@@ -23,6 +23,7 @@ using AttachCudaLibrary = const char*(const std::shared_ptr<void>& log);
 extern "C" {
 extern const std::size_t kLearnCudaCallCount;
 extern const char* const kLearnCudaCallSymbols[];
-extern void (*learn_cuda_calls[])();
+// Hidden: jumps in a shared library reach it without a table.
+[[gnu::visibility("hidden")]] extern void (*learn_cuda_calls[])();
 [[noreturn]] void learn_cuda_not_loaded();
 }

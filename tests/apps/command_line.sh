@@ -10,12 +10,12 @@ check "help of the program" exits 0
 check "help lists the commands" says "eval"
 run train --help
 check "help of a command" exits 0
-check "help shows defaults" says '[128]'
+check "help shows defaults" says '[default: 128]'
 run --version
 check "version" says "learn "
 run options ema
 check "options of one thing are shown" exits 0
-check "with range and default" says "[0.999], in [0, 1)"
+check "with range and default" says "[default: 0.999], in [0, 1)"
 check "and where it is chosen" says "callback: --callbacks"
 run options schedule
 check "options of a kind are shown" says "one-cycle"

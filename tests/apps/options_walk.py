@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every option of every command does something: options_walk.py PATH/TO/learn.
 
-The options are read from what the program says of itself (`--help`, `learn options`), so that a new one without an
+The options are read from what the program says of itself (`--help-all`, `learn options`), so that a new one without an
 entry here is a failure. Each is tried: the command runs with it and without it, and all that it leaves and says is
 compared, but for times, the configuration that it wrote and the words of the call. An option that changes nothing fails,
 unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then.
@@ -149,6 +149,9 @@ CASES = {
         "keep-fp32": Case(["models", "small", "--precision", "fp16"], ["--keep-fp32", "Linear"]),
     },
     "options": {},
+    "help": {},
+    "completion": {},
+    "man": {"out": Case(["man"], ["--out", "share"])},
     "autocast": {},
     "doctor": {
         "data-dir": Case(["doctor", "--seconds", "0"], ["--data-dir", "{cifar}"]),
@@ -157,6 +160,7 @@ CASES = {
     },
     # Of all commands.
     "": {
+        "help-all": Case(["train", "--help"], ["--help-all"]),
         "version": Case([], ["--version"]),
         "quiet": Case(["train", "--fast-dev-run", "--tune", *TRAIN[1:]], ["--quiet"]),
         "verbose": train("--verbose", "--precision", "fp16"),
@@ -331,12 +335,12 @@ def told(*words):
 
 
 def options_of_commands():
-    """(command, option) for each that `--help` shows."""
+    """(command, option) for each that `--help-all` shows."""
     found = set()
-    commands = re.findall(r"^  ([\w-]+) ", told("--help").split("Subcommands:")[1], re.M)
+    commands = re.findall(r"^  ([\w-]+) ", told("--help").split("Options of all commands:")[0], re.M)
     for command in ["", *commands]:
-        text = told(*command.split(), "--help").split("Subcommands:")[0]
-        names = re.findall(r"^ +(?:-\w, ?)?--([\w-]+)", text, re.M)
+        text = told(*command.split(), "--help-all")
+        names = re.findall(r"^  (?:-\w, )?--(?:\[no-\])?([\w-]+)", text, re.M)
         found |= {(command, name) for name in names if name != "help"}
     return found
 

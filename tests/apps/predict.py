@@ -96,8 +96,8 @@ def errors():
     table = rows(done)
     check("the others are predicted", [r["class"] for r in table] == ["", "blue", "", "", "", "red"], table)
     check("each of the bad has its reason", [bool(r["error"]) for r in table] == [True, False, True, True, True, False], table)
-    for name, why in (("nowhere.jpg", "there is no such file"), ("notes.txt", "neither a JPEG nor a PNG"),
-                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg or .png file")):
+    for name, why in (("nowhere.jpg", "there is no such file"), ("notes.txt", "neither a JPEG, PNG, WebP, TIFF nor BMP"),
+                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file")):
         check(f"{name}: {why}", re.search(f"warning .*'{name}': .*{why}", done.stderr), done.stderr)
     check("and there is a sum", "error: 4 of 6 images have no prediction" in done.stderr, done.stderr)
     shown = json.loads(learn("predict", "last", "--json", "notes.txt", "mine/sky.png", status=3).stdout)

@@ -80,11 +80,44 @@ TEST_CASE("two rates are those of the first and the last layer group") {
   CHECK(section.learning_rates().spread(3) == std::vector<float>{0.25F, 0.5F, 1});
 }
 
+namespace {
+
+data::Dataset of_classes(std::size_t count) {
+  data::Dataset set;
+  set.classes.resize(count);
+  return set;
+}
+
+}  // namespace
+
 TEST_CASE("top_5 is measured of more than ten classes") {
   const TrainingSection section;
-  CHECK(section.learner_options(true, 10).metrics.size() == 1);
-  REQUIRE(section.learner_options(true, 11).metrics.size() == 2);
-  CHECK(section.learner_options(true, 11).metrics[1].name == "top_5");
+  CHECK(section.learner_options(true, of_classes(10)).metrics.size() == 1);
+  REQUIRE(section.learner_options(true, of_classes(11)).metrics.size() == 2);
+  CHECK(section.learner_options(true, of_classes(11)).metrics[1].name == "top_5");
+}
+
+TEST_CASE("real targets are trained by squares, without what is said of classes") {
+  data::Dataset set = of_classes(2);
+  set.name = "heights";
+  set.target_kind = data::TargetKind::values;
+  TrainingSection section;
+  CHECK(section.learner_options(true, set).loss.name == nn::mse().name);
+  CHECK(section.learner_options(true, set).metrics.empty());
+  section.metrics = {"accuracy"};
+  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
+                       "--metrics accuracy are of classes; the targets of 'heights' are real "
+                       "numbers",
+                       UsageError);
+  section.label_smoothing = 0.5;
+  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
+                       "--label-smoothing 0.5 is for classes; the targets of 'heights' are real "
+                       "numbers",
+                       UsageError);
+  set.target_kind = data::TargetKind::labels;
+  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
+                       doctest::Contains("'heights' has several labels for each sample"),
+                       UsageError);
 }
 
 TEST_CASE("label smoothing is the loss's") {
@@ -96,8 +129,9 @@ TEST_CASE("label smoothing is the loss's") {
     TrainingSection section;
     section.label_smoothing = smoothing;
     Tape tape(ctx);
-    const double loss =
-        get(section.learner_options(true, 2).loss.fn(tape.input(logits), target).value(), 0);
+    const double loss = get(
+        section.learner_options(true, of_classes(2)).loss.fn(tape.input(logits), target).value(),
+        0);
     // -log p of the right class is log(1 + e^-2), of the other one 2 more; of smoothing / 2 the
     // other one is the target. Rounded to f32.
     CHECK(loss == doctest::Approx(std::log1p(std::exp(-2.0)) + smoothing / 2 * 2).epsilon(1e-6));

@@ -35,7 +35,7 @@ TEST_CASE("options store what they are given and print it as TOML") {
   table.list("list", list, ';', "A;B", "a list");
   table.numbers("rates", rates, kPositive, "X:Y", "rates");
   table.number("small", small, kAnyNumber, "N", "an int");
-  CHECK(table.find("count")->help_with_default() == "a count [3]");
+  CHECK(table.find("count")->help_with_default() == "a count [default: 3]");
   CHECK(table.find("share")->help_with_default() == "a share");
   CHECK(table.find("share")->toml().empty());
   CHECK(table.find("nothing") == nullptr);

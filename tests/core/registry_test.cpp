@@ -59,7 +59,7 @@ TEST_CASE("each thing that is made has options of its own") {
   CHECK(second("a") == "40 W light a");
   const auto configured = registry.configure("reading");
   CHECK(configured.options.names() == std::vector<std::string>{"watts", "shade", "label"});
-  CHECK(configured.options.find("shade")->help_with_default() == "of the lamp [\"light\"]");
+  CHECK(configured.options.find("shade")->help_with_default() == "of the lamp [default: light]");
   CHECK(configured.options.find("label")->help_with_default() == "on it");
   configured.options.find("watts")->set("9");
   CHECK(configured.make("a") == "9 W light a");

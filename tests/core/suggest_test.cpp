@@ -21,6 +21,13 @@ TEST_CASE("only a near name is suggested") {
   CHECK(nearest("xy", known).empty());
   CHECK(nearest("abc", {"axy"}).empty());  // as are all words of three letters
   CHECK(nearest("adm", {"adam", "adama"}) == "adam");
+  CHECK(nearest("batch", known) == "batch-size");  // begun
+  CHECK(nearest("ep", known).empty());
+  CHECK(nearest("one", {"one-cycle", "one-more"}).empty());
+  CHECK(nearest("Early-Stopping", {"early_stopping", "ema"}) == "early_stopping");
+  CHECK(nearest("AdamW", {"adam", "adamw"}) == "adamw");
+  CHECK(nearest("adam", {"adam", "adamw"}) == "adamw");  // never what was given
+  CHECK(nearest("small", {"small"}).empty());
   CHECK(did_you_mean("epoch", known) == "; did you mean 'epochs'?");
   CHECK_THROWS_WITH_AS(require_known("model", "resnt9", {"resnet9", "small"}),
                        "unknown model 'resnt9'; did you mean 'resnet9'? (known: resnet9, small)",

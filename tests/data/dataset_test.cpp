@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 using namespace learn;
@@ -119,4 +120,82 @@ TEST_CASE("dataset: split_off is stratified, disjoint, complete and a function o
   for (const double bad : {0.0, 1.0, -0.5, 2.0})
     CHECK_THROWS_AS(static_cast<void>(split_off(set, bad, 7)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.2, 7)), DataError);
+}
+
+namespace {
+
+/// Ten images with two numbers each: {i, -i}, or whether i is even and whether it is below 3.
+Dataset with_targets(TargetKind kind) {
+  Dataset set = test::small_set(10, 2, 2);
+  set.name = "targets";
+  set.classes = {"one", "two"};
+  set.target_kind = kind;
+  set.labels.clear();
+  for (int i = 0; i < 10; ++i)
+    if (kind == TargetKind::labels)
+      set.targets.insert(set.targets.end(), {i % 2 == 0 ? 1.0F : 0.0F, i < 3 ? 1.0F : 0.0F});
+    else
+      set.targets.insert(set.targets.end(), {static_cast<float>(i), -static_cast<float>(i)});
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("dataset: labels and values go with their images") {
+  for (const TargetKind kind : {TargetKind::labels, TargetKind::values}) {
+    const Dataset set = with_targets(kind);
+    CHECK_NOTHROW(set.validate());
+    CHECK(set.size() == 10);
+    const Dataset some = subset(set, std::array<std::int64_t, 2>{7, 2});
+    CHECK(some.size() == 2);
+    CHECK(std::ranges::equal(some.targets_of(0), set.targets_of(7)));
+    CHECK(std::ranges::equal(some.targets_of(1), set.targets_of(2)));
+    CHECK(some.target_kind == kind);
+    CHECK(limited(set, 4).targets.size() == 8);
+    // There are no classes of which each would have its share: a share of all.
+    const DataPair pair = split_off(set, 0.3, 1);
+    CHECK(pair.valid.size() == 3);
+    CHECK(pair.train.size() == 7);
+    Dataset other = set;
+    other.targets[3] = 1 - other.targets[3];
+    CHECK(other.fingerprint() != set.fingerprint());
+    other = set;
+    other.target_kind = kind == TargetKind::labels ? TargetKind::values : TargetKind::labels;
+    CHECK(other.fingerprint() != set.fingerprint());
+    CHECK_THROWS_WITH_AS(static_cast<void>(only_classes(set, {"one"})),
+                         doctest::Contains("data set 'targets' has no classes of which some could"),
+                         UsageError);
+  }
+  CHECK(class_counts(with_targets(TargetKind::labels)) == std::vector<std::int64_t>{5, 3});
+  CHECK_THROWS_WITH_AS(static_cast<void>(class_counts(with_targets(TargetKind::values))),
+                       doctest::Contains("no classes to count"),
+                       UsageError);
+}
+
+TEST_CASE("dataset: validate finds targets that are none") {
+  const auto refused = [](TargetKind kind, auto change, const char* text) {
+    Dataset set = with_targets(kind);
+    change(set);
+    CHECK_THROWS_WITH_AS(set.validate(), doctest::Contains(text), DataError);
+  };
+  refused(
+      TargetKind::labels,
+      [](Dataset& s) { s.targets[5] = 0.5F; },
+      "'two' of sample 2 is 0.5, a label is 0 or 1");
+  refused(
+      TargetKind::values,
+      [](Dataset& s) { s.targets[4] = std::numeric_limits<float>::infinity(); },
+      "'one' of sample 2 is inf, no finite number");
+  refused(
+      TargetKind::values,
+      [](Dataset& s) { s.targets.push_back(0); },
+      "data set 'targets': 21 targets for 2 names");
+  refused(
+      TargetKind::values,
+      [](Dataset& s) { s.labels = {0}; },
+      "has classes beside its targets: 1 of them");
+  Dataset set = test::small_set(2, 3, 3);
+  set.targets = {1, 2};
+  CHECK_THROWS_WITH_AS(
+      set.validate(), doctest::Contains("has 2 targets beside its classes"), DataError);
 }

@@ -85,7 +85,7 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
     const std::string error =
         test::text_of<DataError>([&] { files = image_files(folder.path() / "cut", "x"); });
     if (bytes > 0 && bytes < 512) {
-      CHECK(error.starts_with("neither a JPEG nor a PNG image, nor an archive"));
+      CHECK(error.starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image, nor an archive"));
     } else {
       CHECK(error.empty());
     }
@@ -113,9 +113,10 @@ TEST_CASE("what is no image says why") {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
   };
   CHECK(error(folder.path() / "nowhere.png") == "there is no such file or folder");
-  CHECK(error(folder.path()) == "no .jpg, .jpeg or .png file is in it");
+  CHECK(error(folder.path()) == "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file is in it");
   test::write_bytes(folder.path() / "notes.txt", {'x', 'y'});
-  CHECK(error(folder.path() / "notes.txt").starts_with("neither a JPEG nor a PNG image"));
+  CHECK(error(folder.path() / "notes.txt")
+            .starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image"));
   test::write_bytes(folder.path() / "empty.jpg", {});
   CHECK(test::text_of<DataError>([&] {
           (void)image_files(folder.path() / "empty.jpg", "x").front().read();

@@ -86,6 +86,58 @@ TEST_CASE("show_batch of a loader that does not augment shows each image once") 
   CHECK_THROWS_AS((void)image_of(set, 5), UsageError);
 }
 
+TEST_CASE("show_batch draws grey images and floats; features cannot be drawn") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set{.name = "grey", .height = 1, .width = 2, .channels = 1, .classes = {"a"}};
+  set.pixels = {7, 200};
+  set.labels = {0};
+  const auto shown = [&] {
+    const Loader loader(
+        ctx, set, {.workers = 0, .normalization = measure(set), .transforms = {FlipLr{1}}});
+    return show_batch(loader, {.versions = 1}).cells.at(0).images;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  CHECK(shown().at(0).rgb == Bytes{7, 7, 7, 200, 200, 200});
+  CHECK(shown().at(1).rgb == Bytes{200, 200, 200, 7, 7, 7});
+  set.pixels.clear();
+  set.channels = 4;
+  set.features = {-2, 0, 2, 2, 0, 2, -2, 2};  // drawn from the least to the largest
+  CHECK(shown().at(0).rgb == Bytes{0, 128, 255, 128, 255, 0});
+  CHECK(shown().at(1).rgb == Bytes{128, 255, 0, 0, 128, 255});
+  set.height = set.width = 0;
+  set.channels = 8;
+  const Loader loader(ctx, set, {.workers = 0});
+  CHECK_THROWS_WITH_AS((void)show_batch(loader),
+                       "'grey' has no images to be drawn, but 8 numbers for each sample",
+                       UsageError);
+}
+
+TEST_CASE("show_batch names labels and values") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set = test::small_set(3, 4, 4);
+  set.labels.clear();
+  set.target_kind = TargetKind::labels;
+  set.classes = {"a", "b", "c", "d"};
+  set.targets = {0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1};
+  const auto captions = [&] {
+    const Loader loader(ctx, set, {.workers = 0});
+    std::vector<std::string> texts;
+    for (const plot::GridCell& cell : show_batch(loader).cells)
+      texts.push_back(cell.caption.at(0).text);
+    return texts;
+  };
+  CHECK(captions() == std::vector<std::string>{"b, c", "no label", "a, b, c, ..."});
+  set.target_kind = TargetKind::values;
+  set.classes = {"height", "width"};
+  set.targets = {0.5F, 1, 2, 3, 4, -1e6F};
+  CHECK(captions() == std::vector<std::string>{
+                          "height 0.5, width 1", "height 2, width 3", "height 4, width -1e+06"});
+  for (const auto& grid_of : {+[](const Dataset& s) { (void)predictions_grid(s, {}, ""); },
+                              +[](const Dataset& s) { (void)top_losses_grid(s, {}, 1, ""); }})
+    CHECK_THROWS_WITH_AS(
+        grid_of(set), "'small' has no classes that predictions could be compared with", UsageError);
+}
+
 TEST_CASE("transforms in words") {
   CHECK(describe({}).empty());
   CHECK(describe({FlipLr{0.25F}, Pad{3, PadMode::zero}, RandomCrop{24}, CenterCrop{}}) ==

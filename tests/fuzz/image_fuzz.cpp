@@ -15,7 +15,7 @@ void decode(std::span<const std::uint8_t> file) {
   // A few pixels are as good as many, and quicker.
   constexpr std::int64_t kPixels = 1 << 16;
   fuzz::may_refuse({ExitCode::data}, [&] {
-    const data::Image image = data::decode_image(file, kPixels);
+    const data::Image image = data::decode_image(file, {.max_pixels = kPixels});
     fuzz::require(image.height > 0 && image.width > 0 && image.height * image.width <= kPixels);
     fuzz::require(static_cast<std::int64_t>(image.pixels.size()) == image.height * image.width * 3);
   });

@@ -61,6 +61,24 @@ JPEGS = {
         "ZyTX/9k="
     ),
 }
+# Of 8x8 pixels, by libwebp.
+WEBPS = {
+    "lossy": (
+        "UklGRkIAAABXRUJQVlA4IDYAAADQAQCdASoIAAgAAsBMJbACdAD0MZJEgAD+81QjP5hwK0HHWCSzNgK1g45P9qV34h99P1jqwAA="
+    ),
+    "lossless": (
+        "UklGRi4AAABXRUJQVlA4TCIAAAAvB8ABALkyRPQ/dhHR/wBhtlFJzh90ryMYjwGMCaB6oP8A"
+    ),
+    "exif": (
+        "UklGRnYAAABXRUJQVlA4WAoAAAAIAAAABwAABwAAVlA4IDYAAADQAQCdASoIAAgAAsBMJbACdAD0MZJEgAD+81QjP5hwK0HHWCSz"
+        "NgK1g45P9qV34h99P1jqwABFWElGGgAAAE1NACoAAAAIAAEBEgADAAAAAQAGAAAAAAAA"
+    ),
+    "animated": (
+        "UklGRrQAAABXRUJQVlA4WAoAAAACAAAABwAABwAAQU5JTQYAAAAAAAAAAABBTk1GUAAAAAAAAAAAAAcAAAcAAAoAAAJWUDggOAAA"
+        "AFABAJ0BKggACAAHQJYlsAAFjAAA/sr1H+B/17adP/Vf6geqT+da0rtneu3XhgkE+Xmvd/nY0AAAQU5NRjAAAAAAAAAAAAAHAAAH"
+        "AAAKAAAAVlA4IBgAAAA0AQCdASoIAAgAAACWJaQAA3AA/u+5AAA="
+    ),
+}
 
 
 def png(color, depth, channels, palette=b"", interlaced=0):
@@ -74,6 +92,31 @@ def png(color, depth, channels, palette=b"", interlaced=0):
                       for i, width in enumerate(widths))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 4, depth, color, 0, 0, interlaced)) + palette
             + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+
+
+def tiff(photometric, bits, samples, order="<", compression=1, more=()):
+    """4x4 pixels of that kind in one strip, PackBits if compression is 32773."""
+    row = (4 * bits * samples + 7) // 8
+    pixels = bytes(i % 251 for i in range(4 * row))
+    if compression == 32773:
+        pixels = b"".join(bytes([row - 1]) + pixels[row * y:row * (y + 1)] for y in range(4))
+    tags = sorted([(256, 3, 1, 4), (257, 3, 1, 4), (258, 3, 1, bits), (259, 3, 1, compression), (262, 3, 1, photometric),
+                   (273, 4, 1, 8), (277, 3, 1, samples), (278, 3, 1, 4), (279, 4, 1, len(pixels)), *more])
+    entries = b"".join(struct.pack(order + "HHI", tag, kind, count)
+                       + struct.pack(order + ("HH" if kind == 3 else "I"), *((value, 0) if kind == 3 else (value,)))
+                       for tag, kind, count, value in tags)
+    start = 8 + len(pixels)
+    return ({"<": b"II", ">": b"MM"}[order] + struct.pack(order + "HI", 42, start) + pixels
+            + struct.pack(order + "H", len(tags)) + entries + struct.pack(order + "I", 0))
+
+
+def bmp(bits, compression=0, height=4):
+    """4x4 pixels of that many bits."""
+    palette = bytes(range(4)) * 2 ** bits if bits <= 8 else struct.pack("<3I", 0xF800, 0x7E0, 0x1F) if compression == 3 else b""
+    pixels = bytes(i % 251 for i in range(16 * (bits + 31) // 8))[:4 * ((4 * bits + 31) // 32 * 4)]
+    start = 54 + len(palette)
+    return (b"BM" + struct.pack("<III", start + len(pixels), 0, start)
+            + struct.pack("<IiiHHIIiiII", 40, 4, height, 1, bits, compression, len(pixels), 0, 0, 0, 0) + palette + pixels)
 
 
 def safetensors(tensors, metadata=None, seal=None):
@@ -147,6 +190,18 @@ def options_seeds():
 def image_seeds():
     for name, text in JPEGS.items():
         yield f"jpeg-{name}", base64.b64decode(text)
+    for name, text in WEBPS.items():
+        yield f"webp-{name}", base64.b64decode(text)
+    yield "tiff-rgb", tiff(2, 8, 3, compression=32773)
+    yield "tiff-turned", tiff(2, 8, 3, more=[(274, 3, 1, 6)])
+    yield "tiff-rgba16", tiff(2, 16, 4, ">", more=[(338, 3, 1, 2)])
+    yield "tiff-grey1", tiff(0, 1, 1)
+    yield "tiff-cmyk", tiff(5, 8, 4)
+    for bits in (1, 4, 8, 16, 24, 32):
+        yield f"bmp-{bits}", bmp(bits)
+    yield "bmp-masks", bmp(16, 3, -4)
+    yield "bmp-old", b"BM" + struct.pack("<III", 26 + 8, 0, 26) + struct.pack("<IHHHH", 12, 2, 1, 1, 24) + bytes(8)
+    yield "bmp-packed", bmp(8, 1)
     yield "png-rgb", png(2, 8, 3)
     yield "png-rgba16", png(6, 16, 4)
     yield "png-grey1", png(0, 1, 1)

@@ -2,7 +2,9 @@
 """A project outside of the tree that uses learn: package.py WAY BUILD
 
 WAY is "installed": what is built in the folder BUILD is installed elsewhere, moved, and found by find_package and by pkg-config;
-there the page "A first model" is followed word by word, too; "system": it is found where packages put it; or "folder": the project has the source tree in a folder of its own, and builds what it uses in BUILD. Its program is
+there the page "A first model" is followed word by word, too; "system": it is found where packages put it; "prefix": it is in
+the folder BUILD, unpacked from an archive; or "folder": the project has the source tree in a folder of its own, and builds what
+it uses in BUILD. Its program is
 apps/examples/own_model.cpp. Prints times and sizes, and what failed; exit status 1 then.
 """
 import json
@@ -63,10 +65,10 @@ class Project:
         return True
 
 
-def program_works(what, program, seconds):
+def program_works(what, program, seconds, libraries=""):
     small = program.with_suffix(".stripped")
     run("strip", "-o", small, program)
-    done = run(program, env={"LEARN_DEVICE": "cpu"})
+    done = run(program, env={"LEARN_DEVICE": "cpu", "LD_LIBRARY_PATH": libraries})
     answers = re.findall(r"^[01]\.\d{3}$", done.stdout, re.MULTILINE)
     check(f"{what}: the program trains and predicts", done.returncode == 0 and len(answers) == 3 and max(map(float, answers)) > 0.8,
           done.stdout)
@@ -75,7 +77,7 @@ def program_works(what, program, seconds):
 
 
 def by_pkg_config(place, prefix):
-    pc = next(prefix.glob("lib/**/pkgconfig"))
+    pc = next(prefix.glob("lib/**/pkgconfig/learn.pc")).parent.resolve()
     begun = time.monotonic()
     flags = run("pkg-config", "--cflags", "--libs", "learn", env={"PKG_CONFIG_PATH": str(pc)})
     if not check("pkg-config: it finds learn", flags.returncode == 0, flags.stdout):
@@ -84,7 +86,7 @@ def by_pkg_config(place, prefix):
     source = ROOT / "apps/examples/own_model.cpp"
     built = run(os.environ.get("CXX", "c++"), "-std=c++20", "-O1", source, "-o", program, *shlex.split(flags.stdout))
     if check("pkg-config: it is built", built.returncode == 0 and not built.stdout, built.stdout):
-        program_works("pkg-config", program, time.monotonic() - begun)
+        program_works("pkg-config", program, time.monotonic() - begun, str(pc.parent))  # pkg-config sets no run path
 
 
 def first_model(folder, prefix):
@@ -99,9 +101,14 @@ def first_model(folder, prefix):
 
 
 def system(place, _):
+    prefix(place, Path("/usr"))
+
+
+def prefix(place, folder):
     project = Project(place / "project")
-    project.builds("packages", place / "build", CMAKE_BUILD_TYPE="Release", LEARN_LIBRARIES="learn::learn")
-    by_pkg_config(place, Path("/usr"))
+    project.builds("find_package", place / "build", CMAKE_BUILD_TYPE="Release", CMAKE_PREFIX_PATH=folder.resolve(),
+                   LEARN_LIBRARIES="learn::learn")
+    by_pkg_config(place, folder)
 
 
 def refuses(project, place, what, text, **settings):
@@ -123,6 +130,9 @@ def installed(place, build):
     check("no file names the folder it was built in", not named, named)
     version = run(prefix / "bin/learn", "--version").stdout.strip()
     check("the program runs", re.fullmatch(r"(learn )?\d+\.\d+\.\d+", version), version)
+    for file in ("man/man1/learn.1", "man/man1/learn-train.1", "bash-completion/completions/learn", "zsh/site-functions/_learn",
+                 "fish/vendor_completions.d/learn.fish"):
+        check(f"{file} is there", (prefix / "share" / file).is_file(), sorted((prefix / "share").rglob("*")))
     number = version.split()[-1]
     project = Project(place / "project")
     settings = {"CMAKE_PREFIX_PATH": prefix, "CMAKE_BUILD_TYPE": "Release"}
@@ -139,10 +149,15 @@ def naming(prefix, build):
     return [str(file) for file in prefix.rglob("*") if file.is_file() and text in file.read_bytes()]
 
 
+def nothing_set(what, configured):
+    names = re.search(r"set for the parent: (.*)", configured)
+    check(f"{what}: no variable is set for the parent", names and names[1].strip() == "", configured)
+
+
 def folder(place, build):
     project = Project(place / "project")
     shutil.rmtree(build, ignore_errors=True)
-    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", CMAKE_CXX_FLAGS="-O1",
+    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", LEARN_UNITY="ON", CMAKE_CXX_FLAGS="-O1",
                           LEARN_LIBRARIES="learn::learner;learn::data"):
         return
     commands = json.loads((build / "compile_commands.json").read_text())
@@ -150,8 +165,10 @@ def folder(place, build):
     flags = [word for word in own.split()[1:] if word.startswith("-") and not word.startswith(("-I", "-isystem", "-o", "-c"))]
     allowed = {"-DLEARN_HAVE_CUDA=0", "-DFMT_SHARED", "-O1", "-std=gnu++20", "-pthread"}
     check("no flags of ours reach the parent's sources", set(flags) <= allowed, own)
-    set_for_parent = re.search(r"set for the parent: (.*)", project.configure(build).stdout)
-    check("no variable is set for the parent", set_for_parent and set_for_parent[1].strip() == "", set_for_parent)
+    nothing_set("add_subdirectory", project.configure(build).stdout)
+    if (ROOT / ".git").exists():
+        nothing_set("FetchContent", project.configure(place / "fetched", LEARN_REPOSITORY=ROOT, LEARN_CUDA="OFF",
+                                                      LEARN_LIBRARIES="learn::learner;learn::data").stdout)
     tests = run("ctest", "--test-dir", build, "-N").stdout
     check("the parent gets no tests", "Total Tests: 0" in tests, tests)
     targets = run("cmake", "--build", build, "--target", "help").stdout
@@ -159,7 +176,7 @@ def folder(place, build):
 
 
 def main():
-    way, build = {"installed": installed, "system": system, "folder": folder}[sys.argv[1]], Path(sys.argv[2])
+    way, build = {"installed": installed, "system": system, "prefix": prefix, "folder": folder}[sys.argv[1]], Path(sys.argv[2])
     with tempfile.TemporaryDirectory(prefix="learn package ") as place:
         way(Path(place).resolve(), build)
     print("FAILED" if failures else f"{sys.argv[1]}: all as promised")

@@ -38,6 +38,7 @@ def all_names():
         yield from (system, f"{system}:root")
         for compiler in compilers:
             yield from (f"{system}:{compiler}{variant}" for variant in VARIANTS[compiler.split("-")[0]])
+    yield "debian12:packages"
     yield "debian13:pack"
 
 
@@ -73,6 +74,10 @@ class Row:
         summary = re.findall(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", self.text)
         passed = [f"{int(all_of_them) - int(failed)} of {all_of_them} passed" for _, failed, all_of_them in summary]
         self.see(", ".join(passed) or "no test ran", passed)
+
+    def see_packages(self, folder):
+        files = sorted(folder.glob("learn[-_]*.deb")) + sorted(folder.glob("learn-*.tar.gz"))
+        self.see(", ".join(f"{file.name.split('_')[0]} {file.stat().st_size / 1e6:.1f} MB" for file in files), len(files) > 2)
 
     def see_warnings(self, build_log):
         lines = [line for line in build_log.splitlines() if WARNING.search(line)]
@@ -117,21 +122,46 @@ def two_commands(name, debian, quick):
 
 
 def packages(row, debian, tree):
-    """What cpack makes of the quickstart's build, installed; a shared library; and a project that has the tree in a folder."""
-    build = "/home/user/'my learn'/build/release"
-    use = "/home/user/'my learn'/tests/package/package.py"
+    """What cpack makes of the quickstart's build, installed, and a project that uses it; and one that has the tree in a
+    folder."""
+    build = "~user/'my learn'/build/release"
+    use = "~user/'my learn'/tests/package/package.py"
     with row.step("packages"):
-        debian.run(f"cmake -DLEARN_TESTS=OFF {build} && cmake --build {build} && cd {build} && cpack -G DEB && cpack -G TGZ", "user")
+        debian.run(f"cd {build} && cmake -DLEARN_TESTS=OFF . && cmake --build . && cpack -G DEB && cpack -G TGZ", "user")
         debian.run(f"apt-get install -y -qq {build}/learn_*.deb {build}/learn-dev_*.deb && learn --version")
     if row.good:
-        sizes = {file.suffix: file.stat().st_size for file in (tree / "build/release").glob("learn[-_]*.*")}
-        row.see(", ".join(f"{suffix[1:]} {size / 1e6:.1f} MB" for suffix, size in sorted(sizes.items())), len(sizes) > 1)
+        row.see_packages(tree / "build/release")
         with row.step("a project that finds them"):
             debian.run(f"{use} system none", "guest", network=False)
-        with row.step("one shared library"):
-            debian.run(f"cmake -DLEARN_SHARED=ON {build} && {use} installed {build}", "user")
-        with row.step("the tree in a folder of a project"):
+        with row.step("one that has the tree in a folder"):
             debian.run(f"{use} folder folder", "user")
+
+
+def installed(name, debian, _):
+    """The packages of this machine's build/release on a system that has nothing else."""
+    row, build = Row(name, debian), ROOT / "build/release"
+    with row.step("packed"):
+        for kind in ("DEB", "TGZ"):
+            debian.call(["cpack", "-G", kind, "--config", str(build / "CPackConfig.cmake"), "-B", str(PLACE / "packages")])
+    if row.good:
+        row.see_packages(PLACE / "packages")
+        tree = debian.clone(ROOT, "tree", "guest")
+        for file in (PLACE / "packages").glob("learn[-_]*.*"):
+            shutil.copy(file, debian.folder / "tmp")
+        with row.step("learn alone"):
+            debian.run("apt-get install -y -qq --no-install-recommends /tmp/learn_*.deb")
+            debian.run("learn train --data synthetic10 --train-limit 64 --valid-limit 32 --model small --width 4 "
+                       "--batch-size 8 --epochs 1", "guest", network=False)
+        with row.step("learn-dev"):
+            debian.run("apt-get install -y -qq --no-install-recommends /tmp/learn-dev_*.deb g++ cmake ninja-build python3")
+        with row.step("projects that find it"):
+            debian.run("tree/tests/package/package.py system none", "guest", network=False)
+        with row.step("the archive"):
+            debian.run("apt-get remove -y -qq learn learn-dev && tar -xf /tmp/learn-*.tar.gz -C ~guest && "
+                       "chown -R guest: ~guest")
+            debian.run("cd learn-* && bin/learn --version && ~/tree/tests/package/package.py prefix .", "guest", network=False)
+    shutil.rmtree(PLACE / "packages", ignore_errors=True)
+    return row
 
 
 def packed(name, debian, _):
@@ -168,7 +198,7 @@ def by_compiler(name, debian, quick):
     _, compiler, *variant = name.split(":")
     folder = re.sub(r"\W", "-", name)
     tree = debian.clone(ROOT, folder, "user")
-    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else ""
+    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else "-DLEARN_UNITY=ON" if quick else ""
     with row.step("built and tested"):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
         debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS={words} "
@@ -204,7 +234,8 @@ def main():
     PLACE.mkdir(parents=True, exist_ok=True)
     for name in (name for name in known if name in wanted):
         system, *what = name.split(":")
-        work = packed if what == ["pack"] else two_commands if what in ([], ["root"]) else by_compiler
+        works = {"pack": packed, "packages": installed, "root": two_commands}
+        work = works.get(what[0], by_compiler) if what else two_commands
         fresh = work is not by_compiler  # compilers take the system that is there
         if fresh or not debian or debian.release != RELEASES[system]:
             if debian and not options.keep:

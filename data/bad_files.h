@@ -1,0 +1,19 @@
+#pragma once
+#include "data/dataset.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace learn::data {
+
+/// What becomes of `bad`, those of `files` files that cannot be decoded. Up to the share `max_bad`
+/// they are listed in the log and added to `skipped`, if that is given; more are a DataError that
+/// shows some. `where`: the folder or list they come from.
+void skip_bad_files(const std::vector<SkippedFile>& bad,
+                    std::size_t files,
+                    const std::string& where,
+                    double max_bad,
+                    std::vector<SkippedFile>* skipped);
+
+}  // namespace learn::data

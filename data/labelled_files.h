@@ -1,0 +1,58 @@
+#pragma once
+#include "data/dataset.h"
+#include "data/decode_files.h"
+#include "data/file_tree.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn::data {
+
+/// What a file is for, as far as a list says it.
+enum class Part : std::uint8_t { unsaid, train, valid, test };
+
+/// A file of an image and what is on it.
+struct LabelledFile {
+  std::filesystem::path path;  ///< in its tree
+  /// Of classes one, of labels any number of names; of values nothing.
+  std::vector<std::string> labels;
+  std::vector<float> values;
+  Part part = Part::unsaid;
+  std::string where;  ///< what said so, for messages: "labels.csv, line 7"
+};
+
+struct LabelledFiles {
+  std::string name;   ///< of the data set
+  std::string where;  ///< the folder or list, for messages
+  TargetKind kind = TargetKind::classes;
+  std::vector<std::string> value_names;  ///< of values
+  std::vector<LabelledFile> files;
+};
+
+struct LabelledOptions {
+  /// Only files of these classes, labelled in this order; empty: all, by name, or as numbers if
+  /// all of them are whole numbers.
+  std::vector<std::string> classes;
+  std::optional<double> valid_fraction;  ///< of the files for training, split off for validation
+  std::uint64_t seed = 42;               ///< of that split
+  DecodeFilesOptions decoding;
+};
+
+/// Training on the files for training and those of which nothing is said; validation on those for
+/// it, else on those for tests, else on a share of the others, 0.2 if nothing is said. Throws
+/// UsageError for options that contradict each other or the list, DataError for a part without
+/// files, a class that is for validation alone, and as `decode_files`.
+[[nodiscard]] DataPair read_labelled(const FileTree& tree,
+                                     LabelledFiles files,
+                                     const LabelledOptions& options);
+
+/// The images to measure a finished model on, which knows `options.classes`: those for tests, else
+/// those for validation, else all. Throws DataError for a class that it does not know.
+[[nodiscard]] Dataset read_labelled_for_evaluation(const FileTree& tree,
+                                                   LabelledFiles files,
+                                                   const LabelledOptions& options);
+
+}  // namespace learn::data

@@ -1,0 +1,25 @@
+# With LEARN_UNITY several sources of a target are compiled as one: headers are read once, and code that all of them
+# instantiate is made once. A whole build takes much less time, a small change more, and a missing #include does not show,
+# so it is for whole builds beside others.
+option(LEARN_UNITY "Compile several sources as one" OFF)
+set(LEARN_UNITY_SIZE 8) # sources; more of them leave one core waiting for another
+
+# learn_unity(target): groups its sources; unity_groups.py says which do not go together.
+function(learn_unity target)
+  if(NOT LEARN_UNITY)
+    return()
+  endif()
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/framework/cmake/unity_groups.py ${LEARN_UNITY_SIZE} ${sources}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    OUTPUT_VARIABLE groups OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  foreach(source group IN ZIP_LISTS sources groups)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes a source for a header here, and warns of classes that have members from its unnamed namespace.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
