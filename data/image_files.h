@@ -1,6 +1,7 @@
 #pragma once
 #include "data/file_tree.h"
 #include "data/image.h"
+#include "data/image_codec.h"
 
 #include <filesystem>
 #include <memory>
