@@ -1,5 +1,6 @@
 // A first model of one's own: y from x, learnt from points of which some are far off.
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loaders.h"
 #include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/math.h"
@@ -15,7 +16,7 @@
 using namespace learn;
 
 // The data: x in [-1, 1], y = sin(3x) and a little noise; one point of ten is an outlier.
-data::Arrays points(int count, unsigned seed) {
+data::Dataset points(int count, unsigned seed) {
   data::Arrays out{.sample = {1}};
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -24,7 +25,7 @@ data::Arrays points(int count, unsigned seed) {
     out.x.push_back(x);
     out.targets.push_back(std::sin(3 * x) + (i % 10 == 0 ? 5 : 0.05F * uniform(random)));
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 // The model: two layers whose weights it declares, and what is done with a batch.
@@ -48,14 +49,16 @@ Var distance(const Var& pred, const Tensor& target) {
 
 int main() {
   Context ctx;  // a GPU if there is one, else the CPU
-  data::ArrayLoader train(ctx, points(4000, 1), {.shuffle = true}), valid(ctx, points(500, 2));
+  data::Loaders data(ctx, {points(4000, 1), points(500, 2)});
   Learner learn(ctx,
                 nn::make_model<Curve>("curve", {1}, 1),
-                {train, valid},
+                data,
                 {.loss = {"distance", distance}, .optimizer = optim::adam()});
   learn.fit_one_cycle(15, 0.02);
 
-  data::ArrayLoader asked(ctx, {.x = {-0.5F, 0, 0.5F}, .sample = {1}, .targets = {0, 0, 0}});
+  const data::Dataset questions =
+      data::from_arrays({.x = {-0.5F, 0, 0.5F}, .sample = {1}, .targets = {0, 0, 0}});
+  data::Loader asked(ctx, questions, {.normalization = data.normalization()});
   const Tensor answers = learn.get_preds(asked).preds;
   for (const float y : answers.span<float>()) fmt::print("{:.2f}\n", y);
 }

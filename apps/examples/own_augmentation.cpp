@@ -24,7 +24,7 @@ data::Dataset bars(std::uint8_t ground, std::uint8_t bar, int count) {
 }
 
 data::PixelTransform negative() {
-  return {[](std::span<std::uint8_t> pixels, std::array<std::uint32_t, 4> random) {
+  return {[](std::span<std::uint8_t> pixels, data::RandomWords random) {
     if (random[0] % 2 == 0) return;
     for (std::uint8_t& value : pixels) value = static_cast<std::uint8_t>(255 - value);
   }};

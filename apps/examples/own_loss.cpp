@@ -1,6 +1,7 @@
 // A loss of one's own, made of operations: the pinball loss, by which a model learns a bound that
 // nine of ten values stay below, instead of their mean.
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loaders.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/math.h"
 #include "framework/learner/learner.h"
@@ -22,7 +23,7 @@ nn::Loss pinball(double share) {
 }
 
 /// y = x^2 with noise that grows with x.
-data::Arrays noisy(unsigned seed) {
+data::Dataset noisy(unsigned seed) {
   data::Arrays out{.sample = {1}};
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -31,21 +32,21 @@ data::Arrays noisy(unsigned seed) {
     out.x.push_back(x);
     out.targets.push_back(x * x + 0.1F * (1.5F + x) * normal(random));
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 int main() {
   Context ctx;
-  data::ArrayLoader train(ctx, noisy(1), {.shuffle = true}), valid(ctx, noisy(2));
+  data::Loaders data(ctx, {noisy(1), noisy(2)});
   auto model = nn::make_model<nn::Sequential>("bound", {1}, 1, [](nn::Sequential& layers) {
     layers.emplace<nn::Linear>(1, 32);
     layers.emplace<nn::Activation>(ActivationKind::silu());
     layers.emplace<nn::Linear>(32, 1);
   });
   const LearnerOptions options{.loss = pinball(0.9), .optimizer = optim::adam()};
-  Learner learn(ctx, std::move(model), {train, valid}, options);
+  Learner learn(ctx, std::move(model), data, options);
   learn.fit_one_cycle(12, 0.02F);
-  const Predictions all = learn.get_preds(valid);
+  const Predictions all = learn.get_preds(data.valid());
   int below = 0;
   for (std::size_t i = 0; i < 2000; ++i)
     below += all.targets.span<float>()[i] < all.preds.span<float>()[i];

@@ -1,6 +1,7 @@
 // A metric of one's own that is no mean over samples: R squared, the share of the targets' variance
 // that a model explains.
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loaders.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"
@@ -29,19 +30,19 @@ struct RSquared {
   double value() const { return 1 - errors / (squares - sum * sum / count); }
 };
 
-data::Arrays waves(int points) {
+data::Dataset waves(int points) {
   data::Arrays out{.sample = {1}};
   for (int i = 0; i < points; ++i) {
     const float x = 2 * static_cast<float>(i) / static_cast<float>(points) - 1;
     out.x.push_back(x);
     out.targets.push_back(std::sin(4 * x));
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 int main() {
   Context ctx;
-  data::ArrayLoader train(ctx, waves(1024), {.shuffle = true}), valid(ctx, waves(300));
+  data::Loaders data(ctx, {waves(1024), waves(300)});
   auto model = nn::make_model<nn::Sequential>("waves", {1}, 1, [](nn::Sequential& layers) {
     layers.emplace<nn::Linear>(1, 32);
     layers.emplace<nn::Activation>(ActivationKind::silu());
@@ -49,7 +50,7 @@ int main() {
   });
   const LearnerOptions options{
       .loss = nn::mse(), .optimizer = optim::adam(), .metrics = {{"r2", RSquared{}}}};
-  Learner learn(ctx, std::move(model), {train, valid}, options);
+  Learner learn(ctx, std::move(model), data, options);
   learn.fit_one_cycle(20, 0.05F);
   fmt::print("R squared: {:.3f}\n", learn.results().metrics.front().second);
 }

@@ -1,6 +1,7 @@
 // An operation of one's own: an activation that the framework does not have, written as an
 // expression. Its gradient is derived from that, and checked here; it runs on every device.
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loaders.h"
 #include "framework/autograd/gradcheck.h"
 #include "framework/autograd/ops/map.h"
 #include "framework/learner/learner.h"
@@ -29,7 +30,7 @@ class Net final : public nn::Module {
 };
 
 /// A grid of points, and whether they are inside of a circle.
-data::Arrays circle(int side) {
+data::Dataset circle(int side) {
   data::Arrays out{.sample = {2}};
   for (int i = 0; i < side * side; ++i) {
     const float x = 2 * static_cast<float>(i % side) / static_cast<float>(side) - 1;
@@ -37,16 +38,16 @@ data::Arrays circle(int side) {
     out.x.insert(out.x.end(), {x, y});
     out.classes.push_back(x * x + y * y < 0.5F ? 1 : 0);
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 int main() {
   const auto apply = [](Tape&, std::span<const Var> in) { return mish(in[0]); };
-  fmt::print("{}\n", check_gradients(apply, {{"x", {5}, {-3, -0.5, 0, 0.5, 3}}}).text());
+  fmt::print("{}", check_gradients(apply, {{"x", {5}, {-3, -0.5, 0, 0.5, 3}}}).text());
 
   Context ctx;
-  data::ArrayLoader train(ctx, circle(50), {.shuffle = true}), valid(ctx, circle(33));
+  data::Loaders data(ctx, {circle(50), circle(33)});
   auto model = nn::make_model<Net>("circle", {2}, 2);
-  Learner learn(ctx, std::move(model), {train, valid}, {.metrics = {metrics::accuracy()}});
+  Learner learn(ctx, std::move(model), data, {.metrics = {metrics::accuracy()}});
   learn.fit_one_cycle(6, 0.3F);
 }

@@ -3,17 +3,18 @@
 #include "apps/examples/lion.h"
 #include "apps/examples/quadrants.h"
 #include "callbacks/mixed_precision.h"
+#include "data/loaders.h"
 #include "framework/learner/learner.h"
 
 using namespace learn;
 
 int main() {
   Context ctx;
-  data::ArrayLoader data(ctx, examples::points(2048), {.shuffle = true});
+  data::Loaders data(ctx, {examples::points(2048), examples::points(512)});
   Learner learn(
       ctx,
       examples::net(),
-      {data, data},
+      data,
       {.optimizer = examples::lion({.weight_decay = 0.1F}), .metrics = {metrics::accuracy()}});
   callbacks::to_bf16(learn);
   learn.fit_one_cycle(4, 0.01);

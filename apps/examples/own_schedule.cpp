@@ -1,6 +1,7 @@
 // A schedule of one's own: a rise over the first tenth of the training, then down as one over the
 // square root, which Transformers are trained by.
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loaders.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/learner/recorder.h"
@@ -18,24 +19,24 @@ optim::Schedule inverse_root(double peak, double rise) {
 }
 
 /// Is x in the middle of [-1, 1]?
-data::Arrays points(int count) {
+data::Dataset points(int count) {
   data::Arrays out{.sample = {1}};
   for (int i = 0; i < count; ++i) {
     out.x.push_back(2 * static_cast<float>(i) / static_cast<float>(count) - 1);
     out.classes.push_back(std::abs(out.x.back()) < 0.5F ? 1 : 0);
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 int main() {
   Context ctx;
-  data::ArrayLoader data(ctx, points(2048), {.shuffle = true});
+  data::Loaders data(ctx, {points(2048), points(300)});
   auto model = nn::make_model<nn::Sequential>("middle", {1}, 2, [](nn::Sequential& layers) {
     layers.emplace<nn::Linear>(1, 32);
     layers.emplace<nn::Activation>(ActivationKind::relu());
     layers.emplace<nn::Linear>(32, 2);
   });
-  Learner learn(ctx, std::move(model), {data, data}, {.metrics = {metrics::accuracy()}});
+  Learner learn(ctx, std::move(model), data, {.metrics = {metrics::accuracy()}});
   const ScheduledHyper rate{Hyper::lr, {inverse_root(0.2, 0.1)}};
   learn.fit(5, 0.1F, {std::make_shared<ParamScheduler>(std::vector{rate})});
   const auto& batches = learn.find<Recorder>()->batches(learn);

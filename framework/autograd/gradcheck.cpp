@@ -52,7 +52,7 @@ class Checker {
       : f_(f),
         inputs_(inputs),
         options_(options),
-        ctx_({.threads = 1, .arena = {.guard = true, .poison = true}}) {
+        ctx_({.device = Device::cpu(), .threads = 1, .arena = {.guard = true, .poison = true}}) {
     for (const GradientInput& input : inputs) {
       check(static_cast<std::int64_t>(input.values.size()) == input.shape.elements(),
             "check_gradients: '{}' of shape {} was given {} values",
