@@ -17,6 +17,6 @@ int main() {
                 data,
                 {.optimizer = examples::lion({.weight_decay = 0.1F})});
   callbacks::to_bf16(learn);
-  learn.fit_one_cycle(2, 0.001);
+  learn.fit_one_cycle(4, 0.0005);
   fmt::print("{}\ntrain loss {:.3f}\n", learn.explain(), learn.results().train_loss);
 }
