@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "data/digest.h"
+#include "data/image_source.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/random.h"
@@ -44,6 +45,7 @@ Dataset empty_like(const Dataset& from) {
   out.channels = from.channels;
   out.classes = from.classes;
   out.target_kind = from.target_kind;
+  out.source = from.source;
   return out;
 }
 
@@ -83,13 +85,80 @@ void check_labels(const Dataset& set) {
   }
 }
 
+/// Samples are u8, f32, or read from a source, and as many as there are targets.
+void check_samples(const Dataset& set) {
+  if ((set.pixels.empty() ? 0 : 1) + (set.features.empty() ? 0 : 1) +
+          (set.source == nullptr ? 0 : 1) !=
+      1)
+    fail<DataError>(
+        "data set '{}' has {} bytes of pixels, {} numbers and {} source of images: one "
+        "of the three is wanted",
+        set.name,
+        set.pixels.size(),
+        set.features.size(),
+        set.source == nullptr ? "no" : "a");
+  const auto need = [&](std::size_t there, std::int64_t each, std::string_view what) {
+    if (static_cast<std::int64_t>(there) != set.size() * each)
+      fail<DataError>("data set '{}': {} labels need {} {}, there are {}",
+                      set.name,
+                      set.size(),
+                      set.size() * each,
+                      what,
+                      there);
+  };
+  if (!set.pixels.empty()) return need(set.pixels.size(), set.image_bytes(), "bytes of pixels");
+  if (set.source != nullptr) return need(set.places.size(), 1, "images");
+  const std::int64_t each = set.sample_shape().elements();
+  need(set.features.size(), each, "numbers");
+  const auto bad = std::ranges::find_if(set.features, [](float v) { return !std::isfinite(v); });
+  if (bad == set.features.end()) return;
+  const std::int64_t at = bad - set.features.begin();
+  fail<DataError>("data set '{}': number {} of sample {} is {}, no finite one",
+                  set.name,
+                  at % each,
+                  at / each,
+                  *bad);
+}
+
+void append_sample(Dataset& out, const Dataset& from, std::int64_t i) {
+  if (from.source != nullptr) {
+    out.places.push_back(from.places[static_cast<std::size_t>(i)]);
+  } else if (!from.features.empty()) {
+    const auto sample = from.features_of(i);
+    out.features.insert(out.features.end(), sample.begin(), sample.end());
+  } else {
+    const auto image = from.image(i);
+    out.pixels.insert(out.pixels.end(), image.begin(), image.end());
+  }
+}
+
 /// Little-endian, whatever the machine.
 void append32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
   for (unsigned shift = 0; shift < 32; shift += 8)
     bytes.push_back(static_cast<std::uint8_t>(value >> shift));
 }
 
+void update(Digest& digest, std::span<const float> values) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(values.size() * 4);
+  for (const float value : values) append32(bytes, std::bit_cast<std::uint32_t>(value));
+  digest.update(bytes);
+}
+
 }  // namespace
+
+std::span<const std::uint8_t> Dataset::read_image(std::int64_t i,
+                                                  std::vector<std::uint8_t>& memory) const {
+  if (source == nullptr) return image(i);
+  source->read(places[static_cast<std::size_t>(i)], memory);
+  return memory;
+}
+
+Image Dataset::whole_image(std::int64_t i) const {
+  if (source != nullptr) return source->whole(places[static_cast<std::size_t>(i)]);
+  const auto there = image(i);
+  return {height, width, {there.begin(), there.end()}, channels};
+}
 
 std::string Dataset::fingerprint() const {
   Digest digest(Digest::Kind::sha256);
@@ -98,36 +167,38 @@ std::string Dataset::fingerprint() const {
   if (target_kind != TargetKind::classes)
     digest.update(target_kind == TargetKind::labels ? "labels\n" : "values\n");
   std::vector<std::uint8_t> bytes;
-  bytes.reserve((labels.size() + targets.size()) * 4);
+  bytes.reserve(labels.size() * 4);
   for (const std::int64_t label : labels) append32(bytes, static_cast<std::uint32_t>(label));
-  for (const float target : targets) append32(bytes, std::bit_cast<std::uint32_t>(target));
   digest.update(bytes);
+  update(digest, targets);
   digest.update(pixels);
+  for (std::int64_t i = 0; i < size() && !features.empty(); ++i) update(digest, features_of(i));
+  for (const std::int64_t place : places) {
+    const std::string known_by = source->identity(place);
+    digest.update(fmt::format("{}:{}\n", known_by.size(), known_by));
+  }
   return digest.hex();
 }
 
 void Dataset::validate() const {
   if (size() == 0) fail<DataError>("data set '{}' has no images", name);
-  if (height <= 0 || width <= 0 || channels <= 0)
+  const bool plain = !features.empty() && height == 0 && width == 0 && channels > 0;
+  const bool images = height > 0 && width > 0 && channels > 0 && channels <= kMaxChannels;
+  if (!plain && !images)
     fail<DataError>("data set '{}': image size {}x{}x{}", name, height, width, channels);
-  if (static_cast<std::int64_t>(pixels.size()) != size() * image_bytes())
-    fail<DataError>("data set '{}': {} labels need {} bytes of pixels, there are {}",
-                    name,
-                    size(),
-                    size() * image_bytes(),
-                    pixels.size());
+  check_samples(*this);
   target_kind == TargetKind::classes ? check_labels(*this) : check_targets(*this);
 }
 
 Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
   Dataset out = empty_like(from);
-  out.pixels.reserve(indices.size() * static_cast<std::size_t>(from.image_bytes()));
+  if (!from.pixels.empty())
+    out.pixels.reserve(indices.size() * static_cast<std::size_t>(from.image_bytes()));
   out.labels.reserve(indices.size());
   for (const std::int64_t i : indices) {
     if (i < 0 || i >= from.size())
       fail<UsageError>("subset: image {} of {} ('{}')", i, from.size(), from.name);
-    const auto image = from.image(i);
-    out.pixels.insert(out.pixels.end(), image.begin(), image.end());
+    append_sample(out, from, i);
     if (from.target_kind == TargetKind::classes) {
       out.labels.push_back(from.labels[static_cast<std::size_t>(i)]);
     } else {

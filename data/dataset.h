@@ -1,6 +1,10 @@
 #pragma once
+#include "data/image.h"
+#include "data/sample_form.h"
+
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,33 +32,58 @@ enum class TargetKind : std::uint8_t {
   values,   ///< real numbers
 };
 
-/// Labelled images of one size, decoded once and kept in memory as u8. Made by the readers
-/// (cifar10.h, image_folder.h, synthetic10.h) or by name (registry.h).
+class ImageSource;
+
+/// Labelled samples of one form. Images are decoded once and kept in memory as u8, or read when
+/// they are needed; arrays of floats, images or plain features, are in memory. Made by the readers
+/// (cifar10.h, image_folder.h, synthetic10.h), by name (registry.h), or from arrays (arrays.h).
 struct Dataset {
   std::string name;        ///< "cifar10", "synthetic10", or the folder's name
   bool synthetic = false;  ///< computed, not photographed: every report of a result must say so
   Split split = Split::train;
-  std::int64_t height = 0;
+  std::int64_t height = 0;  ///< 0 as the width is: the samples are features, `channels` of them
   std::int64_t width = 0;
-  std::int64_t channels = 3;         ///< 3, in the order red, green, blue
+  std::int64_t channels = 3;         ///< 3: red, green, blue; 1: grey; at most kMaxChannels
   std::vector<std::string> classes;  ///< names of the classes, of the labels or of the values
   std::vector<std::uint8_t> pixels;  ///< (N,H,W,C)
   std::vector<std::int64_t> labels;  ///< of classes: N positions in that list
   std::vector<std::string> files;    ///< where each image came from; empty if not from files
   TargetKind target_kind = TargetKind::classes;
   std::vector<float> targets;  ///< of labels (0 or 1) and of values: (N, classes.size())
+  /// Samples of floats, in the place of `pixels`: images (N,H,W,C) or features (N,C).
+  std::vector<float> features;
+  /// What the images are read from when they are needed, in the place of `pixels`; and where each
+  /// of them is in it.
+  std::shared_ptr<const ImageSource> source;
+  std::vector<std::int64_t> places;
 
   [[nodiscard]] std::int64_t size() const noexcept {
     return static_cast<std::int64_t>(target_kind == TargetKind::classes ? labels.size()
                                      : classes.empty()                  ? 0
                                                        : targets.size() / classes.size());
   }
+  /// The same of any set of u8: in `memory`, if they had to be read. Threads may do so at the same
+  /// time. Throws as ImageSource::read.
+  [[nodiscard]] std::span<const std::uint8_t> read_image(std::int64_t i,
+                                                         std::vector<std::uint8_t>& memory) const;
+  /// Image `i` of a set of u8 in the size that it had before it was brought to that of the set, as
+  /// far as that is known. Throws as ImageSource::whole.
+  [[nodiscard]] Image whole_image(std::int64_t i) const;
+  /// Sample `i` of a set of floats.
+  [[nodiscard]] std::span<const float> features_of(std::int64_t i) const {
+    const auto each = static_cast<std::size_t>(sample_shape().elements());
+    return std::span(features).subspan(static_cast<std::size_t>(i) * each, each);
+  }
   /// The targets of sample `i`, unless they are a class.
   [[nodiscard]] std::span<const float> targets_of(std::int64_t i) const {
     return std::span(targets).subspan(static_cast<std::size_t>(i) * classes.size(), classes.size());
   }
+  [[nodiscard]] SampleForm form() const noexcept {
+    return {height, width, channels, !features.empty()};
+  }
+  [[nodiscard]] Shape sample_shape() const { return form().shape(); }
   [[nodiscard]] std::int64_t image_bytes() const noexcept { return height * width * channels; }
-  /// Image `i` as (H,W,C).
+  /// Image `i` as (H,W,C), of a set whose pixels are in memory.
   [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
     return std::span(pixels).subspan(static_cast<std::size_t>(i * image_bytes()),
                                      static_cast<std::size_t>(image_bytes()));

@@ -2,6 +2,7 @@
 
 #include "data/image_codec.h"
 #include "data/resize.h"
+#include "data/streamed_files.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/processors.h"
@@ -254,6 +255,26 @@ class Decoder {
   Dataset out_;
 };
 
+Dataset streamed(const FileTree& tree,
+                 const std::string& where,
+                 const std::vector<fs::path>& paths,
+                 Dataset labelled,
+                 const DecodeFilesOptions& options) {
+  std::vector<ImageFile> files;
+  for (const fs::path& path : paths)
+    files.push_back({tree.text(path), path, tree.shared_from_this(), {}});
+  return stream_files(std::move(labelled),
+                      std::move(files),
+                      where,
+                      {.size = options.size.value_or(ImageSize{}),
+                       .channels = options.channels,
+                       .cache_bytes = options.cache_bytes,
+                       .max_bad = options.max_bad,
+                       .threads = options.threads,
+                       .progress = options.progress,
+                       .skipped = options.skipped});
+}
+
 }  // namespace
 
 Dataset decode_files(const FileTree& tree,
@@ -262,6 +283,7 @@ Dataset decode_files(const FileTree& tree,
                      Dataset labelled,
                      const DecodeFilesOptions& options) {
   check(options);
+  if (options.stream) return streamed(tree, where, files, std::move(labelled), options);
   return Decoder(tree, where, files, std::move(labelled), options).decoded();
 }
 

@@ -23,6 +23,10 @@ struct DecodeFilesOptions {
   int threads = 0;          ///< that decode; 0: physical cores
   DataProgress progress;
   std::vector<SkippedFile>* skipped = nullptr;  ///< gets those that `max_bad` lets pass
+  /// Leave the images in their files, to be decoded when they are needed: `stream_files`, with a
+  /// cache of so many bytes. Needs `size`, and a tree that is held by a shared pointer.
+  bool stream = false;
+  std::int64_t cache_bytes = 0;
 };
 
 /// Says in an error text how to have images scaled.

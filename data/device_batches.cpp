@@ -12,20 +12,25 @@
 namespace learn::data {
 namespace {
 
-constexpr std::int64_t kColours = 3;
+/// (N) i64 or (N,K) f32.
+Tensor targets_of(const Dataset& dataset) {
+  if (dataset.target_kind == TargetKind::classes)
+    return borrowed<std::int64_t>({dataset.size()}, dataset.labels);
+  return borrowed<float>({dataset.size(), static_cast<std::int64_t>(dataset.classes.size())},
+                         dataset.targets);
+}
 
 }  // namespace
-
 std::unique_ptr<DeviceBatches> DeviceBatches::make(Context& ctx,
                                                    const Dataset& dataset,
-                                                   const LoaderOptions& options) {
+                                                   const LoaderOptions& options,
+                                                   const PassOrder& order) {
   if (!ctx.device().is_cuda() || !options.resident) return nullptr;
-  if (dataset.target_kind != TargetKind::classes) return nullptr;
-  const auto plan =
-      device_plan(options.transforms, options.normalization, dataset.height, dataset.width);
+  if (dataset.source != nullptr) return nullptr;
+  const auto plan = device_plan(options.transforms, options.normalization, dataset.form());
   if (!plan.has_value()) return nullptr;
   try {
-    return std::unique_ptr<DeviceBatches>(new DeviceBatches(ctx, dataset, options, *plan));
+    return std::unique_ptr<DeviceBatches>(new DeviceBatches(ctx, dataset, options, order, *plan));
   } catch (const OutOfMemoryError& error) {
     log::warn("[data] '{}' stays on the host: {}", dataset.name, error.what());
     return nullptr;
@@ -35,28 +40,35 @@ std::unique_ptr<DeviceBatches> DeviceBatches::make(Context& ctx,
 DeviceBatches::DeviceBatches(Context& ctx,
                              const Dataset& dataset,
                              const LoaderOptions& options,
+                             const PassOrder& order,
                              const AugmentPlan& plan)
     : ctx_(ctx),
       seed_(options.seed),
       plan_(plan),
       padding_(options.pad_channels && is_half(options.dtype)
-                   ? padded_half_channels(kColours) - kColours
+                   ? padded_half_channels(plan.channels) - plan.channels
                    : 0) {
   const std::int64_t samples = dataset.size();
-  const std::int64_t size = std::min(options.batch_size, samples);
+  const std::int64_t size = std::min(options.batch_size, order.size());
   Arena& arena = ctx.persistent();
-  x_ = Tensor(arena, {size, plan.out_height, plan.out_width, kColours + padding_}, options.dtype);
-  y_ = Tensor(arena, {size}, DType::i64);
-  order_ = Tensor(arena, {samples}, DType::i64);
-  source_.labels = to_device(ctx, arena, borrowed<std::int64_t>({samples}, dataset.labels));
-  source_.images = to_device(
-      ctx,
-      arena,
-      borrowed<std::uint8_t>({samples, dataset.height, dataset.width, 3}, dataset.pixels));
+  x_ = Tensor(
+      arena, {size, plan.out_height, plan.out_width, plan.channels + padding_}, options.dtype);
+  const Tensor targets = targets_of(dataset);
+  Shape of_batch = targets.shape();
+  of_batch.set(0, size);
+  y_ = Tensor(arena, of_batch, targets.dtype());
+  order_ = Tensor(arena, {order.size()}, DType::i64);
+  source_.targets = to_device(ctx, arena, targets);
+  source_.images =
+      to_device(ctx,
+                arena,
+                borrowed<std::uint8_t>({samples, dataset.height, dataset.width, dataset.channels},
+                                       dataset.pixels));
+  source_.repeats = order.repeats();
 }
 
-void DeviceBatches::begin(const std::vector<std::int64_t>& order) {
-  const Tensor host = borrowed<std::int64_t>(order_.shape(), order);
+void DeviceBatches::begin(const std::vector<std::int64_t>& draws) {
+  const Tensor host = borrowed<std::int64_t>(order_.shape(), draws);
   copy(ctx_, to_device(ctx_, ctx_.step(), host), order_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/loader.h"
+#include "data/sampling.h"
 #include "framework/kernels/augment/augment.h"
 
 #include <cstdint>
@@ -13,13 +14,15 @@ namespace learn::data {
 class DeviceBatches {
  public:
   /// Null where that cannot be: on a CPU context, if the options say no, for transforms that only
-  /// the host can run, and for a data set that the device has no room for, which is logged.
+  /// the host can run, for samples that are no u8 images in memory, and for a data set that the
+  /// device has no room for, which is logged.
   [[nodiscard]] static std::unique_ptr<DeviceBatches> make(Context& ctx,
                                                            const Dataset& dataset,
-                                                           const LoaderOptions& options);
+                                                           const LoaderOptions& options,
+                                                           const PassOrder& order);
 
-  /// The samples of the pass that begins, in their order. Waits until the device has them.
-  void begin(const std::vector<std::int64_t>& order);
+  /// The draws of the pass that begins, in their order. Waits until the device has them.
+  void begin(const std::vector<std::int64_t>& draws);
   /// Samples [first, first + count) of that order; `batch.x` and `batch.y` are views of memory that
   /// is reused from batch to batch.
   void fill(std::int64_t first, std::int64_t count, std::int64_t epoch, Batch& batch);
@@ -28,13 +31,14 @@ class DeviceBatches {
   DeviceBatches(Context& ctx,
                 const Dataset& dataset,
                 const LoaderOptions& options,
+                const PassOrder& order,
                 const AugmentPlan& plan);
 
   Context& ctx_;
   std::uint64_t seed_;
   AugmentPlan plan_;
   kernels::AugmentSource source_;
-  std::int64_t padding_;  // channels of x behind the colours
+  std::int64_t padding_;  // channels of x behind those of the images
   Tensor order_, x_, y_;
 };
 

@@ -10,9 +10,11 @@ using Kind = AugmentPlan::Step::Kind;
 /// Collects the steps of a list, one call per transform.
 class Planner {
  public:
-  Planner(std::int64_t height, std::int64_t width) {
-    plan_.height = plan_.out_height = static_cast<std::int32_t>(height);
-    plan_.width = plan_.out_width = static_cast<std::int32_t>(width);
+  explicit Planner(const SampleForm& form) {
+    plan_.height = plan_.out_height = static_cast<std::int32_t>(form.height);
+    plan_.width = plan_.out_width = static_cast<std::int32_t>(form.width);
+    plan_.channels = static_cast<std::int32_t>(form.channels);
+    possible_ = form.is_image() && !form.floats && form.channels <= AugmentPlan::kMaxChannels;
   }
 
   void operator()(const FlipLr& t) { add({.kind = Kind::flip, .probability = t.p}); }
@@ -32,12 +34,15 @@ class Planner {
     }
   }
   void operator()(const PixelTransform&) { possible_ = false; }
+  void operator()(const ImageTransform&) { possible_ = false; }
+  void operator()(const ValueTransform&) { possible_ = false; }
 
   void next() { ++number_; }
   [[nodiscard]] std::optional<AugmentPlan> result(const Normalization& normalization) {
     if (!possible_) return std::nullopt;
-    std::copy(normalization.mean.begin(), normalization.mean.end(), plan_.mean);
-    std::copy(normalization.std.begin(), normalization.std.end(), plan_.std);
+    const Normalization all = for_channels(normalization, plan_.channels);
+    std::copy(all.mean.begin(), all.mean.end(), plan_.mean);
+    std::copy(all.std.begin(), all.std.end(), plan_.std);
     return plan_;
   }
 
@@ -58,7 +63,7 @@ class Planner {
     plan_.step[plan_.steps++] = step;
   }
 
-  AugmentPlan plan_;
+  AugmentPlan plan_{};
   std::int32_t number_ = 0;
   bool possible_ = true;
 };
@@ -67,9 +72,8 @@ class Planner {
 
 std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,
                                        const Normalization& normalization,
-                                       std::int64_t height,
-                                       std::int64_t width) {
-  Planner planner(height, width);
+                                       const SampleForm& form) {
+  Planner planner(form);
   for (const Transform& transform : transforms) {
     std::visit(planner, transform);
     planner.next();

@@ -9,11 +9,11 @@
 namespace learn::data {
 
 /// The same list for kernels::augment, which makes the same bits on a device. Nothing if the list
-/// holds what a device cannot do: a function of the user's, or more steps or holes than a plan has
-/// room for. The list must be one that Pipeline accepts for images of this size.
+/// holds what a device cannot do: a function of the user's, or more steps, holes or channels than a
+/// plan has room for; and for samples that are no images of u8. The list must be one that Pipeline
+/// accepts for them.
 [[nodiscard]] std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,
                                                      const Normalization& normalization,
-                                                     std::int64_t height,
-                                                     std::int64_t width);
+                                                     const SampleForm& form);
 
 }  // namespace learn::data

@@ -11,8 +11,8 @@ namespace learn::data {
 inline constexpr std::uintmax_t kMaxFileBytes = 256U << 20U;
 
 /// Files below a folder or in an archive. Paths are relative to its root, which is "". What has a
-/// name that begins with a dot is not there.
-class FileTree {
+/// name that begins with a dot is not there. What reads files later shares the ownership of it.
+class FileTree : public std::enable_shared_from_this<FileTree> {
  public:
   explicit FileTree(std::filesystem::path where) : where_(std::move(where)) {}
   virtual ~FileTree() = default;

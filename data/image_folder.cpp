@@ -36,7 +36,9 @@ DecodeFilesOptions decoding_of(const FolderOptions& o, bool say_scaled = false) 
           .say_scaled = say_scaled,
           .threads = o.threads,
           .progress = o.progress,
-          .skipped = o.skipped};
+          .skipped = o.skipped,
+          .stream = o.stream,
+          .cache_bytes = o.cache_bytes};
 }
 
 class FolderReader {
@@ -241,7 +243,8 @@ Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {
-  return from_folder(*open_tree(path), options);
+  const std::shared_ptr<const FileTree> tree = open_tree(path);
+  return from_folder(*tree, options);
 }
 
 }  // namespace learn::data

@@ -1,9 +1,9 @@
 #include "data/loader.h"
 
 #include "data/device_batches.h"
-#include "data/epoch_order.h"
 #include "data/pass_position.h"
 #include "framework/core/error.h"
+#include "framework/core/round_up.h"
 #include "framework/core/start_threads.h"
 #include "framework/runtime/uploads.h"
 
@@ -20,10 +20,23 @@ namespace {
 /// Host memory for one batch, reused again and again.
 struct Slot {
   Tensor x, y;
-  std::vector<std::int64_t> index;
   std::exception_ptr error;
-  bool ready = false;
+  std::int64_t error_at = 0;  // the part that it comes from
+  std::int64_t parts_left = 0;
 };
+
+/// Memory of one thread.
+struct Scratch {
+  Pipeline::Scratch pipeline;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// So many samples of one form.
+Tensor samples_of_batch(Arena& arena, const Shape& sample, std::int64_t size, DType dtype) {
+  Shape shape{size};
+  for (const std::int64_t extent : sample) shape.push_back(extent);
+  return {arena, shape, dtype};
+}
 
 /// Memory for the targets of so many samples.
 Tensor targets_of_batch(Arena& arena, const Dataset& dataset, std::int64_t size) {
@@ -38,27 +51,30 @@ struct Loader::Impl {
       : ctx(context),
         dataset(data),
         options(std::move(opts)),
-        pipeline(options.transforms, options.normalization, data.height, data.width),
-        order(static_cast<std::size_t>(data.size())) {
-    const std::int64_t full = data.size() / options.batch_size;
-    const bool rest = data.size() % options.batch_size != 0 && !options.drop_last;
+        pipeline(options.transforms, options.normalization, data.form()),
+        order(data, options.sampling, options.shuffle, options.seed) {
+    const std::int64_t full = order.size() / options.batch_size;
+    const bool rest = order.size() % options.batch_size != 0 && !options.drop_last;
     batches = full + (rest ? 1 : 0);
     if (options.max_batches > 0) batches = std::min(batches, options.max_batches);
     if (batches == 0)
-      fail<DataError>("'{}' has {} images: not one batch of {}; take a smaller batch size",
-                      data.name,
-                      data.size(),
-                      options.batch_size);
-    device = DeviceBatches::make(ctx, dataset, options);
+      fail<DataError>(
+          "'{}' has {} samples in a pass: not one batch of {}; take a smaller batch size",
+          data.name,
+          order.size(),
+          options.batch_size);
+    device = DeviceBatches::make(ctx, dataset, options, order);
     if (device != nullptr) return;
     host = make_upload_arena(ctx, "loader");
     // One more than are prefetched: the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
-    const std::int64_t size = std::min(options.batch_size, data.size());
+    const std::int64_t size = std::min(options.batch_size, order.size());
+    constexpr std::int64_t kLeast = 8;  // fewer are not worth a turn
+    part = std::max(kLeast, ceil_div(size, std::max(1, options.workers)));
+    parts = ceil_div(size, part);
     for (Slot& slot : slots) {
-      slot.x = Tensor(*host, {size, pipeline.out_height(), pipeline.out_width(), 3}, options.dtype);
+      slot.x = samples_of_batch(*host, pipeline.out_shape(), size, options.dtype);
       slot.y = targets_of_batch(*host, dataset, size);
-      slot.index.reserve(static_cast<std::size_t>(size));
     }
     if (ctx.device().is_cuda())
       uploads = std::make_unique<Uploads>(ctx, slots.front().x, slots.front().y);
@@ -70,73 +86,97 @@ struct Loader::Impl {
     return slots[static_cast<std::size_t>(batch) % slots.size()];
   }
   [[nodiscard]] std::int64_t first_sample(std::int64_t batch) const {
-    return std::min(batch * options.batch_size, dataset.size());
+    return std::min(batch * options.batch_size, order.size());
   }
 
-  /// Prepares batch number `batch` of the running pass in its slot.
-  void fill(std::int64_t batch, Pipeline::Scratch& scratch) {
+  /// Prepares samples [from, to) of batch number `batch` of the running pass in its slot.
+  void fill(std::int64_t batch, std::int64_t from, std::int64_t to, Scratch& scratch) {
+    const std::int64_t first = first_sample(batch);
+    to = std::min(to, first_sample(batch + 1) - first);
+    if (from >= to) return;
+    const std::span chosen = std::span(draws).subspan(static_cast<std::size_t>(first + from),
+                                                      static_cast<std::size_t>(to - from));
     Slot& slot = slot_of(batch);
-    slot.index.assign(order.begin() + first_sample(batch), order.begin() + first_sample(batch + 1));
-    fill_targets(slot);
+    fill_targets(slot.y.rows(from, to - from), chosen);
+    Tensor x = slot.x.rows(from, to - from);
     switch (options.dtype) {
       case DType::f16:
-        return fill_images<Half>(slot, scratch);
+        return fill_samples(x.span<Half>(), chosen, scratch);
       case DType::bf16:
-        return fill_images<BFloat16>(slot, scratch);
+        return fill_samples(x.span<BFloat16>(), chosen, scratch);
       default:
-        return fill_images<float>(slot, scratch);
+        return fill_samples(x.span<float>(), chosen, scratch);
     }
   }
 
-  void fill_targets(Slot& slot) const {
+  void fill_targets(Tensor y, std::span<const std::int64_t> chosen) const {
     if (dataset.target_kind == TargetKind::classes) {
-      auto label = slot.y.span<std::int64_t>().begin();
-      for (const std::int64_t i : slot.index)
-        *label++ = dataset.labels[static_cast<std::size_t>(i)];
+      auto label = y.span<std::int64_t>().begin();
+      for (const std::int64_t draw : chosen)
+        *label++ = dataset.labels[static_cast<std::size_t>(order.sample_of(draw))];
     } else {
-      auto target = slot.y.span<float>().begin();
-      for (const std::int64_t i : slot.index)
-        target = std::ranges::copy(dataset.targets_of(i), target).out;
+      auto target = y.span<float>().begin();
+      for (const std::int64_t draw : chosen)
+        target = std::ranges::copy(dataset.targets_of(order.sample_of(draw)), target).out;
     }
   }
 
   template <class T>
-  void fill_images(Slot& slot, Pipeline::Scratch& scratch) {
-    T* out = slot.x.span<T>().data();
-    for (const std::int64_t i : slot.index) {
-      pipeline.run(dataset.image(i),
-                   options.seed,
-                   static_cast<std::uint64_t>(epoch),
-                   static_cast<std::uint64_t>(i),
-                   out,
-                   scratch);
-      out += pipeline.out_height() * pipeline.out_width() * 3;
+  void fill_samples(std::span<T> x, std::span<const std::int64_t> chosen, Scratch& scratch) {
+    T* out = x.data();
+    const auto pass = static_cast<std::uint64_t>(epoch);
+    for (const std::int64_t draw : chosen) {
+      const std::int64_t sample = order.sample_of(draw);
+      const auto number = static_cast<std::uint64_t>(draw);
+      const auto run = [&](auto values) {
+        pipeline.run(values, options.seed, pass, number, out, scratch.pipeline);
+      };
+      if (!dataset.features.empty()) {
+        run(dataset.features_of(sample));
+      } else if (pipeline.takes_whole_images()) {
+        Image image = dataset.whole_image(sample);
+        pipeline.transform_whole(image, options.seed, pass, number);
+        run(std::span<const std::uint8_t>(image.pixels));
+      } else {
+        run(dataset.read_image(sample, scratch.pixels));
+      }
+      out += pipeline.out_shape().elements();
     }
   }
 
   /// A slot is free once the caller has asked for the batch after the one that was in it.
   [[nodiscard]] bool may_make() const {
     const std::int64_t released = std::max<std::int64_t>(0, taken - 1);
-    return next_to_make < end && next_to_make < released + static_cast<std::int64_t>(slots.size());
+    const std::int64_t batch = next_part / parts;
+    return batch < end && batch < released + static_cast<std::int64_t>(slots.size());
   }
 
   void work(const std::stop_token& stop) {
-    Pipeline::Scratch scratch;
+    Scratch scratch;
     std::unique_lock lock(mutex);
     while (wake_workers.wait(lock, stop, [&] { return may_make(); })) {
-      const std::int64_t batch = next_to_make++;
+      const std::int64_t batch = next_part / parts;
+      const std::int64_t mine = next_part++ % parts;
+      Slot& slot = slot_of(batch);
+      if (mine == 0) {
+        slot.error = nullptr;
+        slot.parts_left = parts;
+      }
       ++busy;
       lock.unlock();
       std::exception_ptr error;
       try {
-        fill(batch, scratch);
+        fill(batch, mine * part, (mine + 1) * part, scratch);
       } catch (...) {
         error = std::current_exception();
       }
       lock.lock();
       --busy;
-      slot_of(batch).error = error;
-      slot_of(batch).ready = true;
+      if (error && (!slot.error || mine < slot.error_at)) {
+        slot.error = error;
+        slot.error_at = mine;
+      }
+      --slot.parts_left;
       wake_caller.notify_all();
     }
   }
@@ -147,26 +187,28 @@ struct Loader::Impl {
     end = 0;  // nothing new is begun; wait for what is under way
     wake_caller.wait(lock, [&] { return busy == 0; });
     epoch = new_epoch;
-    set_epoch_order(order, options.shuffle, options.seed, epoch);
-    if (device != nullptr) device->begin(order);
-    for (Slot& slot : slots) {
-      slot.ready = false;
-      slot.error = nullptr;
-    }
-    taken = next_to_make = position;
-    first = position;
+    draws = order.draws(epoch);
+    if (device != nullptr) device->begin(draws);
+    taken = position;
+    next_part = position * parts;
     end = batches;
     lock.unlock();
     wake_workers.notify_all();
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> samples_of(std::int64_t batch) const {
+    std::vector<std::int64_t> samples(draws.begin() + first_sample(batch),
+                                      draws.begin() + first_sample(batch + 1));
+    for (std::int64_t& sample : samples) sample = order.sample_of(sample);
+    return samples;
   }
 
   bool next_on_device(Batch& batch) {
     if (taken >= end) return false;
     const std::int64_t from = first_sample(taken);
     const std::int64_t to = first_sample(taken + 1);
-    ++taken;
     device->fill(from, to - from, epoch, batch);
-    batch.index.assign(order.begin() + from, order.begin() + to);
+    batch.index = samples_of(taken++);
     return true;
   }
 
@@ -176,13 +218,12 @@ struct Loader::Impl {
     if (taken >= end) return nullptr;
     if (uploads != nullptr) uploads->wait();  // the last batch's slot becomes free
     std::unique_lock lock(mutex);
-    Slot& slot = slot_of(taken);
-    if (taken > first) slot_of(taken - 1).ready = false;
-    ++taken;
+    const std::int64_t batch = taken++;
+    Slot& slot = slot_of(batch);
     if (workers.empty()) {
       lock.unlock();
       try {
-        fill(taken - 1, inline_scratch);
+        fill(batch, 0, options.batch_size, inline_scratch);
       } catch (...) {
         end = 0;
         throw;
@@ -192,7 +233,8 @@ struct Loader::Impl {
     lock.unlock();
     wake_workers.notify_all();
     lock.lock();
-    wake_caller.wait(lock, [&] { return slot.ready; });
+    wake_caller.wait(lock,
+                     [&] { return next_part >= (batch + 1) * parts && slot.parts_left == 0; });
     if (slot.error) {
       end = 0;
       std::rethrow_exception(std::exchange(slot.error, nullptr));
@@ -204,31 +246,31 @@ struct Loader::Impl {
   const Dataset& dataset;
   LoaderOptions options;
   Pipeline pipeline;
+  PassOrder order;
   std::unique_ptr<Arena> host;  // memory of the slots
   std::vector<Slot> slots;
   std::unique_ptr<Uploads> uploads;  // from the slots, if batches travel to a device
   std::int64_t batches = 0;
+  std::int64_t part = 1;                  // samples of a batch that a worker takes at a time
+  std::int64_t parts = 1;                 // of a batch
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
-  Pipeline::Scratch inline_scratch;
+  Scratch inline_scratch;
   bool resumes = false;  // the next pass, if it is this epoch's, begins at `taken`
 
-  std::mutex mutex;  // guards what follows; `order` and `epoch` change only while nobody is busy
+  std::mutex mutex;  // guards what follows; `draws` and `epoch` change only while nobody is busy
   std::condition_variable_any wake_workers;
   std::condition_variable wake_caller;
-  std::vector<std::int64_t> order;
+  std::vector<std::int64_t> draws;
   std::int64_t epoch = 0;
-  std::int64_t first = 0;             // batch at which this pass was begun or resumed
-  std::int64_t next_to_make = 0;      // next batch that a worker takes on
+  std::int64_t next_part = 0;         // the next that a worker takes on, counted through the pass
   std::int64_t taken = 0;             // batches handed out, the running one included
   std::int64_t end = 0;               // batches in this pass; 0: no pass
-  int busy = 0;                       // workers that prepare a batch
+  int busy = 0;                       // workers that prepare a part
   std::vector<std::jthread> workers;  // last: they must end before anything else goes
 };
 
 Loader::Loader(Context& ctx, const Dataset& dataset, LoaderOptions options) {
   dataset.validate();
-  if (dataset.channels != 3)
-    fail<DataError>("'{}' has {} channels, expected 3", dataset.name, dataset.channels);
   if (options.batch_size < 1) fail<UsageError>("batch size {} is below 1", options.batch_size);
   if (options.max_batches < 0) fail<UsageError>("{} batches per pass", options.max_batches);
   constexpr int kMaxWorkers = 256;
@@ -246,9 +288,7 @@ std::int64_t Loader::batches() const { return impl_->batches; }
 
 std::int64_t Loader::samples() const { return impl_->first_sample(impl_->batches); }
 
-Shape Loader::sample_shape() const {
-  return {impl_->pipeline.out_height(), impl_->pipeline.out_width(), 3};
-}
+Shape Loader::sample_shape() const { return impl_->pipeline.out_shape(); }
 
 int Loader::classes() const { return static_cast<int>(impl_->dataset.classes.size()); }
 
@@ -268,10 +308,10 @@ bool Loader::next(Batch& batch) {
   if (impl_->device != nullptr) return impl_->next_on_device(batch);
   const Slot* slot = impl_->take();
   if (slot == nullptr) return false;
-  const auto size = static_cast<std::int64_t>(slot->index.size());
+  batch.index = impl_->samples_of(impl_->taken - 1);
+  const auto size = static_cast<std::int64_t>(batch.index.size());
   batch.x = slot->x.rows(0, size);
   batch.y = slot->y.rows(0, size);
-  batch.index = slot->index;
   if (impl_->uploads != nullptr) {
     const auto there = impl_->uploads->bring(batch.x, batch.y, impl_->taken - 1);
     batch.x = there.x;

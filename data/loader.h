@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/sampling.h"
 #include "data/transforms.h"
 #include "framework/interfaces/batch.h"
 #include "framework/runtime/context.h"
@@ -13,12 +14,13 @@ namespace learn::data {
 struct LoaderOptions {
   std::int64_t batch_size = 64;
   bool shuffle = false;          ///< a new order in each epoch
+  Sampling sampling;             ///< draw the samples instead, some of them more often than others
   bool drop_last = false;        ///< leave out a last batch that is not full
   std::int64_t max_batches = 0;  ///< end each pass after this many batches; 0: no limit
   int workers = 1;               ///< threads that prepare batches; 0: `next` does it itself
   int prefetch = 2;              ///< batches that are ready ahead; at least 1
   std::uint64_t seed = 42;
-  DType dtype = DType::f32;  ///< of the images: f32, f16 or bf16
+  DType dtype = DType::f32;  ///< of the samples: f32, f16 or bf16
   Normalization normalization;
   std::vector<Transform> transforms;
   /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
@@ -32,11 +34,12 @@ struct LoaderOptions {
   bool pad_channels = false;
 };
 
-/// Batches of a data set for the training loop: images (N,H,W,3), augmented and normalised, and
-/// classes (N) i64, or labels or values (N,K) f32.
+/// Batches of a data set for the training loop: images (N,H,W,C) or features (N,C), augmented and
+/// normalised, and classes (N) i64, or labels or values (N,K) f32.
 ///
-/// A pass is a function of (data, options, seed, epoch): the same for any number of workers. What a
-/// worker throws is thrown by `next`, and the pass is over. Used by one thread at a time.
+/// A pass is a function of (data, options, seed, epoch): the same for any number of workers, who
+/// share the work on each batch. What a worker throws is thrown by `next` (of several in a batch
+/// always the same), and the pass is over. Used by one thread at a time.
 ///
 /// A state that was saved in the middle of a pass and is loaded makes the next `begin` with that
 /// epoch continue where it was; any other `begin` starts afresh.
@@ -58,7 +61,7 @@ class Loader final : public BatchSource {
   [[nodiscard]] bool next(Batch& batch) override;
   void visit_state(StateVisitor& visitor) override;
 
-  /// (H,W,3) after the transforms, without padding.
+  /// (H,W,C) after the transforms, without padding; (C) of features.
   [[nodiscard]] Shape sample_shape() const override;
   [[nodiscard]] int classes() const override;
   [[nodiscard]] const Dataset& dataset() const noexcept;

@@ -11,7 +11,7 @@ LoaderOptions for_training(const DataPair& set,
   LoaderOptions train = options.loader;
   train.shuffle = true;
   train.normalization = normalization;
-  if (train.transforms.empty())
+  if (train.transforms.empty() && set.train.form().is_image())
     train.transforms = augmentation(options.augment, set.train.height, set.train.width);
   return train;
 }
@@ -19,6 +19,7 @@ LoaderOptions for_training(const DataPair& set,
 LoaderOptions for_validation(const Normalization& normalization, const LoadersOptions& options) {
   LoaderOptions valid = options.loader;
   valid.shuffle = false;
+  valid.sampling = {};
   valid.drop_last = false;
   valid.normalization = normalization;
   valid.transforms.clear();

@@ -10,12 +10,12 @@ namespace learn::data {
 
 /// How the batches of a data set are made.
 struct LoadersOptions {
-  /// Of the training images, as `augmentation` knows it. `loader.transforms`, if there are any,
-  /// take its place.
+  /// Of the training images, as `augmentation` knows it; of features nothing. `loader.transforms`,
+  /// if there are any, take its place.
   std::string augment = "basic";
   /// Default: CIFAR-10's published one for that set, else measured on the training images.
   std::optional<Normalization> normalization;
-  /// For both, but that training shuffles and augments, and validation does neither.
+  /// For both, but that training shuffles or samples, and augments, and validation does neither.
   LoaderOptions loader;
 };
 

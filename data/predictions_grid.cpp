@@ -69,16 +69,10 @@ plot::CaptionLine prediction_line(std::span<const float> logits,
                          truth == -1 || best == truth);
 }
 
-/// Image `i` of (N,H,W,3), black at 0 and white at 1.
+/// Image `i` of (N,H,W,C), black at 0 and white at 1.
 plot::Image image_at(const Tensor& images, std::int64_t i) {
   const Shape& shape = images.shape();
-  plot::Image image{static_cast<int>(shape[2]), static_cast<int>(shape[1]), {}};
-  const Tensor values = images.rows(i, 1);
-  image.rgb.reserve(static_cast<std::size_t>(values.elements()));
-  for (const float value : values.span<float>())
-    image.rgb.push_back(
-        static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F))));
-  return image;
+  return drawn_image(shape[1], shape[2], shape[3], images.rows(i, 1).span<float>());
 }
 
 }  // namespace

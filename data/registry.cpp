@@ -176,6 +176,8 @@ struct PictureOptions {
   std::int64_t channels = 3;
   double max_bad = 0;
   bool skip_bad = false;
+  bool stream = false;
+  std::int64_t cache = 1024;
 
   [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const {
     DecodeFilesOptions decoding{.channels = channels,
@@ -183,7 +185,9 @@ struct PictureOptions {
                                 .say_scaled = options.evaluation.has_value(),
                                 .threads = options.threads,
                                 .progress = options.progress,
-                                .skipped = &into.skipped};
+                                .skipped = &into.skipped,
+                                .stream = stream,
+                                .cache_bytes = cache << 20U};
     if (options.evaluation)
       decoding.size = options.evaluation;
     else if (size > 0)
@@ -202,6 +206,12 @@ void declare_pictures(OptionTable& t, PictureOptions& o, const char* what) {
   t.number("channels", o.channels, {.low = 1, .high = 3}, "1|3", "3: colours; 1: grey");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
   t.flag("skip_bad", o.skip_bad, "skip damaged files however many there are");
+  t.flag("stream", o.stream, "leave images in their files: decode them anew in each epoch");
+  t.number("cache",
+           o.cache,
+           {.low = 0, .high = 1 << 24},
+           "MIB",
+           "with stream, memory for decoded images, so that some are decoded once");
 }
 
 /// What a data set known by path can do.
@@ -229,7 +239,8 @@ DataPair load_cifar_files(const FileTree& tree,
                           const DataOptions& options) {
   const PathOptions usual;
   if (folder.size != usual.size || folder.channels != usual.channels || folder.max_bad != 0 ||
-      folder.skip_bad || !folder.label_regex.empty() || !folder.valid_regex.empty())
+      folder.skip_bad || folder.stream || !folder.label_regex.empty() ||
+      !folder.valid_regex.empty())
     fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
                      folder.path.string());
   const CifarOptions cifar{.verify = folder.verify};
@@ -240,9 +251,11 @@ DataPair load_cifar_files(const FileTree& tree,
 DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
-  const std::unique_ptr<FileTree> tree = open_tree(folder.path);
+  const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
+  if (!folder.stream && folder.cache != PathOptions().cache)
+    fail<UsageError>("cache={} has no effect without stream=true", folder.cache);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
@@ -258,7 +271,9 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
                               .max_bad = decoding.max_bad,
                               .threads = decoding.threads,
                               .progress = decoding.progress,
-                              .skipped = decoding.skipped};
+                              .skipped = decoding.skipped,
+                              .stream = decoding.stream,
+                              .cache_bytes = decoding.cache_bytes};
   if (options.evaluation)
     pair.valid = evaluation_folder(*tree, reading);
   else
@@ -271,7 +286,7 @@ struct ListOptions : PictureOptions {
   fs::path root;  ///< empty: the list's folder
 };
 
-std::unique_ptr<FileTree> tree_of(const ListOptions& list, const char* kind) {
+std::shared_ptr<const FileTree> tree_of(const ListOptions& list, const char* kind) {
   if (list.path.empty()) fail<UsageError>("{0}: give its path, {0}:path=FILE", kind);
   if (!list.root.empty()) return open_tree(list.root);
   const fs::path folder = list.path.parent_path();
@@ -323,7 +338,7 @@ void declare_csv(OptionTable& t, CsvOptions& o) {
 
 DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
   refuse_directory("data given by their path", options);
-  const std::unique_ptr<FileTree> tree = tree_of(csv, "csv");
+  const std::shared_ptr<const FileTree> tree = tree_of(csv, "csv");
   TableColumns columns = csv.columns;
   if (!columns.targets.empty() && (!columns.label.empty() || !columns.label_delim.empty()))
     fail<UsageError>(
@@ -346,7 +361,7 @@ void declare_lines(OptionTable& t, LinesOptions& o) {
 
 DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
   refuse_directory("data given by their path", options);
-  const std::unique_ptr<FileTree> tree = tree_of(list, "list");
+  const std::shared_ptr<const FileTree> tree = tree_of(list, "list");
   const Part part = list.valid.empty() ? Part::unsaid : Part::train;
   LabelledFiles files = read_label_lines(list.path, part, list.label_regex);
   if (!list.valid.empty()) {

@@ -39,6 +39,44 @@ std::vector<Taps> make_taps(std::int64_t size, std::int64_t count, double scale,
   return taps;
 }
 
+/// (H,W,C) as (H,columns,C). `kFixed`: the number of channels, if the compiler is to know it.
+template <std::int64_t kFixed>
+std::vector<float> shrink_columns(const Image& image, const std::vector<Taps>& columns) {
+  const auto channels = static_cast<std::size_t>(kFixed > 0 ? kFixed : image.channels);
+  const std::size_t source_row = static_cast<std::size_t>(image.width) * channels;
+  std::vector<float> narrow(static_cast<std::size_t>(image.height) * columns.size() * channels);
+  float* to = narrow.data();
+  for (std::size_t y = 0; y < static_cast<std::size_t>(image.height); ++y)
+    for (const Taps& tap : columns) {
+      const std::uint8_t* from =
+          image.pixels.data() + y * source_row + static_cast<std::size_t>(tap.first) * channels;
+      for (const float weight : tap.weights) {
+        for (std::size_t c = 0; c < channels; ++c) to[c] += weight * static_cast<float>(from[c]);
+        from += channels;
+      }
+      to += channels;
+    }
+  return narrow;
+}
+
+/// Row by row, so that neighbours are added up at the same time.
+void shrink_rows(const std::vector<float>& narrow, const std::vector<Taps>& rows, Image& out) {
+  const auto row_values = static_cast<std::size_t>(out.width * out.channels);
+  std::vector<float> sums(row_values);
+  std::uint8_t* to = out.pixels.data();
+  for (const Taps& tap : rows) {
+    std::ranges::fill(sums, 0.0F);
+    const float* from = narrow.data() + static_cast<std::size_t>(tap.first) * row_values;
+    for (const float weight : tap.weights) {
+      for (std::size_t i = 0; i < row_values; ++i) sums[i] += weight * from[i];
+      from += row_values;
+    }
+    // A float and a half is exact in double: the nearest integer, of two the larger.
+    for (const float sum : sums)
+      *to++ = static_cast<std::uint8_t>(std::min(255, static_cast<int>(double{sum} + 0.5)));
+  }
+}
+
 }  // namespace
 
 Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t width) {
@@ -52,37 +90,12 @@ Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t widt
   const auto rows = make_taps(image.height, height, scale, origin(image.height, height));
   const auto columns = make_taps(image.width, width, scale, origin(image.width, width));
 
-  const std::int64_t channels = image.channels;
-  std::vector<float> narrow(static_cast<std::size_t>(image.height * width * channels));
-  for (std::int64_t y = 0; y < image.height; ++y)
-    for (std::int64_t x = 0; x < width; ++x) {
-      const Taps& tap = columns[static_cast<std::size_t>(x)];
-      for (std::int64_t c = 0; c < channels; ++c) {
-        float sum = 0;
-        auto from = static_cast<std::size_t>((y * image.width + tap.first) * channels + c);
-        for (const float weight : tap.weights) {
-          sum += weight * static_cast<float>(image.pixels[from]);
-          from += static_cast<std::size_t>(channels);
-        }
-        narrow[static_cast<std::size_t>((y * width + x) * channels + c)] = sum;
-      }
-    }
-
-  Image out{height, width, {}, channels};
-  out.pixels.resize(static_cast<std::size_t>(height * width * channels));
-  for (std::int64_t y = 0; y < height; ++y) {
-    const Taps& tap = rows[static_cast<std::size_t>(y)];
-    for (std::int64_t i = 0; i < width * channels; ++i) {
-      float sum = 0;
-      auto from = static_cast<std::size_t>(tap.first * width * channels + i);
-      for (const float weight : tap.weights) {
-        sum += weight * narrow[from];
-        from += static_cast<std::size_t>(width * channels);
-      }
-      out.pixels[static_cast<std::size_t>(y * width * channels + i)] =
-          static_cast<std::uint8_t>(std::clamp(std::lround(sum), 0L, 255L));
-    }
-  }
+  Image out{height, width, {}, image.channels};
+  out.pixels.resize(static_cast<std::size_t>(height * width * image.channels));
+  const std::vector<float> narrow = image.channels == 3   ? shrink_columns<3>(image, columns)
+                                    : image.channels == 1 ? shrink_columns<1>(image, columns)
+                                                          : shrink_columns<0>(image, columns);
+  shrink_rows(narrow, rows, out);
   return out;
 }
 
@@ -90,14 +103,13 @@ Dataset resized(Dataset from, ImageSize size) {
   if (ImageSize{from.height, from.width} == size) return from;
   std::vector<std::uint8_t> pixels;
   pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * from.channels));
-  Image image{from.height, from.width, {}, from.channels};
   for (std::int64_t i = 0; i < from.size(); ++i) {
-    const auto bytes = from.image(i);
-    image.pixels.assign(bytes.begin(), bytes.end());
-    const Image scaled = resize_and_crop(image, size.height, size.width);
+    const Image scaled = resize_and_crop(from.whole_image(i), size.height, size.width);
     pixels.insert(pixels.end(), scaled.pixels.begin(), scaled.pixels.end());
   }
   from.pixels = std::move(pixels);
+  from.source = nullptr;
+  from.places.clear();
   from.height = size.height;
   from.width = size.width;
   return from;

@@ -11,8 +11,8 @@ namespace learn::data {
 /// that every source pixel counts (as PIL does it).
 [[nodiscard]] Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t width);
 
-/// The same for each image of a data set, in memory of the result's size. One of that size already
-/// stays as it is.
+/// The same for each image of a data set of u8, in memory of the result's size. One of that size
+/// already stays as it is.
 [[nodiscard]] Dataset resized(Dataset from, ImageSize size);
 
 }  // namespace learn::data

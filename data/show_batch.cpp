@@ -1,11 +1,14 @@
 #include "data/show_batch.h"
 
 #include "data/dataset_image.h"
-#include "data/epoch_order.h"
+#include "data/sampling.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace learn::data {
 namespace {
@@ -23,22 +26,26 @@ std::string with_size(const char* name, std::int64_t size) {
 
 std::string describe_one(const Transform& transform) {
   return std::visit(
-      Overloaded{[](const FlipLr& t) {
-                   return t.p == 0.5F ? std::string("flip left-right")
-                                      : fmt::format("flip left-right ({})", t.p);
-                 },
-                 [](const Pad& t) {
-                   return fmt::format(
-                       "pad {} ({})", t.pixels, t.mode == PadMode::reflect ? "reflected" : "black");
-                 },
-                 [](const RandomCrop& t) { return with_size("random crop", t.size); },
-                 [](const CenterCrop& t) { return with_size("centre crop", t.size); },
-                 [](const Cutout& t) {
-                   return fmt::format("cutout {}{}",
-                                      t.length,
-                                      t.holes == 1 ? "" : fmt::format(" ({} holes)", t.holes));
-                 },
-                 [](const PixelTransform&) { return std::string("a function of one's own"); }},
+      Overloaded{
+          [](const FlipLr& t) {
+            return t.p == 0.5F ? std::string("flip left-right")
+                               : fmt::format("flip left-right ({})", t.p);
+          },
+          [](const Pad& t) {
+            return fmt::format(
+                "pad {} ({})", t.pixels, t.mode == PadMode::reflect ? "reflected" : "black");
+          },
+          [](const RandomCrop& t) { return with_size("random crop", t.size); },
+          [](const CenterCrop& t) { return with_size("centre crop", t.size); },
+          [](const Cutout& t) {
+            return fmt::format(
+                "cutout {}{}", t.length, t.holes == 1 ? "" : fmt::format(" ({} holes)", t.holes));
+          },
+          [](const PixelTransform&) { return std::string("a function of one's own"); },
+          [](const ImageTransform&) {
+            return std::string("a function of one's own on whole images");
+          },
+          [](const ValueTransform&) { return std::string("a function of one's own on values"); }},
       transform);
 }
 
@@ -47,36 +54,47 @@ class Augmented {
  public:
   explicit Augmented(const Loader& loader)
       : loader_(loader),
-        pipeline_(loader.options().transforms,
-                  loader.options().normalization,
-                  loader.dataset().height,
-                  loader.dataset().width),
-        values_(static_cast<std::size_t>(pipeline_.out_height() * pipeline_.out_width() * 3)) {}
+        pipeline_(
+            loader.options().transforms, loader.options().normalization, loader.dataset().form()),
+        normalization_(for_channels(loader.options().normalization, loader.dataset().channels)),
+        range_(black_and_white(loader.dataset())),
+        values_(static_cast<std::size_t>(pipeline_.out_shape().elements())) {}
 
-  [[nodiscard]] plot::Image operator()(std::int64_t sample, std::int64_t epoch) {
-    const LoaderOptions& options = loader_.options();
-    pipeline_.run(loader_.dataset().image(sample),
-                  options.seed,
-                  static_cast<std::uint64_t>(epoch),
-                  static_cast<std::uint64_t>(sample),
-                  values_.data(),
-                  scratch_);
-    plot::Image image{
-        static_cast<int>(pipeline_.out_width()), static_cast<int>(pipeline_.out_height()), {}};
-    image.rgb.reserve(values_.size());
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const float value =
-          values_[i] * options.normalization.std[i % 3] + options.normalization.mean[i % 3];
-      image.rgb.push_back(
-          static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F))));
-    }
-    return image;
+  [[nodiscard]] plot::Image operator()(std::int64_t sample, std::int64_t draw, std::int64_t epoch) {
+    run(sample, static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(epoch));
+    const auto channels = static_cast<std::size_t>(loader_.dataset().channels);
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      values_[i] =
+          values_[i] * normalization_.std[i % channels] + normalization_.mean[i % channels];
+    return drawn_image(pipeline_.out_height(),
+                       pipeline_.out_width(),
+                       loader_.dataset().channels,
+                       std::span<const float>(values_),
+                       range_.first,
+                       range_.second);
   }
 
  private:
+  void run(std::int64_t sample, std::uint64_t draw, std::uint64_t epoch) {
+    const Dataset& set = loader_.dataset();
+    const std::uint64_t seed = loader_.options().seed;
+    if (!set.features.empty())
+      return pipeline_.run(set.features_of(sample), seed, epoch, draw, values_.data(), scratch_);
+    if (!pipeline_.takes_whole_images())
+      return pipeline_.run(
+          set.read_image(sample, memory_), seed, epoch, draw, values_.data(), scratch_);
+    Image image = set.whole_image(sample);
+    pipeline_.transform_whole(image, seed, epoch, draw);
+    pipeline_.run(
+        std::span<const std::uint8_t>(image.pixels), seed, epoch, draw, values_.data(), scratch_);
+  }
+
   const Loader& loader_;
   Pipeline pipeline_;
+  Normalization normalization_;
+  std::pair<float, float> range_;
   Pipeline::Scratch scratch_;
+  std::vector<std::uint8_t> memory_;
   std::vector<float> values_;
 };
 
@@ -123,8 +141,9 @@ plot::ImageGrid show_batch(const Loader& loader, const ShowBatchOptions& options
                     options.epoch);
   const Dataset& dataset = loader.dataset();
   const LoaderOptions& how = loader.options();
-  std::vector<std::int64_t> order(static_cast<std::size_t>(dataset.size()));
-  set_epoch_order(order, how.shuffle, how.seed, options.epoch);
+  const PassOrder order(dataset, how.sampling, how.shuffle, how.seed);
+  const std::vector<std::int64_t> draws = order.draws(options.epoch);
+  const bool ordered = !how.shuffle && std::holds_alternative<std::monostate>(how.sampling);
   const bool augments = !how.transforms.empty();
   plot::ImageGrid grid{
       .title = fmt::format("{}: {} images",
@@ -135,14 +154,15 @@ plot::ImageGrid show_batch(const Loader& loader, const ShowBatchOptions& options
                          "as they are, and {}: {}", epochs_text(options), describe(how.transforms))
                    : "not augmented"};
   Augmented augmented(loader);
-  const std::int64_t count = std::min({options.images, loader.samples(), dataset.size()});
+  const std::int64_t count = std::min({options.images, loader.samples(), order.size()});
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t place = how.shuffle ? i : i * dataset.size() / count;
-    const std::int64_t sample = order[static_cast<std::size_t>(place)];
+    const std::int64_t place = ordered ? i * dataset.size() / count : i;
+    const std::int64_t draw = draws[static_cast<std::size_t>(place)];
+    const std::int64_t sample = order.sample_of(draw);
     plot::GridCell cell;
     cell.images.push_back(image_of(dataset, sample));
     for (std::int64_t v = 0; augments && v < options.versions; ++v)
-      cell.images.push_back(augmented(sample, options.epoch + v));
+      cell.images.push_back(augmented(sample, draw, options.epoch + v));
     cell.caption.push_back({caption_of(dataset, sample)});
     grid.cells.push_back(std::move(cell));
   }

@@ -17,7 +17,7 @@ struct ShowBatchOptions {
 /// training, normalisation undone. Of a loader that does not augment each image once; of one that
 /// does not shuffle images from all over the set, as those of a class often follow one another.
 /// Neither runs the loader nor moves its position. Throws UsageError unless images and versions are
-/// at least 1.
+/// at least 1, and for a set of features.
 [[nodiscard]] plot::ImageGrid show_batch(const Loader& loader,
                                          const ShowBatchOptions& options = {});
 

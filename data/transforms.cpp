@@ -1,20 +1,15 @@
 #include "data/transforms.h"
 
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/core/suggest.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <numeric>
+#include <type_traits>
 #include <utility>
 
 namespace learn::data {
 namespace {
-
-constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills
 
 template <class... F>
 struct Overload : F... {
@@ -23,41 +18,12 @@ struct Overload : F... {
 template <class... F>
 Overload(F...) -> Overload<F...>;
 
-/// The source position of each output position, after padding a map.
-void pad_map(std::vector<std::int32_t>& map, std::vector<std::int32_t>& other, const Pad& pad) {
-  const auto n = static_cast<std::int64_t>(map.size());
-  other.clear();
-  for (std::int64_t o = -pad.pixels; o < n + pad.pixels; ++o) {
-    const bool outside = o < 0 || o >= n;
-    const std::int64_t mirrored = o < 0 ? -o : 2 * (n - 1) - o;
-    if (outside && pad.mode == PadMode::zero)
-      other.push_back(kBlack);
-    else
-      other.push_back(map[static_cast<std::size_t>(outside ? mirrored : o)]);
-  }
-  map.swap(other);
-}
-
-/// Keeps `size` positions, from one on that `word` chooses among all that are possible.
-void crop_map(std::vector<std::int32_t>& map, std::int64_t size, std::uint32_t word) {
-  const auto places = static_cast<std::uint32_t>(map.size() - static_cast<std::size_t>(size) + 1);
-  map.erase(map.begin(), map.begin() + uniform_below(word, places));
-  map.resize(static_cast<std::size_t>(size));
-}
+template <class T>
+constexpr bool kMovesPixels =
+    std::is_same_v<T, FlipLr> || std::is_same_v<T, Pad> || std::is_same_v<T, RandomCrop> ||
+    std::is_same_v<T, CenterCrop> || std::is_same_v<T, PixelTransform>;
 
 }  // namespace
-
-/// The random words of one image: four for each step of the list, and for each hole of a cutout.
-struct Pipeline::Draw {
-  std::uint64_t seed, epoch, sample;
-  [[nodiscard]] Random4 operator()(std::size_t step, std::int64_t hole = 0) const {
-    return random4(
-        seed,
-        RandomPurpose::augment,
-        epoch,
-        sample | (std::uint64_t{step} << 40U) | (static_cast<std::uint64_t>(hole) << 52U));
-  }
-};
 
 std::vector<Transform> augmentation(std::string_view name,
                                     std::int64_t height,
@@ -77,15 +43,48 @@ const std::vector<std::string>& augmentation_names() {
 
 Pipeline::Pipeline(std::vector<Transform> transforms,
                    const Normalization& normalization,
-                   std::int64_t height,
-                   std::int64_t width)
+                   const SampleForm& form)
     : transforms_(std::move(transforms)),
-      height_(height),
-      width_(width),
-      out_height_(height),
-      out_width_(width) {
+      normalization_(for_channels(normalization, form.channels)),
+      form_(form),
+      out_height_(form.is_image() ? form.height : 1),
+      out_width_(form.is_image() ? form.width : 1) {
   check_transforms();
-  make_tables(normalization);
+  if (!form.floats) make_tables();
+}
+
+Shape Pipeline::out_shape() const {
+  return form_.is_image() ? Shape{out_height_, out_width_, form_.channels} : form_.shape();
+}
+
+void Pipeline::check_place(std::size_t step) const {
+  std::visit(
+      [&]<class T>(const T&) {
+        constexpr bool kImage = std::is_same_v<T, ImageTransform>;
+        constexpr bool kValue = std::is_same_v<T, ValueTransform>;
+        if (!form_.is_image() && !kValue)
+          fail<UsageError>(
+              "transform {} of the list is one of images, the samples are {} numbers without a "
+              "place",
+              step,
+              form_.channels);
+        if (form_.floats && (kImage || std::is_same_v<T, PixelTransform>))
+          fail<UsageError>(
+              "transform {} of the list is one of bytes, the samples are floats: take a "
+              "ValueTransform",
+              step);
+        if (kImage && step != image_steps_)
+          fail<UsageError>(
+              "transform {} of the list is one of whole images: it cannot stand behind "
+              "one of another kind",
+              step);
+        if (kMovesPixels<T> && changes_values_)
+          fail<UsageError>(
+              "transform {} of the list is one of pixels: it cannot stand behind one of "
+              "values",
+              step);
+      },
+      transforms_[step]);
 }
 
 void Pipeline::check_transforms() {
@@ -94,15 +93,16 @@ void Pipeline::check_transforms() {
   if (transforms_.size() > kMaxSteps)
     fail<UsageError>("{} transforms are too many", transforms_.size());
   const auto crop = [&](std::int64_t size) {
-    const std::int64_t rows = size == 0 ? height_ : size;
-    const std::int64_t columns = size == 0 ? width_ : size;
+    const std::int64_t rows = size == 0 ? form_.height : size;
+    const std::int64_t columns = size == 0 ? form_.width : size;
     if (size < 0 || rows > out_height_ || columns > out_width_)
       fail<UsageError>(
           "cannot cut {}x{} out of an image of {}x{}", columns, rows, out_width_, out_height_);
     out_height_ = rows;
     out_width_ = columns;
   };
-  for (const Transform& transform : transforms_)
+  for (std::size_t step = 0; step < transforms_.size(); ++step) {
+    check_place(step);
     std::visit(Overload{[](const FlipLr& t) {
                           if (!(t.p >= 0 && t.p <= 1))
                             fail<UsageError>("flip_lr: probability {} is not in [0, 1]", t.p);
@@ -125,155 +125,33 @@ void Pipeline::check_transforms() {
                         },
                         [&](const PixelTransform& t) {
                           if (!t.apply) fail<UsageError>("a pixel transform needs a function");
-                          changes_pixels_ = true;
+                          pixel_steps_.push_back(step);
+                        },
+                        [&](const ImageTransform& t) {
+                          if (!t.apply) fail<UsageError>("an image transform needs a function");
+                          ++image_steps_;
+                        },
+                        [&](const ValueTransform& t) {
+                          if (!t.apply) fail<UsageError>("a value transform needs a function");
+                          changes_values_ = true;
                         }},
-               transform);
-}
-
-void Pipeline::make_tables(const Normalization& normalization) {
-  for (std::size_t c = 0; c < 3; ++c) {
-    const float scale = normalization.std[c];
-    if (!(scale > 0) || !std::isfinite(scale) || !std::isfinite(normalization.mean[c]))
-      fail<UsageError>("normalization: mean {} and standard deviation {} of channel {}",
-                       normalization.mean[c],
-                       scale,
-                       c);
-    for (std::size_t v = 0; v < 256; ++v) {
-      const float value = (static_cast<float>(v) / 255.0F - normalization.mean[c]) / scale;
-      f32_.value[c][v] = value;
-      f16_.value[c][v] = to_half(value);
-      bf16_.value[c][v] = to_bfloat16(value);
-    }
-  }
-}
-
-// Padding, cropping and mirroring move whole rows and whole columns, so any list of them is one map
-// of rows and one of columns, and the image is touched once.
-void Pipeline::build_maps(const Draw& draw, Scratch& scratch) const {
-  auto& rows = scratch.rows;
-  auto& columns = scratch.columns;
-  rows.resize(static_cast<std::size_t>(height_));
-  columns.resize(static_cast<std::size_t>(width_));
-  std::iota(rows.begin(), rows.end(), 0);
-  std::iota(columns.begin(), columns.end(), 0);
-  for (std::size_t step = 0; step < transforms_.size(); ++step) {
-    std::visit(Overload{[&](const FlipLr& t) {
-                          if (uniform01(draw(step).v[0]) < t.p)
-                            std::reverse(columns.begin(), columns.end());
-                        },
-                        [&](const Pad& t) {
-                          pad_map(rows, scratch.other, t);
-                          pad_map(columns, scratch.other, t);
-                        },
-                        [&](const RandomCrop& t) {
-                          const Random4 r = draw(step);
-                          crop_map(rows, t.size == 0 ? height_ : t.size, r.v[0]);
-                          crop_map(columns, t.size == 0 ? width_ : t.size, r.v[1]);
-                        },
-                        [&](const CenterCrop& t) {
-                          constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
-                          crop_map(rows, t.size == 0 ? height_ : t.size, kMiddle);
-                          crop_map(columns, t.size == 0 ? width_ : t.size, kMiddle);
-                        },
-                        [](const Cutout&) {},
-                        [](const PixelTransform&) {}},
                transforms_[step]);
   }
 }
 
-template <class T>
-void Pipeline::cut_out(const Draw& draw, T* out) const {
-  for (std::size_t step = 0; step < transforms_.size(); ++step) {
-    const auto* cutout = std::get_if<Cutout>(&transforms_[step]);
-    if (cutout == nullptr) continue;
-    for (std::int64_t hole = 0; hole < cutout->holes; ++hole) {
-      const Random4 r = draw(step, hole);
-      const auto begin = [&](std::uint32_t word, std::int64_t extent) {
-        return std::int64_t{uniform_below(word, static_cast<std::uint32_t>(extent))} -
-               cutout->length / 2;
-      };
-      const std::int64_t top = begin(r.v[0], out_height_);
-      const std::int64_t left = begin(r.v[1], out_width_);
-      const std::int64_t first = std::max<std::int64_t>(0, left);
-      const std::int64_t last = std::min(out_width_, left + cutout->length);
-      for (std::int64_t y = std::max<std::int64_t>(0, top);
-           y < std::min(out_height_, top + cutout->length);
-           ++y)
-        std::fill(out + (y * out_width_ + first) * 3, out + (y * out_width_ + last) * 3, T{});
+void Pipeline::make_tables() {
+  const auto channels = static_cast<std::size_t>(form_.channels);
+  f32_.resize(channels);
+  f16_.resize(channels);
+  bf16_.resize(channels);
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t v = 0; v < 256; ++v) {
+      const float value =
+          (static_cast<float>(v) / 255.0F - normalization_.mean[c]) / normalization_.std[c];
+      f32_[c][v] = value;
+      f16_[c][v] = to_half(value);
+      bf16_[c][v] = to_bfloat16(value);
     }
-  }
 }
-
-template <class T>
-const Pipeline::Table<T>& Pipeline::table() const {
-  if constexpr (std::is_same_v<T, float>)
-    return f32_;
-  else if constexpr (std::is_same_v<T, Half>)
-    return f16_;
-  else
-    return bf16_;
-}
-
-template <class T>
-void Pipeline::run(std::span<const std::uint8_t> image,
-                   std::uint64_t seed,
-                   std::uint64_t epoch,
-                   std::uint64_t sample,
-                   T* out,
-                   Scratch& scratch) const {
-  const Draw draw{seed, epoch, sample};
-  const std::uint8_t* source = image.data();
-  if (changes_pixels_) {
-    scratch.pixels.assign(image.begin(), image.end());
-    source = scratch.pixels.data();
-    for (std::size_t step = 0; step < transforms_.size(); ++step)
-      if (const auto* own = std::get_if<PixelTransform>(&transforms_[step])) {
-        const Random4 r = draw(step);
-        own->apply(scratch.pixels, {r.v[0], r.v[1], r.v[2], r.v[3]});
-      }
-  }
-  build_maps(draw, scratch);
-
-  const auto row_bytes = static_cast<std::size_t>(width_ * 3);
-  scratch.line.assign(row_bytes + 3, 0);  // the last pixel stays black, for kBlack columns
-  for (std::int32_t& column : scratch.columns)
-    column = 3 * (column == kBlack ? static_cast<std::int32_t>(width_) : column);
-  const auto& [red, green, blue] = table<T>().value;
-  T* to = out;
-  for (const std::int32_t row : scratch.rows) {
-    if (row == kBlack)
-      std::memset(scratch.line.data(), 0, row_bytes);
-    else
-      std::memcpy(
-          scratch.line.data(), source + static_cast<std::size_t>(row) * row_bytes, row_bytes);
-    for (const std::int32_t column : scratch.columns) {
-      const std::uint8_t* pixel = &scratch.line[static_cast<std::size_t>(column)];
-      to[0] = red[pixel[0]];
-      to[1] = green[pixel[1]];
-      to[2] = blue[pixel[2]];
-      to += 3;
-    }
-  }
-  cut_out(draw, out);
-}
-
-template void Pipeline::run(std::span<const std::uint8_t>,
-                            std::uint64_t,
-                            std::uint64_t,
-                            std::uint64_t,
-                            float*,
-                            Scratch&) const;
-template void Pipeline::run(std::span<const std::uint8_t>,
-                            std::uint64_t,
-                            std::uint64_t,
-                            std::uint64_t,
-                            Half*,
-                            Scratch&) const;
-template void Pipeline::run(std::span<const std::uint8_t>,
-                            std::uint64_t,
-                            std::uint64_t,
-                            std::uint64_t,
-                            BFloat16*,
-                            Scratch&) const;
 
 }  // namespace learn::data

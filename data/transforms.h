@@ -1,5 +1,7 @@
 #pragma once
+#include "data/image.h"
 #include "data/normalization.h"
+#include "data/sample_form.h"
 #include "framework/core/dtype.h"
 
 #include <array>
@@ -13,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-/// Augmentation and normalisation of u8 images on the host. Every draw is a function of (seed,
+/// Augmentation and normalisation on the host. Every draw is a function of (seed,
 /// epoch, sample, position in the list) alone: never of threads, batches or order.
 namespace learn::data {
 
@@ -51,15 +53,38 @@ struct Cutout {
   std::int64_t holes = 1;
 };
 
-/// A step of one's own, called with the unchanged pixels (H,W,C) of one image, which it may change,
-/// and with its own four random words. It comes before all others, wherever it stands in the list;
-/// it is called from several threads at once. What it throws reaches the caller of `next`.
-struct PixelTransform {
-  std::function<void(std::span<std::uint8_t> pixels, std::array<std::uint32_t, 4> random)> apply;
+/// Four random words, the own ones of one step for one sample in one epoch.
+using RandomWords = std::array<std::uint32_t, 4>;
+
+/// A step of one's own on a whole image as it was decoded, before it is brought to the size of the
+/// data set: it may change the pixels and the size, not the number of channels. None but its like
+/// may stand before it. Steps of one's own are called from several threads at once, and what they
+/// throw reaches the caller of `next`; batches are then made on the host.
+struct ImageTransform {
+  std::function<void(Image& image, RandomWords random)> apply;
 };
 
-/// One step of augmentation. Steps run in the order of the list.
-using Transform = std::variant<FlipLr, Pad, RandomCrop, CenterCrop, Cutout, PixelTransform>;
+/// A step of one's own on the pixels (H,W,C) of an image as the steps before it left them.
+struct PixelTransform {
+  std::function<void(std::span<std::uint8_t> pixels, RandomWords random)> apply;
+};
+
+/// A step of one's own on what the model is given, (H,W,C) or features: normalised and f32,
+/// whatever it is rounded to behind. None but its like and Cutout may stand behind it.
+struct ValueTransform {
+  std::function<void(std::span<float> values, RandomWords random)> apply;
+};
+
+/// One step of augmentation. Steps run in the order of the list, but Cutout behind all that move or
+/// change pixels.
+using Transform = std::variant<FlipLr,
+                               Pad,
+                               RandomCrop,
+                               CenterCrop,
+                               Cutout,
+                               PixelTransform,
+                               ImageTransform,
+                               ValueTransform>;
 
 /// One list of several parts, each of them a step or a list of steps, which run in this order:
 /// `compose(augmentation("basic", 32, 32), Cutout{}, PixelTransform{mine})`.
@@ -85,55 +110,95 @@ template <class... Parts>
 /// The names of these lists.
 [[nodiscard]] const std::vector<std::string>& augmentation_names();
 
-/// A checked list of transforms for images of one size, ready to run.
+/// A checked list of transforms for samples of one form, ready to run.
 class Pipeline {
  public:
-  /// Throws UsageError for a step that cannot work on images of this size.
+  /// Throws UsageError for a step that cannot work on such samples, or stands where it cannot be,
+  /// and as `for_channels`.
   Pipeline(std::vector<Transform> transforms,
            const Normalization& normalization,
-           std::int64_t height,
-           std::int64_t width);
+           const SampleForm& form);
 
+  /// Of images; 1 and 1 of features.
   [[nodiscard]] std::int64_t out_height() const noexcept { return out_height_; }
   [[nodiscard]] std::int64_t out_width() const noexcept { return out_width_; }
+  /// (out_height,out_width,C), or (C) of features.
+  [[nodiscard]] Shape out_shape() const;
 
-  /// Memory that one thread reuses from image to image.
+  /// Memory that one thread reuses from sample to sample.
   struct Scratch {
     std::vector<std::int32_t> rows, columns, other;
-    std::vector<std::uint8_t> pixels, line;
+    std::vector<std::uint8_t> pixels, moved, byte_line;
+    std::vector<float> float_line, values;
+    std::int64_t source_width = 0;
   };
 
-  /// Writes image `sample` (u8, (H,W,3)) augmented and normalised to `out`, (out_height,
-  /// out_width, 3) of type T: float, Half or BFloat16 (rounded from f32).
+  /// Writes a sample, u8 or f32 as its form says, augmented and normalised to `out`, of type T:
+  /// float, Half or BFloat16 (rounded from f32). `sample` numbers what is drawn for it.
   template <class T>
   void run(std::span<const std::uint8_t> image,
            std::uint64_t seed,
            std::uint64_t epoch,
            std::uint64_t sample,
            T* out,
-           Scratch& scratch) const;
+           Scratch& scratch) const {
+    run_any(image.data(), seed, epoch, sample, out, scratch);
+  }
+  template <class T>
+  void run(std::span<const float> values,
+           std::uint64_t seed,
+           std::uint64_t epoch,
+           std::uint64_t sample,
+           T* out,
+           Scratch& scratch) const {
+    run_any(values.data(), seed, epoch, sample, out, scratch);
+  }
+
+  /// Whether images are wanted in the size that they have by themselves.
+  [[nodiscard]] bool takes_whole_images() const noexcept { return image_steps_ > 0; }
+  /// Runs the ImageTransforms, and brings the image to the form's size: what `run` takes on from.
+  /// Throws DataError if they left no image of as many channels.
+  void transform_whole(Image& image,
+                       std::uint64_t seed,
+                       std::uint64_t epoch,
+                       std::uint64_t sample) const;
 
  private:
+  /// What each of the 256 values becomes, channel by channel.
   template <class T>
-  struct Table {
-    std::array<std::array<T, 256>, 3> value;
-  };
+  using Table = std::vector<std::array<T, 256>>;
   struct Draw;
 
+  template <class T, class S>
+  void run_any(const S* from,
+               std::uint64_t seed,
+               std::uint64_t epoch,
+               std::uint64_t sample,
+               T* out,
+               Scratch& scratch) const;
   /// Throws UsageError for a step that cannot be done; follows the size through all of them.
   void check_transforms();
-  /// What each of the 256 values becomes, for each channel and type.
-  void make_tables(const Normalization& normalization);
-  void build_maps(const Draw& draw, Scratch& scratch) const;
+  void check_place(std::size_t step) const;
+  void make_tables();
+  void build_maps(const Draw& draw, std::size_t from, std::size_t to, Scratch& scratch) const;
+  template <class S>
+  const S* run_on_pixels(const S* image, const Draw& draw, Scratch& scratch) const;
   template <class T>
-  void cut_out(const Draw& draw, T* out) const;
+  void cut_out(const Cutout& cutout, std::size_t step, const Draw& draw, T* out) const;
+  template <class T>
+  void run_on_values(const Draw& draw, T* out) const;
+  template <class T, class S>
+  void normalise(const S* from, T* out, Scratch& scratch) const;
   template <class T>
   [[nodiscard]] const Table<T>& table() const;
 
   std::vector<Transform> transforms_;
-  std::int64_t height_, width_;
+  Normalization normalization_;
+  SampleForm form_;
   std::int64_t out_height_, out_width_;
-  bool changes_pixels_ = false;
+  std::size_t image_steps_ = 0;  ///< at the list's begin
+  std::vector<std::size_t> pixel_steps_;
+  bool changes_values_ = false;
   Table<float> f32_;
   Table<Half> f16_;
   Table<BFloat16> bf16_;

@@ -12,7 +12,8 @@ using namespace learn;
 
 int main() {
   Context ctx;
-  data::ArrayLoader data(ctx, examples::points(2048), {.shuffle = true});
+  const data::Dataset set = examples::points(2048);
+  data::Loader data(ctx, set, {.shuffle = true});
   nn::Model model = examples::net();
   model.params->materialize(ctx);
   const auto optimizer = optim::adam({.lr = 0.01F})(*model.params);

@@ -11,7 +11,8 @@ using namespace learn;
 
 int main() {
   Context ctx;
-  data::ArrayLoader data(ctx, examples::points(2048), {.shuffle = true});
+  const data::Dataset set = examples::points(2048);
+  data::Loader data(ctx, set, {.shuffle = true});
   for (const amp::OptLevel& level : amp::kOptLevels) {
     nn::Model model = examples::net();
     model.params->materialize(ctx);

@@ -1,5 +1,6 @@
 // A model of one's own, trained on arrays of one's own: which of three spirals is a point on?
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loader.h"
 #include "framework/autograd/ops/activation.h"
 #include "framework/core/random.h"
 #include "framework/learner/learner.h"
@@ -29,7 +30,7 @@ class SpiralNet final : public nn::Module {
 };
 
 /// Points (x, y) along three arms, a little beside them.
-data::Arrays spirals(int points, std::uint64_t seed) {
+data::Dataset spirals(int points, std::uint64_t seed) {
   data::Arrays out{.sample = {2}};
   for (int i = 0; i < points; ++i) {
     const Random4 draw = random4(seed, RandomPurpose::test, 0, static_cast<std::uint64_t>(i));
@@ -39,13 +40,14 @@ data::Arrays spirals(int points, std::uint64_t seed) {
     out.x.insert(out.x.end(), {radius * std::cos(angle), radius * std::sin(angle)});
     out.classes.push_back(arm);
   }
-  return out;
+  return data::from_arrays(std::move(out));
 }
 
 int main() {
   Context ctx;
-  data::ArrayLoader train(ctx, spirals(3000, 1), {.shuffle = true});
-  data::ArrayLoader valid(ctx, spirals(600, 2));
+  const data::Dataset training = spirals(3000, 1), validation = spirals(600, 2);
+  data::Loader train(ctx, training, {.shuffle = true});
+  data::Loader valid(ctx, validation, {});
   Learner learn(ctx,
                 nn::make_model<SpiralNet>("spirals", train.sample_shape(), train.classes(), 64),
                 {train, valid},

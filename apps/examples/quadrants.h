@@ -1,5 +1,6 @@
 #pragma once
-#include "data/array_loader.h"
+#include "data/arrays.h"
+#include "data/loader.h"
 #include "framework/core/random.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"
@@ -7,7 +8,7 @@
 /// What the loops without a Learner train: is a point in an even or in an odd quadrant?
 namespace examples {
 
-inline learn::data::Arrays points(int count) {
+inline learn::data::Dataset points(int count) {
   learn::data::Arrays out{.sample = {2}};
   for (int i = 0; i < count; ++i) {
     const auto draw =
@@ -17,7 +18,7 @@ inline learn::data::Arrays points(int count) {
     out.x.insert(out.x.end(), {x, y});
     out.classes.push_back(x * y > 0 ? 0 : 1);
   }
-  return out;
+  return from_arrays(std::move(out));
 }
 
 inline learn::nn::Model net() {

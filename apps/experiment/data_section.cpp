@@ -9,24 +9,24 @@
 
 namespace learn {
 data::Normalization parse_normalization(const std::string& text) {
-  std::vector<double> numbers;
+  std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(':', begin), text.size());
-    const bool deviation = numbers.size() >= 3;
-    numbers.push_back(
-        parse_real(text.substr(begin, end - begin), deviation ? kPositive : kAnyNumber));
+    parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (numbers.size() != 6)
+  data::Normalization out;
+  const std::size_t channels = parts.size() / 2;
+  for (std::size_t i = 0; i < parts.size() && parts.size() % 2 == 0; ++i) {
+    const bool deviation = i >= channels;
+    (deviation ? out.std : out.mean)
+        .push_back(static_cast<float>(parse_real(parts[i], deviation ? kPositive : kAnyNumber)));
+  }
+  if (out.mean.empty())
     fail<UsageError>(
-        "'{}' is not auto, measured, cifar10, or three means and three standard deviations, "
+        "'{}' is not auto, measured, cifar10, or as many means as standard deviations, "
         "R:G:B:R:G:B",
         text);
-  data::Normalization out;
-  for (std::size_t c = 0; c < 3; ++c) {
-    out.mean[c] = static_cast<float>(numbers[c]);
-    out.std[c] = static_cast<float>(numbers[c + 3]);
-  }
   return out;
 }
 

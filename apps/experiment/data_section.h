@@ -21,7 +21,7 @@ struct DataSection {
   std::string train_limit = "1.0";  ///< a count, or a share of the training images
   std::int64_t valid_limit = 0;
   std::int64_t image_size = 0;
-  std::string normalize = "auto";  ///< auto, measured, cifar10, or three means and three deviations
+  std::string normalize = "auto";  ///< auto, measured, cifar10, or means and deviations
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
@@ -54,7 +54,8 @@ struct DataSection {
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };
 
-/// "R:G:B:R:G:B", means and standard deviations of values in [0,1]. Throws UsageError.
+/// "R:G:B:R:G:B", means and standard deviations of values in [0,1], or as many for other channels.
+/// Throws UsageError.
 [[nodiscard]] data::Normalization parse_normalization(const std::string& text);
 
 }  // namespace learn

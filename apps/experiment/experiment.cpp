@@ -29,8 +29,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
   const std::size_t classes = train.classes.size();
-  nn::Model net = model.make(
-      {.classes = static_cast<int>(classes), .input = {train.height, train.width, train.channels}});
+  nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();
   loader.batch_size = training.batch_size;
   loader.max_batches = max_batches;
@@ -72,7 +71,8 @@ Metadata Experiment::metadata(const std::string& config) const {
                   .classes = train.classes,
                   .input = {train.height, train.width},
                   .normalization = data_->normalization(),
-                  .target_kind = train.target_kind},
+                  .target_kind = train.target_kind,
+                  .channels = train.channels},
                  out);
   if (const auto place = options_.data.place())
     out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();

@@ -22,8 +22,8 @@ namespace learn::cli {
 namespace {
 
 /// Of the images that torchvision's weights were trained on.
-constexpr data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
-                                        .std = {0.229F, 0.224F, 0.225F}};
+const data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
+                                    .std = {0.229F, 0.224F, 0.225F}};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

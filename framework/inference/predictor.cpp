@@ -24,16 +24,17 @@ std::vector<float> softmax(std::span<const float> logits) {
   return out;
 }
 
-/// Reverses the columns of images (N,H,W,3).
+/// Reverses the columns of images (N,H,W,C).
 void mirror(Tensor& x) {
   const Shape& shape = x.shape();
   const auto values = x.span<float>();
   const auto width = static_cast<std::size_t>(shape[2]);
-  for (std::size_t row = 0; row < values.size(); row += width * 3)
+  const auto channels = static_cast<std::size_t>(shape[3]);
+  for (std::size_t row = 0; row < values.size(); row += width * channels)
     for (std::size_t left = 0, right = width - 1; left < right; ++left, --right)
-      std::swap_ranges(values.begin() + static_cast<std::ptrdiff_t>(row + left * 3),
-                       values.begin() + static_cast<std::ptrdiff_t>(row + left * 3 + 3),
-                       values.begin() + static_cast<std::ptrdiff_t>(row + right * 3));
+      std::swap_ranges(values.begin() + static_cast<std::ptrdiff_t>(row + left * channels),
+                       values.begin() + static_cast<std::ptrdiff_t>(row + (left + 1) * channels),
+                       values.begin() + static_cast<std::ptrdiff_t>(row + right * channels));
 }
 
 }  // namespace
@@ -67,21 +68,28 @@ struct Predictor::State {
 
 Tensor Predictor::State::normalised(std::span<const data::Image> images) {
   const auto [height, width] = description.input;
-  Tensor x = host_tensor({static_cast<std::int64_t>(images.size()), height, width, 3}, DType::f32);
+  const std::int64_t channels = description.channels;
+  check<UsageError>(height > 0, "predict: '{}' takes features, no images", description.model);
+  Tensor x =
+      host_tensor({static_cast<std::int64_t>(images.size()), height, width, channels}, DType::f32);
   float* out = x.span<float>().data();
   for (const data::Image& image : images) {
+    check<DataError>(image.channels == channels,
+                     "predict: an image of {} channels; the model takes {}",
+                     image.channels,
+                     channels);
     check<DataError>(
         image.height > 0 && image.width > 0 &&
-            image.pixels.size() == static_cast<std::size_t>(image.height * image.width * 3),
+            image.pixels.size() == static_cast<std::size_t>(image.height * image.width * channels),
         "predict: an image of {} x {} pixels has {} bytes, expected {}",
         image.width,
         image.height,
         image.pixels.size(),
-        image.height * image.width * 3);
+        image.height * image.width * channels);
     const bool fits = image.height == height && image.width == width;
     const data::Image scaled = fits ? data::Image{} : resize_and_crop(image, height, width);
-    pipeline.run<float>(fits ? image.pixels : scaled.pixels, 0, 0, 0, out, scratch);
-    out += height * width * 3;
+    pipeline.run(std::span(fits ? image.pixels : scaled.pixels), 0, 0, 0, out, scratch);
+    out += height * width * channels;
   }
   return x;
 }
@@ -136,8 +144,10 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
     fail<UsageError>(
         "predictor: {} names for a model of {} classes", description.classes.size(), model.classes);
   model.params->set_working_dtype(options.dtype);
-  const auto [height, width] = description.input;
-  data::Pipeline pipeline({}, description.normalization, height, width);
+  data::Pipeline pipeline(
+      {},
+      description.normalization,
+      {description.input.height, description.input.width, description.channels});
   state_.reset(new State{
       std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline)});
 }
@@ -167,11 +177,11 @@ std::vector<Prediction> Predictor::operator()(std::span<const data::Image> image
 
 Tensor Predictor::logits(const Tensor& images) {
   const std::scoped_lock lock(state_->turn);
-  const auto [height, width] = state_->description.input;
-  check(images.shape().rank() == 4 && images.shape() == Shape{images.shape()[0], height, width, 3},
-        "predictor: images must be (N,{},{},3), they are {}",
-        height,
-        width,
+  Shape wanted{images.shape().rank() > 0 ? images.shape()[0] : 0};
+  for (const std::int64_t extent : state_->description.input_shape()) wanted.push_back(extent);
+  check(images.shape() == wanted,
+        "predictor: samples must be {}, they are {}",
+        wanted,
         images.shape());
   check<DTypeError>(
       images.dtype() == DType::f32, "predictor: images must be f32, they are {}", images.dtype());

@@ -35,37 +35,53 @@ std::vector<std::string> lines_of(const std::string& text) {
                              why);
 }
 
-/// Reads the numbers that are all of `text`.
-template <class... Numbers>
-bool read_numbers(const std::string& text, Numbers&... numbers) {
+/// The numbers that `text` is; nothing if it is anything else.
+template <class Number>
+std::vector<Number> numbers_of(const std::string& text) {
   std::istringstream in(text);
   in.imbue(std::locale::classic());
-  return (in >> ... >> numbers) && (in >> std::ws).eof();
+  std::vector<Number> numbers;
+  for (Number number{}; in >> number;) numbers.push_back(number);
+  in.clear();
+  if (!(in >> std::ws).eof()) numbers.clear();
+  return numbers;
 }
 
-data::Normalization normalization_of(const SafetensorsFile& file) {
+/// Of so many channels.
+data::Normalization normalization_of(const SafetensorsFile& file, std::int64_t channels) {
   constexpr const char* kKey = "learn.normalization";
   const std::string text = saved_value(file, kKey);
-  data::Normalization n;
-  auto& [mean, std] = n;
-  if (!read_numbers(text, mean[0], mean[1], mean[2], std[0], std[1], std[2]))
-    refuse(file, kKey, text, "which is no normalization: expected six numbers");
-  if (!std::ranges::all_of(std, [](float s) { return s > 0 && std::isfinite(s); }))
+  const std::vector<float> numbers = numbers_of<float>(text);
+  if (static_cast<std::int64_t>(numbers.size()) != 2 * channels)
+    refuse(file,
+           kKey,
+           text,
+           "which is no normalization: expected a mean and a deviation of each "
+           "channel");
+  data::Normalization n{{numbers.begin(), numbers.begin() + channels},
+                        {numbers.begin() + channels, numbers.end()}};
+  if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
     refuse(file, kKey, text, "where a standard deviation is not above 0 and finite");
   return n;
 }
 
-data::ImageSize input_of(const SafetensorsFile& file) {
+Shape input_of(const SafetensorsFile& file) {
   constexpr const char* kKey = "learn.input";
   constexpr std::int64_t kLargest = 1 << 16;
   const std::string text = saved_value(file, kKey);
-  data::ImageSize size;
-  std::int64_t channels = 0;
-  const auto fits = [](std::int64_t side) { return side >= 1 && side <= kLargest; };
-  if (!read_numbers(text, size.height, size.width, channels) || !fits(size.height) ||
-      !fits(size.width) || channels != 3)
-    refuse(file, kKey, text, "which is no shape of an image: expected height, width and 3");
-  return size;
+  Shape shape;
+  const std::vector<std::int64_t> numbers = numbers_of<std::int64_t>(text);
+  for (const std::int64_t extent : numbers) shape.push_back(extent);
+  const bool features = numbers.size() == 1;
+  const bool fits =
+      std::ranges::all_of(numbers, [](std::int64_t v) { return v >= 1 && v <= kLargest; });
+  if (!fits || !(features || (numbers.size() == 3 && shape[2] <= data::kMaxChannels)))
+    refuse(file,
+           kKey,
+           text,
+           "which is no shape of an image or of features: expected height, width and channels, or "
+           "one number");
+  return shape;
 }
 
 constexpr const char* kTargets = "learn.targets";
@@ -90,9 +106,12 @@ void SavedModel::require_classes(std::string_view who) const {
       target_kind == data::TargetKind::labels ? "several labels for each sample" : "real targets");
 }
 
+Shape SavedModel::input_shape() const {
+  return data::SampleForm{input.height, input.width, channels}.shape();
+}
+
 nn::Model SavedModel::make() const {
-  const models::Task task{.classes = static_cast<int>(classes.size()),
-                          .input = {input.height, input.width, 3}};
+  const models::Task task{.classes = static_cast<int>(classes.size()), .input = input_shape()};
   if (file.empty()) return models::make_model(model, task);
   try {
     return models::make_model(model, task);
@@ -105,19 +124,26 @@ nn::Model SavedModel::make() const {
 }
 
 SavedModel saved_model(const SafetensorsFile& file) {
-  return {.model = saved_value(file, "learn.model"),
-          .classes = lines_of(saved_value(file, "learn.classes")),
-          .input = input_of(file),
-          .normalization = normalization_of(file),
-          .file = file.path(),
-          .target_kind = target_kind_of(file)};
+  SavedModel out{.model = saved_value(file, "learn.model"),
+                 .classes = lines_of(saved_value(file, "learn.classes")),
+                 .input = {},
+                 .normalization = {},
+                 .file = file.path(),
+                 .target_kind = target_kind_of(file)};
+  const Shape input = input_of(file);
+  out.channels = input[-1];
+  if (input.rank() == 3) out.input = {input[0], input[1]};
+  out.normalization = normalization_of(file, out.channels);
+  return out;
 }
 
 void describe_model(const SavedModel& model, Metadata& metadata) {
   metadata["learn.model"] = model.model;
   metadata["learn.classes"] = join(model.classes, "\n");
-  metadata["learn.input"] = fmt::format("{} {} 3", model.input.height, model.input.width);
-  metadata["learn.normalization"] = to_text(model.normalization);
+  const Shape input = model.input_shape();
+  metadata["learn.input"] = join(std::span(input.begin(), input.end()), " ");
+  metadata["learn.normalization"] =
+      to_text(data::for_channels(model.normalization, model.channels));
   if (model.target_kind != data::TargetKind::classes)
     metadata[kTargets] = model.target_kind == data::TargetKind::labels ? "labels" : "values";
 }
@@ -133,8 +159,10 @@ const std::string& saved_value(const SafetensorsFile& file, const std::string& k
 }
 
 std::string to_text(const data::Normalization& n) {
-  return fmt::format(
-      "{} {} {} {} {} {}", n.mean[0], n.mean[1], n.mean[2], n.std[0], n.std[1], n.std[2]);
+  std::string text;
+  for (const std::vector<float>& numbers : {n.mean, n.std})
+    for (const float number : numbers) text += fmt::format("{}{}", text.empty() ? "" : " ", number);
+  return text;
 }
 
 }  // namespace learn

@@ -15,11 +15,14 @@ namespace learn {
 struct SavedModel {
   std::string model;                 ///< whole, as the registry takes it: "resnet9:width=16"
   std::vector<std::string> classes;  ///< their names
-  data::ImageSize input;             ///< of the images, which have three colours
+  data::ImageSize input;             ///< of the images; 0 x 0: it takes features
   data::Normalization normalization;
   std::filesystem::path file{};  ///< that says so; empty: none does
   data::TargetKind target_kind = data::TargetKind::classes;
+  std::int64_t channels = 3;  ///< of the images, or the number of features
 
+  /// (H,W,C), or (C) of features.
+  [[nodiscard]] Shape input_shape() const;
   /// Throws UsageError, with `who` does something with classes alone, unless it tells classes
   /// apart.
   void require_classes(std::string_view who) const;
@@ -39,7 +42,7 @@ void describe_model(const SavedModel& model, Metadata& metadata);
 /// for an experiment.
 [[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
 
-/// Mean and standard deviation as six numbers.
+/// Means and standard deviations, one number after the other.
 [[nodiscard]] std::string to_text(const data::Normalization& normalization);
 
 }  // namespace learn

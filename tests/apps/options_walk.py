@@ -15,6 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import data_options
 import drawing_options
 import find_options
 from observation import seen
@@ -186,6 +187,11 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
 }
 
 CASES |= drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
+
+
+for thing, cases in data_options.SETTINGS.items():
+    SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
+CASES["data"] = data_options.COMMAND
 
 
 def spec(flag, text, *more, **how):
@@ -409,6 +415,7 @@ def prepare(folder):
     places = {"images": images("images", 20, 20), "more_images": images("more images", 25, 20),
               "damaged": images("damaged", 20, 20), "config": str(Path(folder, "config.toml")),
               "cifar": str(Path(folder, "cifar"))}
+    places |= data_options.prepare(folder)
     Path(places["damaged"], "dark", "0.png").write_bytes(b"no image")
     Path(places["config"]).write_text("[train]\nseed = 9\n")
     places["schedule_config"] = str(Path(folder, "schedule.toml"))

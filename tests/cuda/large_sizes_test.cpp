@@ -101,8 +101,9 @@ TEST_CASE("kernels with a warp or a block per row refuse what they cannot count"
                        false,
                        index));
   kernels::AugmentBatch batch{};
+  std::uint32_t* const words = nullptr;
   batch.batch = kMany;
-  LEARN_CHECK_REFUSED("augment", cuda::augment(exec, {}, batch, 3, kWritten, index));
+  LEARN_CHECK_REFUSED("augment", cuda::augment(exec, AugmentPlan{}, batch, 3, kWritten, words));
 }
 
 TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {

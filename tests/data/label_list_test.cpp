@@ -76,6 +76,10 @@ TEST_CASE("patterns are Python's, and those that explode are an error") {
   CHECK(Pattern(R"((?<=-)\w+)").find("a-Ünder") == "Ünder");
   CHECK(Pattern("^x(y)?").find("xz") == "");
   CHECK_FALSE(Pattern("^x").find("ax").has_value());
+  // Two groups are no value in parentheses.
+  const Spec spec = Spec::parse("x:a=(b)_(c),d=((e),f)");
+  CHECK(spec.options == OptionValues{{"a", "(b)_(c)"}, {"d", "(e),f"}});
+  CHECK(spec.text() == "x:a=(b)_(c),d=((e),f)");
   CHECK(contains(text_of<UsageError>([] { Pattern("a(b"); }),
                  "the regular expression 'a(b' is wrong at 'a(b': missing closing parenthesis"));
   const std::string text = text_of<DataError>(

@@ -52,13 +52,19 @@ Batch batch_of(const Shape& shape, DType dtype, std::int64_t padding = 0) {
 
 }  // namespace
 
-TEST_CASE("measure: grey images have no three channels") {
+TEST_CASE("measure: any number of channels") {
   Dataset grey = test::small_set(2, 1, 1);
   grey.channels = 1;
-  grey.pixels.resize(2);
-  CHECK_THROWS_WITH_AS(static_cast<void>(measure(grey)),
-                       doctest::Contains("measure: 1 channels, expected 3"),
-                       ShapeError);
+  grey.pixels = {0, 255};
+  CHECK(measure(grey) == Normalization{{0.5F}, {0.5F}});
+}
+
+TEST_CASE("a normalization is of the channels that there are") {
+  CHECK(for_channels({}, 2) == Normalization{{0, 0}, {1, 1}});
+  CHECK(for_channels(kCifarStats, 3) == kCifarStats);
+  CHECK_THROWS_WITH_AS((void)for_channels(kCifarStats, 1),
+                       "normalization: 3 means and 3 standard deviations for 1 channels",
+                       UsageError);
 }
 
 TEST_CASE("measure: mean and deviation per channel, by hand") {
@@ -100,8 +106,8 @@ TEST_CASE("denormalise: what is no batch of images is refused") {
     static_cast<void>(denormalise(ctx, batch, kCifarStats));
   };
   CHECK_THROWS_WITH_AS(denormalised(batch_of({1, 2, 2, 8}, DType::f16)),
-                       doctest::Contains("is (N,H,W,3), this one is (1,2,2,8)"),
-                       ShapeError);
+                       doctest::Contains("3 means and 3 standard deviations for 8 channels"),
+                       UsageError);
   CHECK_THROWS_AS(denormalised(batch_of({4, 3}, DType::f32)), ShapeError);
   CHECK_THROWS_AS(denormalised({}), ShapeError);
   CHECK_THROWS_WITH_AS(

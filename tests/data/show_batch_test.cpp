@@ -86,6 +86,32 @@ TEST_CASE("show_batch of a loader that does not augment shows each image once") 
   CHECK_THROWS_AS((void)image_of(set, 5), UsageError);
 }
 
+TEST_CASE("show_batch draws grey images and floats; features cannot be drawn") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set{.name = "grey", .height = 1, .width = 2, .channels = 1, .classes = {"a"}};
+  set.pixels = {7, 200};
+  set.labels = {0};
+  const auto shown = [&] {
+    const Loader loader(
+        ctx, set, {.workers = 0, .normalization = measure(set), .transforms = {FlipLr{1}}});
+    return show_batch(loader, {.versions = 1}).cells.at(0).images;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  CHECK(shown().at(0).rgb == Bytes{7, 7, 7, 200, 200, 200});
+  CHECK(shown().at(1).rgb == Bytes{200, 200, 200, 7, 7, 7});
+  set.pixels.clear();
+  set.channels = 4;
+  set.features = {-2, 0, 2, 2, 0, 2, -2, 2};  // drawn from the least to the largest
+  CHECK(shown().at(0).rgb == Bytes{0, 128, 255, 128, 255, 0});
+  CHECK(shown().at(1).rgb == Bytes{128, 255, 0, 0, 128, 255});
+  set.height = set.width = 0;
+  set.channels = 8;
+  const Loader loader(ctx, set, {.workers = 0});
+  CHECK_THROWS_WITH_AS((void)show_batch(loader),
+                       "'grey' has no images to be drawn, but 8 numbers for each sample",
+                       UsageError);
+}
+
 TEST_CASE("show_batch names labels and values") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   Dataset set = test::small_set(3, 4, 4);

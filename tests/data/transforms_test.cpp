@@ -24,7 +24,7 @@ std::vector<std::uint8_t> numbered(std::int64_t height, std::int64_t width) {
   return pixels;
 }
 
-constexpr Normalization kBytes{{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
+const Normalization kBytes{{0, 0, 0}, {1.0F / 255, 1.0F / 255, 1.0F / 255}};
 
 /// Runs a list on the numbered image and returns the values of the first channel, as bytes.
 std::vector<int> run(const std::vector<Transform>& list,
@@ -32,7 +32,7 @@ std::vector<int> run(const std::vector<Transform>& list,
                      std::int64_t width,
                      std::uint64_t epoch = 0,
                      std::uint64_t sample = 0) {
-  const Pipeline pipeline(list, kBytes, height, width);
+  const Pipeline pipeline(list, kBytes, {height, width});
   Pipeline::Scratch scratch;
   std::vector<float> out(
       static_cast<std::size_t>(pipeline.out_height() * pipeline.out_width() * 3));
@@ -123,7 +123,7 @@ TEST_CASE("transforms: two random steps of a list draw independently") {
 
 TEST_CASE("transforms: normalisation, and zero padding is black before it") {
   const Normalization stats{{0.5F, 0.25F, 0}, {0.25F, 0.5F, 2}};
-  const Pipeline pipeline({Pad{1, PadMode::zero}}, stats, 1, 1);
+  const Pipeline pipeline({Pad{1, PadMode::zero}}, stats, {1, 1});
   Pipeline::Scratch scratch;
   std::vector<float> out(27);
   pipeline.run(std::vector<std::uint8_t>{255, 0, 51}, 0, 0, 0, out.data(), scratch);
@@ -136,7 +136,7 @@ TEST_CASE("transforms: normalisation, and zero padding is black before it") {
 }
 
 TEST_CASE("transforms: halves are the f32 values rounded") {
-  const Pipeline pipeline({Pad{2}, RandomCrop{6}, FlipLr{}}, kCifarStats, 6, 6);
+  const Pipeline pipeline({Pad{2}, RandomCrop{6}, FlipLr{}}, kCifarStats, {6, 6});
   Pipeline::Scratch scratch;
   const std::vector<std::uint8_t> image = numbered(6, 6);
   std::vector<float> f32(108);
@@ -153,7 +153,7 @@ TEST_CASE("transforms: halves are the f32 values rounded") {
 
 TEST_CASE("transforms: cutout zeroes clipped squares after normalisation") {
   const Normalization stats{{2, 2, 2}, {1, 1, 1}};  // no pixel becomes 0 by itself
-  const Pipeline pipeline({Cutout{.length = 4}}, stats, 8, 8);
+  const Pipeline pipeline({Cutout{.length = 4}}, stats, {8, 8});
   Pipeline::Scratch scratch;
   std::vector<float> out(192);
   bool clipped = false;
@@ -193,13 +193,93 @@ TEST_CASE("transforms: a pixel transform changes a copy and gets its own random 
   CHECK(words[0] != words[2]);
 }
 
+TEST_CASE("transforms: steps of one's own run where they stand, on what is there") {
+  const auto add = [](int by) {
+    return PixelTransform{[by](std::span<std::uint8_t> pixels, RandomWords) {
+      pixels[0] = static_cast<std::uint8_t>(pixels[0] + by);
+    }};
+  };
+  // The first pixel is another one before the mirror and behind it.
+  CHECK(run({FlipLr{1}, CenterCrop{1}, add(0)}, 2, 3).size() == 1);
+  const Pipeline pipeline({add(10), FlipLr{1}, add(20), Pad{1, PadMode::zero}, add(30)},
+                          {{0}, {1.0F / 255}},
+                          {1, 3, 1});
+  CHECK(pipeline.out_shape() == Shape{3, 5, 1});
+  Pipeline::Scratch scratch;
+  std::vector<float> out(15);
+  pipeline.run(std::vector<std::uint8_t>{1, 2, 3}, 1, 0, 0, out.data(), scratch);
+  Values bytes;
+  for (const float v : out) bytes.push_back(static_cast<int>(std::lround(v)));
+  CHECK(bytes == Values{30, 0, 0, 0, 0, 0, 23, 2, 11, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("transforms: a step on values has the normalised ones, and is rounded behind") {
+  const ValueTransform third{[](std::span<float> values, RandomWords) {
+    for (float& v : values) v /= 3;
+  }};
+  const Pipeline pipeline({FlipLr{1}, third, Cutout{1, 0}, third}, {{0.5F, 0}, {1, 1}}, {1, 2, 2});
+  Pipeline::Scratch scratch;
+  std::vector<float> f32(4);
+  std::vector<Half> f16(4);
+  const std::vector<std::uint8_t> image{0, 51, 255, 102};
+  pipeline.run(image, 1, 0, 0, f32.data(), scratch);
+  pipeline.run(image, 1, 0, 0, f16.data(), scratch);
+  CHECK(f32[0] == 0.5F / 3 / 3);
+  CHECK(f32[1] == 102.0F / 255 / 3 / 3);
+  CHECK(f32[2] == -0.5F / 3 / 3);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(f16[i].bits == to_half(f32[i]).bits);
+  const Pipeline of_features({third}, {}, {0, 0, 2, true});
+  of_features.run(std::vector<float>{3, 6}, 1, 0, 0, f32.data(), scratch);
+  CHECK(of_features.out_shape() == Shape{2});
+  CHECK(f32[1] == 2);
+}
+
+TEST_CASE("transforms: a step on whole images may change their size before they are scaled") {
+  const ImageTransform left_half{[](Image& image, RandomWords) {
+    std::vector<std::uint8_t> kept;
+    for (std::int64_t y = 0; y < image.height; ++y)
+      for (std::int64_t x = 0; x < image.width / 2; ++x)
+        kept.push_back(image.pixels[static_cast<std::size_t>(y * image.width + x)]);
+    image = {image.height, image.width / 2, kept, 1};
+  }};
+  const Pipeline pipeline({left_half, left_half, FlipLr{}}, {}, {2, 2, 1});
+  CHECK(pipeline.takes_whole_images());
+  Image image{4, 16, std::vector<std::uint8_t>(64, 200), 1};
+  for (std::size_t i = 0; i < 64; i += 16)
+    std::fill_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(i), 4, 7);
+  pipeline.transform_whole(image, 1, 0, 0);
+  CHECK(image.height == 2);
+  CHECK(image.pixels == std::vector<std::uint8_t>(4, 7));
+  const Pipeline broken(
+      {ImageTransform{[](Image& changed, RandomWords) { changed.channels = 3; }}}, {}, {2, 2, 1});
+  CHECK_THROWS_WITH_AS(broken.transform_whole(image, 1, 0, 0),
+                       "transform 0 of the list made an image of 2x2 with 3 channels and 4 bytes; "
+                       "1 channels are wanted",
+                       DataError);
+}
+
+TEST_CASE("transforms: steps that stand where they cannot be are refused") {
+  const ImageTransform on_image{[](Image&, RandomWords) {}};
+  const PixelTransform on_pixels{[](std::span<std::uint8_t>, RandomWords) {}};
+  const ValueTransform on_values{[](std::span<float>, RandomWords) {}};
+  const auto refused = [](std::vector<Transform> list, SampleForm form, const char* text) {
+    CHECK_THROWS_WITH_AS(Pipeline(std::move(list), {}, form), doctest::Contains(text), UsageError);
+  };
+  refused({FlipLr{}, on_image}, {4, 4}, "transform 1 of the list is one of whole images");
+  refused({on_values, FlipLr{}}, {4, 4}, "transform 1 of the list is one of pixels: it cannot");
+  refused({on_pixels}, {4, 4, 3, true}, "transform 0 of the list is one of bytes");
+  refused({FlipLr{}}, {0, 0, 7, true}, "one of images, the samples are 7 numbers");
+  refused({ImageTransform{}}, {4, 4}, "an image transform needs a function");
+  refused({ValueTransform{}}, {4, 4}, "a value transform needs a function");
+}
+
 TEST_CASE("transforms: the usual lists by name keep the size") {
   CHECK(augmentation("none", 32, 32).empty());
   for (const std::string_view name : {"basic", "full"}) {
     CAPTURE(name);
     const std::vector<Transform> list = augmentation(name, 32, 48);
     CHECK(std::get<Pad>(list[0]).pixels == 4);
-    const Pipeline pipeline(list, {}, 32, 48);
+    const Pipeline pipeline(list, {}, {32, 48});
     CHECK(pipeline.out_height() == 32);
     CHECK(pipeline.out_width() == 48);
   }
@@ -229,7 +309,7 @@ TEST_CASE("transforms: a composition runs its parts in order, whether they are s
 }
 
 TEST_CASE("transforms: what cannot work is a usage error") {
-  const auto make = [](std::vector<Transform> list) { Pipeline(std::move(list), {}, 4, 6); };
+  const auto make = [](std::vector<Transform> list) { Pipeline(std::move(list), {}, {4, 6}); };
   CHECK_THROWS_AS(make({RandomCrop{5}}), UsageError);
   CHECK_NOTHROW(make({Pad{1}, RandomCrop{6}}));
   CHECK_THROWS_AS(make({Pad{4}}), UsageError);
@@ -239,7 +319,7 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_THROWS_AS(make({CenterCrop{-1}}), UsageError);
   CHECK_THROWS_AS(make({Cutout{.length = 0}}), UsageError);
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
-  CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, 4, 4), UsageError);
+  CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, {4, 4}), UsageError);
   CHECK_THROWS_WITH_AS(
       make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms are too many", UsageError);
 }

@@ -166,6 +166,9 @@ TEST_CASE("what is no image or no predictor is refused") {
   Predictor predict = trained();
   CHECK_THROWS_AS((void)predict({2, 2, {1, 2, 3}}), DataError);
   CHECK_THROWS_AS((void)predict({0, 0, {}}), DataError);
+  CHECK_THROWS_WITH_AS((void)predict({1, 1, {1}, 1}),
+                       "predict: an image of 1 channels; the model takes 3",
+                       DataError);
   CHECK_THROWS_AS((void)predict.logits(host_tensor({1, 8, 13, 3}, DType::f32)), ShapeError);
   CHECK_THROWS_AS((void)predict.logits(host_tensor({1, 8, 12, 3}, DType::f16)), DTypeError);
   CHECK_THROWS_WITH_AS((void)trained({.batch_size = 0}),

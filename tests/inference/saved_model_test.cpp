@@ -72,12 +72,12 @@ TEST_CASE(
             .starts_with(model("small:width=4", "model 'small' cannot have 0")));
   CHECK(error_of("learn.input", {"8 12 3\0 4", 9}) ==
         begin +
-            "says that its 'learn.input' is '8 12 3\\x00 4', which is no shape of an image: "
-            "expected height, width and 3");
+            "says that its 'learn.input' is '8 12 3\\x00 4', which is no shape of an image or of "
+            "features: expected height, width and channels, or one number");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 \t\x1b") ==
         begin +
             "says that its 'learn.normalization' is '0 0 0 1 1 \\x09\\x1b', which is no "
-            "normalization: expected six numbers");
+            "normalization: expected a mean and a deviation of each channel");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 1 and more").starts_with(begin));
 }
 
@@ -93,11 +93,29 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
     return saved_model(SafetensorsFile(path));
   };
   CHECK(read_with("learn.input", "24 40 3").input.width == 40);
+  SavedModel grey = test::small_description();
+  grey.channels = 1;
+  grey.normalization = {{0.5F}, {2}};
+  Metadata of_grey;
+  describe_model(grey, of_grey);
+  CHECK(of_grey.at("learn.input") == "8 12 1");
+  CHECK(of_grey.at("learn.normalization") == "0.5 2");
+  write_safetensors(path, {}, of_grey);
+  CHECK(saved_model(SafetensorsFile(path)).make().input == Shape{8, 12, 1});
+  SavedModel of_features = grey;
+  of_features.input = {};
+  of_features.channels = 7;
+  of_features.normalization = {};
+  describe_model(of_features, of_grey);
+  CHECK(of_grey.at("learn.input") == "7");
+  write_safetensors(path, {}, of_grey);
+  CHECK(saved_model(SafetensorsFile(path)).input_shape() == Shape{7});
   for (const char* const bad :
-       {"", "24", "24 40 1", "0 40 3", "24 65537 3", "a b c", "24 40 3 3", "24 40 3.5"})
+       {"", "0", "24 40", "24 40 1025", "0 40 3", "24 65537 3", "a b c", "24 40 3 3", "24 40 3.5"})
     CHECK_THROWS_WITH_AS((void)read_with("learn.input", bad),
                          fmt::format("'{}' says that its 'learn.input' is '{}', which is no shape "
-                                     "of an image: expected height, width and 3",
+                                     "of an image or of features: expected height, width and "
+                                     "channels, or one number",
                                      path.string(),
                                      bad)
                              .c_str(),
@@ -119,13 +137,14 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
   CHECK(read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 1\n").normalization.std[2] == 1);
   for (const char* const bad :
        {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x", "0.5 0.4 0.3 0.2 0.1 1 2"})
-    CHECK_THROWS_WITH_AS((void)read_with("learn.normalization", bad),
-                         fmt::format("'{}' says that its 'learn.normalization' is '{}', which is "
-                                     "no normalization: expected six numbers",
-                                     path.string(),
-                                     bad)
-                             .c_str(),
-                         CheckpointError);
+    CHECK_THROWS_WITH_AS(
+        (void)read_with("learn.normalization", bad),
+        fmt::format("'{}' says that its 'learn.normalization' is '{}', which is "
+                    "no normalization: expected a mean and a deviation of each channel",
+                    path.string(),
+                    bad)
+            .c_str(),
+        CheckpointError);
   CHECK_THROWS_WITH_AS(
       (void)read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 0"),
       doctest::Contains("'0.5 0.4 0.3 0.2 0.1 0', where a standard deviation is not above 0"),

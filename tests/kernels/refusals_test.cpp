@@ -360,13 +360,18 @@ TEST_CASE("augmentation refuses what does not fit") {
        augment([&](Batch& b) {
          b.images = make({2, 48}, DType::u8);
        })},
-      {"augment: a result has 3, 4 or 8 channels, not 5", augment([&](Batch& b) {
-         b.x = make({1, 4, 4, 5});
+      {"augment: a result of 2 channels from images of 3; they may have up to 16",
+       augment([&](Batch& b) {
+         b.x = make({1, 4, 4, 2});
        })},
       {"augment: images are (2,5,4,3), not (2,4,4,3)", augment([&](Batch& b) {
          b.images = make({2, 5, 4, 3}, DType::u8);
        })},
-      {"augment: labels must be i64, not f32", augment([&](Batch& b) { b.labels = make({2}); })},
+      {"augment: targets must be i64 or f32, not f16",
+       augment([&](Batch& b) { b.labels = make({2}, DType::f16); })},
+      {"augment: targets (2) of 2 images", augment([&](Batch& b) { b.labels = make({2}); })},
+      {"augment: targets of the batch must be i64, not f32",
+       augment([&](Batch& b) { b.y = make({1}); })},
       {"augment: results are f32, f16 or bf16, not f64", augment([&](Batch& b) {
          b.x = make({1, 4, 4, 3}, DType::f64);
        })},

@@ -3,6 +3,8 @@
 #include "framework/kernels/augment/augment_reference.h"
 #include "framework/runtime/dispatch.h"
 
+#include <type_traits>
+
 namespace learn::kernels {
 namespace {
 
@@ -33,18 +35,41 @@ void check_operands(const Context& ctx,
   const std::int64_t samples = source.images.shape()[0];
   const std::int64_t batch = index.shape()[0];
   const std::int64_t channels = x.shape()[3];
-  check(channels == 3 || channels == 4 || channels == 8,
-        "augment: a result has 3, 4 or 8 channels, not {}",
-        channels);
-  check_tensor(ctx, "images", source.images, {samples, plan.height, plan.width, 3}, DType::u8);
-  check_tensor(ctx, "labels", source.labels, {samples}, DType::i64);
+  check(
+      plan.channels >= 1 && plan.channels <= AugmentPlan::kMaxChannels && channels >= plan.channels,
+      "augment: a result of {} channels from images of {}; they may have up to {}",
+      channels,
+      plan.channels,
+      AugmentPlan::kMaxChannels);
+  check_tensor(
+      ctx, "images", source.images, {samples, plan.height, plan.width, plan.channels}, DType::u8);
+  const DType target = source.targets.dtype();
+  check<DTypeError>(target == DType::i64 || target == DType::f32,
+                    "augment: targets must be i64 or f32, not {}",
+                    target);
+  Shape of_batch = source.targets.shape();
+  check(of_batch.rank() == (target == DType::i64 ? 1 : 2) && of_batch[0] == samples,
+        "augment: targets {} of {} images",
+        of_batch,
+        samples);
+  of_batch.set(0, batch);
+  check_device(ctx, kOp, source.targets);
   check_tensor(ctx, "indices", index, {batch}, DType::i64);
-  check_tensor(ctx, "classes", y, {batch}, DType::i64);
+  check_tensor(ctx, "targets of the batch", y, of_batch, target);
   check_tensor(ctx, "results", x, {batch, plan.out_height, plan.out_width, channels}, x.dtype());
   check<DTypeError>(x.dtype() == DType::f32 || is_half(x.dtype()),
                     "augment: results are f32, f16 or bf16, not {}",
                     x.dtype());
   check(samples > 0 || batch == 0, "augment: a batch of {} from no images", batch);
+}
+
+/// Targets of either type, word by word.
+template <class AnyTensor>
+auto* words(AnyTensor& targets) {
+  using Word = std::conditional_t<std::is_const_v<AnyTensor>, const std::uint32_t, std::uint32_t>;
+  return targets.dtype() == DType::i64
+             ? reinterpret_cast<Word*>(targets.template data<std::int64_t>())
+             : reinterpret_cast<Word*>(targets.template data<float>());
 }
 
 }  // namespace
@@ -58,15 +83,19 @@ void augment(Context& ctx,
              Tensor& x,
              Tensor& y) {
   check_operands(ctx, plan, source, index, x, y);
+  const bool classes = source.targets.dtype() == DType::i64;
+  const std::int64_t samples = source.images.shape()[0];
   const AugmentBatch batch{.images = source.images.data<std::uint8_t>(),
-                           .labels = source.labels.data<std::int64_t>(),
-                           .samples = source.images.shape()[0],
+                           .targets = words(source.targets),
+                           .target_words = classes ? 2 : source.targets.shape()[1],
+                           .samples = samples,
+                           .draws = samples * source.repeats,
                            .index = index.data<std::int64_t>(),
                            .batch = index.shape()[0],
                            .seed = seed,
                            .epoch = epoch};
   dispatch(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
-    augment(exec, plan, batch, x.shape()[3], x.data<T>(), y.data<std::int64_t>());
+    augment(exec, plan, batch, x.shape()[3], x.data<T>(), words(y));
   });
 }
 

@@ -8,13 +8,16 @@ namespace learn::kernels {
 
 /// A data set in the memory of the context's device.
 struct AugmentSource {
-  Tensor images;  ///< (M,H,W,3) u8
-  Tensor labels;  ///< (M) i64
+  Tensor images;   ///< (M,H,W,C) u8
+  Tensor targets;  ///< (M) i64 classes, or (M,K) f32
+  /// How often a sample may be drawn in a pass. Index i + M * n is the draw n of sample i, with
+  /// random numbers of its own.
+  std::int64_t repeats = 1;
 };
 
-/// x (N,out_height,out_width,C), f32, f16 or bf16, C 3, 4 or 8, = the images `index` (N) i64 names,
-/// augmented and normalised as (value / 255 - mean) / std, with zeros in channels above 3; y (N)
-/// i64 = their labels. Every draw is a function of (seed, epoch, sample) alone, and every bit is
+/// x (N,out_height,out_width,C or more), f32, f16 or bf16, = the images that `index` (N) i64 names,
+/// augmented and normalised as (value / 255 - mean) / std, with zeros in channels behind theirs; y
+/// = their targets. Every draw is a function of (seed, epoch, index) alone, and every bit is
 /// that of data::Pipeline. Throws ShapeError, DTypeError, DeviceError, and DataError for an index
 /// that is out of range: on a CUDA device at the next synchronisation.
 void augment(Context& ctx,

@@ -25,8 +25,8 @@ struct Place {
   int row, column;
 };
 
-__device__ Random4 draw(const AugmentBatch& batch, std::int64_t sample, int number, int hole) {
-  const std::uint64_t element = static_cast<std::uint64_t>(sample) |
+__device__ Random4 draw(const AugmentBatch& batch, std::int64_t drawn, int number, int hole) {
+  const std::uint64_t element = static_cast<std::uint64_t>(drawn) |
                                 (static_cast<std::uint64_t>(number) << 40U) |
                                 (static_cast<std::uint64_t>(hole) << 52U);
   return random4(batch.seed, RandomPurpose::augment, batch.epoch, element);
@@ -64,37 +64,40 @@ __device__ int undo(const AugmentPlan::Step& step, int position, int shift, int 
 }
 
 /// A block per image: a few threads draw, then each treats pixels, from the last step back.
+/// `channels` of the result of images of 3; 0: of any other number, `out_channels` of the result.
 template <int channels, class T>
 __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
                                AugmentBatch batch,
+                               int out_channels,
                                T* x,
-                               std::int64_t* y,
+                               std::uint32_t* y,
                                Fault* fault) {
   __shared__ Place places[AugmentPlan::kMaxSteps];
   __shared__ Place holes[AugmentPlan::kMaxHoles];
   const auto slot = static_cast<std::int64_t>(blockIdx.x);
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t wanted = batch.index[slot];
-  const bool valid = wanted >= 0 && wanted < batch.samples;
-  const std::int64_t sample = valid ? wanted : 0;
-  if (thread == 0) {
-    if (!valid) note_fault(fault, slot, wanted, batch.samples);
-    y[slot] = batch.labels[sample];
-  }
+  const bool valid = wanted >= 0 && wanted < batch.draws;
+  const std::int64_t drawn = valid ? wanted : 0;
+  const std::int64_t sample = drawn % batch.samples;
+  if (thread == 0 && !valid) note_fault(fault, slot, wanted, batch.samples);
+  for (std::int64_t word = thread; word < batch.target_words; word += kThreads)
+    y[slot * batch.target_words + word] = batch.targets[sample * batch.target_words + word];
   if (thread < plan.steps) {
     const AugmentPlan::Step& step = plan.step[thread];
-    places[thread] = place_of(step, draw(batch, sample, step.number, 0));
+    places[thread] = place_of(step, draw(batch, drawn, step.number, 0));
   }
   if (thread < plan.holes) {
     const AugmentPlan::Hole& hole = plan.hole[thread];
-    const Random4 r = draw(batch, sample, hole.number, hole.hole);
+    const Random4 r = draw(batch, drawn, hole.number, hole.hole);
     holes[thread] = {below(r.v[0], plan.out_height) - hole.length / 2,
                      below(r.v[1], plan.out_width) - hole.length / 2};
   }
   __syncthreads();
 
+  const int colours = channels == 0 ? plan.channels : 3;
   const std::uint8_t* image =
-      batch.images + sample * (static_cast<std::int64_t>(plan.height) * plan.width * 3);
+      batch.images + sample * (static_cast<std::int64_t>(plan.height) * plan.width * colours);
   const int pixels = plan.out_height * plan.out_width;
   for (int i = thread; i < pixels; i += kThreads) {
     const int out_row = i / plan.out_width;
@@ -118,22 +121,28 @@ __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
       cut = cut || (down >= 0 && down < length && right >= 0 && right < length);
     }
     const bool filled = row >= 0 && column >= 0;
-    const std::int64_t from = (static_cast<std::int64_t>(row) * plan.width + column) * 3;
-    device::Pack<T, channels == 3 ? 1 : channels> pack{};
-    T* const out = x + (slot * pixels + i) * channels;
-#pragma unroll
-    for (int c = 0; c < 3; ++c) {
+    const std::int64_t from = (static_cast<std::int64_t>(row) * plan.width + column) * colours;
+    const auto value_of = [&](int c) {
       const float value = filled ? static_cast<float>(image[from + c]) : 0.0F;
       // Divisions as the host's table was made: the bits must agree.
       const float normalised =
           __fdiv_rn(__fsub_rn(__fdiv_rn(value, 255.0F), plan.mean[c]), plan.std[c]);
-      const T rounded = cut ? T{} : device::store<T>(normalised);
-      if constexpr (channels == 3)
-        out[c] = rounded;
-      else
-        pack.v[c] = rounded;
+      return cut ? T{} : device::store<T>(normalised);
+    };
+    if constexpr (channels == 0) {
+      T* const out = x + (slot * pixels + i) * out_channels;
+      for (int c = 0; c < out_channels; ++c) out[c] = c < colours ? value_of(c) : T{};
+    } else {
+      device::Pack<T, channels == 3 ? 1 : channels> pack{};
+      T* const out = x + (slot * pixels + i) * channels;
+#pragma unroll
+      for (int c = 0; c < 3; ++c)
+        if constexpr (channels == 3)
+          out[c] = value_of(c);
+        else
+          pack.v[c] = value_of(c);
+      if constexpr (channels != 3) device::store_pack(out, 0, pack);
     }
-    if constexpr (channels != 3) device::store_pack(out, 0, pack);
   }
 }
 
@@ -145,17 +154,28 @@ void augment(const Exec& exec,
              const AugmentBatch& batch,
              std::int64_t channels,
              T* x,
-             std::int64_t* y) {
-  const auto kernel = channels == 3   ? augment_kernel<3, T>
-                      : channels == 4 ? augment_kernel<4, T>
-                                      : augment_kernel<8, T>;
+             std::uint32_t* y) {
+  const bool colours = plan.channels == 3;
+  const auto kernel = colours && channels == 3   ? augment_kernel<3, T>
+                      : colours && channels == 4 ? augment_kernel<4, T>
+                      : colours && channels == 8 ? augment_kernel<8, T>
+                                                 : augment_kernel<0, T>;
   Fault* const fault = exec.fault(FaultKind::sample_index);
-  launch("augment", kernel, Grid{batch.batch, kThreads}, exec, plan, batch, x, y, fault);
+  launch("augment",
+         kernel,
+         Grid{batch.batch, kThreads},
+         exec,
+         plan,
+         batch,
+         static_cast<int>(channels),
+         x,
+         y,
+         fault);
 }
 
 #define LEARN_INSTANTIATE(T) \
   template void augment(     \
-      const Exec&, const AugmentPlan&, const AugmentBatch&, std::int64_t, T*, std::int64_t*);
+      const Exec&, const AugmentPlan&, const AugmentBatch&, std::int64_t, T*, std::uint32_t*);
 LEARN_INSTANTIATE(float)
 LEARN_INSTANTIATE(Half)
 LEARN_INSTANTIATE(BFloat16)

@@ -9,10 +9,14 @@ namespace kernels {
 
 /// Which images of which data set become a batch.
 struct AugmentBatch {
-  const std::uint8_t* images;  ///< (samples, height, width, 3)
-  const std::int64_t* labels;  ///< (samples)
+  const std::uint8_t* images;  ///< (samples, height, width, channels of the plan)
+  const std::uint32_t*
+      targets;  ///< (samples, target_words): two words for a class, one for a float
+  std::int64_t target_words;
   std::int64_t samples;
-  const std::int64_t* index;  ///< (batch)
+  std::int64_t draws;  ///< index is below it
+  const std::int64_t*
+      index;  ///< (batch): a draw, which is of the sample that is left modulo samples
   std::int64_t batch;
   std::uint64_t seed, epoch;
 };
@@ -21,15 +25,15 @@ struct AugmentBatch {
 
 namespace cuda {
 
-/// x (batch, out_height, out_width, channels) with 3, 4 or 8 channels, y (batch). An index out of
-/// range is noted as a fault; image 0 stands in its place.
+/// x (batch, out_height, out_width, channels), y (batch, target_words). An index out of range is
+/// noted as a fault; image 0 stands in its place.
 template <class T>
 void augment(const Exec& exec,
              const AugmentPlan& plan,
              const kernels::AugmentBatch& batch,
              std::int64_t channels,
              T* x,
-             std::int64_t* y);
+             std::uint32_t* y);
 
 }  // namespace cuda
 }  // namespace learn

@@ -3,11 +3,12 @@
 
 namespace learn {
 
-/// A list of augmentations of u8 images (H,W,3) as plain data that travels with a launch. What each
+/// A list of augmentations of u8 images (H,W,C) as plain data that travels with a launch. What each
 /// step does, and what it draws, is said in data/transforms.h.
 struct AugmentPlan {
   static constexpr int kMaxSteps = 16;
   static constexpr int kMaxHoles = 32;
+  static constexpr int kMaxChannels = 16;
 
   /// A step that moves rows and columns.
   struct Step {
@@ -31,8 +32,9 @@ struct AugmentPlan {
   std::int32_t steps = 0, holes = 0;
   Step step[kMaxSteps];
   Hole hole[kMaxHoles];
-  float mean[3] = {0, 0, 0};
-  float std[3] = {1, 1, 1};
+  std::int32_t channels = 3;
+  float mean[kMaxChannels] = {};  ///< as many as there are channels
+  float std[kMaxChannels] = {};
 };
 
 }  // namespace learn

@@ -47,7 +47,7 @@ class AugmentMap {
   std::vector<std::int32_t> from_;
 };
 
-/// Image `sample` to `out` (out_height, out_width, channels).
+/// The image of draw `sample` to `out` (out_height, out_width, channels).
 template <class T>
 void augment_image(const AugmentPlan& plan,
                    const std::uint8_t* image,
@@ -101,12 +101,14 @@ void augment_image(const AugmentPlan& plan,
     for (std::int32_t column = 0; column < plan.out_width; ++column)
       for (std::int64_t c = 0; c < channels; ++c, ++out) {
         const bool black = rows[row] == kBlack || columns[column] == kBlack;
+        const bool behind = c >= plan.channels;
         const std::uint8_t value =
-            black || c >= 3
+            black || behind
                 ? 0
-                : image[(std::int64_t{rows[row]} * plan.width + columns[column]) * 3 + c];
+                : image[(std::int64_t{rows[row]} * plan.width + columns[column]) * plan.channels +
+                        c];
         *out =
-            c >= 3 || in_hole(row, column)
+            behind || in_hole(row, column)
                 ? T{}
                 : from_float<T>((static_cast<float>(value) / 255.0F - plan.mean[c]) / plan.std[c]);
       }
@@ -119,22 +121,23 @@ void augment(Exec,
              const kernels::AugmentBatch& b,
              std::int64_t channels,
              T* x,
-             std::int64_t* y) {
-  const std::int64_t image_bytes = std::int64_t{plan.height} * plan.width * 3;
+             std::uint32_t* y) {
+  const std::int64_t image_bytes = std::int64_t{plan.height} * plan.width * plan.channels;
   const std::int64_t out_elements = std::int64_t{plan.out_height} * plan.out_width * channels;
   for (std::int64_t n = 0; n < b.batch; ++n) {
-    const std::int64_t sample = b.index[n];
-    check<DataError>(sample >= 0 && sample < b.samples,
+    const std::int64_t draw = b.index[n];
+    check<DataError>(draw >= 0 && draw < b.draws,
                      "augment: place {} of the batch asks for image {}, the data set has {}",
                      n,
-                     sample,
+                     draw,
                      b.samples);
-    y[n] = b.labels[sample];
+    const std::int64_t sample = draw % b.samples;
+    std::copy_n(b.targets + sample * b.target_words, b.target_words, y + n * b.target_words);
     augment_image(plan,
                   b.images + sample * image_bytes,
                   b.seed,
                   b.epoch,
-                  sample,
+                  draw,
                   channels,
                   x + n * out_elements);
   }
@@ -151,7 +154,7 @@ void augment(const Exec&,
              const kernels::AugmentBatch& batch,
              std::int64_t channels,
              T* x,
-             std::int64_t* y) {
+             std::uint32_t* y) {
   reference::augment(reference::Exec{}, plan, batch, channels, x, y);
 }
 

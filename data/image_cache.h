@@ -1,0 +1,56 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace learn::data {
+
+/// Images of one size that were decoded before, the first ones up to a number of bytes. None makes
+/// room for another: a pass comes to each image once, so that of the last ones seen none would be
+/// wanted before it had gone. Threads may use it at the same time.
+class ImageCache {
+ public:
+  ImageCache(std::int64_t images, std::int64_t image_bytes, std::int64_t bytes)
+      : room_(std::max<std::int64_t>(bytes, 0) / std::max<std::int64_t>(image_bytes, 1)),
+        places_(room_ > 0 ? static_cast<std::size_t>(images) : 0) {}
+  ~ImageCache() {
+    for (std::atomic<const Pixels*>& place : places_) delete place.load();
+  }
+  ImageCache(const ImageCache&) = delete;
+  ImageCache& operator=(const ImageCache&) = delete;
+
+  /// Whether it has the image, whose pixels are then in `out`.
+  [[nodiscard]] bool get(std::int64_t i, std::vector<std::uint8_t>& out) const {
+    if (places_.empty()) return false;
+    const Pixels* const pixels = places_[static_cast<std::size_t>(i)].load();
+    if (pixels == nullptr) return false;
+    out.assign(pixels->begin(), pixels->end());
+    return true;
+  }
+  /// Keeps it if there is room.
+  void put(std::int64_t i, std::span<const std::uint8_t> pixels) {
+    if (places_.empty() || used_.fetch_add(1) >= room_) {
+      if (!places_.empty()) used_.fetch_sub(1);
+      return;
+    }
+    auto copy = std::make_unique<const Pixels>(pixels.begin(), pixels.end());
+    const Pixels* nothing = nullptr;
+    if (places_[static_cast<std::size_t>(i)].compare_exchange_strong(nothing, copy.get()))
+      copy.release();
+    else
+      used_.fetch_sub(1);  // another thread was quicker
+  }
+
+ private:
+  using Pixels = std::vector<std::uint8_t>;
+
+  std::int64_t room_;  // in images
+  std::atomic<std::int64_t> used_ = 0;
+  std::vector<std::atomic<const Pixels*>> places_;
+};
+
+}  // namespace learn::data

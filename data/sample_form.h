@@ -1,0 +1,26 @@
+#pragma once
+#include "framework/core/shape.h"
+
+#include <cstdint>
+
+namespace learn::data {
+
+/// Images may have that many channels: spectra have hundreds.
+inline constexpr std::int64_t kMaxChannels = 1024;
+
+/// What all samples of a set look like.
+struct SampleForm {
+  std::int64_t height = 0;  ///< 0 as the width is: no images, but `channels` numbers each
+  std::int64_t width = 0;
+  std::int64_t channels = 3;
+  bool floats = false;  ///< f32; otherwise u8
+
+  [[nodiscard]] bool is_image() const noexcept { return height > 0; }
+  /// (H,W,C), or (C).
+  [[nodiscard]] Shape shape() const {
+    return is_image() ? Shape{height, width, channels} : Shape{channels};
+  }
+  [[nodiscard]] bool operator==(const SampleForm&) const = default;
+};
+
+}  // namespace learn::data
