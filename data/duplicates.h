@@ -13,8 +13,8 @@ struct EqualImages {
 };
 
 /// Images of `valid` that are in `train`, too: what was learned by heart is taken for
-/// understanding; none of features. `first` is the earliest in `train`, `second` the one in `valid`, in its order.
-/// 0.1 s for 60,000 images of CIFAR's size.
+/// understanding; none of features. `first` is the earliest in `train`, `second` the one in
+/// `valid`, in its order. 0.1 s for 60,000 images of CIFAR's size.
 [[nodiscard]] std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid);
 
 /// Images that have the pixels of an earlier one, `first`, of the same set.

@@ -17,8 +17,8 @@
 #include "framework/core/shell_word.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
-#include "framework/io/free_space.h"
 #include "framework/io/csv.h"
+#include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
 

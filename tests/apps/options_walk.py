@@ -186,12 +186,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
     "save": Case(AUDIT, ["--save", "there.csv"]),
 }
 
-CASES |= drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
-
-
-for thing, cases in data_options.SETTINGS.items():
-    SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
-CASES["data"] = data_options.COMMAND
+CASES |= {"data": data_options.COMMAND} | drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
 
 
 def spec(flag, text, *more, **how):
@@ -330,6 +325,10 @@ SETTINGS["schedule one-cycle"]["whole_steps"] = Case(
     [*TRAIN, "--schedule", "one-cycle:warmup=0.3"], ["--schedule", "one-cycle:warmup=0.3,whole_steps=true"])
 for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small", "wrn_22", "mlp"):
     SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
+
+
+for thing, cases in data_options.SETTINGS.items():
+    SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
 
 
 def told(*words):
