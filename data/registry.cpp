@@ -180,6 +180,8 @@ struct PictureOptions {
   std::int64_t cache = 1024;
 
   [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const {
+    if (!stream && cache != PictureOptions().cache)
+      fail<UsageError>("cache={} has no effect without stream=true", cache);
     DecodeFilesOptions decoding{.channels = channels,
                                 .max_bad = skip_bad ? 1 : max_bad,
                                 .say_scaled = options.evaluation.has_value(),
@@ -254,8 +256,6 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
-  if (!folder.stream && folder.cache != PathOptions().cache)
-    fail<UsageError>("cache={} has no effect without stream=true", folder.cache);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());

@@ -84,8 +84,6 @@ int data_make(const DataCommandOptions& o) {
   check_folder(folder);
   const ExperimentOptions& all = o.train.experiment;
   const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
-  if (!pair.train.form().is_image() || pair.train.form().floats)
-    fail<UsageError>("'{}' holds no images that could be written", pair.train.name);
   check_names(pair.train);
   const auto threads = static_cast<int>(all.device.threads);
   ThreadPool pool(threads > 0 ? threads : physical_cores());

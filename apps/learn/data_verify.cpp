@@ -146,8 +146,6 @@ void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
 
 int data_verify(const DataCommandOptions& o) {
   const data::DataPair pair = load(o);
-  if (!pair.train.features.empty())
-    fail<UsageError>("'{}' holds no images that could be verified", pair.train.name);
   const auto threads = static_cast<int>(o.train.experiment.device.threads);
   ThreadPool pool(threads > 0 ? threads : physical_cores());
   const std::vector<Seen> train = look_at(pair.train, pool);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """data.py PATH/TO/learn: `learn data` on sets that it makes, that people describe by tables and names, and that are damaged."""
 import json
+import resource
 import shutil
 from pathlib import Path
 
@@ -28,6 +29,16 @@ refused("a folder to write is needed", "name the folder to write", "make", "synt
 refused("but not to look at one", "'x' has no effect", "info", "ten", "x")
 refused("an unknown action", "did you mean 'verify'?", "verfy", "ten")
 refused("an option of another action", "--out has no effect on 'learn data info'", "info", "ten", "--out", "x.png")
+
+nowhere = trial.run("data", "make", "synthetic10", "ten/labels.csv/x", "--train-limit", "10", "--valid-limit", "10")
+check("a folder that cannot be made", nowhere.status == 5 and "cannot make the folder 'ten/labels.csv/x/train/" in nowhere.err, nowhere)
+full = trial.run("data", "make", "synthetic10", "short", "--train-limit", "10", "--valid-limit", "10",
+                 preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+check("a disk that is full", full.status == 5 and "cannot write 'short/train/" in full.err, full)
+Path("paths.csv").write_text("file,label\n" + "".join(f"{image},{'a/b' if i % 2 else 'c'}\n"
+                                                      for i, image in enumerate(sorted(Path("ten").rglob("*.png")))))
+unnamed = trial.run("data", "make", "paths.csv", "sorted")
+check("a class that is no folder's name", unnamed.status == 3 and "the class 'a/b' of 'paths' cannot be" in unnamed.err, unnamed)
 
 original = json.loads(trial.run("data", "info", "synthetic10", "--train-limit", "40", "--valid-limit", "20", "--json").out)
 for data in ("ten", "ten/labels.csv"):

@@ -189,6 +189,7 @@ TEST_CASE("what is wrong with a table says the line") {
   CHECK(contains(error("image,label,split\na.png,x,train\nb.png,y,valid\n"),
                  "line 3: 'b.png' is 'y', which the training part does not have: that has x"));
   CHECK(contains(data_error((folder.path() / "no.csv").string()), "no.csv': "));
+  CHECK(contains(usage_error(path.string() + ":cache=1"), "cache=1 has no effect without"));
   CHECK(contains(usage_error("csv"), "give its path, csv:path=FILE"));
 }
 
