@@ -57,6 +57,7 @@ CASES = {
         "valid-limit": train("--valid-limit 30"),
         "image-size": train("--image-size 16", *FOLDER),
         "normalize": train("--normalize cifar10"),
+        "sampling": train("--sampling balanced"),
         "workers": train("--workers 0", same=SPEED),
         "prefetch": train("--prefetch 5", same=SPEED),
         "model": train("--model darknet"),
@@ -285,6 +286,10 @@ SETTINGS = {
         "path": Case([*TRAIN, "--data", "folder:path={images}"], ["--data", "folder:path={more_images}"]),
         "size": Case([*TRAIN, *FOLDER], ["--data", "{images}:size=16"]),
         "max_bad": Case([*TRAIN, "--data", "{damaged}"], ["--data", "{damaged}:max_bad=0.5"]),
+        # The fingerprint is one of files, not of pixels.
+        "stream": Case([*TRAIN, "--data", "{images}:size=16"], ["--data", "{images}:size=16,stream=true"]),
+        "cache": Case([*TRAIN, "--data", "{images}:size=16,stream=true"], ["--data", "{images}:size=16,stream=true,cache=0"],
+                      same=SPEED),
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
