@@ -37,7 +37,7 @@ def given(data, option, more="", **how):
     return Case([*TRAIN, "--data", before], ["--data", f"{before}{',' if more else ':'}{option}"], **how)
 
 
-def pictures(data, damaged):
+def of_images(data, damaged):
     """What all that names files has."""
     return {"size": given(data, "size=16"),
             "channels": given(data, "channels=1"),
@@ -49,11 +49,11 @@ def pictures(data, damaged):
 
 
 SETTINGS = {
-    "data folder": pictures("{images}", "{damaged}") | {
+    "data folder": of_images("{images}", "{damaged}") | {
         "label_regex": given("{images}", "label_regex=([0-4])[.]png$|."),
         "valid_regex": given("{images}", "valid_regex=[3-7].png$"),
     },
-    "data csv": pictures("{table}", "{damaged_table}") | {
+    "data csv": of_images("{table}", "{damaged_table}") | {
         "path": Case([*TRAIN, "--data", "csv:path={table}"], ["--data", "csv:path={other_table}"]),
         "root": given("{bare_table}", "root={images}"),
         "image": given("{table}", "image=copy"),
@@ -64,7 +64,7 @@ SETTINGS = {
         "suffix": given("{table}", "suffix=.none"),
         "separator": given("{table}", "separator=semicolon"),
     },
-    "data list": pictures("{list}", "{damaged_list}") | {
+    "data list": of_images("{list}", "{damaged_list}") | {
         "path": Case([*TRAIN, "--data", "list:path={list}"], ["--data", "list:path={other_list}"]),
         "root": given("{bare_list}", "root={images}"),
         "valid": given("{list}", "valid={valid_list}"),
