@@ -15,6 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import data_options
 import drawing_options
 import find_options
 from observation import seen
@@ -190,7 +191,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
     "save": Case(AUDIT, ["--save", "there.csv"]),
 }
 
-CASES |= drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
+CASES |= {"data": data_options.COMMAND} | drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
 
 
 def spec(flag, text, *more, **how):
@@ -335,6 +336,10 @@ for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small",
     SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
 
 
+for thing, cases in data_options.SETTINGS.items():
+    SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
+
+
 def told(*words):
     return subprocess.run([LEARN, *words], capture_output=True, text=True, check=True).stdout
 
@@ -418,6 +423,7 @@ def prepare(folder):
     places = {"images": images("images", 20, 20), "more_images": images("more images", 25, 20),
               "damaged": images("damaged", 20, 20), "config": str(Path(folder, "config.toml")),
               "cifar": str(Path(folder, "cifar"))}
+    places |= data_options.prepare(folder)
     Path(places["damaged"], "dark", "0.png").write_bytes(b"no image")
     Path(places["config"]).write_text("[train]\nseed = 9\n")
     places["schedule_config"] = str(Path(folder, "schedule.toml"))
