@@ -60,10 +60,10 @@ plot::Image image_of(const Dataset& dataset, std::int64_t i) {
                     dataset.name,
                     dataset.size(),
                     i);
-  check<UsageError>(dataset.form().is_image(),
-                    "'{}' has no images to be drawn, but {} numbers for each sample",
-                    dataset.name,
-                    dataset.channels);
+  if (!dataset.form().is_image())
+    fail<UsageError>("'{}' has no images to be drawn, but {} numbers for each sample",
+                     dataset.name,
+                     dataset.channels);
   if (!dataset.features.empty()) {
     const auto [black, white] = black_and_white(dataset);
     return drawn_image(

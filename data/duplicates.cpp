@@ -33,31 +33,33 @@ class Index {
     places_.reserve(static_cast<std::size_t>(set.size()));
   }
 
-  [[nodiscard]] std::optional<std::int64_t> find(std::span<const std::uint8_t> pixels) const {
+  [[nodiscard]] std::optional<std::int64_t> find(std::span<const std::uint8_t> pixels) {
     const auto [begin, end] = places_.equal_range(hash_of(pixels));
     for (auto at = begin; at != end; ++at)
-      if (std::ranges::equal(set_.image(at->second), pixels)) return at->second;
+      if (std::ranges::equal(set_.read_image(at->second, found_), pixels)) return at->second;
     return std::nullopt;
   }
 
   /// Image `i`, or the one of its pixels that is there already, which stays the only one: a set may
   /// hold one image ten thousand times.
   std::int64_t add(std::int64_t i) {
-    const std::optional<std::int64_t> there = find(set_.image(i));
-    if (!there) places_.emplace(hash_of(set_.image(i)), i);
+    const std::span<const std::uint8_t> pixels = set_.read_image(i, added_);
+    const std::optional<std::int64_t> there = find(pixels);
+    if (!there) places_.emplace(hash_of(pixels), i);
     return there.value_or(i);
   }
 
  private:
   const Dataset& set_;
   std::unordered_multimap<std::uint64_t, std::int64_t> places_;
+  std::vector<std::uint8_t> found_;  // if the images are not in memory
+  std::vector<std::uint8_t> added_;
 };
 
 }  // namespace
 
 std::vector<EqualImages> repeated(const Dataset& set) {
   std::vector<EqualImages> pairs;
-  if (set.pixels.empty()) return pairs;
   Index index(set);
   for (std::int64_t i = 0; i < set.size(); ++i)
     if (const std::int64_t first = index.add(i); first != i) pairs.push_back({first, i});
@@ -66,15 +68,15 @@ std::vector<EqualImages> repeated(const Dataset& set) {
 
 std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid) {
   std::vector<EqualImages> pairs;
-  if (train.pixels.empty() || valid.pixels.empty() || train.image_bytes() != valid.image_bytes())
-    return pairs;
+  if (!(train.form() == valid.form()) || !train.features.empty()) return pairs;
   // The validation images are indexed, which are fewer: the others are only read.
   Index index(valid);
   std::vector<std::int64_t> same;  // of each, the first of its pixels
   for (std::int64_t i = 0; i < valid.size(); ++i) same.push_back(index.add(i));
   std::vector<std::int64_t> first_in_train(same.size(), -1);
+  std::vector<std::uint8_t> memory;
   for (std::int64_t i = 0; i < train.size(); ++i)
-    if (const auto found = index.find(train.image(i)))
+    if (const auto found = index.find(train.read_image(i, memory)))
       if (auto& first = first_in_train[static_cast<std::size_t>(*found)]; first < 0) first = i;
   for (std::size_t i = 0; i < same.size(); ++i)
     if (const auto first = first_in_train[static_cast<std::size_t>(same[i])]; first >= 0)
@@ -83,6 +85,7 @@ std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid) {
 }
 
 void warn_of_images_in_both(const DataPair& pair) {
+  if (pair.train.source != nullptr || pair.valid.source != nullptr) return;
   const std::vector<EqualImages> both = in_both(pair.train, pair.valid);
   if (both.empty()) return;
   std::string examples;

@@ -13,14 +13,15 @@ struct EqualImages {
 };
 
 /// Images of `valid` that are in `train`, too: what was learned by heart is taken for
-/// understanding. Of images in memory; none of others. `first` is the earliest in `train`, `second`
-/// the one in `valid`, in its order. 0.1 s for 60,000 images of CIFAR's size.
+/// understanding; none of features. `first` is the earliest in `train`, `second` the one in
+/// `valid`, in its order. 0.1 s for 60,000 images of CIFAR's size.
 [[nodiscard]] std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid);
 
-/// Images that have the pixels of an earlier one, `first`, of the same set, if it is in memory.
+/// Images that have the pixels of an earlier one, `first`, of the same set.
 [[nodiscard]] std::vector<EqualImages> repeated(const Dataset& set);
 
-/// Warns in the log if there are any of `in_both`, with two examples.
+/// Warns in the log if there are any of `in_both`, with two examples. Sets that stay in their files
+/// are not looked at: it would decode all of them.
 void warn_of_images_in_both(const DataPair& pair);
 
 /// How messages call an image: by its file, or by its number.

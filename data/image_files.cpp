@@ -119,9 +119,9 @@ std::vector<ImageFile> files_of(const fs::path& path, const std::string& name) {
 
 }  // namespace
 
-Image ImageFile::read(const DecodeOptions& options) const {
+Image ImageFile::read(std::int64_t channels) const {
   if (!error.empty()) fail<DataError>("{}", error);
-  return decode_image(tree == nullptr ? read_file(path) : tree->read(path), options);
+  return decode_image(tree == nullptr ? read_file(path) : tree->read(path), {.channels = channels});
 }
 
 std::vector<ImageFile> image_files(const fs::path& path, const std::string& name) {

@@ -1,7 +1,6 @@
 #pragma once
 #include "data/file_tree.h"
 #include "data/image.h"
-#include "data/image_codec.h"
 
 #include <filesystem>
 #include <memory>
@@ -17,9 +16,9 @@ struct ImageFile {
   std::shared_ptr<const FileTree> tree;  ///< what it is one of
   std::string error;                     ///< why it cannot be read, as far as that is known
 
-  /// Decodes it (`decode_image`). Threads may read at the same time. Throws DataError, whose text
-  /// does not name the file.
-  [[nodiscard]] Image read(const DecodeOptions& options = {}) const;
+  /// Decodes it (`decode_image`) to RGB or to one channel, grey. Threads may read at the same time.
+  /// Throws DataError, whose text does not name the file.
+  [[nodiscard]] Image read(std::int64_t channels = 3) const;
 };
 
 /// The image that a file is, or all files with an image's name below a folder or in an archive

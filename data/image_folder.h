@@ -33,6 +33,8 @@ struct FolderOptions {
   int threads = 0;
   DataProgress progress;
   std::vector<SkippedFile>* skipped = nullptr;
+  /// Leave the images in their files, to be decoded when they are needed: `stream_files`, with a
+  /// cache of so many bytes. Needs `size`, and a tree that is held by a shared pointer.
   bool stream = false;
   std::int64_t cache_bytes = 0;
 };

@@ -16,6 +16,8 @@ class ImageSource {
   virtual void read(std::int64_t place, std::vector<std::uint8_t>& pixels) const = 0;
   /// The image in the size that it has by itself. Throws as `read`.
   [[nodiscard]] virtual Image whole(std::int64_t place) const = 0;
+  /// The same; the text of its DataError does not name the image.
+  [[nodiscard]] virtual Image decode(std::int64_t place) const = 0;
   /// What a fingerprint knows an image by in the place of its pixels.
   [[nodiscard]] virtual std::string identity(std::int64_t place) const = 0;
 };

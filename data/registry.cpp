@@ -169,8 +169,8 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
       std::move(train), draw(Split::test, options.valid_limit, kSyntheticTest), options);
 }
 
-/// How pictures are read, of whatever names their files.
-struct PictureOptions {
+/// How images are read, of whatever names their files.
+struct ImageOptions {
   fs::path path;
   std::int64_t size = 0;
   std::int64_t channels = 3;
@@ -180,12 +180,16 @@ struct PictureOptions {
   std::int64_t cache = 1024;  // MiB
 
   [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const {
+    if (!stream && cache != ImageOptions().cache)
+      fail<UsageError>("cache={} has no effect without stream=true", cache);
     DecodeFilesOptions decoding{.channels = channels,
                                 .max_bad = skip_bad ? 1 : max_bad,
                                 .say_scaled = options.evaluation.has_value(),
                                 .threads = options.threads,
                                 .progress = options.progress,
-                                .skipped = &into.skipped};
+                                .skipped = &into.skipped,
+                                .stream = stream,
+                                .cache_bytes = cache << 20U};
     if (options.evaluation)
       decoding.size = options.evaluation;
     else if (size > 0)
@@ -194,7 +198,7 @@ struct PictureOptions {
   }
 };
 
-void declare_pictures(OptionTable& t, PictureOptions& o, const char* what) {
+void declare_images(OptionTable& t, ImageOptions& o, const char* what) {
   t.text("path", o.path, "PATH", what);
   t.number("size",
            o.size,
@@ -213,14 +217,14 @@ void declare_pictures(OptionTable& t, PictureOptions& o, const char* what) {
 }
 
 /// What a data set known by path can do.
-struct PathOptions : PictureOptions {
+struct PathOptions : ImageOptions {
   bool verify = true;
   std::string label_regex;
   std::string valid_regex;
 };
 
 void declare_folder(OptionTable& t, PathOptions& o) {
-  declare_pictures(t, o, "folder or archive");
+  declare_images(t, o, "folder or archive");
   t.text("label_regex",
          o.label_regex,
          "REGEX",
@@ -252,8 +256,6 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
     return load_cifar_files(*tree, folder, options);
-  if (!folder.stream && folder.cache != PathOptions().cache)
-    fail<UsageError>("cache={} has no effect without stream=true", folder.cache);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
@@ -280,7 +282,7 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
 }
 
 /// Lists of files.
-struct ListOptions : PictureOptions {
+struct ListOptions : ImageOptions {
   fs::path root;  ///< empty: the list's folder
 };
 
@@ -313,7 +315,7 @@ struct CsvOptions : ListOptions {
 };
 
 void declare_csv(OptionTable& t, CsvOptions& o) {
-  declare_pictures(t, o, "the table, with a header");
+  declare_images(t, o, "the table, with a header");
   t.text("root", o.root, "PATH", "folder or archive of the files; default: the table's folder");
   t.text(
       "image", o.columns.image, "COLUMN", "names of files; default: by usual names, or the first");
@@ -351,7 +353,7 @@ struct LinesOptions : ListOptions {
 };
 
 void declare_lines(OptionTable& t, LinesOptions& o) {
-  declare_pictures(t, o, "the list, a file and its label a line");
+  declare_images(t, o, "the list, a file and its label a line");
   t.text("root", o.root, "PATH", "folder or archive of the files; default: the list's folder");
   t.text("valid", o.valid, "FILE", "a list of the same kind, of the validation images");
   t.text("label_regex", o.label_regex, "REGEX", "lines are files alone: the class by their path");

@@ -44,7 +44,7 @@ class FileSource final : public ImageSource {
 
   [[nodiscard]] Image whole(std::int64_t place) const override {
     try {
-      return decoded(place);
+      return decode(place);
     } catch (const DataError& error) {
       fail<DataError>(
           "'{}' cannot be decoded: {}; repair or remove it, or have damaged files looked "
@@ -54,10 +54,14 @@ class FileSource final : public ImageSource {
     }
   }
 
+  [[nodiscard]] Image decode(std::int64_t place) const override {
+    return files_[static_cast<std::size_t>(place)].read(channels_);
+  }
+
   /// Why it cannot be decoded; empty if it can.
   [[nodiscard]] std::string problem(std::int64_t place) const {
     try {
-      (void)decoded(place);
+      (void)decode(place);
       return {};
     } catch (const DataError& error) {
       return error.what();
@@ -74,14 +78,10 @@ class FileSource final : public ImageSource {
   }
 
  private:
-  [[nodiscard]] Image decoded(std::int64_t place) const {
-    return files_[static_cast<std::size_t>(place)].read({.channels = channels_});
-  }
-
   std::vector<ImageFile> files_;
   ImageSize size_;
   std::int64_t channels_;
-  mutable ImageCache cache_;  // holds what `decoded` would give
+  mutable ImageCache cache_;  // holds what `decode` would give
 };
 
 /// Of all files, why each cannot be decoded.

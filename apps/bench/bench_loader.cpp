@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,15 +55,16 @@ std::string time_pass(data::Loader& loader, std::int64_t pass, bool checksum) {
 
 int run(const Options& o) {
   const auto start = Clock::now();
-  const data::DataPair set = data::from_folder(o.data,
-                                               {.valid_fraction = 1e-4,
-                                                .size = data::ImageSize{o.size, o.size},
-                                                .stream = o.stream,
-                                                .cache_bytes = o.cache << 20U});
+  const std::shared_ptr<const data::FileTree> tree = data::open_tree(o.data);
+  const data::Dataset set = data::evaluation_folder(*tree,
+                                                    {.classes = tree->folders({}),
+                                                     .size = data::ImageSize{o.size, o.size},
+                                                     .stream = o.stream,
+                                                     .cache_bytes = o.cache << 20U});
   const double opened = seconds_since(start);
   Context ctx({.device = Device::cpu(), .threads = 1});
   data::Loader loader(ctx,
-                      set.train,
+                      set,
                       {.batch_size = o.batch,
                        .shuffle = true,
                        .workers = static_cast<int>(o.workers),
@@ -71,7 +73,7 @@ int run(const Options& o) {
   for (std::int64_t pass = 0; pass < o.passes; ++pass)
     passes.push_back(time_pass(loader, pass, o.checksum));
   fmt::print("{{\"images\": {}, \"opened_s\": {:.2f}, \"passes\": [{}]}}\n",
-             set.train.size(),
+             set.size(),
              opened,
              join(passes));
   return 0;

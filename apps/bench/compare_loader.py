@@ -94,7 +94,7 @@ def run(command):
         nonlocal largest
         while process.poll() is None:
             largest = max(largest, set_size(process.pid))
-            time.sleep(0.2)
+            time.sleep(0.05)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -142,7 +142,7 @@ def main():
             for system, (speed, first, memory) in best.items():
                 print(f"| {count} of {width} x {height} | {many} | {system} | {speed:.0f} | {first:.0f} | {memory:.0f} |", flush=True)
             failed = failed or best["learn"][0] < best["PyTorch"][0]
-            checked = run(bench + ["--workers", str(many), "--passes", "1", "--checksum", "true"])
+            checked = run(bench + ["--workers", str(many), "--passes", "1", "--checksum"])
             sums.add(checked["passes"][0]["md5"])
         print(f"{count} of {width} x {height}: {len(sums)} checksum(s) for {len(workers)} numbers of workers: {', '.join(sums)}")
         failed = failed or len(sums) != 1

@@ -91,6 +91,12 @@ void DataSection::declare(OptionTable& t) {
     if (text != "auto" && text != "measured" && text != "cifar10") (void)parse_normalization(text);
     normalize = text;
   };
+  t.choice(
+      "sampling",
+      sampling,
+      {"uniform", "balanced"},
+      "which training images an epoch has: each once, or as many, drawn so that all classes are "
+      "equally frequent");
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
@@ -187,7 +193,10 @@ std::optional<data::Normalization> DataSection::normalization(const data::Datase
 }
 
 data::LoaderOptions DataSection::loader_options() const {
-  return {.workers = static_cast<int>(workers), .prefetch = static_cast<int>(prefetch)};
+  data::LoaderOptions options{.workers = static_cast<int>(workers),
+                              .prefetch = static_cast<int>(prefetch)};
+  if (sampling == "balanced") options.sampling = data::BalancedSampling{};
+  return options;
 }
 
 }  // namespace learn

@@ -21,7 +21,8 @@ struct DataSection {
   std::string train_limit = "1.0";  ///< a count, or a share of the training images
   std::int64_t valid_limit = 0;
   std::int64_t image_size = 0;
-  std::string normalize = "auto";  ///< auto, measured, cifar10, or means and deviations
+  std::string normalize = "auto";    ///< auto, measured, cifar10, or means and deviations
+  std::string sampling = "uniform";  ///< or balanced
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a

@@ -82,9 +82,11 @@ Metadata Experiment::metadata(const std::string& config) const {
 std::unique_ptr<data::Loaders> loaders_to_look_at(Context& ctx, const ExperimentOptions& all) {
   data::DataPair set = all.data.load(all.device.seed, all.device.threads);
   data::LoadersOptions options{.augment = all.training.augment,
-                               .normalization = all.data.normalization(set.train)};
+                               .normalization = all.data.normalization(set.train),
+                               .loader = all.data.loader_options()};
   options.loader.batch_size = 1;
   options.loader.workers = 0;
+  options.loader.prefetch = 1;
   options.loader.seed = static_cast<std::uint64_t>(all.device.seed);
   return std::make_unique<data::Loaders>(ctx, std::move(set), std::move(options));
 }

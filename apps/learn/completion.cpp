@@ -16,9 +16,11 @@ class Candidates {
  public:
   explicit Candidates(std::string word) : word_(std::move(word)) {}
 
-  void add(const std::string& candidate, const std::string& about = {}) {
-    if (!candidate.starts_with(word_)) return;
+  /// Whether it does.
+  bool add(const std::string& candidate, const std::string& about = {}) {
+    if (!candidate.starts_with(word_)) return false;
     text_ += candidate + (about.empty() ? "" : "\t" + about) + '\n';
+    return true;
   }
   void add_files() { text_ += ":files\n"; }
   void add_folders() { text_ += ":folders\n"; }
@@ -45,15 +47,16 @@ void add_options(const OptionTable& options, Candidates& to) {
     to.add("--" + std::string(option.name), brief(std::string(option.help)));
 }
 
-/// Runs are folders that hold a record.
-void add_runs(const std::string& out, const std::string& before, Candidates& to) {
+/// Runs are folders that hold a record. Returns whether there are some.
+bool add_runs(const std::string& out, const std::string& before, Candidates& to) {
   std::error_code ignored;
   std::vector<std::string> found;
   for (fs::directory_iterator at(out, ignored), end; !ignored && at != end; at.increment(ignored))
     if (fs::exists(at->path() / "run.json", ignored) && !at->is_symlink(ignored))
       found.push_back(at->path().string());
   std::ranges::sort(found);
-  for (const std::string& run : found) to.add(before + run, "a run");
+  return std::ranges::count_if(
+             found, [&](const std::string& run) { return to.add(before + run, "a run"); }) > 0;
 }
 
 /// What a placeholder of a value or an argument stands for: "auto|cpu|cuda[:N]", "RUN|FILE".
@@ -61,10 +64,13 @@ void add_placeholder(const std::string& placeholder,
                      const std::string& before,
                      const std::string& out,
                      Candidates& to) {
+  bool has_runs = false;
   for (const std::string& part : split(placeholder, "|")) {
     if (part == "RUN") {
-      add_runs(out, before, to);
-      to.add_folders();
+      has_runs = add_runs(out, before, to);
+      if (!has_runs) to.add_folders();
+    } else if (has_runs && part.starts_with("FILE")) {
+      continue;  // those in a run's folder show when its name stands there
     } else if (part.starts_with("FILE") || part == "PATH" || part == "IMAGE" || part == "TARGET") {
       to.add_files();
     } else if (part == "DIR") {

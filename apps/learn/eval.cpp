@@ -97,7 +97,7 @@ std::string chosen_metrics(Context& ctx, const EvalOptions& options, const Evalu
              to_device(ctx, ctx.persistent(), p.targets));
   std::string text;
   for (const auto& [name, value] : passes.values())
-    text += fmt::format("{}{} {:.6f}", text.empty() ? "" : "  ", name, without_nan_sign(value));
+    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "  ", name, without_nan_sign(value));
   return text + "\n";
 }
 

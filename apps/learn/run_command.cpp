@@ -7,6 +7,7 @@
 #include "apps/learn/command_line.h"
 #include "apps/learn/command_manual.h"
 #include "apps/learn/completion.h"
+#include "apps/learn/data_command.h"
 #include "apps/learn/doctor.h"
 #include "apps/learn/eval.h"
 #include "apps/learn/export.h"
@@ -309,6 +310,22 @@ Command batch_size_find_command() {
           }};
 }
 
+Command data_command_entry() {
+  const auto o = std::make_shared<DataCommandOptions>();
+  const OptionTable t = data_command_table(*o);
+  return {
+      .name = "data",
+      .help = "look at a data set: what is in it, what is wrong with it; write one as files",
+      .options = t,
+      .run = [o, t](const Parsed& parsed) { return data_command(*o, t, parsed); },
+      .arguments = {{.name = "info|show|verify|make",
+                     .help = "count it, draw some of it, decode and check all of it, or write it "
+                             "as PNG files with a table",
+                     .required = true},
+                    {.name = "DATA", .help = "as --data of 'learn train'", .required = true},
+                    {.name = "DIR", .help = "the folder that make writes"}}};
+}
+
 Command doctor_command() {
   const auto o = std::make_shared<DoctorOptions>();
   OptionTable t;
@@ -371,6 +388,7 @@ std::unique_ptr<const std::vector<Command>> all_commands(const std::vector<std::
                                   runs_command,
                                   plot_command,
                                   report_command,
+                                  data_command_entry,
                                   show_batch_command,
                                   show_schedule_command,
                                   doctor_command,

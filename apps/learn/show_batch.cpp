@@ -16,6 +16,7 @@ const std::vector<std::string>& of_training() {
                                               "train-limit",
                                               "image-size",
                                               "normalize",
+                                              "sampling",
                                               "augment",
                                               "threads",
                                               "seed",

@@ -17,6 +17,7 @@
 #include "framework/core/shell_word.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/csv.h"
 #include "framework/io/free_space.h"
 #include "framework/io/run_dir.h"
 #include "framework/learner/recorder.h"
@@ -195,6 +196,14 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
 }
 
 /// The page about a run that has come to its end. No run fails for it.
+/// The files that have no image, of a set that may have some.
+void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& dir) {
+  if (skipped.empty()) return;
+  std::vector<std::vector<Cell>> rows;
+  for (const data::SkippedFile& file : skipped) rows.push_back({file.file, file.why});
+  CsvWriter(dir.path() / "skipped.csv", {"file", "why"}).rows(rows);
+}
+
 void write_report(Experiment& experiment, const RunDir& dir) {
   const DeviceSection& device = experiment.options().device;
   const std::filesystem::path page = dir.path() / "report.html";
@@ -247,6 +256,7 @@ class Run {
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
     tell(fmt::format("run   {}", dir.path().string()));
+    list_skipped(experiment.data().skipped, dir);
 
     RunRecord record = new_record(experiment, argv_);
     add_reporting(experiment, dir.path(), config);

@@ -35,6 +35,7 @@ inline constexpr std::array kCastRules{
     CastRule{"exp", CastClass::full},
     CastRule{"log", CastClass::full},
     CastRule{"pow", CastClass::full},
+    CastRule{"softplus", CastClass::full},
     CastRule{"softmax", CastClass::full},
     CastRule{"log_softmax", CastClass::full},
     CastRule{"add", CastClass::widest},

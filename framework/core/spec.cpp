@@ -17,9 +17,16 @@ std::size_t end_of_item(std::string_view text) {
   return text.size();
 }
 
+/// Unless the first one closes before the end: "(a)_(b)".
 std::string_view without_parentheses(std::string_view value) {
-  const bool enclosed = value.size() >= 2 && value.front() == '(' && value.back() == ')';
-  return enclosed ? value.substr(1, value.size() - 2) : value;
+  if (!value.starts_with('(')) return value;
+  int depth = 0;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '(') ++depth;
+    if (value[i] == ')' && --depth == 0)
+      return i + 1 == value.size() ? value.substr(1, i - 1) : value;
+  }
+  return value;
 }
 
 std::string with_parentheses(const std::string& value) {

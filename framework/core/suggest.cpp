@@ -47,8 +47,12 @@ std::string nearest(std::string_view given, const std::vector<std::string>& know
     if (name == given) continue;
     const std::string plain_name = plain(name);
     const std::size_t distance = edit_distance(word, plain_name);
+    // Of two the one that is written more like it.
+    const bool nearer =
+        distance < best_distance || (distance == best_distance && !best.empty() &&
+                                     edit_distance(given, name) < edit_distance(given, best));
     // Two edits make any three-letter word of any other.
-    if (distance < best_distance && distance * 2 < std::max(name.size(), given.size())) {
+    if (nearer && distance * 2 < std::max(name.size(), given.size())) {
       best = name;
       best_distance = distance;
     }

@@ -69,15 +69,14 @@ struct Predictor::State {
 Tensor Predictor::State::normalised(std::span<const data::Image> images) {
   const auto [height, width] = description.input;
   const std::int64_t channels = description.channels;
-  check<UsageError>(height > 0, "predict: '{}' takes features, no images", description.model);
+  if (height == 0) fail<UsageError>("predict: '{}' takes features, no images", description.model);
   Tensor x =
       host_tensor({static_cast<std::int64_t>(images.size()), height, width, channels}, DType::f32);
   float* out = x.span<float>().data();
   for (const data::Image& image : images) {
-    check<DataError>(image.channels == channels,
-                     "predict: an image of {} channels; the model takes {}",
-                     image.channels,
-                     channels);
+    if (image.channels != channels)
+      fail<DataError>(
+          "predict: an image of {} channels; the model takes {}", image.channels, channels);
     check<DataError>(
         image.height > 0 && image.width > 0 &&
             image.pixels.size() == static_cast<std::size_t>(image.height * image.width * channels),

@@ -18,9 +18,9 @@ struct BarState {
 };
 
 /// One line of `width` columns or less: "epoch 3/10   61%  ━━━━━━────  60/98  loss 0.5921  41 902
-/// samples/s  eta 1:14". Where it is narrow the bar shrinks, then what matters least goes first: the
-/// count of batches, the bar, the speed, the time left, the loss, the epoch. `unicode`: the terminal
-/// shows more than ASCII.
+/// samples/s  eta 1:14". Where it is narrow the bar shrinks, then what matters least goes first:
+/// the count of batches, the bar, the speed, the time left, the loss, the epoch. `unicode`: the
+/// terminal shows more than ASCII.
 [[nodiscard]] std::string render_bar(const BarState& state, std::size_t width, bool unicode);
 
 /// Columns of the terminal behind a file descriptor; 80 if it does not say.

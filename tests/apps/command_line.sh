@@ -15,7 +15,7 @@ run --version
 check "version" says "learn "
 run options ema
 check "options of one thing are shown" exits 0
-check "with range and default" says "[default: 0.999], in [0, 1)"
+check "with range and default" says "0.999], in [0, 1)"
 check "and where it is chosen" says "callback: --callbacks"
 run options schedule
 check "options of a kind are shown" says "one-cycle"

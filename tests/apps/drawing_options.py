@@ -39,6 +39,7 @@ CASES = {
         "train-limit": Case(SHOW, ["--train-limit", "5"]),
         "image-size": Case(SHOW, ["--image-size", "16"]),
         "normalize": Case([*SHOW, "--augment", "full"], ["--normalize", "cifar10"]),
+        "sampling": Case(SHOW, ["--sampling", "balanced"]),
         "augment": Case(SHOW, ["--augment", "none"]),
         "threads": Case(SHOW, ["--threads", "2"], same=SPEED),
         "seed": Case(SHOW, ["--seed", "7"]),

@@ -15,6 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import data_options
 import drawing_options
 import find_options
 from observation import seen
@@ -56,6 +57,7 @@ CASES = {
         "valid-limit": train("--valid-limit 30"),
         "image-size": train("--image-size 16", *FOLDER),
         "normalize": train("--normalize cifar10"),
+        "sampling": train("--sampling balanced"),
         "workers": train("--workers 0", same=SPEED),
         "prefetch": train("--prefetch 5", same=SPEED),
         "model": train("--model darknet"),
@@ -189,7 +191,7 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
     "save": Case(AUDIT, ["--save", "there.csv"]),
 }
 
-CASES |= drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
+CASES |= {"data": data_options.COMMAND} | drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
 
 
 def spec(flag, text, *more, **how):
@@ -288,6 +290,10 @@ SETTINGS = {
         "path": Case([*TRAIN, "--data", "folder:path={images}"], ["--data", "folder:path={more_images}"]),
         "size": Case([*TRAIN, *FOLDER], ["--data", "{images}:size=16"]),
         "max_bad": Case([*TRAIN, "--data", "{damaged}"], ["--data", "{damaged}:max_bad=0.5"]),
+        # The fingerprint is one of files, not of pixels.
+        "stream": Case([*TRAIN, "--data", "{images}:size=16"], ["--data", "{images}:size=16,stream=true"]),
+        "cache": Case([*TRAIN, "--data", "{images}:size=16,stream=true"], ["--data", "{images}:size=16,stream=true,cache=0"],
+                      same=SPEED),
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
@@ -328,6 +334,10 @@ SETTINGS["schedule one-cycle"]["whole_steps"] = Case(
     [*TRAIN, "--schedule", "one-cycle:warmup=0.3"], ["--schedule", "one-cycle:warmup=0.3,whole_steps=true"])
 for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small", "wrn_22", "mlp"):
     SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
+
+
+for thing, cases in data_options.SETTINGS.items():
+    SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
 
 
 def told(*words):
@@ -413,6 +423,7 @@ def prepare(folder):
     places = {"images": images("images", 20, 20), "more_images": images("more images", 25, 20),
               "damaged": images("damaged", 20, 20), "config": str(Path(folder, "config.toml")),
               "cifar": str(Path(folder, "cifar"))}
+    places |= data_options.prepare(folder)
     Path(places["damaged"], "dark", "0.png").write_bytes(b"no image")
     Path(places["config"]).write_text("[train]\nseed = 9\n")
     places["schedule_config"] = str(Path(folder, "schedule.toml"))

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <variant>
 #include <vector>
 
 using namespace learn;
@@ -65,6 +66,21 @@ TEST_CASE("which images --val-split holds out follows from the seed") {
   CHECK(trained_on(1).size() == 3 * 10);
   CHECK(trained_on(1) == trained_on(1));
   CHECK(trained_on(1) != trained_on(2));
+}
+
+TEST_CASE("a normalization is as many means as deviations, of any number of channels") {
+  CHECK(parse_normalization("0.5:2") == data::Normalization{{0.5F}, {2}});
+  CHECK(parse_normalization("1:2:3:4:5:6:7:8").std == std::vector<float>{5, 6, 7, 8});
+  for (const char* bad : {"", "1", "1:2:3", "1:2:3:0"})
+    CHECK_THROWS_AS((void)parse_normalization(bad), UsageError);
+}
+
+TEST_CASE("classes are balanced by drawing, if that is asked for") {
+  DataSection section;
+  using Balanced = data::BalancedSampling;
+  CHECK_FALSE(std::holds_alternative<Balanced>(section.loader_options().sampling));
+  section.sampling = "balanced";
+  CHECK(std::holds_alternative<Balanced>(section.loader_options().sampling));
 }
 
 TEST_CASE("the seed reaches the context, which all random numbers come from") {

@@ -84,6 +84,7 @@ std::vector<Op> all_ops() {
       unary("exp", ops::exp),
       unary("log", ops::log),
       unary("pow", [](const Var& x) { return ops::pow(x, 3); }),
+      unary("softplus", ops::softplus),
       unary("softmax", ops::softmax),
       unary("log_softmax", ops::log_softmax),
       binary("add", ops::add),

@@ -48,6 +48,7 @@ TEST_CASE("elementwise functions: gradients, parity, determinism") {
   test_op(unary("log", positive, ops::log));
   test_op(unary("sigmoid", any, ops::sigmoid));
   test_op(unary("tanh", any, ops::tanh));
+  test_op(unary("softplus", any, ops::softplus));
   test_op(unary("clamp", any, [](const Var& x) { return ops::clamp(x, -2, 2); }));
   test_op(unary("pow", positive, [](const Var& x) { return ops::pow(x, 1.7); }));
   test_op(unary("numbers", positive, [](const Var& x) {

@@ -63,7 +63,7 @@ TEST_CASE("what a callback adds stands in table, file, history, monitor and chec
   const std::string table = table_of(t, 2);
   CAPTURE(table);
   CHECK(table.find("epoch  train_loss  valid_loss      score") == 0);
-  CHECK(table.find("2.000000") != std::string::npos);
+  CHECK(table.find("     2.0000  ") != std::string::npos);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
   const CsvTable csv = read_csv(folder / "results.csv");
   CHECK(csv.header.at(4) == "score");
@@ -89,7 +89,7 @@ TEST_CASE(
   log::set_file({});
   CAPTURE(table);
   CHECK(std::count(table.begin(), table.end(), '\n') == 5);  // two titles, three rows
-  CHECK(table.find("3.000000") != std::string::npos);
+  CHECK(table.find("     3.0000  ") != std::string::npos);
   const CsvTable csv = read_csv(folder / "results.csv");
   CHECK_FALSE(csv.column("score").has_value());
   CHECK(csv.rows.size() == 3);

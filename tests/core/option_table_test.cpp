@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+
 using namespace learn;
 
 TEST_CASE("numbers must be whole texts, finite and in range") {
@@ -61,4 +63,18 @@ TEST_CASE("options store what they are given and print it as TOML") {
   table.find("small")->set("-7");
   CHECK(*small == -7);
   CHECK_THROWS_AS(table.find("small")->set("3000000000"), UsageError);
+}
+
+TEST_CASE("an option may be rare, and have a default in words") {
+  std::int64_t count = 3;
+  std::string text = "a";
+  OptionTable table;
+  table.number("count", count, kPositive, "N", "a count").when_absent = "as many as fit";
+  table.text("text", text, "T", "a text");
+  CHECK(table.find("count")->help_with_default() == "a count [default: as many as fit]");
+  CHECK(table.find("text")->default_text() == "a");
+  table.mark_rare({"text"});
+  CHECK(table.find("text")->rare);
+  CHECK_FALSE(table.find("count")->rare);
+  CHECK_THROWS_AS(table.mark_rare({"txet"}), std::logic_error);
 }

@@ -26,6 +26,7 @@ TEST_CASE("only a near name is suggested") {
   CHECK(nearest("one", {"one-cycle", "one-more"}).empty());
   CHECK(nearest("Early-Stopping", {"early_stopping", "ema"}) == "early_stopping");
   CHECK(nearest("AdamW", {"adam", "adamw"}) == "adamw");
+  CHECK(nearest("Linnear", {"linear", "Linear"}) == "Linear");
   CHECK(nearest("adam", {"adam", "adamw"}) == "adamw");  // never what was given
   CHECK(nearest("small", {"small"}).empty());
   CHECK(did_you_mean("epoch", known) == "; did you mean 'epochs'?");

@@ -84,6 +84,33 @@ TEST_CASE("a loader on a device gives the batches of the host, resident or uploa
     }
 }
 
+TEST_CASE("grey images with real targets, drawn by weights, are made on a device as on the host") {
+  Dataset data = images();
+  data.channels = 1;
+  data.height = 24;
+  data.labels.clear();
+  data.target_kind = TargetKind::values;
+  for (int i = 0; i < 33; ++i) data.targets.push_back(static_cast<float>(i));
+  Context cuda(test::on_cuda());
+  Context cpu({.threads = 1});
+  LoaderOptions options = options_for(DType::f16);
+  options.normalization = {{0.5F}, {0.25F}};
+  options.transforms = augmentation("full", 24, 6);
+  options.sampling = WeightedSampling{{1, 1, 0, 9, 0, 0, 0, 0, 0, 0, 1}};
+  Loader host(cpu, data, options);
+  Loader device(cuda, data, options);
+  CHECK(device.on_device());
+  host.begin(1);
+  device.begin(1);
+  Batch expected, got;
+  while (host.next(expected)) {
+    REQUIRE(device.next(got));
+    check_same(cuda, got, expected);
+  }
+  options.transforms.emplace_back(ValueTransform{[](std::span<float>, RandomWords) {}});
+  CHECK(!Loader(cuda, data, options).on_device());
+}
+
 TEST_CASE("a resident batch of halves may have the channels that convolutions want") {
   const Dataset data = images();
   Arena memory("colours", cpu_pages());

@@ -25,7 +25,7 @@ using Strings = std::vector<std::string>;
 std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 /// A PNG whose colour tells it from others.
-void picture(const fs::path& path, int number) {
+void write_image(const fs::path& path, int number) {
   test::write_bytes(path,
                     test::png(test::plain(4, 4, static_cast<std::uint8_t>(number), 7, 9), 4, 4));
 }
@@ -42,7 +42,7 @@ std::string table_error(const std::string& text) {
   return text_of<DataError>([&] { static_cast<void>(parse_table(bytes(text), ',', "t.csv")); });
 }
 
-/// The numbers that `picture` drew.
+/// The numbers that `write_image` drew.
 std::vector<int> numbers(const Dataset& set) {
   std::vector<int> out;
   for (std::int64_t i = 0; i < set.size(); ++i) out.push_back(set.image(i)[0]);
@@ -76,6 +76,10 @@ TEST_CASE("patterns are Python's, and those that explode are an error") {
   CHECK(Pattern(R"((?<=-)\w+)").find("a-Ünder") == "Ünder");
   CHECK(Pattern("^x(y)?").find("xz") == "");
   CHECK_FALSE(Pattern("^x").find("ax").has_value());
+  // Two groups are no value in parentheses.
+  const Spec spec = Spec::parse("x:a=(b)_(c),d=((e),f)");
+  CHECK(spec.options == OptionValues{{"a", "(b)_(c)"}, {"d", "(e),f"}});
+  CHECK(spec.text() == "x:a=(b)_(c),d=((e),f)");
   CHECK(contains(text_of<UsageError>([] { Pattern("a(b"); }),
                  "the regular expression 'a(b' is wrong at 'a(b': missing closing parenthesis"));
   const std::string text = text_of<DataError>(
@@ -88,7 +92,7 @@ TEST_CASE("patterns are Python's, and those that explode are an error") {
 TEST_CASE("a table says what is on images, and which are for validation") {
   const test::TemporaryFolder folder;
   for (int i = 0; i < 6; ++i)
-    picture(folder.path() / "pics" / ("image " + std::to_string(i) + ".png"), i);
+    write_image(folder.path() / "pics" / ("image " + std::to_string(i) + ".png"), i);
   const fs::path table = folder.path() / "labels.csv";
   test::write_bytes(
       table,
@@ -110,7 +114,7 @@ TEST_CASE("a table says what is on images, and which are for validation") {
                            ":image=nr,label=what,separator=semicolon,suffix=.png,root=" +
                            (folder.path() / "pics").string();
   CHECK(contains(data_error(spec), "6 of 6 files"));
-  for (int i = 0; i < 6; ++i) picture(folder.path() / "pics" / (std::to_string(i) + ".png"), i);
+  for (int i = 0; i < 6; ++i) write_image(folder.path() / "pics" / (std::to_string(i) + ".png"), i);
   const DataPair split = load(spec, {.valid_fraction = 0.34});
   CHECK(split.train.classes == Strings{"9", "10"});
   CHECK(split.train.size() == 4);
@@ -133,7 +137,7 @@ TEST_CASE("a table says what is on images, and which are for validation") {
 
 TEST_CASE("a table may have several labels in a cell, or numbers") {
   const test::TemporaryFolder folder;
-  for (int i = 0; i < 4; ++i) picture(folder.path() / (std::to_string(i) + ".png"), i);
+  for (int i = 0; i < 4; ++i) write_image(folder.path() / (std::to_string(i) + ".png"), i);
   const fs::path table = folder.path() / "t.csv";
   test::write_bytes(table,
                     bytes("name,tags,x,y,split\n0.png,sea  sun,1.5,-2,train\n1.png,,0,1e3,train\n"
@@ -185,12 +189,13 @@ TEST_CASE("what is wrong with a table says the line") {
   CHECK(contains(error("image,label,split\na.png,x,train\nb.png,y,valid\n"),
                  "line 3: 'b.png' is 'y', which the training part does not have: that has x"));
   CHECK(contains(data_error((folder.path() / "no.csv").string()), "no.csv': "));
+  CHECK(contains(usage_error(path.string() + ":cache=1"), "cache=1 has no effect without"));
   CHECK(contains(usage_error("csv"), "give its path, csv:path=FILE"));
 }
 
 TEST_CASE("plain lists of files") {
   const test::TemporaryFolder folder;
-  for (int i = 0; i < 4; ++i) picture(folder.path() / ("my " + std::to_string(i) + ".png"), i);
+  for (int i = 0; i < 4; ++i) write_image(folder.path() / ("my " + std::to_string(i) + ".png"), i);
   const fs::path list = folder.path() / "train.txt";
   test::write_bytes(list, bytes("# mine\nmy 0.png cat\r\nmy 1.png\tbig dog\n\n"));
   test::write_bytes(folder.path() / "val.txt", bytes("my 2.png cat\n"));
@@ -217,7 +222,8 @@ TEST_CASE("plain lists of files") {
 TEST_CASE("classes and validation images by the names of files") {
   const test::TemporaryFolder folder;
   for (int i = 0; i < 6; ++i)
-    picture(folder.path() / "flat" / ((i % 2 ? "cat_" : "dog_") + std::to_string(i) + ".png"), i);
+    write_image(folder.path() / "flat" / ((i % 2 ? "cat_" : "dog_") + std::to_string(i) + ".png"),
+                i);
   const std::string flat = (folder.path() / "flat").string();
   const DataPair pair = load(flat + R"(:label_regex=(.+)_\d+\.png$,valid_regex=_[01]\.png$)");
   CHECK(pair.train.classes == Strings{"cat", "dog"});
@@ -237,10 +243,10 @@ TEST_CASE("classes and validation images by the names of files") {
 
   // By folders, but for the split; and parts by folders, but for the classes.
   for (int i = 0; i < 4; ++i) {
-    picture(folder.path() / "deep" / (i % 2 ? "a" : "b") / (std::to_string(i) + ".png"), i);
-    picture(folder.path() / "parts" / (i < 2 ? "train" : "val") /
-                ((i % 2 ? "a" : "b") + std::to_string(i) + ".png"),
-            i);
+    write_image(folder.path() / "deep" / (i % 2 ? "a" : "b") / (std::to_string(i) + ".png"), i);
+    write_image(folder.path() / "parts" / (i < 2 ? "train" : "val") /
+                    ((i % 2 ? "a" : "b") + std::to_string(i) + ".png"),
+                i);
   }
   const DataPair deep = load((folder.path() / "deep").string() + ":valid_regex=[23].png");
   CHECK(deep.train.classes == Strings{"a", "b"});
@@ -253,7 +259,7 @@ TEST_CASE("classes and validation images by the names of files") {
 TEST_CASE("images of one channel") {
   const test::TemporaryFolder folder;
   for (const char* name : {"train/a/1.png", "train/b/2.png", "valid/a/3.png", "valid/b/4.png"})
-    picture(folder.path() / name, name[8]);
+    write_image(folder.path() / name, name[8]);
   const DataPair pair = load(folder.path().string() + ":channels=1,size=2");
   CHECK(pair.train.channels == 1);
   CHECK(pair.train.pixels.size() == 8);

@@ -125,6 +125,9 @@ TEST_CASE("registry: options that a data set has no use for are refused") {
   refused(path, {.directory = "somewhere"}, "'somewhere' has no effect");
   refused("folder", {}, "give its path");
   refused("folder:path=" + path + ",verify=false", {}, "verify=false has no effect");
+  refused("folder:path=" + path + ",cache=7", {}, "cache=7 has no effect without stream=true");
+  refused(
+      "folder:path=" + path + ",stream=true", {}, "images that stay in their files need one size");
   refused("cifar10:verfy=true", {}, "did you mean 'verify'?");
   refused("synthetic10", {.train_limit = -1}, "must be 0 (all) or more, not -1");
 }

@@ -86,7 +86,7 @@ TEST_CASE("show_batch of a loader that does not augment shows each image once") 
   CHECK_THROWS_AS((void)image_of(set, 5), UsageError);
 }
 
-TEST_CASE("show_batch draws grey images and floats; features cannot be drawn") {
+TEST_CASE("show_batch draws grey images and floats, but no features") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   Dataset set{.name = "grey", .height = 1, .width = 2, .channels = 1, .classes = {"a"}};
   set.pixels = {7, 200};

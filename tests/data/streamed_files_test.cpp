@@ -110,7 +110,7 @@ TEST_CASE("a damaged file is named when its turn comes, or found beforehand and 
       static_cast<void>(pass(ctx, files.train, workers, {}));
       static_cast<void>(pass(ctx, files.valid, workers, {}));
     });
-    CHECK(test::contains(text, "07.png' cannot be decoded: neither a JPEG nor a PNG"));
+    CHECK(test::contains(text, "07.png' cannot be decoded: neither a JPEG, PNG"));
   }
   const test::LogFile log;
   const DataPair sound = photos.read({.valid_fraction = 0.1, .max_bad = 0.05, .stream = true});
@@ -141,11 +141,9 @@ TEST_CASE("what cannot be left in files is refused") {
   };
   refused({}, "need one size to be scaled to");
   refused({.size = {8, 8}}, "1 files for 2 labels of 'few'");
-  refused({.size = {8, 8}, .max_bad = 1}, "the share of bad files must lie in [0, 1), not 1");
+  refused({.size = {8, 8}, .max_bad = 2}, "the share of bad files must lie in [0, 1], not 2");
   labelled.labels = {0};
   const ImageFile file{"x.png", photos.path(0), nullptr, {}};
   const Dataset grey = stream_files(labelled, {file}, "here", {.size = {8, 8}, .channels = 1});
-  CHECK_THROWS_WITH_AS(static_cast<void>(grey.whole_image(0)),
-                       doctest::Contains("'x.png' cannot be decoded: it has 3 channels, not 1"),
-                       DataError);
+  CHECK(grey.whole_image(0).channels == 1);
 }

@@ -48,7 +48,7 @@ for name in ("abs", "exp", "sigmoid", "tanh"):
     case(name, getattr(torch, name), edges)
 for name in ("sqrt", "log", "log1p"):
     case(name, getattr(torch, name), [0.0, 1e-3, 1e-5, 0.5, 1.0, 3.0, 1e30, 1e-39, inf, -2.0, nan])
-case("softplus", lambda x: torch.log1p(torch.exp(-x.abs())) + x.clamp(min=0), [1e-3, 0.7, -0.7, 3.0, -3.0, 60.0, -60.0])
+case("softplus", F.softplus, [1e-3, 0.7, -0.7, 3.0, -3.0, 60.0, -60.0])
 case("less", lambda x, y: torch.where(x < y, x * y, x), [1.0, 2.0, 3.0, nan], [2.0, 2.0, 2.0, 2.0])
 rows = torch.tensor([[1.0, 2.0, 3.0, 2.0], [1000.0, 999.0, -1000.0, 0.0], [-inf, 0.0, 1.0, -inf]])
 case("softmax", lambda x: torch.softmax(x, -1), rows)

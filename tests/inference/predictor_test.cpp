@@ -3,6 +3,7 @@
 #include "data/resize.h"
 #include "framework/core/error.h"
 #include "framework/inference/load_run.h"
+#include "framework/nn/layers.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/inference/trained.h"
 #include "tests/support/temporary_folder.h"
@@ -180,6 +181,20 @@ TEST_CASE("what is no image or no predictor is refused") {
   auto ctx = std::make_unique<Context>();
   nn::Model model = description.make();
   model.params->materialize(*ctx);
+  SavedModel of_features = description;
+  of_features.model = "mlp";
+  of_features.input = {};
+  of_features.channels = 5;
+  of_features.normalization = {};
+  auto other_ctx = std::make_unique<Context>();
+  nn::Model mlp = nn::make_model<nn::Sequential>(
+      "mlp", Shape{5}, 3, [](nn::Sequential& layers) { layers.emplace<nn::Linear>(5, 3); });
+  mlp.params->materialize(*other_ctx);
+  Predictor takes_features(std::move(other_ctx), std::move(mlp), of_features);
+  CHECK(takes_features.logits(host_tensor({2, 5}, DType::f32)).shape() == Shape{2, 3});
+  CHECK_THROWS_WITH_AS((void)takes_features({1, 1, {1, 2, 3}}),
+                       "predict: 'mlp' takes features, no images",
+                       UsageError);
   CHECK_THROWS_WITH_AS(Predictor(std::move(ctx), std::move(model), others),
                        "predictor: 2 names for a model of 3 classes",
                        UsageError);

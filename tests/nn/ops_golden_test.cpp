@@ -39,7 +39,6 @@ const std::map<std::string_view, Run>& runs() {
   const auto binary = [](auto f) { return [f](const Vars& in) { return f(in[0], in[1]); }; };
   const auto pow = [](double e) { return [e](const Vars& in) { return ops::pow(in[0], e); }; };
   const auto log1p_of = [](const Expr& x) { return log1p(x); };
-  const auto softplus_of = [](const Expr& x) { return softplus(x); };
   const auto where_less = [](const Expr& x, const Expr& y) { return select(x < y, x * y, x); };
   static const std::map<std::string_view, Run> all{
       {"sub", binary(ops::sub)},
@@ -63,7 +62,7 @@ const std::map<std::string_view, Run>& runs() {
       {"sqrt", unary(ops::sqrt)},
       {"log", unary(ops::log)},
       {"log1p", [=](const Vars& in) { return ops::map(log1p_of, in[0]); }},
-      {"softplus", [=](const Vars& in) { return ops::map(softplus_of, in[0]); }},
+      {"softplus", unary(ops::softplus)},
       {"less", [=](const Vars& in) { return ops::map(where_less, in[0], in[1]); }},
       {"softmax", unary(ops::softmax)},
       {"log_softmax", unary(ops::log_softmax)},

@@ -80,6 +80,10 @@ Var tanh(const Var& x) {
   static const MapFunction kF(expr::tanh(first()), "tanh");
   return unary(kF, x, cast_class("tanh"));
 }
+Var softplus(const Var& x) {
+  static const MapFunction kF(expr::softplus(first()), "softplus");
+  return unary(kF, x, cast_class("softplus"));
+}
 
 }  // namespace learn::ops
 

@@ -23,6 +23,8 @@ namespace learn::ops {
 [[nodiscard]] Var log(const Var& x);
 [[nodiscard]] Var sigmoid(const Var& x);
 [[nodiscard]] Var tanh(const Var& x);
+/// log(1 + exp(x)), which does not overflow.
+[[nodiscard]] Var softplus(const Var& x);
 
 }  // namespace learn::ops
 

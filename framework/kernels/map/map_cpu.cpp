@@ -25,92 +25,96 @@ constexpr std::int64_t kGrain = 16384;
 /// The operands of one block, by number: registers, what was loaded without a copy, numbers.
 struct Block {
   float* memory;
+  std::int64_t count = 0;  ///< elements of it
   const float* operand[MapProgram::kRegisters + MapProgram::kNumbers];
   [[nodiscard]] float* own(int i) const { return memory + i * kBlock; }
 };
 
 template <class F>
-void each(float* to, const float* a, F f) {
+void each(std::int64_t n, float* to, const float* a, F f) {
   LEARN_VECTORIZE
-  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = f(a[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i]);
 }
 template <class F>
-void each(float* to, const float* a, const float* b, F f) {
+void each(std::int64_t n, float* to, const float* a, const float* b, F f) {
   LEARN_VECTORIZE
-  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = f(a[i], b[i]);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]);
 }
 
-void compute_select(float* to, const float* condition, const float* a, const float* b) {
+void compute_select(
+    std::int64_t n, float* to, const float* condition, const float* a, const float* b) {
   simd::run([=] {
     LEARN_VECTORIZE
-    for (std::int64_t i = 0; i < kBlock; ++i) to[i] = condition[i] != 0 ? a[i] : b[i];
+    for (std::int64_t i = 0; i < n; ++i) to[i] = condition[i] != 0 ? a[i] : b[i];
   });
 }
 
 /// The library's: its rules at the borders are many.
-void compute_pow(float* to, const float* base, const float* exponent) {
-  for (std::int64_t i = 0; i < kBlock; ++i) to[i] = std::pow(base[i], exponent[i]);
+void compute_pow(std::int64_t n, float* to, const float* base, const float* exponent) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = std::pow(base[i], exponent[i]);
 }
 
-void compute_unary(Op op, float* to, const float* a) {
+void compute_unary(Op op, std::int64_t n, float* to, const float* a) {
   simd::run([=] {
     switch (op) {
       case Op::negate:
-        return each(to, a, [](float x) { return -x; });
+        return each(n, to, a, [](float x) { return -x; });
       case Op::abs:
-        return each(to, a, [](float x) { return std::fabs(x); });
+        return each(n, to, a, [](float x) { return std::fabs(x); });
       case Op::sign:
-        return each(to, a, [](float x) { return (x > 0 ? 1.0F : 0.0F) - (x < 0 ? 1.0F : 0.0F); });
+        return each(
+            n, to, a, [](float x) { return (x > 0 ? 1.0F : 0.0F) - (x < 0 ? 1.0F : 0.0F); });
       case Op::sqrt:
-        return each(to, a, [](float x) { return std::sqrt(x); });
+        return each(n, to, a, [](float x) { return std::sqrt(x); });
       case Op::exp:
-        return each(to, a, [](float x) { return vexp(x); });
+        return each(n, to, a, [](float x) { return vexp(x); });
       case Op::log:
-        return each(to, a, [](float x) { return vlog(x); });
+        return each(n, to, a, [](float x) { return vlog(x); });
       case Op::log1p:
-        return each(to, a, [](float x) { return vlog1p(x); });
+        return each(n, to, a, [](float x) { return vlog1p(x); });
       case Op::tanh:
-        return each(to, a, [](float x) { return vtanh(x); });
+        return each(n, to, a, [](float x) { return vtanh(x); });
       default:
-        return each(to, a, [](float x) { return 1 / (1 + vexp(-x)); });
+        return each(n, to, a, [](float x) { return 1 / (1 + vexp(-x)); });
     }
   });
 }
 
-void compute_binary(Op op, float* to, const float* a, const float* b) {
+void compute_binary(Op op, std::int64_t n, float* to, const float* a, const float* b) {
   simd::run([=] {
     switch (op) {
       case Op::add:
-        return each(to, a, b, [](float x, float y) { return x + y; });
+        return each(n, to, a, b, [](float x, float y) { return x + y; });
       case Op::subtract:
-        return each(to, a, b, [](float x, float y) { return x - y; });
+        return each(n, to, a, b, [](float x, float y) { return x - y; });
       case Op::multiply:
-        return each(to, a, b, [](float x, float y) { return x * y; });
+        return each(n, to, a, b, [](float x, float y) { return x * y; });
       case Op::divide:
-        return each(to, a, b, [](float x, float y) { return x / y; });
+        return each(n, to, a, b, [](float x, float y) { return x / y; });
       case Op::minimum:
-        return each(to, a, b, [](float x, float y) { return !(x >= y) && y == y ? x : y; });
+        return each(n, to, a, b, [](float x, float y) { return !(x >= y) && y == y ? x : y; });
       case Op::maximum:
-        return each(to, a, b, [](float x, float y) { return !(x <= y) && y == y ? x : y; });
+        return each(n, to, a, b, [](float x, float y) { return !(x <= y) && y == y ? x : y; });
       case Op::less:
-        return each(to, a, b, [](float x, float y) { return x < y ? 1.0F : 0.0F; });
+        return each(n, to, a, b, [](float x, float y) { return x < y ? 1.0F : 0.0F; });
       case Op::less_equal:
-        return each(to, a, b, [](float x, float y) { return x <= y ? 1.0F : 0.0F; });
+        return each(n, to, a, b, [](float x, float y) { return x <= y ? 1.0F : 0.0F; });
       default:
-        return each(to, a, b, [](float x, float y) { return x == y ? 1.0F : 0.0F; });
+        return each(n, to, a, b, [](float x, float y) { return x == y ? 1.0F : 0.0F; });
     }
   });
 }
 
 void compute(const MapInstruction& one, const Block& block) {
   float* to = block.own(one.to);
+  const std::int64_t n = block.count;
   const float* a = block.operand[one.a];
   const float* b = block.operand[one.b];
   switch (one.op) {
     case Op::pow:
-      return compute_pow(to, a, b);
+      return compute_pow(n, to, a, b);
     case Op::select:
-      return compute_select(to, a, b, block.operand[one.c]);
+      return compute_select(n, to, a, b, block.operand[one.c]);
     case Op::negate:
     case Op::abs:
     case Op::sign:
@@ -120,9 +124,9 @@ void compute(const MapInstruction& one, const Block& block) {
     case Op::log1p:
     case Op::tanh:
     case Op::sigmoid:
-      return compute_unary(one.op, to, a);
+      return compute_unary(one.op, n, to, a);
     default:
-      return compute_binary(one.op, to, a, b);
+      return compute_binary(one.op, n, to, a, b);
   }
 }
 
@@ -189,8 +193,8 @@ void store(const float* from, const MapOutput& out, std::int64_t begin, std::int
     store_as(from, static_cast<float*>(out.data) + begin, out.accumulate, count);
 }
 
-/// Whether instructions may read an input where it lies, so long as a block is whole: it is written
-/// only behind the last of them, but then what is written next may still have to be read.
+/// Whether instructions may read an input where it lies. One that a result overwrites is copied:
+/// the next result may be that input itself.
 bool readable_in_place(const MapInput& in, const MapArgs& args) {
   if (!in.dense || in.dtype != DType::f32 || in.data == nullptr) return false;
   for (int k = 0; k < args.program.outputs; ++k)
@@ -198,21 +202,24 @@ bool readable_in_place(const MapInput& in, const MapArgs& args) {
   return true;
 }
 
-void map_block(Block& block, const MapArgs& args, std::int64_t begin, std::int64_t count) {
+void map_block(Block& block, const MapArgs& args, std::int64_t begin) {
   const MapProgram& program = args.program;
   for (int k = 0; k < program.instructions; ++k) {
     const MapInstruction& one = program.code[static_cast<std::size_t>(k)];
     const float* made = block.own(one.to);
     if (one.op != Op::argument)
       compute(one, block);
-    else if (count == kBlock && readable_in_place(args.in[one.a], args))
+    else if (readable_in_place(args.in[one.a], args))
       made = static_cast<const float*>(args.in[one.a].data) + begin;
     else
-      load(args.in[one.a], args, begin, count, block.own(one.to));
+      load(args.in[one.a], args, begin, block.count, block.own(one.to));
     block.operand[one.to] = made;  // behind the last use of what was there
   }
   for (int k = 0; k < program.outputs; ++k)
-    store(block.operand[program.output[static_cast<std::size_t>(k)]], args.out[k], begin, count);
+    store(block.operand[program.output[static_cast<std::size_t>(k)]],
+          args.out[k],
+          begin,
+          block.count);
 }
 
 }  // namespace
@@ -223,14 +230,15 @@ void map(const Exec& exec, const MapArgs& args) {
   exec.threads.parallel_for(args.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const TaskBuffers::Lease lease(buffers);
     Block block{.memory = lease.data(), .operand = {}};
-    std::fill_n(block.memory, program.registers * kBlock, 0.0F);
     for (int k = 0; k < program.numbers; ++k) {
       float* values = block.own(program.registers + k);
-      std::fill_n(values, kBlock, args.number[k]);
+      std::fill_n(values, std::min(kBlock, end - begin), args.number[k]);
       block.operand[MapProgram::kRegisters + k] = values;
     }
-    for (std::int64_t at = begin; at < end; at += kBlock)
-      map_block(block, args, at, std::min(kBlock, end - at));
+    for (std::int64_t at = begin; at < end; at += kBlock) {
+      block.count = std::min(kBlock, end - at);
+      map_block(block, args, at);
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -18,7 +19,9 @@ struct Value {
   Op op;
   std::uint64_t bits = 0;  ///< of a number; the number of an argument
   std::array<int, 3> in{-1, -1, -1};
-  auto operator<=>(const Value&) const = default;
+  friend bool operator<(const Value& a, const Value& b) {
+    return std::tie(a.op, a.bits, a.in) < std::tie(b.op, b.bits, b.in);
+  }
 };
 
 /// Lists values in an order in which operands come first.

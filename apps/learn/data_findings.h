@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace learn::cli {
+
+/// Something about an image or a class.
+struct Finding {
+  std::string what;
+  std::string why;
+};
+
+/// What `learn data verify` finds.
+struct DataFindings {
+  std::string name;
+  std::int64_t images = 0;
+  std::vector<Finding> damaged;
+  std::vector<Finding> in_both;      ///< validation images that are training images, too
+  std::vector<Finding> disagreeing;  ///< images of equal pixels and different targets
+  // What need not be wrong.
+  std::vector<Finding> repeated;  ///< images that are in their part before
+  std::vector<Finding> empty;     ///< classes without images in a part
+  std::map<std::string, std::int64_t> sizes;
+
+  /// Whether it is something that spoils a training.
+  [[nodiscard]] bool wrong() const {
+    return !damaged.empty() || !in_both.empty() || !disagreeing.empty();
+  }
+};
+
+/// For people: of each kind the first ten, or all.
+[[nodiscard]] std::string to_text(const DataFindings& findings, bool all);
+/// All of it.
+[[nodiscard]] std::string to_json(const DataFindings& findings);
+
+}  // namespace learn::cli

@@ -1,0 +1,108 @@
+#include "apps/learn/data_command.h"
+#include "data/image_codec.h"
+#include "data/registry.h"
+#include "framework/core/console.h"
+#include "framework/core/processors.h"
+#include "framework/core/thread_pool.h"
+#include "framework/io/csv.h"
+#include "framework/report/png.h"
+
+#include <fstream>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_empty(folder, error))
+    fail<UsageError>("'{}' is there and not empty: name a new folder", folder.string());
+}
+
+/// Names of classes are names of folders here.
+void check_names(const data::Dataset& set) {
+  for (const std::string& name : set.classes)
+    if (name.find('/') != std::string::npos || name.starts_with('.'))
+      fail<DataError>("the class '{}' of '{}' cannot be the name of a folder", name, set.name);
+}
+
+void write_image(const fs::path& path, const data::Dataset& set, std::int64_t i) {
+  std::vector<std::uint8_t> memory;
+  const auto pixels = set.read_image(i, memory);
+  const data::Image image =
+      data::with_channels({set.height, set.width, {pixels.begin(), pixels.end()}, set.channels}, 3);
+  const std::string png =
+      encode_png(static_cast<int>(set.width), static_cast<int>(set.height), image.pixels);
+  std::ofstream out(path, std::ios::binary);
+  out.write(png.data(), static_cast<std::streamsize>(png.size()));
+  if (!out.flush()) fail<IoError>("cannot write '{}'", path.string());
+}
+
+/// What a row of the table says of an image, behind its file.
+std::vector<Cell> targets(const data::Dataset& set, std::int64_t i) {
+  if (set.target_kind == data::TargetKind::classes)
+    return {set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])]};
+  const auto values = set.targets_of(i);
+  if (set.target_kind == data::TargetKind::values) return {values.begin(), values.end()};
+  std::string labels;
+  for (std::size_t c = 0; c < values.size(); ++c)
+    if (values[c] == 1) labels += (labels.empty() ? "" : ";") + set.classes[c];
+  return {labels};
+}
+
+/// Writes the images of a part and adds their rows.
+void write_part(const fs::path& folder,
+                const std::string& part,
+                const data::Dataset& set,
+                ThreadPool& pool,
+                std::vector<std::vector<Cell>>& rows) {
+  std::vector<fs::path> files;
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    fs::path file = part;
+    if (set.target_kind == data::TargetKind::classes)
+      file /= set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])];
+    if (std::error_code error; !fs::create_directories(folder / file, error) && error)
+      fail<IoError>("cannot make the folder '{}': {}", (folder / file).string(), error.message());
+    files.push_back(file / fmt::format("{:06}.png", i));
+    std::vector<Cell> row{files.back().generic_string()};
+    for (Cell& cell : targets(set, i)) row.push_back(std::move(cell));
+    row.emplace_back(part);
+    rows.push_back(std::move(row));
+  }
+  constexpr std::int64_t kBlock = 64;
+  pool.parallel_for(set.size(), kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      write_image(folder / files[static_cast<std::size_t>(i)], set, i);
+  });
+}
+
+}  // namespace
+
+int data_make(const DataCommandOptions& o) {
+  const fs::path folder = o.folder;
+  check_folder(folder);
+  const ExperimentOptions& all = o.train.experiment;
+  const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
+  check_names(pair.train);
+  const auto threads = static_cast<int>(all.device.threads);
+  ThreadPool pool(threads > 0 ? threads : physical_cores());
+  std::vector<std::vector<Cell>> rows;
+  write_part(folder, "train", pair.train, pool, rows);
+  write_part(folder, "valid", pair.valid, pool, rows);
+  std::vector<std::string> header{"file"};
+  if (pair.train.target_kind == data::TargetKind::values)
+    header.insert(header.end(), pair.train.classes.begin(), pair.train.classes.end());
+  else
+    header.emplace_back(pair.train.target_kind == data::TargetKind::labels ? "labels" : "label");
+  header.emplace_back("split");
+  CsvWriter(folder / "labels.csv", header).rows(rows);
+  console::print(fmt::format("{} + {} images of '{}' -> {}\n",
+                             pair.train.size(),
+                             pair.valid.size(),
+                             pair.train.name,
+                             folder.string()));
+  return 0;
+}
+
+}  // namespace learn::cli

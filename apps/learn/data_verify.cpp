@@ -1,0 +1,164 @@
+#include "apps/learn/data_command.h"
+#include "apps/learn/data_findings.h"
+#include "data/cifar10.h"
+#include "data/digest.h"
+#include "data/duplicates.h"
+#include "data/file_tree.h"
+#include "data/image_source.h"
+#include "data/registry.h"
+#include "framework/core/console.h"
+#include "framework/core/processors.h"
+#include "framework/core/thread_pool.h"
+
+#include <algorithm>
+#include <map>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What decoding an image gave.
+struct Seen {
+  std::string name;
+  std::string target;   ///< its class, labels or values
+  std::string pixels;   ///< size and digest; empty if it is damaged
+  std::string problem;  ///< why it is damaged
+  data::ImageSize size;
+};
+
+/// So that nothing is decoded before it is verified, images are left in their files where they are
+/// files: then only their names and labels are read here.
+data::DataPair load(const DataCommandOptions& o) {
+  const DataSection& section = o.train.experiment.data;
+  Spec spec = data::dataset_spec(section.data);
+  const std::optional<fs::path> place = section.place();
+  const auto holds_cifar = [&] {
+    if (spec.name != "folder") return false;
+    const auto tree = data::open_tree(*place);
+    return tree->has_file(data::kCifar10Archive.file) ||
+           tree->has_file(data::kCifar100Archive.file);
+  };
+  if (data::lies_at_path(spec) && !holds_cifar()) {
+    std::erase_if(spec.options, [](const auto& option) {
+      return option.first == "max_bad" || option.first == "skip_bad" || option.first == "stream" ||
+             option.first == "size" || option.first == "cache";
+    });
+    for (const auto& [name, value] : {std::pair{"stream", "true"}, {"size", "1"}, {"cache", "0"}})
+      spec.options.emplace_back(name, value);
+  }
+  return data::load(spec,
+                    {.directory = section.data_dir,
+                     .threads = static_cast<int>(o.train.experiment.device.threads)});
+}
+
+std::string target_of(const data::Dataset& set, std::int64_t i) {
+  if (set.target_kind == data::TargetKind::classes)
+    return set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])];
+  std::string text;
+  const auto values = set.targets_of(i);
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    if (set.target_kind == data::TargetKind::values)
+      text += fmt::format("{}{:g}", text.empty() ? "" : ", ", values[c]);
+    else if (values[c] == 1)
+      text += (text.empty() ? "" : ", ") + set.classes[c];
+  }
+  return text;
+}
+
+Seen look_at(const data::Dataset& set, std::int64_t i) {
+  Seen seen{.name = image_name(set, i), .target = target_of(set, i)};
+  data::Digest digest(data::Digest::Kind::sha256);
+  try {
+    if (set.source != nullptr) {
+      const data::Image image = set.source->decode(set.places[static_cast<std::size_t>(i)]);
+      seen.size = {image.height, image.width};
+      digest.update(image.pixels);
+    } else {
+      seen.size = {set.height, set.width};
+      digest.update(set.image(i));
+    }
+    seen.pixels = fmt::format("{}x{} {}", seen.size.width, seen.size.height, digest.hex());
+  } catch (const DataError& error) {
+    seen.problem = error.what();
+  }
+  return seen;
+}
+
+std::vector<Seen> look_at(const data::Dataset& set, ThreadPool& pool) {
+  std::vector<Seen> seen(static_cast<std::size_t>(set.size()));
+  pool.run(set.size(),
+           [&](std::int64_t i) { seen[static_cast<std::size_t>(i)] = look_at(set, i); });
+  return seen;
+}
+
+void find_damaged(const std::vector<Seen>& part, DataFindings& findings) {
+  for (const Seen& image : part)
+    if (!image.problem.empty()) findings.damaged.push_back({image.name, image.problem});
+}
+
+/// Images of the same pixels: within a part, in both, and with targets that disagree.
+void find_equal(const std::vector<Seen>& train,
+                const std::vector<Seen>& valid,
+                DataFindings& findings) {
+  std::map<std::string, const Seen*> first_in_train;
+  std::map<std::string, const Seen*> first;
+  for (const std::vector<Seen>* part : {&train, &valid}) {
+    std::map<std::string, const Seen*> here;
+    for (const Seen& image : *part) {
+      if (image.pixels.empty()) continue;
+      if (part == &train) first_in_train.emplace(image.pixels, &image);
+      if (const auto [at, fresh] = here.emplace(image.pixels, &image); !fresh)
+        findings.repeated.push_back({image.name, "is " + at->second->name});
+      if (part == &valid)
+        if (const auto at = first_in_train.find(image.pixels); at != first_in_train.end())
+          findings.in_both.push_back({image.name, "is " + at->second->name});
+      if (const auto [at, fresh] = first.emplace(image.pixels, &image);
+          !fresh && at->second->target != image.target)
+        findings.disagreeing.push_back({image.name,
+                                        fmt::format("is '{}', {} of the same pixels is '{}'",
+                                                    image.target,
+                                                    at->second->name,
+                                                    at->second->target)});
+    }
+  }
+}
+
+void find_sizes(const std::vector<Seen>& part, DataFindings& findings) {
+  for (const Seen& image : part)
+    if (image.problem.empty())
+      ++findings.sizes[fmt::format("{}x{}", image.size.width, image.size.height)];
+}
+
+void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
+  if (pair.train.target_kind == data::TargetKind::values) return;
+  for (const data::Dataset* set : {&pair.train, &pair.valid}) {
+    const std::vector<std::int64_t> counts = class_counts(*set);
+    for (std::size_t c = 0; c < counts.size(); ++c)
+      if (counts[c] == 0)
+        findings.empty.push_back(
+            {set->classes[c],
+             set == &pair.train ? "has no training image" : "has no validation image"});
+  }
+}
+
+}  // namespace
+
+int data_verify(const DataCommandOptions& o) {
+  const data::DataPair pair = load(o);
+  const auto threads = static_cast<int>(o.train.experiment.device.threads);
+  ThreadPool pool(threads > 0 ? threads : physical_cores());
+  const std::vector<Seen> train = look_at(pair.train, pool);
+  const std::vector<Seen> valid = look_at(pair.valid, pool);
+  DataFindings findings{.name = pair.train.name, .images = std::ssize(train) + std::ssize(valid)};
+  for (const std::vector<Seen>* part : {&train, &valid}) {
+    find_damaged(*part, findings);
+    find_sizes(*part, findings);
+  }
+  find_equal(train, valid, findings);
+  find_empty_classes(pair, findings);
+  console::print(o.json ? to_json(findings) : to_text(findings, o.all));
+  return static_cast<int>(findings.wrong() ? ExitCode::data : ExitCode::ok);
+}
+
+}  // namespace learn::cli

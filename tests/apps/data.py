@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""data.py PATH/TO/learn: `learn data` on sets that it makes, that people describe by tables and names, and that are damaged."""
+import json
+import resource
+import shutil
+from pathlib import Path
+
+from harness import TINY, Trial
+from png import write_png
+
+trial = Trial(__doc__)
+
+
+def check(what, condition, outcome):
+    trial.check(condition, what, outcome)
+
+
+def refused(what, text, *words):
+    outcome = trial.run("data", *words)
+    check(what, outcome.status == 2 and text in outcome.err, outcome)
+
+
+made = trial.run("data", "make", "synthetic10", "ten", "--train-limit", "40", "--valid-limit", "20")
+check("a set is written as files", made.status == 0 and "40 + 20 images of 'synthetic10' -> ten" in made.out, made)
+check("with a table", Path("ten/labels.csv").read_text().splitlines()[0] == "file,label,split", made)
+check("of all images", len(list(Path("ten").rglob("*.png"))) == 60, made)
+refused("what is there is not written over", "'ten' is there and not empty", "make", "synthetic10", "ten")
+refused("a folder to write is needed", "name the folder to write", "make", "synthetic10")
+refused("but not to look at one", "'x' has no effect", "info", "ten", "x")
+refused("an unknown action", "did you mean 'verify'?", "verfy", "ten")
+refused("an option of another action", "--out has no effect on 'learn data info'", "info", "ten", "--out", "x.png")
+
+nowhere = trial.run("data", "make", "synthetic10", "ten/labels.csv/x", "--train-limit", "10", "--valid-limit", "10")
+check("a folder that cannot be made", nowhere.status == 5 and "cannot make the folder 'ten/labels.csv/x/train/" in nowhere.err, nowhere)
+full = trial.run("data", "make", "synthetic10", "short", "--train-limit", "10", "--valid-limit", "10",
+                 preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+check("a disk that is full", full.status == 5 and "cannot write 'short/train/" in full.err, full)
+Path("paths.csv").write_text("file,label\n" + "".join(f"{image},{'a/b' if i % 2 else 'c'}\n"
+                                                      for i, image in enumerate(sorted(Path("ten").rglob("*.png")))))
+unnamed = trial.run("data", "make", "paths.csv", "sorted")
+check("a class that is no folder's name", unnamed.status == 3 and "the class 'a/b' of 'paths' cannot be" in unnamed.err, unnamed)
+
+original = json.loads(trial.run("data", "info", "synthetic10", "--train-limit", "40", "--valid-limit", "20", "--json").out)
+for data in ("ten", "ten/labels.csv"):
+    info = trial.run("data", "info", data, "--json")
+    seen = json.loads(info.out)
+    check(f"{data} has all images", (seen["train"]["images"], seen["valid"]["images"]) == (40, 20), info)
+    check(f"{data} has their colours", [round(m, 6) for m in seen["mean"]] == [round(m, 6) for m in original["mean"]], info)
+    check(f"{data} counts classes", sorted(seen["names"]) == sorted(original["names"]) and sum(seen["train"]["counts"]) == 40, info)
+    check(f"{data} has formats", seen["formats"] == {"PNG": 60} and seen["bytes"] > 1000, info)
+text = trial.run("data", "info", "ten")
+check("people can read it", all(word in text.out for word in ("ten: 40 + 20 images, 32x32, colour", "60 PNG", "class")), text)
+check("a training takes it", trial.run("train", *TINY, "--data", "ten/labels.csv").status == 0, made)
+
+for words, file in ((("--images", "2"), "data.png"), (("--valid", "--out", "v.svg"), "v.svg")):
+    shown = trial.run("data", "show", "ten", *words)
+    check(f"{file} is drawn", shown.status == 0 and Path(file).stat().st_size > 1000 and f"-> {file}" in shown.out, shown)
+
+good = trial.run("data", "verify", "ten")
+check("nothing is wrong", good.status == 0 and "nothing is wrong with it" in good.out and "60 of 32x32" in good.out, good)
+classes = sorted(path.name for path in Path("ten/train").iterdir())
+one = next(Path("ten/train", classes[0]).iterdir())
+shutil.copy(one, Path("ten/valid", classes[0], "again.png"))
+shutil.copy(one, Path("ten/train", classes[1], "other.png"))
+shutil.copy(one, Path("ten/train", classes[0], "same.png"))
+for i in range(12):
+    Path("ten/train", classes[2], f"{i}.jpg").write_bytes(b"\xff\xd8\xff no image")
+write_png(Path("ten/valid", classes[3], "large.png"), 64, 48, (1, 2, 3))
+bad = trial.run("data", "verify", "ten")
+check("damage has its status", bad.status == 3 and "something is wrong with it" in bad.out, bad)
+check("and is listed", "12 damaged:" in bad.out and "/0.jpg: damaged JPEG header" in bad.out and "and 2 more: --all" in bad.out, bad)
+check("an image in both parts", "again.png: is ten/train/" in bad.out, bad)
+check("labels that disagree", f"other.png: is '{classes[1]}', ten/train/{classes[0]}/" in bad.out, bad)
+check("an image twice", "same.png: is ten/train/" in bad.out, bad)
+check("other sizes", "1 of 64x48" in bad.out, bad)
+everything = json.loads(trial.run("data", "verify", "ten", "--json").out)
+check("JSON has all of it", everything["wrong"] and len(everything["damaged"]) == 12 and everything["sizes"]["64x48"] == 1, everything)
+computed = trial.run("data", "verify", "synthetic10")
+check("sets in memory are verified", computed.status == 0 and "60 000 images" in computed.out, computed)
+
+failed = trial.run("train", *TINY, "--data", "ten", "--image-size", "32")
+check("a training refuses damaged files", failed.status == 3 and ":skip_bad=true" in failed.err, failed)
+trained = trial.run("train", *TINY, "--data", "ten:skip_bad=true,size=32", "--train-limit", "1.0", "--name", "skipping")
+check("or skips them", trained.status == 0 and "skipped 12 of" in trained.err, trained)
+check("and lists them beside its results", len(Path("runs/skipping/skipped.csv").read_text().splitlines()) == 13, trained)
+check("and warns of the image in both parts", "1 of 22 validation images" in trained.err and "again.png is ten/train/" in trained.err, trained)
+trial.conclude()
