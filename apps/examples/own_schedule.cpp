@@ -40,6 +40,6 @@ int main() {
   const ScheduledHyper rate{Hyper::lr, {inverse_root(0.2, 0.1)}};
   learn.fit(5, 0.1F, {std::make_shared<ParamScheduler>(std::vector{rate})});
   const auto& batches = learn.find<Recorder>()->batches(learn);
-  for (const std::size_t batch : {1, 8, 16, 64, 160})
+  for (const std::size_t batch : {1U, 8U, 16U, 64U, 160U})
     fmt::print("batch {:3}: learning rate {:.3f}\n", batch, batches[batch - 1].lr);
 }
