@@ -205,8 +205,9 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
   const GradMode mode = value.written ? GradMode::accumulate : GradMode::overwrite;
   if (!value.written)
     value.grad = ctx_.empty(value.shape, value.dtype);
-  else if (value.grad.shared())
-    value.grad = copied(value.grad);  // it was passed on to others as well
+  else if (value.handed_over && value.grad.shared())
+    value.grad = copied(value.grad);
+  value.handed_over = false;  // who asks for its place twice is given the same one twice
   value.written = true;
   kernel(value.grad, mode);
 }
@@ -222,6 +223,7 @@ bool Tape::hand_over(const Var& v, const Tensor& dy) {
   // The gradient of a leaf is its owner's, who may write to it.
   if (!value.needs_grad || value.leaf || value.written || dy.dtype() != value.dtype) return false;
   value.grad = dy.view(value.shape);
+  value.handed_over = true;
   value.written = true;
   return true;
 }

@@ -160,6 +160,7 @@ class Tape {
     ParamSlot* param = nullptr;
     bool needs_grad = false;
     bool written = false;
+    bool handed_over = false;  ///< its gradient is a tensor that others may have as well
     bool leaf = false;
   };
   struct Record {

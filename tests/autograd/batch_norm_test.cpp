@@ -214,3 +214,14 @@ TEST_CASE("batch norm: operands that do not fit are named with both values") {
   CHECK_THROWS_WITH_AS(
       run(make({2, 3}, DType::i64), make({3})), doctest::Contains("i64"), DTypeError);
 }
+
+TEST_CASE("batch norm: a value that another operation made may be its own residual") {
+  OpCase op = batch_norm_case({{6, 3}, ActivationKind::silu(), Residual::self});
+  op.call = [call = op.call](Tape& tape, std::span<const Var> in) {
+    std::vector<Var> made(in.begin(), in.end());
+    made[0] = ops::scale(in[0], 1.5);
+    return call(tape, made);
+  };
+  const Comparison result = test::check_gradients(op);
+  CHECK_MESSAGE(result.equal, result.text);
+}

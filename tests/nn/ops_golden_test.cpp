@@ -9,7 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -153,7 +155,7 @@ TEST_CASE("operations and losses have PyTorch's values and gradients, at their b
   check_all(ctx, DType::f32, 2e-6);
 }
 
-TEST_CASE("losses of halves are computed in f32; their gradients are halves") {
+TEST_CASE("losses of halves are computed in f32, and their gradients are halves") {
   Context ctx(test::fast_context(2));
   const std::vector<double> logits{-1, 0.5, 2, 0.25, -0.75, 3};
   const std::vector<double> targets{0, 1, 1, 0, 0, 1};

@@ -6,8 +6,11 @@
 #include "framework/kernels/map/map.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace learn::ops {
 namespace {

@@ -5,7 +5,6 @@
 #include "framework/kernels/map/map.h"
 #include "framework/tensor/convert.h"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -62,16 +61,14 @@ struct MapNode final : Node {
   std::string_view name() const override { return f.name(); }
 
   void backward(Tape& tape, const Tensor& dy) override {
-    // One kernel writes all gradients: where they belong, or, of an operand that was repeated or
-    // has come before, as a whole that is summed up behind it.
+    // One kernel writes all gradients: where they belong, or, of an operand that was repeated, as a
+    // whole that is summed up behind it.
     std::vector<kernels::MapResult> results;
     std::vector<std::pair<std::size_t, Tensor>> wholes;
-    std::vector<std::uint32_t> direct;
     for (std::size_t i = 0; i < in.size(); ++i) {
       if ((wanted >> i & 1U) == 0) continue;
       const Var& x = input(i);
-      if (x.shape() == dy.shape() && std::ranges::find(direct, x.id()) == direct.end()) {
-        direct.push_back(x.id());
+      if (x.shape() == dy.shape()) {
         tape.accumulate(x, [&](Tensor& dx, GradMode mode) { results.push_back({dx, mode}); });
       } else {
         wholes.emplace_back(i, tape.empty(dy.shape(), wide_dtype(x.dtype())));
@@ -82,7 +79,6 @@ struct MapNode final : Node {
     inputs.resize(static_cast<std::size_t>(f.operands()));
     inputs.push_back(dy);
     kernels::map(tape.context(), f.gradient(wanted), inputs, results);
-    results.clear();  // a gradient that somebody holds is added to by copy
     for (const auto& one : wholes)
       tape.accumulate(input(one.first), [&](Tensor& dx, GradMode mode) {
         sum_to(tape.context(), one.second, dx, mode);

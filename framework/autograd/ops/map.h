@@ -3,6 +3,7 @@
 #include "framework/autograd/var.h"
 #include "framework/kernels/map/expression.h"
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>

@@ -4,6 +4,7 @@
 #include "framework/core/error.h"
 
 #include <array>
+#include <span>
 
 namespace learn::ops {
 namespace {

@@ -10,6 +10,8 @@
 #include "framework/tensor/convert.h"
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 /// What `map` computes for each element (ADR 0031), written in C++ once for every device and dtype:

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace learn::kernels {
 namespace {
@@ -33,7 +37,7 @@ Strides broadcast_strides(const Shape& shape, const Shape& whole) {
   return strides;
 }
 
-/// Whether dimension d of each input goes on where d + 1 ends, so that both are one.
+/// Whether dimensions d and d + 1 of each input are one: neither is repeated, or both are.
 bool mergeable(const MapArgs& args, int d) {
   for (int i = 0; i < args.program.inputs; ++i) {
     const std::int64_t* s = args.in[i].strides;

@@ -20,6 +20,7 @@ using kernels::MapProgram;
 
 constexpr int kThreads = 64;
 constexpr int kEach = 4;  // elements of a thread
+static_assert(sizeof(MapArgs) <= 4096, "all that a kernel's parameters may take");
 
 __device__ float read(DType dtype, const void* data, std::int64_t i) {
   if (data == nullptr) return static_cast<float>(i);

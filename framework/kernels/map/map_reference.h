@@ -3,6 +3,8 @@
 #include "framework/tensor/convert.h"
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 
 /// One element after the other, in double whatever the dtype, rounded once.

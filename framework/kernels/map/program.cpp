@@ -3,8 +3,12 @@
 #include "framework/core/error.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>

@@ -3,7 +3,9 @@
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace learn::cpu {
 namespace {

@@ -3,6 +3,7 @@
 #include "framework/tensor/convert.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace learn::reference {
