@@ -62,7 +62,7 @@ std::string hint(const std::string& word,
   if (options.find(name) != nullptr)
     return word.starts_with("--") ? "" : fmt::format("; did you mean '--{}'?", name);
   if (const std::string here = translated(name, options); !here.empty())
-    return fmt::format("; here it is '{}'", here);
+    return fmt::format("; here use '{}'", here);
   if (name.starts_with("no-") && options.find(name.substr(3)) != nullptr)
     return fmt::format("; '--{}' takes a value, it cannot be switched off", name.substr(3));
   const std::vector<std::string> near = options_with(name, options);
@@ -116,7 +116,7 @@ void reject_command(const std::vector<std::string>& words, const std::vector<Com
   fail<UsageError>(
       "unknown command '{}'{}\n  'learn --help' lists the commands",
       word,
-      here.empty() ? did_you_mean(word, names) : fmt::format("; here it is '{}'", here));
+      here.empty() ? did_you_mean(word, names) : fmt::format("; here use '{}'", here));
 }
 
 void reject_option(const std::string& word,
