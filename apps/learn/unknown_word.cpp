@@ -113,10 +113,9 @@ void reject_command(const std::vector<std::string>& words, const std::vector<Com
   names.reserve(commands.size());
   for (const Command& one : commands) names.push_back(one.name);
   const std::string_view here = foreign_command(word);
-  fail<UsageError>(
-      "unknown command '{}'{}\n  'learn --help' lists the commands",
-      word,
-      here.empty() ? did_you_mean(word, names) : fmt::format("; here use '{}'", here));
+  fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
+                   word,
+                   here.empty() ? did_you_mean(word, names) : fmt::format("; here use '{}'", here));
 }
 
 void reject_option(const std::string& word,
