@@ -59,6 +59,9 @@ std::string hint(const std::string& word,
                  const OptionTable& options,
                  const std::vector<Command>& commands) {
   const std::string name(without_dashes(word));
+  std::error_code ignored;
+  if (word.starts_with("-") && std::filesystem::exists(word, ignored))
+    return fmt::format("; the file of that name stands behind two dashes: -- {}", shell_word(word));
   if (options.find(name) != nullptr)
     return word.starts_with("--") ? "" : fmt::format("; did you mean '--{}'?", name);
   if (const std::string here = translated(name, options); !here.empty())
