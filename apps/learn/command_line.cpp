@@ -168,11 +168,9 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
              (!option.short_name.empty() && word == "-" + std::string(option.short_name));
     });
   });
-  const auto at = static_cast<std::size_t>(first - argv.begin());
   const Command* const chosen =
       first != argv.end() && named(*first) != commands.end() ? &*named(*first) : nullptr;
-  if (first != argv.end() && chosen == nullptr)
-    reject_command({argv.begin() + static_cast<std::ptrdiff_t>(at), argv.end()}, commands);
+  if (first != argv.end() && chosen == nullptr) reject_command({first, argv.end()}, commands);
 
   Parsed parsed;
   Globals globals;

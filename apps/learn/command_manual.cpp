@@ -1,6 +1,7 @@
 #include "apps/learn/command_manual.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace learn::cli {
 namespace {

@@ -59,10 +59,13 @@ std::string hint(const std::string& word,
                  const OptionTable& options,
                  const std::vector<Command>& commands) {
   const std::string name(without_dashes(word));
+  std::error_code ignored;
+  if (word.starts_with("-") && std::filesystem::exists(word, ignored))
+    return fmt::format("; the file of that name stands behind two dashes: -- {}", shell_word(word));
   if (options.find(name) != nullptr)
     return word.starts_with("--") ? "" : fmt::format("; did you mean '--{}'?", name);
   if (const std::string here = translated(name, options); !here.empty())
-    return fmt::format("; here it is '{}'", here);
+    return fmt::format("; here use '{}'", here);
   if (name.starts_with("no-") && options.find(name.substr(3)) != nullptr)
     return fmt::format("; '--{}' takes a value, it cannot be switched off", name.substr(3));
   const std::vector<std::string> near = options_with(name, options);
@@ -113,10 +116,9 @@ void reject_command(const std::vector<std::string>& words, const std::vector<Com
   names.reserve(commands.size());
   for (const Command& one : commands) names.push_back(one.name);
   const std::string_view here = foreign_command(word);
-  fail<UsageError>(
-      "unknown command '{}'{}\n  'learn --help' lists the commands",
-      word,
-      here.empty() ? did_you_mean(word, names) : fmt::format("; here it is '{}'", here));
+  fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
+                   word,
+                   here.empty() ? did_you_mean(word, names) : fmt::format("; here use '{}'", here));
 }
 
 void reject_option(const std::string& word,

@@ -148,6 +148,14 @@ def completions():
         check("adamw" in done.stdout, "fish completes a value", f"{done.stdout} {done.stderr}")
 
 
+def odd_names():
+    open("-odd.jpg", "w", encoding="utf-8").close()
+    done = run("predict", "last", "-odd.jpg")
+    check(done.status == 2 and "stands behind two dashes: -- -odd.jpg" in done.err, "who names a file like an option is told how", done)
+    done = run("predict", "last", "--", "-odd.jpg")
+    check(done.status == 3 and "-odd.jpg" in done.err, "behind two dashes it is a file", done)
+
+
 def manuals():
     done = run("man", "--out", "share")
     check(done.status == 0, "all pages are written", done)
@@ -177,5 +185,6 @@ def manuals():
 helps()
 bars()
 completions()
+odd_names()
 manuals()
 trial.conclude()

@@ -182,7 +182,7 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"--confusion"},
        "it is one of 'learn eval', and stands behind that: learn eval --confusion");
   told({"--bogus"}, "'--bogus' is not an option of 'learn' itself\n");
-  told({"fit"}, "unknown command 'fit'; here it is 'learn train'");
+  told({"fit"}, "unknown command 'fit'; here use 'learn train'");
   told({"pred", "last"}, "unknown command 'pred'; did you mean 'predict'?");
   for (const auto& [word, here] : {std::pair{"--wd", "--weight-decay X"},
                                    {"--amp", "--precision fp16-amp"},
@@ -190,9 +190,9 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
                                    {"--bs", "--batch-size N"},
                                    {"--max_epochs=3", "--epochs N"},
                                    {"--test", "learn eval RUN"}})
-    told({"train", word}, fmt::format("; here it is '{}'", here));
+    told({"train", word}, fmt::format("; here use '{}'", here));
   // Of what the command does not have, nothing is said.
-  CHECK_FALSE(holds(refusal({"eval", "last", "--wd"}), "here it is"));
+  CHECK_FALSE(holds(refusal({"eval", "last", "--wd"}), "here use"));
 }
 
 TEST_CASE("what other tools' words are here is there") {
