@@ -52,6 +52,17 @@ text = trial.run("data", "info", "ten")
 check("people can read it", all(word in text.out for word in ("ten: 40 + 20 images, 32x32, colour", "60 PNG", "class")), text)
 check("a training takes it", trial.run("train", *TINY, "--data", "ten/labels.csv").status == 0, made)
 
+numbers = Path("ten/labels.csv").read_text().splitlines()
+Path("ten/numbers.csv").write_text("\n".join(line + (",x" if i == 0 else f",{i / 10}") for i, line in enumerate(numbers)) + "\n")
+guessed = trial.run("train", *TINY, "--data", "ten/numbers.csv:targets=x", "--name", "numbers")
+check("real numbers are trained on", guessed.status == 0 and "best  epoch" in guessed.out and "valid_loss" in guessed.out, guessed)
+grey = trial.run("train", *TINY, "--data", "ten/labels.csv:channels=1", "--name", "grey")
+check("grey images are trained on", grey.status == 0, grey)
+said = trial.run("predict", "runs/grey", "ten/valid")
+check("and predicted, whatever the file has", said.status == 0 and said.out.count(".png") == 20, said)
+coloured = trial.run("eval", "runs/grey", "--data", "ten/labels.csv")
+check("other channels say what to do", coloured.status == 3 and "say ':channels=1'" in coloured.err, coloured)
+
 for words, file in ((("--images", "2"), "data.png"), (("--valid", "--out", "v.svg"), "v.svg")):
     shown = trial.run("data", "show", "ten", *words)
     check(f"{file} is drawn", shown.status == 0 and Path(file).stat().st_size > 1000 and f"-> {file}" in shown.out, shown)
