@@ -18,7 +18,11 @@ using namespace std::string_literals;
 std::vector<std::string> class_names(const FileTree& tree, const fs::path& folder) {
   if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));
   std::vector<std::string> names = tree.folders(folder);
-  if (names.empty()) fail<DataError>("'{}' has no class folders", tree.text(folder));
+  if (names.empty())
+    fail<DataError>(
+        "'{}' has no class folders; if names of files say the class: ':label_regex=REGEX' behind "
+        "the path",
+        tree.text(folder));
   check_class_names(names, tree.text(folder));
   return names;
 }

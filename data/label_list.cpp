@@ -109,7 +109,10 @@ class Columns {
   [[nodiscard]] std::size_t second() const {
     if (header_.size() < 2)
       fail<DataError>(
-          "'{}' has one column, '{}': there is none for labels", name_, header_.front());
+          "'{}' has one column, '{}': there is none for labels; is another separator meant "
+          "(':separator=semicolon')?",
+          name_,
+          header_.front());
     return image == 1 ? 0 : 1;
   }
 

@@ -311,7 +311,7 @@ DataPair load_listed(const FileTree& tree,
 
 struct CsvOptions : ListOptions {
   TableColumns columns;
-  char separator = ',';
+  char separator = '\0';  ///< by the file's name
 };
 
 void declare_csv(OptionTable& t, CsvOptions& o) {
@@ -332,8 +332,8 @@ void declare_csv(OptionTable& t, CsvOptions& o) {
   t.text("suffix", o.columns.suffix, "TEXT", "to add to the names of files: .jpg");
   t.choice("separator",
            o.separator,
-           {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}},
-           "between cells");
+           {{"auto", '\0'}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}},
+           "between cells; auto: tabs in a .tsv file, else commas");
 }
 
 DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
@@ -344,7 +344,9 @@ DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
     fail<UsageError>(
         "csv: targets are numbers to predict, label and label_delim labels: one of them");
   if (columns.label_delim == "space") columns.label_delim = " ";
-  return load_listed(*tree, read_label_table(csv.path, csv.separator, columns), csv, options);
+  const char usual = csv.path.extension() == ".tsv" ? '\t' : ',';
+  const char separator = csv.separator == '\0' ? usual : csv.separator;
+  return load_listed(*tree, read_label_table(csv.path, separator, columns), csv, options);
 }
 
 struct LinesOptions : ListOptions {

@@ -2,6 +2,7 @@
 
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
+#include "framework/core/log.h"
 #include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
@@ -28,6 +29,11 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   const auto& [data, model, training, precision, device, run] = options_;
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
+  if (train.target_kind == data::TargetKind::values && run.monitor == RunSection().monitor) {
+    options_.run.monitor = "valid_loss";
+    log::info(
+        "[data] real numbers have no accuracy: the best epoch is that of the lowest valid_loss");
+  }
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();

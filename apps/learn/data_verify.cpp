@@ -1,3 +1,4 @@
+#include "apps/experiment/spec_flag.h"
 #include "apps/learn/data_command.h"
 #include "apps/learn/data_findings.h"
 #include "data/cifar10.h"
@@ -16,8 +17,6 @@
 namespace learn::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// What decoding an image gave.
 struct Seen {
   std::string name;
@@ -32,10 +31,10 @@ struct Seen {
 data::DataPair load(const DataCommandOptions& o) {
   const DataSection& section = o.train.experiment.data;
   Spec spec = data::dataset_spec(section.data);
-  const std::optional<fs::path> place = section.place();
+  const std::string* const path = find_option(spec, "path");
   const auto holds_cifar = [&] {
-    if (spec.name != "folder") return false;
-    const auto tree = data::open_tree(*place);
+    if (spec.name != "folder" || path == nullptr) return false;
+    const auto tree = data::open_tree(*path);
     return tree->has_file(data::kCifar10Archive.file) ||
            tree->has_file(data::kCifar100Archive.file);
   };

@@ -208,6 +208,12 @@ int eval(const EvalOptions& options) {
                                        trained.device.seed,
                                        saved.input,
                                        classes);
+  if (data.channels != saved.channels)
+    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
+                    data.name,
+                    data.channels,
+                    saved.channels,
+                    saved.channels);
   const Evaluation evaluation =
       evaluate(ctx, path, saved, data, {options.batch_size, options.workers});
   const ConfusionMatrix& confusion = evaluation.confusion();

@@ -58,12 +58,13 @@ class ImagePrediction {
     std::vector<PredictedImage> out(wanted.size());
     std::vector<data::Image> images(wanted.size());
     const data::ImageSize input = predictor_.description().input;
+    const std::int64_t channels = predictor_.description().channels;
     pool_.run(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t at) {
       const auto i = static_cast<std::size_t>(at);
       out[i].name = wanted[i].name;
       try {
         // Of a large image no more is kept than the model sees.
-        images[i] = data::resize_and_crop(wanted[i].read(), input.height, input.width);
+        images[i] = data::resize_and_crop(wanted[i].read(channels), input.height, input.width);
       } catch (const DataError& error) {
         out[i].error = error.what();
       }

@@ -135,9 +135,9 @@ void check_hostile(const Bytes& file) {
     CHECK_FALSE(error_of({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(keep)}).empty());
   }
   for (std::size_t i = 0; i < file.size(); ++i)
-    for (const std::uint8_t mask : {0x01, 0x10, 0x80, 0xFF}) {
+    for (const int mask : {0x01, 0x10, 0x80, 0xFF}) {
       Bytes other = file;
-      other[i] ^= mask;
+      other[i] = static_cast<std::uint8_t>(other[i] ^ mask);
       try {
         const Image image = decode_image(other, {.max_pixels = 1 << 16});
         CHECK(static_cast<std::int64_t>(image.pixels.size()) == image.height * image.width * 3);

@@ -190,6 +190,9 @@ TEST_CASE("what is wrong with a table says the line") {
                  "line 3: 'b.png' is 'y', which the training part does not have: that has x"));
   CHECK(contains(data_error((folder.path() / "no.csv").string()), "no.csv': "));
   CHECK(contains(usage_error(path.string() + ":cache=1"), "cache=1 has no effect without"));
+  CHECK(contains(error("image\tlabel\na.png\tx\n"), "is another separator meant"));
+  test::write_bytes(folder.path() / "t.tsv", bytes("image\tlabel\na.png\t\n"));
+  CHECK(contains(data_error((folder.path() / "t.tsv").string()), "no label in column 'label'"));
   CHECK(contains(usage_error("csv"), "give its path, csv:path=FILE"));
 }
 
