@@ -100,6 +100,9 @@ Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t widt
 }
 
 Dataset resized(Dataset from, ImageSize size) {
+  if (!from.features.empty())
+    fail<UsageError>(
+        "'{}' holds floats, which are not scaled to {}x{}", from.name, size.width, size.height);
   if (ImageSize{from.height, from.width} == size) return from;
   std::vector<std::uint8_t> pixels;
   pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * from.channels));

@@ -12,7 +12,7 @@ namespace learn::data {
 [[nodiscard]] Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t width);
 
 /// The same for each image of a data set of u8, in memory of the result's size. One of that size
-/// already stays as it is.
+/// already stays as it is. Throws UsageError for a set of floats.
 [[nodiscard]] Dataset resized(Dataset from, ImageSize size);
 
 }  // namespace learn::data

@@ -1,6 +1,7 @@
 #include "data/arrays.h"
 
 #include "data/loaders.h"
+#include "data/resize.h"
 #include "framework/core/error.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/memory_state.h"
@@ -114,6 +115,12 @@ TEST_CASE("a fingerprint is of floats, too") {
   other.features[9] += 1;
   CHECK(other.fingerprint() != set.fingerprint());
   CHECK(from_arrays(numbered(5)).fingerprint() == set.fingerprint());
+}
+
+TEST_CASE("a set of floats is not scaled") {
+  CHECK_THROWS_WITH_AS((void)resized(from_arrays(numbered(2)), {8, 8}),
+                       "'arrays' holds floats, which are not scaled to 8x8",
+                       UsageError);
 }
 
 TEST_CASE("arrays that do not fit together are refused with both numbers") {
