@@ -121,9 +121,15 @@ DataPair read_labelled(const FileTree& tree, LabelledFiles files, const Labelled
                      options.seed);
   require_known_labels(valid, classes, "the training part");
   DataPair pair{decoded(tree, train, classes, Split::train, options.decoding), {}};
-  DecodeFilesOptions same_size = options.decoding;
-  if (!same_size.size) same_size.size = ImageSize{pair.train.height, pair.train.width};
-  pair.valid = decoded(tree, valid, classes, Split::test, same_size);
+  pair.valid = decoded(tree, valid, classes, Split::test, options.decoding);
+  if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
+    fail<DataError>("{}: training images are {}x{}, validation images {}x{}; {}",
+                    files.where,
+                    pair.train.width,
+                    pair.train.height,
+                    pair.valid.width,
+                    pair.valid.height,
+                    kGiveSize);
   return pair;
 }
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """data.py PATH/TO/learn: `learn data` on sets that it makes, that people describe by tables and names, and that are damaged."""
 import json
-import resource
 import shutil
 from pathlib import Path
 
@@ -32,9 +31,10 @@ refused("an option of another action", "--out has no effect on 'learn data info'
 
 nowhere = trial.run("data", "make", "synthetic10", "ten/labels.csv/x", "--train-limit", "10", "--valid-limit", "10")
 check("a folder that cannot be made", nowhere.status == 5 and "cannot make the folder 'ten/labels.csv/x/train/" in nowhere.err, nowhere)
-full = trial.run("data", "make", "synthetic10", "short", "--train-limit", "10", "--valid-limit", "10",
-                 preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
-check("a disk that is full", full.status == 5 and "cannot write 'short/train/" in full.err, full)
+# So long that its folders can be made and its files cannot.
+long = "l" + "/".join(["x" * 200] * 21)[:4077]
+unwritten = trial.run("data", "make", "synthetic10", long, "--train-limit", "10", "--valid-limit", "10")
+check("a file that cannot be written", unwritten.status == 5 and "cannot write 'lx" in unwritten.err, unwritten)
 Path("paths.csv").write_text("file,label\n" + "".join(f"{image},{'a/b' if i % 2 else 'c'}\n"
                                                       for i, image in enumerate(sorted(Path("ten").rglob("*.png")))))
 unnamed = trial.run("data", "make", "paths.csv", "sorted")

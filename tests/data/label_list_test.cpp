@@ -160,6 +160,12 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
   CHECK(
       contains(data_error(table.string() + ":targets=tags"), "line 2: 'sea  sun' is not a number"));
 
+  test::write_bytes(folder.path() / "2.png", test::png(test::plain(5, 4, 2, 7, 9), 5, 4));
+  CHECK(contains(data_error(table.string() + ":targets=x"),
+                 "images are 4x4, validation images 4x5; give one size"));
+  CHECK(load(table.string() + ":size=3,targets=x").valid.height == 3);
+  write_image(folder.path() / "2.png", 2);
+
   // Damaged files take their targets with them.
   test::write_bytes(folder.path() / "0.png", {1, 2, 3});
   const DataPair fewer = load(table.string() + ":targets=(x,y),skip_bad=true");
