@@ -37,20 +37,19 @@ Spec schedule_spec(const TrainingSection& o) {
 nn::Loss loss_for(const data::Dataset& train, const TrainingSection& o) {
   if (train.target_kind == data::TargetKind::classes)
     return nn::cross_entropy(static_cast<float>(o.label_smoothing));
-  if (train.target_kind == data::TargetKind::labels)
-    fail<UsageError>(
-        "'{}' has several labels for each sample, for which there is no loss yet: "
-        "train on it by a program of your own, with a loss of your own",
-        train.name);
+  const bool labels = train.target_kind == data::TargetKind::labels;
+  const char* const targets = labels ? "several labels each" : "real numbers";
   if (o.label_smoothing > 0)
-    fail<UsageError>("--label-smoothing {} is for classes; the targets of '{}' are real numbers",
+    fail<UsageError>("--label-smoothing {} is for classes; the targets of '{}' are {}",
                      o.label_smoothing,
-                     train.name);
+                     train.name,
+                     targets);
   if (!o.metrics.empty())
-    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are real numbers",
+    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are {}",
                      join(o.metrics, ","),
-                     train.name);
-  return nn::mse();
+                     train.name,
+                     targets);
+  return labels ? nn::bce_with_logits() : nn::mse();
 }
 
 /// "0.01 for adam, ..."

@@ -123,9 +123,9 @@ Json json_of(const data::DataPair& pair,
            {"targets", text_of(train.target_kind)},
            {"names", train.classes}};
   const auto part = [](const data::Dataset& set) {
-    Json part{{"images", set.size()}, {"fingerprint", set.fingerprint()}};
-    if (set.target_kind != data::TargetKind::values) part["counts"] = class_counts(set);
-    return part;
+    Json json{{"images", set.size()}, {"fingerprint", set.fingerprint()}};
+    if (set.target_kind != data::TargetKind::values) json["counts"] = class_counts(set);
+    return json;
   };
   out["train"] = part(train);
   out["valid"] = part(pair.valid);

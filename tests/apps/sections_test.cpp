@@ -132,8 +132,11 @@ TEST_CASE("real targets are trained by squares, without what is said of classes"
                        UsageError);
   set.target_kind = data::TargetKind::labels;
   CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
-                       doctest::Contains("'heights' has several labels for each sample"),
+                       "--label-smoothing 0.5 is for classes; the targets of 'heights' are several "
+                       "labels each",
                        UsageError);
+  section = {};
+  CHECK(section.learner_options(true, set).loss.name == nn::bce_with_logits().name);
 }
 
 TEST_CASE("label smoothing is the loss's") {
