@@ -97,15 +97,18 @@ TEST_CASE("grey images with real targets, drawn by weights, are made on a device
   options.normalization = {{0.5F}, {0.25F}};
   options.transforms = augmentation("full", 24, 6);
   options.sampling = WeightedSampling{{1, 1, 0, 9, 0, 0, 0, 0, 0, 0, 1}};
-  Loader host(cpu, data, options);
-  Loader device(cuda, data, options);
-  CHECK(device.on_device());
-  host.begin(1);
-  device.begin(1);
-  Batch expected, got;
-  while (host.next(expected)) {
-    REQUIRE(device.next(got));
-    check_same(cuda, got, expected);
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    options.dtype = dtype;
+    Loader host(cpu, data, options);
+    Loader device(cuda, data, options);
+    CHECK(device.on_device());
+    host.begin(1);
+    device.begin(1);
+    Batch expected, got;
+    while (host.next(expected)) {
+      REQUIRE(device.next(got));
+      check_same(cuda, got, expected);
+    }
   }
   options.transforms.emplace_back(ValueTransform{[](std::span<float>, RandomWords) {}});
   CHECK(!Loader(cuda, data, options).on_device());
