@@ -17,10 +17,17 @@ INCLUDE = re.compile(r'#include "(.*)"')
 
 
 class File:
+    """Its names, those of the headers it includes, and which it has for itself: in an unnamed namespace, or in no header."""
+
     def __init__(self, path):
-        self.names, self.namespaces, self.used, self.included = set(), set(), set(), set()
+        self.names, self.own, self.namespaces, self.used, self.included = set(), set(), set(), set(), set()
+        unnamed = False
         for line in path.read_text(errors="replace").splitlines():
-            if line.startswith("using namespace"):
+            if line == "namespace {":
+                unnamed = True
+            elif line.startswith("}  // namespace"):
+                unnamed = False
+            elif line.startswith("using namespace"):
                 self.used.add(line)
             elif match := NAMESPACE.match(line):
                 self.namespaces.add(match[1])
@@ -28,10 +35,13 @@ class File:
                 self.included |= names_of(match[1])
             elif match := TYPE.match(line) or OTHER.match(line):
                 self.names.add(match[1])
+                if unnamed:
+                    self.own.add(match[1])
+        self.own |= self.names - self.included
 
     def goes_with(self, other):
-        both = self.names & (other.names | other.included) | other.names & (self.names | self.included)
-        return self.used == other.used and not both - (self.included & other.included)
+        return self.used == other.used and not (
+            self.own & (other.names | other.included) or other.own & (self.names | self.included))
 
 
 @functools.cache
