@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union|using)\s+(\w+)")
-OTHER = re.compile(r"(?!namespace|template)[a-zA-Z][^({=\[]*[ *&>](\w+)\s*(?:\[[^\]]*\]\s*)*[({=;]")  # not Class::member
+OTHER = re.compile(r"(?:\[\[\w+\]\] )?(?!namespace|template)[a-zA-Z][^({=\[]*[ *&>](\w+)\s*(?:\[[^\]]*\]\s*)*[({=;]")  # not Class::member
 NAMESPACE = re.compile(r"namespace (?:\w+::)*(\w+) \{")
 INCLUDE = re.compile(r'#include "(.*)"')
 
