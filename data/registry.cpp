@@ -343,7 +343,7 @@ DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
   if (!columns.targets.empty() && (!columns.label.empty() || !columns.label_delim.empty()))
     fail<UsageError>(
         "csv: targets are numbers to predict, label and label_delim labels: one of them");
-  if (columns.label_delim == "space") columns.label_delim = " ";
+  if (columns.label_delim == "space") columns.label_delim.assign(1, ' ');
   const char usual = csv.path.extension() == ".tsv" ? '\t' : ',';
   const char separator = csv.separator == '\0' ? usual : csv.separator;
   return load_listed(*tree, read_label_table(csv.path, separator, columns), csv, options);

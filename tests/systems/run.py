@@ -97,7 +97,7 @@ def two_commands(name, debian, quick):
     with row.step("quickstart"):
         debian.run("'my learn/apps/quickstart.sh'", user)
     if row.good:
-        accuracy = max(map(float, re.findall(r"\b[01]\.\d{4}\b", row.text)), default=0)
+        accuracy = max(map(float, re.findall(r"^best .* accuracy ([01]\.\d{4})\b", row.text, re.MULTILINE)), default=0)
         row.see(f"accuracy {accuracy:.1%}", accuracy > 0.95)
         size = (tree / "build/release/bin/learn").stat().st_size
         row.see(f"learn of {size / 1e6:.1f} MB", size < MOST_BYTES)
