@@ -199,7 +199,7 @@ def by_compiler(name, debian, quick):
     _, compiler, *variant = name.split(":")
     folder = re.sub(r"\W", "-", name)
     tree = debian.clone(ROOT, folder, "user")
-    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else "-DLEARN_UNITY=ON" if quick else ""
+    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else ""
     with row.step("built and tested"):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
         debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS={words} "
