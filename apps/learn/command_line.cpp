@@ -70,20 +70,10 @@ std::string with_dashes(const std::string& word, const OptionTable& options) {
   return "--" + key + "=" + value;
 }
 
-/// The option that takes the next word as its value; null if the word takes none.
-const Option* waits_for_value(const std::string& word, const OptionTable& options) {
-  for (const Option& option : options.all())
-    if (option.kind != OptionKind::flag &&
-        (word == "--" + option.name ||
-         (!option.short_name.empty() && word == "-" + option.short_name)))
-      return &option;
-  return nullptr;
-}
-
 /// Refuses an option whose value is missing: CLI11 would take the next option for it.
 void check_values(const std::vector<std::string>& words, const OptionTable& options) {
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-    const Option* const option = waits_for_value(words[i], options);
+    const Option* const option = option_before_value(words[i], options);
     if (option == nullptr) continue;
     const std::string next = i + 1 < words.size() ? words[i + 1] : "";
     const bool other = next == "--" || (next.starts_with("--") &&
@@ -154,6 +144,15 @@ const std::vector<GlobalOption>& global_options() {
       {"q", "quiet", "warnings and errors only; the results are still printed"},
       {"v", "verbose", "say more"}};
   return all;
+}
+
+const Option* option_before_value(const std::string& word, const OptionTable& options) {
+  for (const Option& option : options.all())
+    if (option.kind != OptionKind::flag &&
+        (word == "--" + option.name ||
+         (!option.short_name.empty() && word == "-" + option.short_name)))
+      return &option;
+  return nullptr;
 }
 
 Parsed parse_command_line(const std::vector<std::string>& argv,

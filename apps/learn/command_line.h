@@ -61,6 +61,11 @@ struct GlobalOption {
 };
 [[nodiscard]] const std::vector<GlobalOption>& global_options();
 
+/// The option that a word names, "--epochs" or "-e", if the next word is to be its value; else
+/// null.
+[[nodiscard]] const Option* option_before_value(const std::string& word,
+                                                const OptionTable& options);
+
 /// Reads argv. `name=value` is taken as `--name value`; what stands behind `--` is an argument
 /// whatever it begins with. Whatever is wrong is a UsageError; unknown names come with what may be
 /// meant, see unknown_word.h, and nothing is taken for the name that it only begins.

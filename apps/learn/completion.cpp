@@ -142,16 +142,6 @@ void add_values(const Option& option,
   add_placeholder(option.value, before, out, to);
 }
 
-/// The option that a word before the last one waits with for its value.
-const Option* waiting(const std::string& word, const OptionTable& options) {
-  for (const Option& option : options.all())
-    if (option.kind != OptionKind::flag &&
-        (word == "--" + option.name ||
-         (!option.short_name.empty() && word == "-" + option.short_name)))
-      return &option;
-  return nullptr;
-}
-
 /// What is known of the words before the last one.
 struct Before {
   std::size_t arguments = 0;
@@ -171,7 +161,7 @@ Before read(const std::vector<std::string>& words, const OptionTable& options) {
     } else if (before.ended || !word.starts_with("-")) {
       ++before.arguments;
     } else {
-      before.waits = waiting(word, options);
+      before.waits = option_before_value(word, options);
       if (word.starts_with("--out=")) before.out = word.substr(std::string("--out=").size());
     }
   }

@@ -1,7 +1,6 @@
 #include "apps/learn/data_command.h"
 
 #include "apps/learn/command_line.h"
-#include "apps/learn/show_batch.h"
 #include "data/registry.h"
 
 #include <algorithm>
@@ -36,18 +35,10 @@ const std::vector<Action>& actions() {
   return all;
 }
 
-int show(const DataCommandOptions& o) {
-  return show_batch({.train = o.train,
-                     .images = o.images,
-                     .versions = o.versions,
-                     .valid = o.valid,
-                     .out = o.out});
-}
-
 }  // namespace
 
 OptionTable data_command_table(DataCommandOptions& o) {
-  OptionTable t = some_of_train(o.train,
+  OptionTable t = some_of_train(o.show.train,
                                 {"data-dir",
                                  "classes",
                                  "val-split",
@@ -62,14 +53,7 @@ OptionTable data_command_table(DataCommandOptions& o) {
   t.flag("json", o.json, "a JSON object in the place of a text");
   t.flag("all", o.all, "verify: list all findings, not the first ten of a kind");
   t.group("show");
-  t.number("images", o.images, {.low = 1, .high = 1000}, "N", "how many images to show");
-  t.number("versions",
-           o.versions,
-           {.low = 1, .high = 32},
-           "N",
-           "how often each is augmented, for as many epochs");
-  t.flag("valid", o.valid, "show the validation images, which are not augmented");
-  t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
+  declare_show_batch(t, o.show);
   return t;
 }
 
@@ -93,11 +77,11 @@ int data_command(DataCommandOptions& o, const OptionTable& table, const Parsed& 
     fail<UsageError>(
         "learn data {}: '{}' has no effect behind '{}'", o.action, o.folder, parsed.argument(1));
   set_options(table, parsed.values);
-  o.train.experiment.data.data = parsed.argument(1);
+  o.show.train.experiment.data.data = parsed.argument(1);
   (void)data::dataset_spec(parsed.argument(1));
   if (o.action == "info") return data_info(o);
   if (o.action == "verify") return data_verify(o);
-  return o.action == "make" ? data_make(o) : show(o);
+  return o.action == "make" ? data_make(o) : show_batch(o.show);
 }
 
 }  // namespace learn::cli

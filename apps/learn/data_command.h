@@ -1,7 +1,6 @@
 #pragma once
-#include "apps/learn/train_options.h"
+#include "apps/learn/show_batch.h"
 
-#include <cstdint>
 #include <string>
 
 namespace learn::cli {
@@ -10,15 +9,14 @@ struct Parsed;
 
 /// The options of `learn data`: those of a training that say what its data are, and its own.
 struct DataCommandOptions {
-  TrainOptions train;  ///< whose `--data` is the set that is named
+  /// What show draws; its training's `--data` is the set that is named, for all actions.
+  ShowBatchOptions show{.out = "data.png"};
   std::string action;  ///< info, show, verify or make
   std::string folder;  ///< that make writes
   bool json = false;
   bool all = false;
-  std::int64_t images = 12;
-  std::int64_t versions = 4;
-  bool valid = false;
-  std::string out = "data.png";
+
+  [[nodiscard]] const ExperimentOptions& experiment() const { return show.train.experiment; }
 };
 
 /// The options of `learn data`, bound to `options`.

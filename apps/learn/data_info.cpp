@@ -138,7 +138,7 @@ Json json_of(const data::DataPair& pair,
 }  // namespace
 
 int data_info(const DataCommandOptions& o) {
-  const ExperimentOptions& all = o.train.experiment;
+  const ExperimentOptions& all = o.experiment();
   const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
   const data::Dataset& train = pair.train;
   const data::Normalization colours = data::measure(train);

@@ -82,7 +82,7 @@ void write_part(const fs::path& folder,
 int data_make(const DataCommandOptions& o) {
   const fs::path folder = o.folder;
   check_folder(folder);
-  const ExperimentOptions& all = o.train.experiment;
+  const ExperimentOptions& all = o.experiment();
   const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
   check_names(pair.train);
   const auto threads = static_cast<int>(all.device.threads);

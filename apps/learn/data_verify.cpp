@@ -29,7 +29,7 @@ struct Seen {
 /// So that nothing is decoded before it is verified, images are left in their files where they are
 /// files: then only their names and labels are read here.
 data::DataPair load(const DataCommandOptions& o) {
-  const DataSection& section = o.train.experiment.data;
+  const DataSection& section = o.experiment().data;
   Spec spec = data::dataset_spec(section.data);
   const std::string* const path = find_option(spec, "path");
   const auto holds_cifar = [&] {
@@ -46,9 +46,9 @@ data::DataPair load(const DataCommandOptions& o) {
     for (const auto& [name, value] : {std::pair{"stream", "true"}, {"size", "1"}, {"cache", "0"}})
       spec.options.emplace_back(name, value);
   }
-  return data::load(spec,
-                    {.directory = section.data_dir,
-                     .threads = static_cast<int>(o.train.experiment.device.threads)});
+  return data::load(
+      spec,
+      {.directory = section.data_dir, .threads = static_cast<int>(o.experiment().device.threads)});
 }
 
 std::string target_of(const data::Dataset& set, std::int64_t i) {
@@ -145,7 +145,7 @@ void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
 
 int data_verify(const DataCommandOptions& o) {
   const data::DataPair pair = load(o);
-  const auto threads = static_cast<int>(o.train.experiment.device.threads);
+  const auto threads = static_cast<int>(o.experiment().device.threads);
   ThreadPool pool(threads > 0 ? threads : physical_cores());
   const std::vector<Seen> train = look_at(pair.train, pool);
   const std::vector<Seen> valid = look_at(pair.valid, pool);

@@ -30,6 +30,11 @@ const std::vector<std::string>& of_training() {
 OptionTable show_batch_table(ShowBatchOptions& o) {
   OptionTable t = some_of_train(o.train, of_training());
   t.group("This call");
+  declare_show_batch(t, o);
+  return t;
+}
+
+void declare_show_batch(OptionTable& t, ShowBatchOptions& o) {
   t.number("images", o.images, {.low = 1, .high = 1000}, "N", "how many images to show");
   t.number("versions",
            o.versions,
@@ -38,7 +43,6 @@ OptionTable show_batch_table(ShowBatchOptions& o) {
            "how often each is augmented, for as many epochs");
   t.flag("valid", o.valid, "show the validation images, which are not augmented");
   t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
-  return t;
 }
 
 void resolve(ShowBatchOptions& o, const OptionTable& table, const OptionValues& command_line) {

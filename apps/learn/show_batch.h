@@ -6,7 +6,7 @@
 
 namespace learn::cli {
 
-/// The options of `learn show-batch`: the data of a training, and its own.
+/// The options of `learn show-batch` and `learn data show`: the data of a training, and their own.
 struct ShowBatchOptions {
   TrainOptions train;
   std::int64_t images = 12;
@@ -18,6 +18,9 @@ struct ShowBatchOptions {
 /// The options of `learn show-batch`, bound to `options`: those of `learn train` that say what its
 /// batches hold.
 [[nodiscard]] OptionTable show_batch_table(ShowBatchOptions& options);
+
+/// Declares those of them that are not of a training.
+void declare_show_batch(OptionTable& table, ShowBatchOptions& options);
 
 /// Fills `options`, whose table that is, as `learn train` does. Throws as `resolve` of
 /// TrainOptions.
