@@ -50,4 +50,13 @@ void skip_bad_files(const std::vector<SkippedFile>& bad,
     fail<DataError>("none of the {} files in '{}' can be decoded", files, where);
 }
 
+void check_classes_left(const std::vector<std::int64_t>& before,
+                        const Dataset& left,
+                        const std::string& where) {
+  const std::vector<std::int64_t> after = class_counts(left);
+  for (std::size_t c = 0; c < before.size(); ++c)
+    if (before[c] > 0 && after[c] == 0)
+      fail<DataError>("no file of class '{}' in '{}' can be decoded", left.classes[c], where);
+}
+
 }  // namespace learn::data

@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,10 @@ void skip_bad_files(const std::vector<SkippedFile>& bad,
                     const std::string& where,
                     double max_bad,
                     std::vector<SkippedFile>* skipped);
+
+/// Throws DataError for a class that had files, as `before` counts them, and has none left.
+void check_classes_left(const std::vector<std::int64_t>& before,
+                        const Dataset& left,
+                        const std::string& where);
 
 }  // namespace learn::data

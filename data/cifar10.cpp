@@ -103,6 +103,10 @@ Dataset read(const FileTree& tree,
 
 }  // namespace
 
+bool holds_cifar(const FileTree& tree) {
+  return tree.has_file(kCifar10Archive.file) || tree.has_file(kCifar100Archive.file);
+}
+
 void add_cifar_records(std::span<const std::uint8_t> bytes,
                        const std::string& file,
                        const CifarFormat& format,

@@ -56,6 +56,9 @@ inline constexpr CifarArchive kCifar100Archive{
     168'513'733,
     "03b5dce01913d631647c71ecec9e9cb8"};
 
+/// Whether these are the binary files of one of them.
+[[nodiscard]] bool holds_cifar(const FileTree& tree);
+
 /// One file of records: `label_bytes` labels, of which number `label_at` counts, then the pixels.
 struct CifarFormat {
   std::int64_t label_bytes = 1;

@@ -291,6 +291,19 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
   }
 }
 
+std::vector<std::string> labels_of(const Dataset& dataset, std::int64_t sample) {
+  if (dataset.target_kind == TargetKind::classes) {
+    const std::int64_t label = dataset.labels[static_cast<std::size_t>(sample)];
+    return {dataset.classes[static_cast<std::size_t>(label)]};
+  }
+  std::vector<std::string> labels;
+  if (dataset.target_kind == TargetKind::values) return labels;
+  const auto there = dataset.targets_of(sample);
+  for (std::size_t c = 0; c < there.size(); ++c)
+    if (there[c] == 1) labels.push_back(dataset.classes[c]);
+  return labels;
+}
+
 std::vector<std::int64_t> class_counts(const Dataset& dataset) {
   if (dataset.target_kind == TargetKind::values)
     fail<UsageError>("data set '{}' has no classes to count: its targets are real numbers",

@@ -124,6 +124,8 @@ struct DataPair {
 /// Throws DataError that names `where` for two classes of one name, and for a name that is empty,
 /// is not UTF-8 or holds control characters: checkpoints, tables and terminals could not show it.
 void check_class_names(const std::vector<std::string>& names, const std::string& where);
+/// What a sample is: its class, or those of its labels that it has. None for real numbers.
+[[nodiscard]] std::vector<std::string> labels_of(const Dataset& dataset, std::int64_t sample);
 /// Images per class, or with each label. Throws UsageError for a set of real targets.
 [[nodiscard]] std::vector<std::int64_t> class_counts(const Dataset& dataset);
 

@@ -2,13 +2,11 @@
 
 #include "data/bad_files.h"
 #include "data/image_codec.h"
+#include "data/in_parallel.h"
 #include "data/resize.h"
 #include "data/streamed_files.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/processors.h"
-#include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -17,7 +15,6 @@
 #include <atomic>
 #include <mutex>
 #include <new>
-#include <set>
 #include <utility>
 
 namespace learn::data {
@@ -26,17 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 ImageSize dimensions_of(const Image& image) { return {image.height, image.width}; }
-
-void check(const DecodeFilesOptions& options) {
-  if (options.size && (options.size->height < 1 || options.size->width < 1))
-    fail<UsageError>("image size {}x{}: each side must be at least 1",
-                     options.size->width,
-                     options.size->height);
-  if (options.channels != 1 && options.channels != 3)
-    fail<UsageError>("channels={}: images are read in grey, 1, or in colour, 3", options.channels);
-  if (!(options.max_bad >= 0 && options.max_bad <= 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1], not {}", options.max_bad);
-}
 
 class Decoder {
  public:
@@ -141,20 +127,10 @@ class Decoder {
 
   void decode() {
     const auto total = static_cast<std::int64_t>(files_.size());
-    ThreadPool pool(options_.threads > 0 ? options_.threads : physical_cores());
-    std::int64_t done = 0;
-    constexpr std::int64_t kBlock = 64;
-    pool.run(ceil_div(total, kBlock), [&](std::int64_t block) {
-      const std::int64_t end = std::min(total, (block + 1) * kBlock);
-      for (std::int64_t i = block * kBlock; i < end; ++i) {
-        const auto file = static_cast<std::size_t>(i);
-        // What comes behind an image of another size is of no use; those before it may have one
-        // too.
-        if (file < first_of_other_size_) decode_to_place(file);
-      }
-      const std::lock_guard lock(mutex_);
-      done += end - block * kBlock;
-      if (options_.progress) options_.progress(done, total);
+    in_parallel(total, options_.threads, options_.progress, [&](std::int64_t i) {
+      const auto file = static_cast<std::size_t>(i);
+      // What comes behind an image of another size is of no use; those before it may have one too.
+      if (file < first_of_other_size_) decode_to_place(file);
     });
   }
 
@@ -179,8 +155,9 @@ class Decoder {
   }
 
   void drop_bad() {
-    const std::set<std::int64_t> wanted(out_.labels.begin(), out_.labels.end());
     const bool by_class = out_.target_kind == TargetKind::classes;
+    std::vector<std::int64_t> before;
+    if (by_class) before = class_counts(out_);
     const std::size_t each = by_class ? 0 : out_.classes.size();
     std::size_t kept = 0;
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -200,12 +177,7 @@ class Decoder {
     if (by_class) out_.labels.resize(kept);
     out_.targets.resize(kept * each);
     out_.pixels.resize(static_cast<std::size_t>(offset(kept)));
-    if (!by_class) return;
-    const std::vector<std::int64_t> counts = class_counts(out_);
-    for (std::size_t label = 0; label < counts.size(); ++label)
-      if (counts[label] == 0 && wanted.contains(static_cast<std::int64_t>(label)))
-        fail<DataError>(
-            "no file of class '{}' in '{}' can be decoded", out_.classes[label], where_);
+    if (by_class) check_classes_left(before, out_, where_);
   }
 
   /// Where the pixels of file `i` begin.
@@ -234,28 +206,41 @@ Dataset streamed(const FileTree& tree,
   std::vector<ImageFile> files;
   for (const fs::path& path : paths)
     files.push_back({tree.text(path), path, tree.shared_from_this(), {}});
-  return stream_files(std::move(labelled),
-                      std::move(files),
-                      where,
-                      {.size = options.size.value_or(ImageSize{}),
-                       .channels = options.channels,
-                       .cache_bytes = options.cache_bytes,
-                       .max_bad = options.max_bad,
-                       .threads = options.threads,
-                       .progress = options.progress,
-                       .skipped = options.skipped});
+  return stream_files(std::move(labelled), std::move(files), where, options);
 }
 
 }  // namespace
+
+void check_decoding(const DecodeFilesOptions& options) {
+  if (options.size && (options.size->height < 1 || options.size->width < 1))
+    fail<UsageError>("image size {}x{}: each side must be at least 1",
+                     options.size->width,
+                     options.size->height);
+  if (options.channels != 1 && options.channels != 3)
+    fail<UsageError>("channels={}: images are read in grey, 1, or in colour, 3", options.channels);
+  if (!(options.max_bad >= 0 && options.max_bad <= 1))
+    fail<UsageError>("the share of bad files must lie in [0, 1], not {}", options.max_bad);
+}
 
 Dataset decode_files(const FileTree& tree,
                      const std::string& where,
                      const std::vector<fs::path>& files,
                      Dataset labelled,
                      const DecodeFilesOptions& options) {
-  check(options);
   if (options.stream) return streamed(tree, where, files, std::move(labelled), options);
+  check_decoding(options);
   return Decoder(tree, where, files, std::move(labelled), options).decoded();
+}
+
+void check_same_size(const DataPair& pair, const std::string& before) {
+  if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
+    fail<DataError>("{}training images are {}x{}, validation images {}x{}; {}",
+                    before,
+                    pair.train.width,
+                    pair.train.height,
+                    pair.valid.width,
+                    pair.valid.height,
+                    kGiveSize);
 }
 
 }  // namespace learn::data

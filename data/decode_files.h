@@ -29,6 +29,9 @@ struct DecodeFilesOptions {
   std::int64_t cache_bytes = 0;
 };
 
+/// Throws UsageError for options that cannot be.
+void check_decoding(const DecodeFilesOptions& options);
+
 /// Says in an error text how to have images scaled.
 inline constexpr const char* kGiveSize =
     "give one size to scale them to: --image-size N, or ':size=N' behind the path";
@@ -42,5 +45,8 @@ inline constexpr const char* kGiveSize =
                                    const std::vector<std::filesystem::path>& files,
                                    Dataset labelled,
                                    const DecodeFilesOptions& options);
+
+/// Throws DataError, whose text begins with `before`, unless both parts have images of one size.
+void check_same_size(const DataPair& pair, const std::string& before);
 
 }  // namespace learn::data

@@ -33,18 +33,6 @@ std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) 
   return files;
 }
 
-DecodeFilesOptions decoding_of(const FolderOptions& o, bool say_scaled = false) {
-  return {.size = o.size,
-          .channels = o.channels,
-          .max_bad = o.max_bad,
-          .say_scaled = say_scaled,
-          .threads = o.threads,
-          .progress = o.progress,
-          .skipped = o.skipped,
-          .stream = o.stream,
-          .cache_bytes = o.cache_bytes};
-}
-
 class FolderReader {
  public:
   FolderReader(const FileTree& tree,
@@ -74,7 +62,6 @@ class FolderReader {
             join(out_.classes));
       add_files(name, known - out_.classes.begin());
     }
-    say_scaled_ = true;
     return decoded();
   }
 
@@ -106,14 +93,12 @@ class FolderReader {
   }
 
   Dataset decoded() {
-    return decode_files(
-        tree_, tree_.text(folder_), files_, std::move(out_), decoding_of(options_, say_scaled_));
+    return decode_files(tree_, tree_.text(folder_), files_, std::move(out_), options_.decoding);
   }
 
   const FileTree& tree_;
   fs::path folder_;
   const FolderOptions& options_;
-  bool say_scaled_ = false;
   std::vector<fs::path> files_;
   Dataset out_;
 };
@@ -159,13 +144,7 @@ DataPair read_train_and_valid(const FileTree& tree, const FolderOptions& options
                         tree.text(valid_path),
                         tree.text(train_path));
   pair.valid = read_classes(tree, valid_path, Split::test, same_classes);
-  if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
-    fail<DataError>("training images are {}x{}, validation images {}x{}; {}",
-                    pair.train.width,
-                    pair.train.height,
-                    pair.valid.width,
-                    pair.valid.height,
-                    kGiveSize);
+  check_same_size(pair, "");
   return pair;
 }
 
@@ -177,11 +156,11 @@ LabelledFiles labelled(const FileTree& tree, const FolderOptions& options) {
   return label_by_path(tree, options.label_regex, options.valid_regex);
 }
 
-LabelledOptions reading_of(const FolderOptions& options, bool say_scaled = false) {
+LabelledOptions reading_of(const FolderOptions& options) {
   return {.classes = options.classes,
           .valid_fraction = options.valid_fraction,
           .seed = options.seed,
-          .decoding = decoding_of(options, say_scaled)};
+          .decoding = options.decoding};
 }
 
 DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
@@ -218,7 +197,7 @@ DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
 
 Dataset read_for_evaluation(const FileTree& tree, const FolderOptions& options) {
   if (by_path(options))
-    return read_labelled_for_evaluation(tree, labelled(tree, options), reading_of(options, true));
+    return read_labelled_for_evaluation(tree, labelled(tree, options), reading_of(options));
   fs::path folder;
   for (const std::string& name : {options.train, "val"s, "valid"s, "test"s})
     if (tree.has_folder(name)) folder = name;
@@ -243,7 +222,9 @@ DataPair from_folder(const FileTree& tree, const FolderOptions& options) {
 }
 
 Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
-  return reading(tree, [&] { return read_for_evaluation(tree, options); });
+  FolderOptions saying = options;
+  saying.decoding.say_scaled = true;
+  return reading(tree, [&] { return read_for_evaluation(tree, saying); });
 }
 
 DataPair from_folder(const fs::path& path, const FolderOptions& options) {

@@ -26,17 +26,7 @@ struct FolderOptions {
   std::string label_regex;
   /// Images whose path this matches are for validation, all others for training.
   std::string valid_regex;
-  // As in DecodeFilesOptions.
-  std::optional<ImageSize> size;
-  std::int64_t channels = 3;
-  double max_bad = 0;
-  int threads = 0;
-  DataProgress progress;
-  std::vector<SkippedFile>* skipped = nullptr;
-  /// Leave the images in their files, to be decoded when they are needed: `stream_files`, with a
-  /// cache of so many bytes. Needs `size`, and a tree that is held by a shared pointer.
-  bool stream = false;
-  std::int64_t cache_bytes = 0;
+  DecodeFilesOptions decoding;
 };
 
 /// Reads PATH/train/CLASS/... (images by name: `has_image_name`) and PATH/valid/CLASS/... (or val,

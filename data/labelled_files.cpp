@@ -122,14 +122,7 @@ DataPair read_labelled(const FileTree& tree, LabelledFiles files, const Labelled
   require_known_labels(valid, classes, "the training part");
   DataPair pair{decoded(tree, train, classes, Split::train, options.decoding), {}};
   pair.valid = decoded(tree, valid, classes, Split::test, options.decoding);
-  if (pair.valid.height != pair.train.height || pair.valid.width != pair.train.width)
-    fail<DataError>("{}: training images are {}x{}, validation images {}x{}; {}",
-                    files.where,
-                    pair.train.width,
-                    pair.train.height,
-                    pair.valid.width,
-                    pair.valid.height,
-                    kGiveSize);
+  check_same_size(pair, files.where + ": ");
   return pair;
 }
 

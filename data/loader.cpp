@@ -2,6 +2,7 @@
 
 #include "data/device_batches.h"
 #include "data/pass_position.h"
+#include "data/prepare_sample.h"
 #include "framework/core/error.h"
 #include "framework/core/round_up.h"
 #include "framework/core/start_threads.h"
@@ -23,12 +24,6 @@ struct Slot {
   std::exception_ptr error;
   std::int64_t error_at = 0;  // the part that it comes from
   std::int64_t parts_left = 0;
-};
-
-/// Memory of one thread.
-struct Scratch {
-  Pipeline::Scratch pipeline;
-  std::vector<std::uint8_t> pixels;
 };
 
 /// So many samples of one form.
@@ -90,7 +85,7 @@ struct Loader::Impl {
   }
 
   /// Prepares samples [from, to) of batch number `batch` of the running pass in its slot.
-  void fill(std::int64_t batch, std::int64_t from, std::int64_t to, Scratch& scratch) {
+  void fill(std::int64_t batch, std::int64_t from, std::int64_t to, SampleScratch& scratch) {
     const std::int64_t first = first_sample(batch);
     to = std::min(to, first_sample(batch + 1) - first);
     if (from >= to) return;
@@ -122,24 +117,17 @@ struct Loader::Impl {
   }
 
   template <class T>
-  void fill_samples(std::span<T> x, std::span<const std::int64_t> chosen, Scratch& scratch) {
+  void fill_samples(std::span<T> x, std::span<const std::int64_t> chosen, SampleScratch& scratch) {
     T* out = x.data();
-    const auto pass = static_cast<std::uint64_t>(epoch);
     for (const std::int64_t draw : chosen) {
-      const std::int64_t sample = order.sample_of(draw);
-      const auto number = static_cast<std::uint64_t>(draw);
-      const auto run = [&](auto values) {
-        pipeline.run(values, options.seed, pass, number, out, scratch.pipeline);
-      };
-      if (!dataset.features.empty()) {
-        run(dataset.features_of(sample));
-      } else if (pipeline.takes_whole_images()) {
-        Image image = dataset.whole_image(sample);
-        pipeline.transform_whole(image, options.seed, pass, number);
-        run(std::span<const std::uint8_t>(image.pixels));
-      } else {
-        run(dataset.read_image(sample, scratch.pixels));
-      }
+      prepare_sample(pipeline,
+                     dataset,
+                     order.sample_of(draw),
+                     {.seed = options.seed,
+                      .epoch = static_cast<std::uint64_t>(epoch),
+                      .number = static_cast<std::uint64_t>(draw)},
+                     out,
+                     scratch);
       out += pipeline.out_shape().elements();
     }
   }
@@ -152,7 +140,7 @@ struct Loader::Impl {
   }
 
   void work(const std::stop_token& stop) {
-    Scratch scratch;
+    SampleScratch scratch;
     std::unique_lock lock(mutex);
     while (wake_workers.wait(lock, stop, [&] { return may_make(); })) {
       const std::int64_t batch = next_part / parts;
@@ -254,7 +242,7 @@ struct Loader::Impl {
   std::int64_t part = 1;                  // samples of a batch that a worker takes at a time
   std::int64_t parts = 1;                 // of a batch
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
-  Scratch inline_scratch;
+  SampleScratch inline_scratch;
   bool resumes = false;  // the next pass, if it is this epoch's, begins at `taken`
 
   std::mutex mutex;  // guards what follows; `draws` and `epoch` change only while nobody is busy

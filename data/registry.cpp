@@ -91,14 +91,19 @@ DataPair for_evaluation(Dataset test, const DataOptions& options) {
   return {{}, resized(std::move(test), *options.evaluation)};
 }
 
+DataPair limited(DataPair pair, const DataOptions& options) {
+  pair.train = limited(std::move(pair.train), options.train_limit);
+  pair.valid = limited(std::move(pair.valid), options.valid_limit);
+  return pair;
+}
+
 /// Classes, a split and limits: the same for every data set of fixed parts.
 DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
   if (!options.classes.empty()) {
     train = only_classes(train, options.classes);
     valid = only_classes(valid, options.classes);
   }
-  return {limited(std::move(train), options.train_limit),
-          limited(std::move(valid), options.valid_limit)};
+  return limited({std::move(train), std::move(valid)}, options);
 }
 
 template <class Read>
@@ -131,12 +136,6 @@ DataPair load_cifar100(const CifarOptions& cifar, const DataOptions& options) {
 void take(DataPair& pair, DataPair read) {
   pair.train = std::move(read.train);
   pair.valid = std::move(read.valid);
-}
-
-DataPair limited(DataPair pair, const DataOptions& options) {
-  pair.train = limited(std::move(pair.train), options.train_limit);
-  pair.valid = limited(std::move(pair.valid), options.valid_limit);
-  return pair;
 }
 
 /// For data sets to which it means nothing.
@@ -254,26 +253,17 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
   const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
-  if (tree->has_file(kCifar10Archive.file) || tree->has_file(kCifar100Archive.file))
-    return load_cifar_files(*tree, folder, options);
+  if (holds_cifar(*tree)) return load_cifar_files(*tree, folder, options);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
   DataPair pair;
-  const DecodeFilesOptions decoding = folder.decoding(options, pair);
   const FolderOptions reading{.classes = options.classes,
                               .valid_fraction = options.valid_fraction,
                               .seed = options.seed,
                               .label_regex = folder.label_regex,
                               .valid_regex = folder.valid_regex,
-                              .size = decoding.size,
-                              .channels = decoding.channels,
-                              .max_bad = decoding.max_bad,
-                              .threads = decoding.threads,
-                              .progress = decoding.progress,
-                              .skipped = decoding.skipped,
-                              .stream = decoding.stream,
-                              .cache_bytes = decoding.cache_bytes};
+                              .decoding = folder.decoding(options, pair)};
   if (options.evaluation)
     pair.valid = evaluation_folder(*tree, reading);
   else

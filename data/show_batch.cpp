@@ -1,6 +1,7 @@
 #include "data/show_batch.h"
 
 #include "data/dataset_image.h"
+#include "data/prepare_sample.h"
 #include "data/sampling.h"
 #include "framework/core/error.h"
 
@@ -61,7 +62,14 @@ class Augmented {
         values_(static_cast<std::size_t>(pipeline_.out_shape().elements())) {}
 
   [[nodiscard]] plot::Image operator()(std::int64_t sample, std::int64_t draw, std::int64_t epoch) {
-    run(sample, static_cast<std::uint64_t>(draw), static_cast<std::uint64_t>(epoch));
+    prepare_sample(pipeline_,
+                   loader_.dataset(),
+                   sample,
+                   {.seed = loader_.options().seed,
+                    .epoch = static_cast<std::uint64_t>(epoch),
+                    .number = static_cast<std::uint64_t>(draw)},
+                   values_.data(),
+                   scratch_);
     const auto channels = static_cast<std::size_t>(loader_.dataset().channels);
     for (std::size_t i = 0; i < values_.size(); ++i)
       values_[i] =
@@ -75,43 +83,23 @@ class Augmented {
   }
 
  private:
-  void run(std::int64_t sample, std::uint64_t draw, std::uint64_t epoch) {
-    const Dataset& set = loader_.dataset();
-    const std::uint64_t seed = loader_.options().seed;
-    if (!set.features.empty())
-      return pipeline_.run(set.features_of(sample), seed, epoch, draw, values_.data(), scratch_);
-    if (!pipeline_.takes_whole_images())
-      return pipeline_.run(
-          set.read_image(sample, memory_), seed, epoch, draw, values_.data(), scratch_);
-    Image image = set.whole_image(sample);
-    pipeline_.transform_whole(image, seed, epoch, draw);
-    pipeline_.run(
-        std::span<const std::uint8_t>(image.pixels), seed, epoch, draw, values_.data(), scratch_);
-  }
-
   const Loader& loader_;
   Pipeline pipeline_;
   Normalization normalization_;
   std::pair<float, float> range_;
-  Pipeline::Scratch scratch_;
-  std::vector<std::uint8_t> memory_;
+  SampleScratch scratch_;
   std::vector<float> values_;
 };
 
 /// Its class, its labels, or its first values.
 std::string caption_of(const Dataset& dataset, std::int64_t sample) {
-  if (dataset.target_kind == TargetKind::classes)
-    return dataset
-        .classes[static_cast<std::size_t>(dataset.labels[static_cast<std::size_t>(sample)])];
   constexpr std::size_t kShown = 3;
-  const bool values = dataset.target_kind == TargetKind::values;
-  const auto targets = dataset.targets_of(sample);
-  std::vector<std::string> texts;
-  for (std::size_t k = 0; k < targets.size(); ++k)
-    if (values)
-      texts.push_back(fmt::format("{} {:.4g}", dataset.classes[k], targets[k]));
-    else if (targets[k] == 1)
-      texts.push_back(dataset.classes[k]);
+  std::vector<std::string> texts = labels_of(dataset, sample);
+  if (dataset.target_kind == TargetKind::values) {
+    const auto values = dataset.targets_of(sample);
+    for (std::size_t k = 0; k < values.size(); ++k)
+      texts.push_back(fmt::format("{} {:.4g}", dataset.classes[k], values[k]));
+  }
   if (texts.empty()) return "no label";
   const bool more = texts.size() > kShown;
   if (more) texts.resize(kShown);

@@ -3,16 +3,13 @@
 #include "data/bad_files.h"
 #include "data/image_cache.h"
 #include "data/image_source.h"
+#include "data/in_parallel.h"
 #include "data/resize.h"
 #include "framework/core/error.h"
-#include "framework/core/processors.h"
-#include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -28,9 +25,9 @@ std::uintmax_t bytes_of(const ImageFile& file) {
 
 class FileSource final : public ImageSource {
  public:
-  FileSource(std::vector<ImageFile> files, const StreamOptions& options)
+  FileSource(std::vector<ImageFile> files, const DecodeFilesOptions& options)
       : files_(std::move(files)),
-        size_(options.size),
+        size_(*options.size),
         channels_(options.channels),
         cache_(static_cast<std::int64_t>(files_.size()),
                size_.height * size_.width * channels_,
@@ -87,19 +84,10 @@ class FileSource final : public ImageSource {
 /// Of all files, why each cannot be decoded.
 std::vector<std::string> problems_of(const FileSource& source,
                                      std::int64_t count,
-                                     const StreamOptions& options) {
+                                     const DecodeFilesOptions& options) {
   std::vector<std::string> problems(static_cast<std::size_t>(count));
-  ThreadPool pool(options.threads > 0 ? options.threads : physical_cores());
-  std::mutex mutex;
-  std::int64_t done = 0;
-  constexpr std::int64_t kBlock = 64;
-  pool.run(ceil_div(count, kBlock), [&](std::int64_t block) {
-    const std::int64_t end = std::min(count, (block + 1) * kBlock);
-    for (std::int64_t i = block * kBlock; i < end; ++i)
-      problems[static_cast<std::size_t>(i)] = source.problem(i);
-    const std::lock_guard lock(mutex);
-    done += end - block * kBlock;
-    if (options.progress) options.progress(done, count);
+  in_parallel(count, options.threads, options.progress, [&](std::int64_t i) {
+    problems[static_cast<std::size_t>(i)] = source.problem(i);
   });
   return problems;
 }
@@ -108,7 +96,7 @@ std::vector<std::string> problems_of(const FileSource& source,
 std::vector<std::int64_t> sound_files(const FileSource& source,
                                       std::int64_t count,
                                       const std::string& where,
-                                      const StreamOptions& options) {
+                                      const DecodeFilesOptions& options) {
   const std::vector<std::string> problems = problems_of(source, count, options);
   std::vector<std::int64_t> sound;
   std::vector<SkippedFile> bad;
@@ -121,13 +109,12 @@ std::vector<std::int64_t> sound_files(const FileSource& source,
   return sound;
 }
 
-void check(const StreamOptions& options, std::size_t files, const Dataset& labelled) {
-  if (options.size.height < 1 || options.size.width < 1)
+void check(const DecodeFilesOptions& options, std::size_t files, const Dataset& labelled) {
+  check_decoding(options);
+  if (!options.size)
     fail<UsageError>(
         "images that stay in their files need one size to be scaled to: --image-size "
         "N, or ':size=N' behind the path");
-  if (!(options.max_bad >= 0 && options.max_bad <= 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1], not {}", options.max_bad);
   if (static_cast<std::int64_t>(files) != labelled.size())
     fail<UsageError>("{} files for {} labels of '{}'", files, labelled.size(), labelled.name);
 }
@@ -137,10 +124,10 @@ void check(const StreamOptions& options, std::size_t files, const Dataset& label
 Dataset stream_files(Dataset labelled,
                      std::vector<ImageFile> files,
                      const std::string& where,
-                     const StreamOptions& options) {
+                     const DecodeFilesOptions& options) {
   check(options, files.size(), labelled);
-  labelled.height = options.size.height;
-  labelled.width = options.size.width;
+  labelled.height = options.size->height;
+  labelled.width = options.size->width;
   labelled.channels = options.channels;
   labelled.files.clear();
   for (const ImageFile& file : files) labelled.files.push_back(file.name);
@@ -151,12 +138,8 @@ Dataset stream_files(Dataset labelled,
   labelled.source = source;
   if (options.max_bad == 0) return labelled;
   Dataset sound = subset(labelled, sound_files(*source, count, where, options));
-  if (labelled.target_kind != TargetKind::classes) return sound;
-  const std::vector<std::int64_t> before = class_counts(labelled);
-  const std::vector<std::int64_t> after = class_counts(sound);
-  for (std::size_t c = 0; c < before.size(); ++c)
-    if (before[c] > 0 && after[c] == 0)
-      fail<DataError>("no file of class '{}' in '{}' can be decoded", sound.classes[c], where);
+  if (labelled.target_kind == TargetKind::classes)
+    check_classes_left(class_counts(labelled), sound, where);
   return sound;
 }
 

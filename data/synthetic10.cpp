@@ -1,14 +1,11 @@
 #include "data/synthetic10.h"
 
+#include "data/in_parallel.h"
 #include "framework/core/error.h"
-#include "framework/core/processors.h"
-#include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
 
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <mutex>
 
 namespace learn::data {
 namespace {
@@ -253,22 +250,6 @@ struct Scene {
 u64 split_number(Split split) { return split == Split::train ? 0 : 1; }
 
 i64 split_size(Split split) { return split == Split::train ? kSyntheticTrain : kSyntheticTest; }
-
-/// Calls draw(i) for each i in [0, n) on several threads, with progress after each block.
-template <class Draw>
-void in_parallel(i64 n, int threads, const DataProgress& progress, Draw draw) {
-  ThreadPool pool(threads > 0 ? threads : physical_cores());
-  std::mutex mutex;
-  i64 done = 0;
-  constexpr i64 kBlock = 256;
-  pool.run(ceil_div(n, kBlock), [&](i64 block) {
-    const i64 end = std::min(n, (block + 1) * kBlock);
-    for (i64 i = block * kBlock; i < end; ++i) draw(i);
-    const std::lock_guard lock(mutex);
-    done += end - block * kBlock;
-    if (progress) progress(done, n);
-  });
-}
 
 }  // namespace
 

@@ -56,11 +56,12 @@ std::string time_pass(data::Loader& loader, std::int64_t pass, bool checksum) {
 int run(const Options& o) {
   const auto start = Clock::now();
   const std::shared_ptr<const data::FileTree> tree = data::open_tree(o.data);
-  const data::Dataset set = data::evaluation_folder(*tree,
-                                                    {.classes = tree->folders({}),
-                                                     .size = data::ImageSize{o.size, o.size},
-                                                     .stream = o.stream,
-                                                     .cache_bytes = o.cache << 20U});
+  const data::Dataset set =
+      data::evaluation_folder(*tree,
+                              {.classes = tree->folders({}),
+                               .decoding = {.size = data::ImageSize{o.size, o.size},
+                                            .stream = o.stream,
+                                            .cache_bytes = o.cache << 20U}});
   const double opened = seconds_since(start);
   Context ctx({.device = Device::cpu(), .threads = 1});
   data::Loader loader(ctx,

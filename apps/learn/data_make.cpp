@@ -1,9 +1,8 @@
 #include "apps/learn/data_command.h"
 #include "data/image_codec.h"
+#include "data/in_parallel.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
-#include "framework/core/processors.h"
-#include "framework/core/thread_pool.h"
 #include "framework/io/csv.h"
 #include "framework/report/png.h"
 
@@ -41,27 +40,21 @@ void write_image(const fs::path& path, const data::Dataset& set, std::int64_t i)
 
 /// What a row of the table says of an image, behind its file.
 std::vector<Cell> targets(const data::Dataset& set, std::int64_t i) {
-  if (set.target_kind == data::TargetKind::classes)
-    return {set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])]};
+  if (set.target_kind != data::TargetKind::values) return {join(labels_of(set, i), ";")};
   const auto values = set.targets_of(i);
-  if (set.target_kind == data::TargetKind::values) return {values.begin(), values.end()};
-  std::string labels;
-  for (std::size_t c = 0; c < values.size(); ++c)
-    if (values[c] == 1) labels += (labels.empty() ? "" : ";") + set.classes[c];
-  return {labels};
+  return {values.begin(), values.end()};
 }
 
 /// Writes the images of a part and adds their rows.
 void write_part(const fs::path& folder,
                 const std::string& part,
                 const data::Dataset& set,
-                ThreadPool& pool,
+                int threads,
                 std::vector<std::vector<Cell>>& rows) {
   std::vector<fs::path> files;
   for (std::int64_t i = 0; i < set.size(); ++i) {
     fs::path file = part;
-    if (set.target_kind == data::TargetKind::classes)
-      file /= set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])];
+    if (set.target_kind == data::TargetKind::classes) file /= labels_of(set, i).front();
     if (std::error_code error; !fs::create_directories(folder / file, error) && error)
       fail<IoError>("cannot make the folder '{}': {}", (folder / file).string(), error.message());
     files.push_back(file / fmt::format("{:06}.png", i));
@@ -70,10 +63,8 @@ void write_part(const fs::path& folder,
     row.emplace_back(part);
     rows.push_back(std::move(row));
   }
-  constexpr std::int64_t kBlock = 64;
-  pool.parallel_for(set.size(), kBlock, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      write_image(folder / files[static_cast<std::size_t>(i)], set, i);
+  data::in_parallel(set.size(), threads, {}, [&](std::int64_t i) {
+    write_image(folder / files[static_cast<std::size_t>(i)], set, i);
   });
 }
 
@@ -86,10 +77,9 @@ int data_make(const DataCommandOptions& o) {
   const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
   check_names(pair.train);
   const auto threads = static_cast<int>(all.device.threads);
-  ThreadPool pool(threads > 0 ? threads : physical_cores());
   std::vector<std::vector<Cell>> rows;
-  write_part(folder, "train", pair.train, pool, rows);
-  write_part(folder, "valid", pair.valid, pool, rows);
+  write_part(folder, "train", pair.train, threads, rows);
+  write_part(folder, "valid", pair.valid, threads, rows);
   std::vector<std::string> header{"file"};
   if (pair.train.target_kind == data::TargetKind::values)
     header.insert(header.end(), pair.train.classes.begin(), pair.train.classes.end());

@@ -6,10 +6,9 @@
 #include "data/duplicates.h"
 #include "data/file_tree.h"
 #include "data/image_source.h"
+#include "data/in_parallel.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
-#include "framework/core/processors.h"
-#include "framework/core/thread_pool.h"
 
 #include <algorithm>
 #include <map>
@@ -32,13 +31,9 @@ data::DataPair load(const DataCommandOptions& o) {
   const DataSection& section = o.experiment().data;
   Spec spec = data::dataset_spec(section.data);
   const std::string* const path = find_option(spec, "path");
-  const auto holds_cifar = [&] {
-    if (spec.name != "folder" || path == nullptr) return false;
-    const auto tree = data::open_tree(*path);
-    return tree->has_file(data::kCifar10Archive.file) ||
-           tree->has_file(data::kCifar100Archive.file);
-  };
-  if (data::lies_at_path(spec) && !holds_cifar()) {
+  const bool binary =
+      spec.name == "folder" && path != nullptr && data::holds_cifar(*data::open_tree(*path));
+  if (data::lies_at_path(spec) && !binary) {
     std::erase_if(spec.options, [](const auto& option) {
       return option.first == "max_bad" || option.first == "skip_bad" || option.first == "stream" ||
              option.first == "size" || option.first == "cache";
@@ -52,17 +47,10 @@ data::DataPair load(const DataCommandOptions& o) {
 }
 
 std::string target_of(const data::Dataset& set, std::int64_t i) {
-  if (set.target_kind == data::TargetKind::classes)
-    return set.classes[static_cast<std::size_t>(set.labels[static_cast<std::size_t>(i)])];
-  std::string text;
-  const auto values = set.targets_of(i);
-  for (std::size_t c = 0; c < values.size(); ++c) {
-    if (set.target_kind == data::TargetKind::values)
-      text += fmt::format("{}{:g}", text.empty() ? "" : ", ", values[c]);
-    else if (values[c] == 1)
-      text += (text.empty() ? "" : ", ") + set.classes[c];
-  }
-  return text;
+  if (set.target_kind != data::TargetKind::values) return join(labels_of(set, i));
+  std::vector<std::string> values;
+  for (const float value : set.targets_of(i)) values.push_back(fmt::format("{:g}", value));
+  return join(values);
 }
 
 Seen look_at(const data::Dataset& set, std::int64_t i) {
@@ -84,10 +72,11 @@ Seen look_at(const data::Dataset& set, std::int64_t i) {
   return seen;
 }
 
-std::vector<Seen> look_at(const data::Dataset& set, ThreadPool& pool) {
+std::vector<Seen> look_at(const data::Dataset& set, int threads) {
   std::vector<Seen> seen(static_cast<std::size_t>(set.size()));
-  pool.run(set.size(),
-           [&](std::int64_t i) { seen[static_cast<std::size_t>(i)] = look_at(set, i); });
+  data::in_parallel(set.size(), threads, {}, [&](std::int64_t i) {
+    seen[static_cast<std::size_t>(i)] = look_at(set, i);
+  });
   return seen;
 }
 
@@ -146,9 +135,8 @@ void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
 int data_verify(const DataCommandOptions& o) {
   const data::DataPair pair = load(o);
   const auto threads = static_cast<int>(o.experiment().device.threads);
-  ThreadPool pool(threads > 0 ? threads : physical_cores());
-  const std::vector<Seen> train = look_at(pair.train, pool);
-  const std::vector<Seen> valid = look_at(pair.valid, pool);
+  const std::vector<Seen> train = look_at(pair.train, threads);
+  const std::vector<Seen> valid = look_at(pair.valid, threads);
   DataFindings findings{.name = pair.train.name, .images = std::ssize(train) + std::ssize(valid)};
   for (const std::vector<Seen>* part : {&train, &valid}) {
     find_damaged(*part, findings);

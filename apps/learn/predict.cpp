@@ -50,7 +50,7 @@ class Images {
 class ImagePrediction {
  public:
   ImagePrediction(Predictor predictor, int threads)
-      : predictor_(std::move(predictor)), pool_(threads > 0 ? threads : physical_cores()) {}
+      : predictor_(std::move(predictor)), pool_(threads_or_cores(threads)) {}
 
   [[nodiscard]] const Predictor& predictor() const { return predictor_; }
 

@@ -38,4 +38,6 @@ int physical_cores() {
   return std::max<int>(1, static_cast<int>(cores.size()));
 }
 
+int threads_or_cores(int threads) { return threads > 0 ? threads : physical_cores(); }
+
 }  // namespace learn

@@ -6,5 +6,7 @@ namespace learn {
 [[nodiscard]] int usable_processors();
 /// Physical cores among them, at least 1.
 [[nodiscard]] int physical_cores();
+/// `threads`, or as many as physical cores if it is 0 or less.
+[[nodiscard]] int threads_or_cores(int threads);
 
 }  // namespace learn

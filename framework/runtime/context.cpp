@@ -42,8 +42,7 @@ Context::Context(const ContextOptions& options)
               options.threads,
               processors,
               processors == 1 ? "" : "s");
-  threads_ =
-      std::make_unique<ThreadPool>(options.threads == 0 ? physical_cores() : options.threads);
+  threads_ = std::make_unique<ThreadPool>(threads_or_cores(options.threads));
   if (device_.is_cuda()) {
     (void)choose_device(to_string(device_));
     if constexpr (kHaveCuda) cuda_ = std::make_shared<cuda::Runtime>(device_.index);

@@ -186,8 +186,10 @@ TEST_CASE("folder: options that cannot be are refused") {
     return text_of<UsageError>([&] { static_cast<void>(from_folder(folder.path(), options)); });
   };
   CHECK(refused({.classes = {"a", "a"}}) == "class 'a' is named twice");
-  CHECK(refused({.size = ImageSize{4, 0}}) == "image size 0x4: each side must be at least 1");
-  CHECK(refused({.max_bad = 2}) == "the share of bad files must lie in [0, 1], not 2");
+  CHECK(refused({.decoding = {.size = ImageSize{4, 0}}}) ==
+        "image size 0x4: each side must be at least 1");
+  CHECK(refused({.decoding = {.max_bad = 2}}) ==
+        "the share of bad files must lie in [0, 1], not 2");
   CHECK(contains(error_of(folder.path(), {.valid = "a"}), "has no folder 'train'"));
 }
 
@@ -253,8 +255,8 @@ TEST_CASE("folder: undecodable files are listed, or skipped when a share is allo
   CHECK(contains(text, "1 of 20 files"));
   CHECK(contains(text, "a/half.jpg: damaged JPEG"));
   CHECK(contains(text, "':max_bad=SHARE' behind the path, a share of 0.0500 or more"));
-  CHECK(contains(error_of(folder.path(), {.max_bad = 0.01}), "1 of 20 files"));
-  const DataPair pair = from_folder(folder.path(), {.max_bad = 0.05});
+  CHECK(contains(error_of(folder.path(), {.decoding = {.max_bad = 0.01}}), "1 of 20 files"));
+  const DataPair pair = from_folder(folder.path(), {.decoding = {.max_bad = 0.05}});
   CHECK(pair.train.size() + pair.valid.size() == 19);
   for (const Dataset* set : {&pair.train, &pair.valid})
     for (std::int64_t i = 0; i < set->size(); ++i) {
@@ -265,7 +267,7 @@ TEST_CASE("folder: undecodable files are listed, or skipped when a share is allo
     }
 
   test::write_bytes(folder.path() / "c" / "only.png", {1, 2, 3});
-  CHECK(contains(error_of(folder.path(), {.max_bad = 0.5}), "no file of class 'c'"));
+  CHECK(contains(error_of(folder.path(), {.decoding = {.max_bad = 0.5}}), "no file of class 'c'"));
 }
 
 TEST_CASE("folder: several sizes need a size to scale to") {
@@ -279,7 +281,7 @@ TEST_CASE("folder: several sizes need a size to scale to") {
   CHECK(contains(text, "b/large.png' is 20x10"));  // the first one, though small.png differs too
   CHECK(contains(text, "--image-size N, or ':size=N' behind the path"));
   const DataPair pair =
-      from_folder(folder.path(), {.valid_fraction = 0.5, .size = ImageSize{6, 6}});
+      from_folder(folder.path(), {.valid_fraction = 0.5, .decoding = {.size = ImageSize{6, 6}}});
   CHECK(pair.train.height == 6);
   CHECK(pair.train.width == 6);
   CHECK(pair.train.size() + pair.valid.size() == 6);
