@@ -2,6 +2,12 @@
 
 namespace learn::kernels {
 
+void check_f64_device(const Context& ctx, std::string_view op, DType dtype) {
+  check<DTypeError>(!(ctx.device().is_cuda() && dtype == DType::f64),
+                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
+                    op);
+}
+
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor) {
   check<DeviceError>(tensor.device() == ctx.device(),
                      "{}: a tensor is on {}, the context on {}",

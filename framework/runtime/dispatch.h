@@ -36,6 +36,10 @@ void with_executor(Context& ctx, F&& f) {
   }
 }
 
+/// f64 lives on the CPU only. Throws DTypeError that names the operation where it is on a CUDA
+/// device.
+void check_f64_device(const Context& ctx, std::string_view op, DType dtype);
+
 /// Calls `f.operator()<T>(executor)` for a floating dtype. f64 lives on the CPU only, and only the
 /// reference has it. Throws DTypeError that names the operation.
 template <class F>
@@ -46,9 +50,7 @@ void dispatch(Context& ctx, std::string_view op, DType dtype, F&& f) {
     else
       with_executor(ctx, [&](const auto& exec) { f.template operator()<T>(exec); });
   };
-  check<DTypeError>(!(ctx.device().is_cuda() && dtype == DType::f64),
-                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
-                    op);
+  check_f64_device(ctx, op, dtype);
   check<DTypeError>(
       visit_floating(dtype, with_type), "{}: needs a floating type, got {}", op, dtype);
 }
@@ -56,9 +58,8 @@ void dispatch(Context& ctx, std::string_view op, DType dtype, F&& f) {
 /// The same for two types: `f.operator()<A, B>(executor)`.
 template <class F>
 void dispatch(Context& ctx, std::string_view op, DType first, DType second, F&& f) {
-  check<DTypeError>(!(ctx.device().is_cuda() && (first == DType::f64 || second == DType::f64)),
-                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
-                    op);
+  check_f64_device(ctx, op, first);
+  check_f64_device(ctx, op, second);
   const auto with_types = [&]<class A, class B>() {
     if constexpr (std::same_as<A, double> || std::same_as<B, double>)
       f.template operator()<A, B>(reference::Exec{});

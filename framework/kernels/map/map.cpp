@@ -82,9 +82,7 @@ void check_dtype(const char* op, const MapResult& result) {
 }
 
 void check_f64(Context& ctx, const char* op, DType dtype, bool is_f64) {
-  check<DTypeError>(!(is_f64 && ctx.device().is_cuda()),
-                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
-                    op);
+  if (is_f64) check_f64_device(ctx, op, DType::f64);
   check<DTypeError>(!is_floating(dtype) || (dtype == DType::f64) == is_f64,
                     "{}: f64 does not mix with {}: cast one of them",
                     op,

@@ -48,9 +48,7 @@ void check_operands(Context& ctx, const Tensor& x, const Tensor& y) {
                     kOp,
                     y.dtype(),
                     x.dtype());
-  check<DTypeError>(!(ctx.device().is_cuda() && x.dtype() == DType::f64),
-                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
-                    kOp);
+  check_f64_device(ctx, kOp, x.dtype());
   check_device(ctx, kOp, x);
   check_device(ctx, kOp, y);
 }
