@@ -1,11 +1,11 @@
 #include "data/label_list.h"
 
-#include "data/csv_table.h"
 #include "data/image_codec.h"
 #include "data/pattern.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/option_table.h"
+#include "framework/io/csv.h"
 
 #include <fmt/core.h>
 
@@ -20,9 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::uint8_t> bytes_of(const fs::path& list) {
+std::string text_of(const fs::path& list) {
   try {
-    return read_file(list);
+    const std::vector<std::uint8_t> bytes = read_file(list);
+    return {bytes.begin(), bytes.end()};
   } catch (const DataError& error) {
     fail<DataError>("'{}': {}", list.string(), error.what());
   }
@@ -56,7 +57,7 @@ std::vector<std::string> parts_of(std::string_view text, const std::string& sepa
 /// Columns of a table by what a user said, or by usual names.
 class Columns {
  public:
-  Columns(const TextTable& table, const std::string& name, const TableColumns& wanted)
+  Columns(const CsvTable& table, const std::string& name, const TableColumns& wanted)
       : header_(table.header), name_(name) {
     image = given(wanted.image)
                 .value_or(usual({"image",
@@ -157,7 +158,8 @@ std::string class_of(const Pattern& pattern, const std::string& path, const std:
 
 LabelledFiles read_label_table(const fs::path& path, char separator, const TableColumns& wanted) {
   const std::string name = path.string();
-  const TextTable table = parse_table(bytes_of(path), separator, name);
+  const CsvTable table = parse_csv(text_of(path), name, separator);
+  if (table.rows.empty()) fail<DataError>("'{}' has a header and no rows", name);
   const Columns columns(table, name, wanted);
   LabelledFiles out{.name = path.stem().string(), .where = name};
   if (!columns.targets.empty()) {
@@ -166,20 +168,21 @@ LabelledFiles read_label_table(const fs::path& path, char separator, const Table
   } else if (!wanted.label_delim.empty()) {
     out.kind = TargetKind::labels;
   }
-  for (const TextTable::Row& row : table.rows) {
-    LabelledFile file{.where = fmt::format("'{}', line {}", name, row.line)};
-    const std::string image = trimmed(row.cells[columns.image]);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::vector<std::string>& row = table.rows[i];
+    LabelledFile file{.where = fmt::format("'{}', line {}", name, table.lines[i])};
+    const std::string image = trimmed(row[columns.image]);
     if (image.empty())
       fail<DataError>("{}: no file in column '{}'", file.where, table.header[columns.image]);
     file.path = image + wanted.suffix;
-    const std::string& label = row.cells[columns.label];
+    const std::string& label = row[columns.label];
     if (out.kind == TargetKind::labels) file.labels = parts_of(label, wanted.label_delim);
     if (out.kind == TargetKind::classes) file.labels = {trimmed(label)};
     if (out.kind == TargetKind::classes && file.labels.front().empty())
       fail<DataError>("{}: no label in column '{}'", file.where, table.header[columns.label]);
     for (const std::size_t target : columns.targets)
-      file.values.push_back(value_of(row.cells[target], file.where));
-    if (columns.split) file.part = part_of(row.cells[*columns.split], file.where);
+      file.values.push_back(value_of(row[target], file.where));
+    if (columns.split) file.part = part_of(row[*columns.split], file.where);
     out.files.push_back(std::move(file));
   }
   log::info("[data] '{}': files by '{}', {}{}",
@@ -193,15 +196,14 @@ LabelledFiles read_label_table(const fs::path& path, char separator, const Table
 
 LabelledFiles read_label_lines(const fs::path& path, Part part, const std::string& label_regex) {
   const std::string name = path.string();
-  const std::vector<std::uint8_t> bytes = bytes_of(path);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string text = text_of(path);
   std::optional<Pattern> pattern;
   if (!label_regex.empty()) pattern.emplace(label_regex);
   LabelledFiles out{.name = path.stem().string(), .where = name};
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = trimmed(text.substr(begin, end - begin));
+    const std::string line = trimmed(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
     ++number;
     if (line.empty() || line.front() == '#') continue;

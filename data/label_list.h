@@ -7,7 +7,7 @@
 
 namespace learn::data {
 
-/// Which columns of a table (csv_table.h) say what.
+/// Which columns of a table (framework/io/csv.h) say what.
 struct TableColumns {
   /// Empty: the one called image, file, filename, path, name or the like, else the first.
   std::string image;

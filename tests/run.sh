@@ -27,7 +27,7 @@ case ${1:-} in
     seconds=$((60 * $2))
     shift 2
     framework/cmake/install_packages.sh --tests
-    [ $# != 0 ] || set -- archive cifar config csv image options plan_cache run_record safetensors state table
+    [ $# != 0 ] || set -- archive cifar config csv image options plan_cache run_record safetensors state
     exec tests/fuzz/run.sh "$seconds" "$@"
     ;;
   --gpu | --systems | --mutants)

@@ -13,17 +13,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kLabelDelim = ";";
+
 void check_folder(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_empty(folder, error))
     fail<UsageError>("'{}' is there and not empty: name a new folder", folder.string());
 }
 
-/// Names of classes are names of folders here.
+/// Names of classes are names of folders here, and those of labels stand in one cell.
 void check_names(const data::Dataset& set) {
-  for (const std::string& name : set.classes)
-    if (name.find('/') != std::string::npos || name.starts_with('.'))
+  for (const std::string& name : set.classes) {
+    const bool has_slash = name.find('/') != std::string::npos;
+    if (set.target_kind == data::TargetKind::classes && (has_slash || name.starts_with('.')))
       fail<DataError>("the class '{}' of '{}' cannot be the name of a folder", name, set.name);
+    if (set.target_kind == data::TargetKind::labels && name.find(kLabelDelim) != std::string::npos)
+      fail<DataError>("the label '{}' of '{}' has a '{}', which separates labels in labels.csv",
+                      name,
+                      set.name,
+                      kLabelDelim);
+  }
 }
 
 void write_image(const fs::path& path, const data::Dataset& set, std::int64_t i) {
@@ -40,7 +49,7 @@ void write_image(const fs::path& path, const data::Dataset& set, std::int64_t i)
 
 /// What a row of the table says of an image, behind its file.
 std::vector<Cell> targets(const data::Dataset& set, std::int64_t i) {
-  if (set.target_kind != data::TargetKind::values) return {join(labels_of(set, i), ";")};
+  if (set.target_kind != data::TargetKind::values) return {join(labels_of(set, i), kLabelDelim)};
   const auto values = set.targets_of(i);
   return {values.begin(), values.end()};
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace learn {
 namespace {
@@ -39,6 +40,73 @@ std::string print(const Cell& cell) {
   return {};
 }
 
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& name, char separator)
+      : text_(text), name_(name), separator_(separator) {}
+
+  /// Every row, the header too.
+  CsvTable table() {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (text_.starts_with(kMark)) at_ = kMark.size();
+    CsvTable table;
+    while (at_ < text_.size()) {
+      if (skip_end_of_line()) continue;
+      table.lines.push_back(line_);
+      table.rows.push_back(row());
+    }
+    return table;
+  }
+
+ private:
+  std::vector<std::string> row() {
+    std::vector<std::string> cells(1);
+    while (at_ < text_.size() && !skip_end_of_line()) {
+      const char c = text_[at_++];
+      if (c == '"' && cells.back().empty())
+        append_quoted(cells.back());
+      else if (c == separator_)
+        cells.emplace_back();
+      else
+        cells.back() += c;
+    }
+    for (std::string& cell : cells)
+      if (cell.starts_with('\'') && needs_apostrophe(std::string_view(cell).substr(1)))
+        cell.erase(0, 1);
+    return cells;
+  }
+
+  bool skip_end_of_line() {
+    const std::string_view rest = text_.substr(at_);
+    if (!rest.starts_with('\n') && !rest.starts_with("\r\n") && rest != "\r") return false;
+    at_ += rest.starts_with("\r\n") ? 2 : 1;
+    ++line_;
+    return true;
+  }
+
+  /// Up to the closing quote; two of them are one.
+  void append_quoted(std::string& cell) {
+    const std::size_t began = line_;
+    while (at_ < text_.size()) {
+      const char c = text_[at_++];
+      if (c == '\n') ++line_;
+      if (c != '"')
+        cell += c;
+      else if (at_ < text_.size() && text_[at_] == '"')
+        cell += text_[at_++];
+      else
+        return;
+    }
+    fail<DataError>("'{}', line {}: a quote is never closed", name_, began);
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  char separator_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+};
+
 }  // namespace
 
 std::string csv_line(const std::vector<Cell>& cells) {
@@ -47,6 +115,7 @@ std::string csv_line(const std::vector<Cell>& cells) {
     if (&cell != &cells.front()) line += ',';
     line += print(cell);
   }
+  if (line.empty()) line = R"("")";
   return line + '\n';
 }
 
@@ -76,53 +145,26 @@ std::optional<std::size_t> CsvTable::column(std::string_view name) const {
   return static_cast<std::size_t>(found - header.begin());
 }
 
-CsvTable read_csv(const std::filesystem::path& path) {
-  const std::string text = read_text_file(path, std::size_t{1} << 26U);
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> row;
-  std::string cell;
-  bool inside_quotes = false;
-  const auto end_cell = [&] {
-    if (cell.starts_with('\'') && needs_apostrophe(std::string_view(cell).substr(1)))
-      cell.erase(0, 1);
-    row.push_back(std::exchange(cell, {}));
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (inside_quotes) {
-      if (c != '"') {
-        cell += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        cell += text[++i];
-      } else {
-        inside_quotes = false;
-      }
-    } else if (c == '"') {
-      inside_quotes = true;
-    } else if (c == ',') {
-      end_cell();
-    } else if (c == '\n') {
-      end_cell();
-      rows.push_back(std::exchange(row, {}));
-    } else if (c != '\r') {
-      cell += c;
-    }
-  }
-  if (inside_quotes) fail<DataError>("'{}': a quote is never closed", path.string());
-  if (!cell.empty() || !row.empty()) {
-    end_cell();
-    rows.push_back(std::move(row));
-  }
-  if (rows.empty()) fail<DataError>("'{}' is empty", path.string());
-  CsvTable table{rows.front(), {rows.begin() + 1, rows.end()}};
+CsvTable parse_csv(std::string_view text, const std::string& name, char separator) {
+  CsvTable table = Parser(text, name, separator).table();
+  if (table.rows.empty()) fail<DataError>("'{}' is empty", name);
+  table.header = std::move(table.rows.front());
+  table.rows.erase(table.rows.begin());
+  table.lines.erase(table.lines.begin());
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     if (table.rows[i].size() != table.header.size())
-      fail<DataError>("'{}': row {} has {} cells, the header has {}",
-                      path.string(),
-                      i + 1,
+      fail<DataError>("'{}', line {}: {} cells, the header has {} ({}): '{}'",
+                      name,
+                      table.lines[i],
                       table.rows[i].size(),
-                      table.header.size());
+                      table.header.size(),
+                      join(table.header),
+                      join(table.rows[i], std::string(1, separator)));
   return table;
+}
+
+CsvTable read_csv(const std::filesystem::path& path) {
+  return parse_csv(read_text_file(path, std::size_t{1} << 26U), path.string());
 }
 
 }  // namespace learn

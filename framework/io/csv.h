@@ -1,9 +1,11 @@
 #pragma once
 #include "framework/io/append_file.h"
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,8 +19,9 @@ using Cell = std::variant<std::monostate, double, float, std::string>;
 [[nodiscard]] std::string csv_line(const std::vector<Cell>& cells);
 
 /// Writes comma-separated values, RFC 4180 quoting, and an apostrophe before a text that a
-/// spreadsheet would take for a formula, which `read_csv` takes away again. Each row is on the disk
-/// when `row` returns, so that a killed run leaves whole rows.
+/// spreadsheet would take for a formula, which `parse_csv` takes away again. A row of one empty
+/// cell is `""`, which is no empty line. Each row is on the disk when `row` returns, so that a
+/// killed run leaves whole rows.
 class CsvWriter {
  public:
   /// Creates or empties the file and writes the header. Throws IoError.
@@ -34,14 +37,25 @@ class CsvWriter {
   std::size_t columns_;
 };
 
-/// A file of comma-separated values: the header and the rows below it, as texts.
+/// A table of comma-separated values, as texts.
 struct CsvTable {
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows;  ///< each as wide as the header
+  std::vector<std::size_t> lines;              ///< which a row begins at, counted from 1
+
   /// Column by name, or nothing.
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
 };
-/// Throws IoError, DataError for a quote without end or a row of another width than the header.
+
+/// What `CsvWriter` writes and what people and spreadsheets do: quotes as in RFC 4180, another
+/// separator, lines that end in CR LF, an UTF-8 mark at the start. Empty lines are passed over.
+/// `name`: of the file, for messages. Throws DataError with the line for a quote without end and a
+/// row of another width than the header, and for a text without any row.
+[[nodiscard]] CsvTable parse_csv(std::string_view text,
+                                 const std::string& name,
+                                 char separator = ',');
+
+/// The table of a file of up to 64 MiB. Throws IoError, and what `parse_csv` does.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path);
 
 }  // namespace learn

@@ -1,6 +1,5 @@
 #include "data/label_list.h"
 
-#include "data/csv_table.h"
 #include "data/duplicates.h"
 #include "data/pattern.h"
 #include "data/registry.h"
@@ -38,10 +37,6 @@ std::string usage_error(const std::string& spec, const DataOptions& options = {}
   return text_of<UsageError>([&] { static_cast<void>(load(spec, options)); });
 }
 
-std::string table_error(const std::string& text) {
-  return text_of<DataError>([&] { static_cast<void>(parse_table(bytes(text), ',', "t.csv")); });
-}
-
 /// The numbers that `write_image` drew.
 std::vector<int> numbers(const Dataset& set) {
   std::vector<int> out;
@@ -50,24 +45,6 @@ std::vector<int> numbers(const Dataset& set) {
 }
 
 }  // namespace
-
-TEST_CASE("a table has the cells that were written, with the lines they begin at") {
-  const TextTable table = parse_table(bytes("\xEF\xBB\xBF"
-                                            "a,b\r\n1,\"x, \"\"y\"\"\nz\"\r\n\r\n2,\n3,x\"y"),
-                                      ',',
-                                      "t.csv");
-  CHECK(table.header == Strings{"a", "b"});
-  REQUIRE(table.rows.size() == 3);
-  CHECK(table.rows[0].cells == Strings{"1", "x, \"y\"\nz"});
-  CHECK(table.rows[0].line == 2);
-  CHECK(table.rows[1].cells == Strings{"2", ""});
-  CHECK(table.rows[1].line == 5);
-  CHECK(table.rows[2].cells == Strings{"3", "x\"y"});
-  CHECK(table_error("") == "'t.csv' is empty");
-  CHECK(table_error("a,b\n\n") == "'t.csv' has a header and no rows");
-  CHECK(table_error("a,b\n1,2\n3\n") == "'t.csv', line 3: 1 cells, the header has 2 (a, b): '3'");
-  CHECK(table_error("a,b\n1,2\n3,\"4\n") == "'t.csv', line 3: a quote is never closed");
-}
 
 TEST_CASE("patterns are Python's, and those that explode are an error") {
   CHECK(Pattern(R"((.+)_\d+.jpg$)").find("great_pyrenees_173.jpg") == "great_pyrenees");
@@ -123,6 +100,15 @@ TEST_CASE("a table says what is on images, and which are for validation") {
   const DataPair chosen = load(spec, {.classes = {"10", "9"}, .train_limit = 2});
   CHECK(chosen.train.classes == Strings{"10", "9"});
   CHECK(chosen.train.size() == 2);
+
+  // No formula for a spreadsheet, as `learn data make` writes it.
+  const std::string quoted = (folder.path() / "quoted.csv").string();
+  test::write_bytes(quoted,
+                    bytes("file,label\npics/image 0.png,'@home\npics/image 1.png,'=x\n"
+                          "pics/image 2.png,'@home\npics/image 3.png,'=x\n"));
+  CHECK(load(quoted, {.valid_fraction = 0.5}).train.classes == Strings{"=x", "@home"});
+  test::write_bytes(quoted, bytes("file,label\n"));
+  CHECK(data_error(quoted) == "'" + quoted + "' has a header and no rows");
   CHECK(contains(data_error(spec, {.classes = {"8"}}), "has no image of class '8'; it has: 9, 10"));
   CHECK(contains(usage_error(spec, {.classes = {"9", "9"}}), "class '9' is named twice"));
 

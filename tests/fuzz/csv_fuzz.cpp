@@ -1,15 +1,23 @@
-// Any file as a table of comma-separated values.
+// Any text as a table of comma-separated values, or of tabs.
 #include "framework/io/csv.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace learn;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  fuzz::may_refuse({ExitCode::data}, [&] {
-    const CsvTable table = read_csv(fuzz::file_of({bytes, size}));
-    for (const auto& row : table.rows) fuzz::require(row.size() == table.header.size());
-    for (const std::string& name : table.header)
-      fuzz::require(table.header[table.column(name).value()] == name);
-  });
+  const std::string text(bytes, bytes + size);
+  for (const char separator : {',', '\t'})
+    fuzz::may_refuse({ExitCode::data}, [&] {
+      const CsvTable table = parse_csv(text, "x.csv", separator);
+      fuzz::require(!table.header.empty() && table.rows.size() == table.lines.size());
+      std::size_t line = 1;
+      for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        fuzz::require(table.rows[i].size() == table.header.size());
+        fuzz::require(table.lines[i] > line && table.lines[i] <= size);
+        line = table.lines[i];
+      }
+      for (const std::string& name : table.header)
+        fuzz::require(table.header[table.column(name).value()] == name);
+    });
   return 0;
 }

@@ -49,10 +49,33 @@ TEST_CASE("no text becomes a formula in a spreadsheet, and all come back as they
     csv.row({-1.5});
   }
   CHECK(read_text_file(folder / "r.csv") ==
-        "'=title\n'=cmd()\n'+1+1\n'-x\n'@sum\n'\tx\n''quoted\na=b\n-1.5\n'+\n\n''\n-1.5\n");
+        "'=title\n'=cmd()\n'+1+1\n'-x\n'@sum\n'\tx\n''quoted\na=b\n-1.5\n'+\n\"\"\n''\n-1.5\n");
   const CsvTable table = read_csv(folder / "r.csv");
   CHECK(table.header == std::vector<std::string>{"=title"});
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(table.rows.at(i).at(0) == texts[i]);
+}
+
+TEST_CASE("a table of people has the cells that were written, with the lines they begin at") {
+  const CsvTable table = parse_csv(
+      "\xEF\xBB\xBF"
+      "a,b\r\n1,\"x, \"\"y\"\"\nz\"\r\n\r\n2,\n3,x\"y\r",
+      "t.csv");
+  using Strings = std::vector<std::string>;
+  CHECK(table.header == Strings{"a", "b"});
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[0] == Strings{"1", "x, \"y\"\nz"});
+  CHECK(table.rows[1] == Strings{"2", ""});
+  CHECK(table.rows[2] == Strings{"3", "x\"y"});
+  CHECK(table.lines == std::vector<std::size_t>{2, 5, 6});
+  CHECK(parse_csv("a;b,c\n1;\"2;3\"\n", "t.csv", ';').rows[0] == Strings{"1", "2;3"});
+  CHECK(parse_csv("a,b\n\n", "t.csv").rows.empty());
+  CHECK_THROWS_WITH_AS((void)parse_csv("\n", "t.csv"), "'t.csv' is empty", DataError);
+  CHECK_THROWS_WITH_AS((void)parse_csv("a,b\n1,2\n3\n", "t.csv"),
+                       "'t.csv', line 3: 1 cells, the header has 2 (a, b): '3'",
+                       DataError);
+  CHECK_THROWS_WITH_AS((void)parse_csv("a,b\n1,2\n3,\"4\n", "t.csv"),
+                       "'t.csv', line 3: a quote is never closed",
+                       DataError);
 }
 
 TEST_CASE("a locale with a decimal comma changes nothing") {
@@ -73,7 +96,9 @@ TEST_CASE("misuse and damaged files are errors") {
       CsvWriter("/dev/full", {"a"}), "cannot write '/dev/full': No space left on device", IoError);
   CHECK_THROWS_AS((void)read_csv(folder / "missing"), IoError);
   write_file_atomically(folder / "bad", "a,b\n1\n");
-  CHECK_THROWS_WITH_AS((void)read_csv(folder / "bad"), doctest::Contains("row 1"), DataError);
+  CHECK_THROWS_WITH_AS((void)read_csv(folder / "bad"),
+                       doctest::Contains("line 2: 1 cells, the header has 2 (a, b): '1'"),
+                       DataError);
   write_file_atomically(folder / "open", "a\n\"x\n");
   CHECK_THROWS_AS((void)read_csv(folder / "open"), DataError);
   write_file_atomically(folder / "empty", "");
