@@ -60,7 +60,7 @@ void register_mlp(ModelRegistry& registry) {
       make("mlp"));
   registry.add(
       "linear",
-      "logistic regression on the pixels: the baseline every model must beat",
+      "logistic regression on the values of a sample: the baseline every model must beat",
       MlpOptions{.hidden_layers = 0},
       [](OptionTable&, MlpOptions&) {},
       make("linear"));

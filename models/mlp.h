@@ -13,9 +13,9 @@ struct MlpOptions {
   int classes = 10;
 };
 
-/// The pixels as one vector, hidden layers with relu, a linear layer. Without hidden layers it is
-/// multinomial logistic regression: what it reaches is what a data set gives away for nothing.
-/// Names: "layers.1.weight", ...
+/// The values of a sample as one vector, hidden layers with relu, a linear layer. Without hidden
+/// layers it is multinomial logistic regression: what it reaches is what a data set gives away for
+/// nothing. Names: "layers.1.weight", ...
 class Mlp final : public nn::Module {
  public:
   /// `input` is one sample of any shape. Throws UsageError for a bad number.

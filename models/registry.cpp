@@ -10,11 +10,16 @@ ModelRegistry model_registry() {
   return registry;
 }
 
+void check_images(const std::string& name, const Shape& input) {
+  if (input.rank() != 3)
+    fail<UsageError>(
+        "model '{}' takes images (H,W,C), not {}; 'mlp' and 'linear' take features", name, input);
+}
+
 nn::Model make_model(const Spec& spec, const Task& task) {
-  const Shape& input = task.input;
   const ModelRegistry::Make make = model_registry().make(spec);
-  if (input.rank() != 3 || input.elements() < 1)
-    fail<UsageError>("model '{}' takes images (H,W,C), not {}", spec.name, input);
+  if (task.input.rank() == 0 || task.input.elements() < 1)
+    fail<UsageError>("model '{}' cannot take samples of shape {}", spec.name, task.input);
   if (task.classes < 1)
     fail<UsageError>("model '{}' cannot have {} classes", spec.name, task.classes);
   return make(task);

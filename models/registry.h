@@ -3,15 +3,17 @@
 #include "framework/interfaces/batch.h"
 #include "framework/nn/model.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace learn::models {
 
 /// What a model is made for.
 struct Task {
   int classes = 10;
-  Shape input{32, 32, 3};  ///< one image, (H,W,C)
+  Shape input{32, 32, 3};  ///< one sample: an image (H,W,C), or of some models features (F)
 };
 
 /// Of layers, in channels or units. Beyond that no memory is enough, and products of sizes
@@ -25,7 +27,7 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 [[nodiscard]] ModelRegistry model_registry();
 
 /// The model that a spec describes, "small" or "wrn_22:width=4,dropout=0.3"; its parameters have no
-/// memory yet. Throws UsageError for an unknown name or option, and for images the model cannot
+/// memory yet. Throws UsageError for an unknown name or option, and for samples the model cannot
 /// take.
 [[nodiscard]] nn::Model make_model(std::string_view spec, const Task& task = {});
 [[nodiscard]] nn::Model make_model(const Spec& spec, const Task& task);
@@ -34,6 +36,9 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 /// know them.
 [[nodiscard]] nn::Model make_model(std::string_view spec, const BatchSources& data);
 
+/// For registrations. Throws UsageError for samples that are no images (H,W,C).
+void check_images(const std::string& name, const Shape& input);
+
 /// For registrations: `M`, constructed from `options`, as the model `name` that can be split where
 /// `split` says. It begins with a convolution, and so takes padded channels.
 template <class M, class Options>
@@ -41,6 +46,7 @@ template <class M, class Options>
                                            const Task& task,
                                            std::vector<std::string> split,
                                            Options options) {
+  check_images(name, task.input);
   options.channels = task.input[2];
   options.classes = task.classes;
   nn::Model model = nn::make_model<M>(std::move(name), task.input, task.classes, options);

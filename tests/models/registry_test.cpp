@@ -127,6 +127,9 @@ TEST_CASE("a model is made for the samples and classes of its data") {
   CHECK(model.input == Shape{24, 40, 3});
   CHECK(model.classes == 7);
   CHECK(model.params->parameter_count() == parameters("small:width=8", {.classes = 7}));
+  Source features({13}, 1);
+  CHECK(make_model("mlp:width=8", features).params->parameter_count() == 13 * 8 + 8 + 72 + 9);
+  CHECK(make_model("linear", features).params->parameter_count() == 14);
   Source unknown({}, 0);
   CHECK_THROWS_WITH_AS(
       (void)make_model("small", unknown), doctest::Contains("do not say the shape"), UsageError);
@@ -141,7 +144,8 @@ TEST_CASE("options that a model has no use for are refused") {
   refused("linear:width=3", {}, "linear has no option 'width'; it has: none");
   refused("resnet18:dropout=0.5", {}, "resnet18 has no option 'dropout'; it has: width");
   refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, these are 7x32");
-  refused("mlp", {.input = {32, 32}}, "(H,W,C)");
+  refused("darknet", {.input = {13}}, "takes images (H,W,C), not (13); 'mlp' and 'linear' take");
+  refused("mlp", {.input = {0}}, "cannot take samples of shape (0)");
   refused("mlp:dropout=1", {}, "[0, 1)");
   refused("darknet", {.classes = 0}, "0 classes");
   refused("darknet:width=-4", {}, "-4 is not in [1, 65536]");
