@@ -9,14 +9,10 @@
 namespace learn::data {
 namespace {
 
-std::vector<std::int64_t> counts_of_classes(const Dataset& dataset, const char* what) {
-  if (dataset.target_kind != TargetKind::classes)
-    fail<UsageError>("{} is by classes; '{}' has none", what, dataset.name);
-  return class_counts(dataset);
-}
-
 std::vector<double> balanced(const Dataset& dataset) {
-  const std::vector<std::int64_t> counts = counts_of_classes(dataset, "balanced sampling");
+  if (dataset.target_kind != TargetKind::classes)
+    fail<UsageError>("balanced sampling is by classes; '{}' has none", dataset.name);
+  const std::vector<std::int64_t> counts = class_counts(dataset);
   std::vector<double> weights;
   weights.reserve(dataset.labels.size());
   for (const std::int64_t label : dataset.labels)
@@ -48,15 +44,22 @@ std::vector<double> cumulative(const Dataset& dataset, const std::vector<double>
 }  // namespace
 
 std::vector<float> class_weights(const Dataset& dataset) {
-  const std::vector<std::int64_t> counts = counts_of_classes(dataset, "a weight");
+  const std::vector<std::int64_t> counts = class_counts(dataset);
+  const bool labels = dataset.target_kind == TargetKind::labels;
+  const auto samples = static_cast<double>(dataset.size());
   std::vector<float> weights;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] == 0)
-      fail<DataError>(
-          "class '{}' of '{}' has no samples to weigh", dataset.classes[c], dataset.name);
+    if (counts[c] == 0 || (labels && counts[c] == dataset.size()))
+      fail<DataError>("{} of the {} samples of '{}' have the {} '{}', which gives it no weight",
+                      counts[c] == 0 ? "none" : "all",
+                      dataset.size(),
+                      dataset.name,
+                      labels ? "label" : "class",
+                      dataset.classes[c]);
+    const auto count = static_cast<double>(counts[c]);
     weights.push_back(
-        static_cast<float>(static_cast<double>(dataset.size()) /
-                           (static_cast<double>(counts.size()) * static_cast<double>(counts[c]))));
+        static_cast<float>(labels ? (samples - count) / count
+                                  : samples / (static_cast<double>(counts.size()) * count)));
   }
   return weights;
 }

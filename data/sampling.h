@@ -22,9 +22,11 @@ struct BalancedSampling {
 /// Which samples a pass is made of; std::monostate: each of them once.
 using Sampling = std::variant<std::monostate, WeightedSampling, BalancedSampling>;
 
-/// Of each class, the number of samples over (number of classes times those of the class), as
-/// scikit-learn's "balanced": for a loss that weighs classes, so that each has the same share in
-/// it. Throws UsageError for a set without classes, DataError for a class without a sample.
+/// For a loss that weighs classes, so that each has the same share in it: of each class, the number
+/// of samples over (number of classes times those of the class), as scikit-learn's "balanced"; of
+/// several labels, the number of samples without a label over those that have it, as for PyTorch's
+/// `pos_weight`. Throws UsageError for real targets, DataError for a class without a sample, and
+/// for a label that none or all have.
 [[nodiscard]] std::vector<float> class_weights(const Dataset& dataset);
 
 /// Which samples a pass has, in which order: a function of set, options, seed and epoch.

@@ -29,10 +29,10 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   const auto& [data, model, training, precision, device, run] = options_;
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
-  if (train.target_kind == data::TargetKind::values && run.monitor == RunSection().monitor) {
+  if (train.target_kind != TargetKind::classes && run.monitor == RunSection().monitor) {
     options_.run.monitor = "valid_loss";
-    log::info(
-        "[data] real numbers have no accuracy: the best epoch is that of the lowest valid_loss");
+    log::info("[data] {} have no accuracy: the best epoch is that of the lowest valid_loss",
+              train.target_kind == TargetKind::labels ? "several labels" : "real numbers");
   }
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
@@ -49,7 +49,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   learner_.emplace(ctx_,
                    std::move(net),
                    *data_,
-                   training.learner_options(precision.flat_master, data_->set().train));
+                   training.learner_options(ctx_, precision.flat_master, data_->set().train));
   model.prepare(*learner_, training.lr.size() > 1);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);

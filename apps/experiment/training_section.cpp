@@ -4,15 +4,19 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
+#include "data/sampling.h"
 #include "data/transforms.h"
 #include "framework/learner/metric_registry.h"
 #include "framework/learner/param_scheduler.h"
+#include "framework/nn/loss_registry.h"
 #include "framework/optim/registry.h"
+#include "framework/runtime/transfer.h"
 
 namespace learn {
 namespace {
 
 constexpr double kUsualWeightDecay = 0.01;
+const char* const kBalanced = "balanced";
 
 Spec optimizer_spec(const TrainingSection& o, bool flat) {
   Spec spec = Spec::parse(o.optimizer);
@@ -33,23 +37,65 @@ Spec schedule_spec(const TrainingSection& o) {
   return spec;
 }
 
-/// The loss that fits the targets.
-nn::Loss loss_for(const data::Dataset& train, const TrainingSection& o) {
-  if (train.target_kind == data::TargetKind::classes)
-    return nn::cross_entropy(static_cast<float>(o.label_smoothing));
-  const bool labels = train.target_kind == data::TargetKind::labels;
-  const char* const targets = labels ? "several labels each" : "real numbers";
+Spec loss_spec(const TrainingSection& o, TargetKind targets) {
+  Spec spec = Spec::parse(o.loss.empty() ? nn::usual_loss(targets) : o.loss);
   if (o.label_smoothing > 0)
-    fail<UsageError>("--label-smoothing {} is for classes; the targets of '{}' are {}",
-                     o.label_smoothing,
+    add_flag(spec,
+             nn::loss_registry(),
+             "label-smoothing",
+             "label_smoothing",
+             fmt::format("{}", o.label_smoothing));
+  return spec;
+}
+
+const char* text_of(TargetKind targets) {
+  if (targets == TargetKind::classes) return "classes";
+  return targets == TargetKind::labels ? "several labels each" : "real numbers";
+}
+
+/// "mse, l1, ...": the losses for such targets.
+std::string losses_for(TargetKind targets) {
+  const auto registry = nn::loss_registry();
+  std::vector<std::string> names = registry.names();
+  std::erase_if(names, [&](const auto& name) { return registry.make(name)().targets != targets; });
+  return join(names);
+}
+
+Tensor weights_of(Context& ctx, const TrainingSection& o, const data::Dataset& train) {
+  std::vector<float> weights;
+  if (o.class_weights.front() == kBalanced)
+    weights = data::class_weights(train);
+  else
+    for (const std::string& text : o.class_weights)
+      weights.push_back(static_cast<float>(parse_real(text, kPositive)));
+  if (weights.size() != train.classes.size())
+    fail<UsageError>("--class-weights {}: {} weights for the {} classes of '{}' ({})",
+                     join(o.class_weights, ","),
+                     weights.size(),
+                     train.classes.size(),
                      train.name,
-                     targets);
-  if (!o.metrics.empty())
-    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are {}",
-                     join(o.metrics, ","),
+                     join(train.classes));
+  const Shape shape{static_cast<std::int64_t>(weights.size())};
+  return to_device(ctx, ctx.persistent(), host_tensor<float>(shape, weights));
+}
+
+/// The loss that was asked for, or fits the targets.
+nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSection& o) {
+  const Spec spec = loss_spec(o, train.target_kind);
+  const nn::NamedLoss loss = nn::loss_registry().make(spec)();
+  if (loss.targets != train.target_kind)
+    fail<UsageError>("--loss {} is for {}; the targets of '{}' are {}, for which there are: {}",
+                     spec.name,
+                     text_of(loss.targets),
                      train.name,
-                     targets);
-  return labels ? nn::bce_with_logits() : nn::mse();
+                     text_of(train.target_kind),
+                     losses_for(train.target_kind));
+  if (o.class_weights.empty()) return loss.make({});
+  if (!loss.weighs_classes)
+    fail<UsageError>("--class-weights {} has no effect: loss '{}' weighs no classes",
+                     join(o.class_weights, ","),
+                     spec.name);
+  return loss.make(weights_of(ctx, o, train));
 }
 
 /// "0.01 for adam, ..."
@@ -62,13 +108,44 @@ std::string usual_rates() {
   return text;
 }
 
+void declare_loss(OptionTable& t, TrainingSection& o) {
+  t.group("Loss");
+  Option& loss = declare_spec(t,
+                              "loss",
+                              o.loss,
+                              nn::loss_registry(),
+                              join(nn::loss_registry().names(), "|"),
+                              "what is minimised");
+  loss.when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
+                     nn::usual_loss(TargetKind::labels) + " of several labels, " +
+                     nn::usual_loss(TargetKind::values) + " of real numbers";
+  // Written configurations have the empty one, too.
+  loss.set = [&o, set_spec = loss.set](const std::string& text) {
+    if (text.empty())
+      o.loss.clear();
+    else
+      set_spec(text);
+  };
+  Option& weights = t.list("class-weights",
+                           o.class_weights,
+                           ',',
+                           "balanced|X,...",
+                           "what each class counts in the loss, in their order; balanced: all have "
+                           "the same share in it, however many images they have");
+  weights.set = [&o, set_list = weights.set](const std::string& text) {
+    set_list(text);
+    if (o.class_weights == std::vector<std::string>{kBalanced}) return;
+    for (const std::string& weight : o.class_weights) (void)parse_real(weight, kPositive);
+  };
+  t.number("label-smoothing", o.label_smoothing, kShare, "X", "label smoothing of the loss");
+}
+
 void declare_regularisation(OptionTable& t, TrainingSection& o) {
   t.group("Regularisation");
   t.choice("augment",
            o.augment,
            data::augmentation_names(),
            "basic: random shift and flip; full: also cutout");
-  t.number("label-smoothing", o.label_smoothing, kShare, "X", "label smoothing");
   t.number("ema",
            o.ema,
            kShare,
@@ -140,6 +217,7 @@ void TrainingSection::declare(OptionTable& t) {
            "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt")
       .when_absent = fmt::format("{}", kUsualWeightDecay);
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
+  declare_loss(t, *this);
   declare_regularisation(t, *this);
   declare_metrics(t, *this);
 }
@@ -147,6 +225,7 @@ void TrainingSection::declare(OptionTable& t) {
 void TrainingSection::check() const {
   (void)optim::schedule_registry().make(schedule_spec(*this))(1, 1);
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
+  if (!loss.empty()) (void)nn::loss_registry().make(loss_spec(*this, {}));
   (void)make_metrics(metrics);
 }
 
@@ -164,10 +243,17 @@ optim::LearningRates TrainingSection::learning_rates() const {
   return optim::optimizer_registry().make(optimizer)().usual_lr;
 }
 
-LearnerOptions TrainingSection::learner_options(bool flat, const data::Dataset& train) const {
+LearnerOptions TrainingSection::learner_options(Context& ctx,
+                                                bool flat,
+                                                const data::Dataset& train) const {
   LearnerOptions options;
-  const bool classes = train.target_kind == data::TargetKind::classes;
-  options.loss = loss_for(train, *this);
+  const bool classes = train.target_kind == TargetKind::classes;
+  if (!classes && !metrics.empty())
+    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are {}",
+                     join(metrics, ","),
+                     train.name,
+                     text_of(train.target_kind));
+  options.loss = loss_for(ctx, train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
   constexpr int kTop = 5;
   options.metrics = make_metrics(metrics);

@@ -24,14 +24,16 @@ struct TrainingSection {
   std::optional<double> weight_decay;  ///< of the optimizer
   double clip_norm = 0;
   std::string augment = "basic";
-  double label_smoothing = 0;
-  double ema = 0;                    ///< decay; 0: no average
-  std::vector<std::string> metrics;  ///< specs of the registry; empty: the usual ones
+  std::string loss;  ///< a spec of the registry; empty: the usual one of the targets
+  std::vector<std::string> class_weights;  ///< numbers, or "balanced"; empty: none
+  double label_smoothing = 0;              ///< of the loss
+  double ema = 0;                          ///< decay; 0: no average
+  std::vector<std::string> metrics;        ///< specs of the registry; empty: the usual ones
   bool train_metrics = false;
 
   void declare(OptionTable& table);
-  /// Throws UsageError for options that the optimizer or the schedule does not have, and for two
-  /// metrics of one name.
+  /// Throws UsageError for options that the optimizer, the schedule or the loss does not have, and
+  /// for two metrics of one name.
   void check() const;
   /// Half the batch size, and twice as many of them for each update, whose gradients stay the same.
   /// False if a batch is one image.
@@ -39,8 +41,11 @@ struct TrainingSection {
   /// The rates to train with: what was given, or the optimizer's usual one.
   [[nodiscard]] optim::LearningRates learning_rates() const;
   /// Loss, optimizer and metrics for such data. `flat`: update all weights in one pass. Throws
-  /// UsageError for options that mean nothing to their targets.
-  [[nodiscard]] LearnerOptions learner_options(bool flat, const data::Dataset& train) const;
+  /// UsageError for options that mean nothing to their targets, DataError for classes that cannot
+  /// be balanced.
+  [[nodiscard]] LearnerOptions learner_options(Context& ctx,
+                                               bool flat,
+                                               const data::Dataset& train) const;
   /// Schedule, accumulation, clipping, average.
   void add_callbacks(Learner& learn) const;
 };

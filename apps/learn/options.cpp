@@ -5,6 +5,7 @@
 #include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/learner/metric_registry.h"
+#include "framework/nn/loss_registry.h"
 #include "framework/optim/registry.h"
 #include "models/registry.h"
 
@@ -30,6 +31,7 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
       {"callback", "callbacks", "--callbacks 'NAME:OPTION=VALUE,...;NAME...'"},
       {"data", "data", "--data NAME:OPTION=VALUE,... or PATH:OPTION=VALUE,..."},
+      {"loss", "loss", "--loss NAME:OPTION=VALUE,..."},
       {"metric", "metrics", "--metrics NAME:OPTION=VALUE,NAME..."},
       {"model", "model", "--model NAME:OPTION=VALUE,..."},
       {"optimizer", "optimizer", "--optimizer NAME:OPTION=VALUE,..."},
@@ -61,6 +63,7 @@ std::vector<Choice> choices() {
   std::vector<Choice> all;
   append(all, "callback", callbacks::callback_registry());
   append(all, "data", data::dataset_registry());
+  append(all, "loss", nn::loss_registry());
   append(all, "metric", metric_registry());
   append(all, "model", models::model_registry());
   append(all, "optimizer", optim::optimizer_registry());

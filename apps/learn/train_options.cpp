@@ -92,17 +92,20 @@ void set_fp16_options(const ExperimentOptions& options,
 OptionTable train_table(TrainOptions& options) {
   OptionTable table = options.experiment.table();
   add_call_options(table, options);
-  table.mark_rare({"data-dir",       "train-limit", "valid-limit",  "normalize",
-                   "workers",        "prefetch",    "width",        "dropout",
-                   "split",          "train-bn",    "accumulate",   "shrink-batch",
-                   "warmup",         "momentum",    "clip-norm",    "ema",
-                   "train-metrics",  "opt-level",   "keep-fp32",    "loss-scale",
-                   "flat-master",    "cuda-graph",  "winograd",     "deterministic",
-                   "tune",           "plan-cache",  "threads",      "save-every",
-                   "monitor",        "nan",         "inject",       "plots",
-                   "report",         "progress",    "extend",       "exist-ok",
-                   "fast-dev-run",   "params",      "print-config", "explain",
-                   "label-smoothing"});
+  table.mark_rare({"data-dir",     "train-limit",     "valid-limit",
+                   "normalize",    "workers",         "prefetch",
+                   "width",        "dropout",         "split",
+                   "train-bn",     "accumulate",      "shrink-batch",
+                   "warmup",       "momentum",        "clip-norm",
+                   "ema",          "train-metrics",   "opt-level",
+                   "keep-fp32",    "loss-scale",      "flat-master",
+                   "cuda-graph",   "winograd",        "deterministic",
+                   "tune",         "plan-cache",      "threads",
+                   "save-every",   "monitor",         "nan",
+                   "inject",       "plots",           "report",
+                   "progress",     "extend",          "exist-ok",
+                   "fast-dev-run", "params",          "print-config",
+                   "explain",      "label-smoothing", "class-weights"});
   return table;
 }
 

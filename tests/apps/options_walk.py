@@ -32,6 +32,8 @@ def train(with_option, *more, **how):
 
 
 FOLDER = ["--data", "{images}"]
+VALUES = ["--data", "{table}:targets=x"]
+LABELS = ["--data", "{table}:label=kind,label_delim=;"]
 SPLIT_FOLDER = [*FOLDER, "--val-split", "0.2"]
 HALF = ["--precision", "fp16"]
 AMP = ["--precision", "fp16-amp"]
@@ -78,6 +80,8 @@ CASES = {
         "weight-decay": train("--weight-decay 0.3"),
         "clip-norm": train("--clip-norm 0.01"),
         "augment": train("--augment none"),
+        "loss": train("--loss l1", *VALUES),
+        "class-weights": train("--class-weights 1,1,1,1,1,1,1,1,1,9"),
         "label-smoothing": train("--label-smoothing 0.2"),
         "ema": train("--ema 0.5"),
         "metrics": train("--metrics accuracy,f1"),
@@ -174,7 +178,7 @@ AUDIT = ("audit --data synthetic10 --train-limit 48 --width 2 -b 16 --threads 1 
          "--save audit.csv").split()
 AUDITED = ("data classes val-split train-limit image-size normalize sampling workers prefetch model width dropout pretrained split "
            "freeze train-bn epochs batch-size accumulate lr schedule warmup optimizer momentum weight-decay clip-norm augment "
-           "label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
+           "loss class-weights label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
            "plan-cache winograd threads seed callbacks inject config").split()
 
 
@@ -297,6 +301,13 @@ SETTINGS = {
         "verify": Case([*TRAIN, "--data", "{cifar}/cifar-10-batches-bin"],
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
+    "loss cross_entropy": {"label_smoothing": spec("--loss", "cross_entropy:label_smoothing=0.2")},
+    "loss focal": {
+        "gamma": spec("--loss", "focal:gamma=0", *LABELS),
+        "alpha": spec("--loss", "focal:alpha=0.75", *LABELS),
+    },
+    "loss huber": {"delta": spec("--loss", "huber:delta=0.1", *VALUES)},
+    "loss smooth_l1": {"beta": spec("--loss", "smooth_l1:beta=0.1", *VALUES)},
     "metric ece": {"bins": Case([*TRAIN, "--metrics", "accuracy,ece"], ["--metrics", "accuracy,ece:bins=2"])},
     **{f"metric {name}": {"class": Case([*TRAIN, "--metrics", f"accuracy,{name}"], ["--metrics", f"accuracy,{name}:class=1"])}
        for name in ("precision", "recall", "f1")},

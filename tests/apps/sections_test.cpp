@@ -1,6 +1,7 @@
 // What the options of one section mean, without a whole experiment.
 #include "apps/experiment/data_section.h"
 #include "apps/experiment/device_section.h"
+#include "apps/experiment/options.h"
 #include "apps/experiment/training_section.h"
 #include "framework/autograd/tape.h"
 #include "framework/report/png.h"
@@ -107,36 +108,90 @@ data::Dataset of_classes(std::size_t count) {
 }  // namespace
 
 TEST_CASE("top_5 is measured of more than ten classes") {
+  Context ctx({.threads = 1});
   const TrainingSection section;
-  CHECK(section.learner_options(true, of_classes(10)).metrics.size() == 1);
-  REQUIRE(section.learner_options(true, of_classes(11)).metrics.size() == 2);
-  CHECK(section.learner_options(true, of_classes(11)).metrics[1].name == "top_5");
+  CHECK(section.learner_options(ctx, true, of_classes(10)).metrics.size() == 1);
+  REQUIRE(section.learner_options(ctx, true, of_classes(11)).metrics.size() == 2);
+  CHECK(section.learner_options(ctx, true, of_classes(11)).metrics[1].name == "top_5");
 }
 
-TEST_CASE("real targets are trained by squares, without what is said of classes") {
+TEST_CASE("the loss is the one that fits the targets, or one of those that was asked for") {
+  Context ctx({.threads = 1});
   data::Dataset set = of_classes(2);
   set.name = "heights";
-  set.target_kind = data::TargetKind::values;
+  set.classes = {"a", "b"};
   TrainingSection section;
-  CHECK(section.learner_options(true, set).loss.name == nn::mse().name);
-  CHECK(section.learner_options(true, set).metrics.empty());
+  const auto loss = [&] { return section.learner_options(ctx, true, set).loss.name; };
+  CHECK(loss() == nn::cross_entropy().name);
+  section.loss = "huber:delta=2";
+  CHECK_THROWS_WITH_AS((void)loss(),
+                       "--loss huber is for real numbers; the targets of 'heights' are classes, "
+                       "for which there are: cross_entropy",
+                       UsageError);
+  set.target_kind = TargetKind::values;
+  CHECK(loss() == nn::huber().name);
+  section.class_weights = {"1", "2"};
+  CHECK_THROWS_WITH_AS((void)loss(),
+                       "--class-weights 1,2 has no effect: loss 'huber' weighs no classes",
+                       UsageError);
+  section = {};
+  CHECK(loss() == nn::mse().name);
+  CHECK(section.learner_options(ctx, true, set).metrics.empty());
   section.metrics = {"accuracy"};
-  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
+  CHECK_THROWS_WITH_AS((void)loss(),
                        "--metrics accuracy are of classes; the targets of 'heights' are real "
                        "numbers",
                        UsageError);
+  section = {};
   section.label_smoothing = 0.5;
-  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
-                       "--label-smoothing 0.5 is for classes; the targets of 'heights' are real "
-                       "numbers",
-                       UsageError);
-  set.target_kind = data::TargetKind::labels;
-  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
-                       "--label-smoothing 0.5 is for classes; the targets of 'heights' are several "
-                       "labels each",
+  CHECK_THROWS_WITH_AS((void)loss(),
+                       "--label-smoothing 0.5 has no effect: loss 'mse' has no option "
+                       "'label_smoothing'",
                        UsageError);
   section = {};
-  CHECK(section.learner_options(true, set).loss.name == nn::bce_with_logits().name);
+  set.target_kind = TargetKind::labels;
+  CHECK(loss() == nn::bce_with_logits().name);
+  section.loss = "focal";
+  CHECK(loss() == nn::focal().name);
+}
+
+TEST_CASE("classes count in the loss what --class-weights says") {
+  Context ctx({.threads = 1});
+  data::Dataset set = of_classes(2);
+  set.name = "pets";
+  set.classes = {"cat", "dog"};
+  set.height = set.width = 1;
+  set.labels = {0, 0, 0, 1};
+  const Tensor logits = from_values(ctx.persistent(), {2, 2}, std::vector<double>{0, 2, 0, 2});
+  Tensor target(ctx.persistent(), {2}, DType::i64);
+  learn::set(target, 0, 0);
+  learn::set(target, 1, 1);
+  TrainingSection section;
+  const auto loss = [&] {
+    Tape tape(ctx);
+    return get(section.learner_options(ctx, true, set).loss.fn(tape.input(logits), target).value(),
+               0);
+  };
+  // -log p of the right class is log(1 + e^-2), of the other one 2 more. Rounded to f32.
+  const double right = std::log1p(std::exp(-2.0));
+  CHECK(loss() == doctest::Approx(right + 1).epsilon(1e-6));
+  section.class_weights = {"1", "3"};
+  CHECK(loss() == doctest::Approx(right + 0.5).epsilon(1e-6));
+  section.class_weights = {"balanced"};  // 2 / 3 and 2
+  CHECK(loss() == doctest::Approx(right + 0.5).epsilon(1e-6));
+  section.class_weights = {"1", "2", "3"};
+  CHECK_THROWS_WITH_AS((void)loss(),
+                       "--class-weights 1,2,3: 3 weights for the 2 classes of 'pets' (cat, dog)",
+                       UsageError);
+  const OptionTable table = [&] {
+    OptionTable t;
+    section.declare(t);
+    return t;
+  }();
+  set_options(table, {{"class-weights", "balanced"}});
+  CHECK_THROWS_AS(set_options(table, {{"class-weights", "1,-2"}}), UsageError);
+  CHECK_THROWS_AS(set_options(table, {{"class-weights", "balanced,1"}}), UsageError);
+  CHECK_THROWS_AS(set_options(table, {{"loss", "mse:delta=1"}}), UsageError);
 }
 
 TEST_CASE("label smoothing is the loss's") {
@@ -148,9 +203,10 @@ TEST_CASE("label smoothing is the loss's") {
     TrainingSection section;
     section.label_smoothing = smoothing;
     Tape tape(ctx);
-    const double loss = get(
-        section.learner_options(true, of_classes(2)).loss.fn(tape.input(logits), target).value(),
-        0);
+    const double loss = get(section.learner_options(ctx, true, of_classes(2))
+                                .loss.fn(tape.input(logits), target)
+                                .value(),
+                            0);
     // -log p of the right class is log(1 + e^-2), of the other one 2 more; of smoothing / 2 the
     // other one is the target. Rounded to f32.
     CHECK(loss == doctest::Approx(std::log1p(std::exp(-2.0)) + smoothing / 2 * 2).epsilon(1e-6));

@@ -45,12 +45,23 @@ TEST_CASE("class weights give each class the same share in a loss") {
   Dataset set = unbalanced();
   set.labels[99] = 0;
   CHECK_THROWS_WITH_AS(
-      (void)class_weights(set), "class 'class 2' of 'small' has no samples to weigh", DataError);
+      (void)class_weights(set),
+      "none of the 100 samples of 'small' have the class 'class 2', which gives it no weight",
+      DataError);
   set.labels.clear();
   set.target_kind = TargetKind::values;
   set.targets.resize(300);
+  CHECK_THROWS_AS((void)class_weights(set), UsageError);
+  // Of several labels: absent over present.
+  set.target_kind = TargetKind::labels;
+  for (std::size_t i = 0; i < 25; ++i) set.targets[3 * i] = set.targets[3 * i + 1] = 1;
+  for (std::size_t i = 0; i < 100; ++i) set.targets[3 * i + 2] = i < 80 ? 1 : 0;
+  CHECK(class_weights(set) == std::vector<float>{3, 3, 0.25F});
+  for (std::size_t i = 0; i < 100; ++i) set.targets[3 * i + 2] = 1;
   CHECK_THROWS_WITH_AS(
-      (void)class_weights(set), "a weight is by classes; 'small' has none", UsageError);
+      (void)class_weights(set),
+      "all of the 100 samples of 'small' have the label 'class 2', which gives it no weight",
+      DataError);
 }
 
 TEST_CASE("samples are drawn as often as their weights say, each time anew") {
