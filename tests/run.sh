@@ -97,9 +97,9 @@ if [ "$only" = smoke ]; then
 fi
 if [ "$only" != quick ]; then
   stage "address and undefined-behaviour sanitizers: build" framework/cmake/build.sh asan
-  # But for two that take a quarter of the time, and what they call others call too.
+  # But for two that take a quarter of the time, and what they call others call too; and for tools, which are no part of it.
   stage "address and undefined-behaviour sanitizers: tests" quiet_ctest asan --label-exclude slow \
-    --exclude-regex 'models of the zoo are exported|resume end to end'
+    --exclude-regex '^tools: |models of the zoo are exported|resume end to end'
   stage "thread sanitizer: build" framework/cmake/build.sh tsan tests_core tests_data
   # But for cases that bring a single thread tens of megabytes: they took nine tenths of the time.
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow \

@@ -27,7 +27,8 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
     app.add_flag_function(names + ",!--no-" + option.name,
                           [&parsed, name = option.name](std::int64_t count) {
                             parsed.values.emplace_back(name, count > 0 ? "true" : "false");
-                          });
+                          })
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     return;
   }
   app.add_option_function<std::string>(names,

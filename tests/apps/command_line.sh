@@ -87,7 +87,7 @@ run plot runs/none
 check "a run that is not there is no run" exits 4
 run show-batch --data synthetic10 --train-limit 50 --out show.svg
 check "a batch is drawn" grep -q "as they are, and in epochs 1 to 4" show.svg
-run show-batch --data synthetic10 --out no/show.png
+run show-batch --data synthetic10 --train-limit 50 --out no/show.png
 check "into a folder that there is" exits 5
 run show-schedule --config runs/train/config.toml --out plan.svg
 check "a schedule is told before it runs" says "momentum or beta1: from"

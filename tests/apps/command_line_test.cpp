@@ -54,6 +54,8 @@ TEST_CASE("options are taken as flags, as pairs and as short names") {
          Pairs{{"epochs", "3"}, {"plots", "false"}}));
   CHECK((p.parse({"train", "-e", "4"}).values == Pairs{{"epochs", "4"}}));
   CHECK((p.parse({"train", "--no-plots"}).values == Pairs{{"plots", "false"}}));
+  CHECK((p.parse({"train", "--no-plots", "--plots"}).values == Pairs{{"plots", "true"}}));
+  CHECK((p.parse({"train", "--plots", "--plots=false"}).values == Pairs{{"plots", "false"}}));
   CHECK((p.parse({"train", "--plots"}).values == Pairs{{"plots", "true"}}));
   CHECK((p.parse({"train", "--plots=false"}).values == Pairs{{"plots", "false"}}));
   CHECK((p.parse({"train", "--epochs", "3", "--epochs", "5"}).values == Pairs{{"epochs", "5"}}));

@@ -44,7 +44,7 @@ CASES = {
         "threads": Case(SHOW, ["--threads", "2"], same=SPEED),
         "seed": Case(SHOW, ["--seed", "7"]),
         "config": Case(SHOW, ["--config", "{config}"]),
-        "preset": Case(["show-batch", "--train-limit", "5", "--data", "synthetic10", "--valid"], ["--preset", "notebook"]),
+        "preset": Case(["show-batch", "--train-limit", "5", "--data", "synthetic10", "--valid"], ["--preset", "quick"]),
         "images": Case(SHOW, ["--images", "3"]),
         "versions": Case(SHOW, ["--versions", "2"]),
         "valid": Case(SHOW, ["--valid"]),
