@@ -1,6 +1,7 @@
 #pragma once
 #include "data/image.h"
 #include "data/sample_form.h"
+#include "framework/interfaces/target_kind.h"
 
 #include <cstdint>
 #include <functional>
@@ -25,12 +26,7 @@ struct ImageSize {
   [[nodiscard]] bool operator==(const ImageSize&) const = default;
 };
 
-/// What a sample is to be told by.
-enum class TargetKind : std::uint8_t {
-  classes,  ///< one class of several
-  labels,   ///< each of several labels, or not: any number of them at a time
-  values,   ///< real numbers
-};
+using learn::TargetKind;
 
 class ImageSource;
 

@@ -44,12 +44,17 @@ nn::Loss loss_for(const data::Dataset& train, const TrainingSection& o) {
                      o.label_smoothing,
                      train.name,
                      targets);
-  if (!o.metrics.empty())
-    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are {}",
-                     join(o.metrics, ","),
-                     train.name,
-                     targets);
   return labels ? nn::bce_with_logits() : nn::mse();
+}
+
+/// What is measured unless it is said.
+std::vector<Metric> usual_metrics(const data::Dataset& train) {
+  if (train.target_kind == data::TargetKind::labels) return {metrics::accuracy_multi()};
+  if (train.target_kind == data::TargetKind::values) return {metrics::mae()};
+  constexpr int kTop = 5;
+  std::vector<Metric> usual{metrics::accuracy()};
+  if (train.classes.size() > std::size_t{2} * kTop) usual.push_back(metrics::top_k(kTop));
+  return usual;
 }
 
 /// "0.01 for adam, ..."
@@ -79,7 +84,8 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
   declare_metric_specs(t, o.metrics, "what validation measures beside the loss").when_absent =
-      "accuracy, and top_k where there are more than 10 classes";
+      "accuracy, and top_k where there are more than 10 classes; accuracy_multi of several labels; "
+      "mae of real numbers";
   t.flag("train-metrics",
          o.train_metrics,
          "the same of the training images, as train_NAME: of what training computes anyway, with a "
@@ -166,14 +172,10 @@ optim::LearningRates TrainingSection::learning_rates() const {
 
 LearnerOptions TrainingSection::learner_options(bool flat, const data::Dataset& train) const {
   LearnerOptions options;
-  const bool classes = train.target_kind == data::TargetKind::classes;
   options.loss = loss_for(train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
-  constexpr int kTop = 5;
-  options.metrics = make_metrics(metrics);
-  if (metrics.empty() && classes) options.metrics = {learn::metrics::accuracy()};
-  if (metrics.empty() && classes && train.classes.size() > std::size_t{2} * kTop)
-    options.metrics.push_back(learn::metrics::top_k(kTop));
+  options.metrics = metrics.empty() ? usual_metrics(train) : make_metrics(metrics);
+  check_targets(options.metrics, train.target_kind, "'" + train.name + "'");
   options.train_metrics = train_metrics;
   options.lr = learning_rates();
   options.report = Report::off;

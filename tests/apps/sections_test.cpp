@@ -113,18 +113,22 @@ TEST_CASE("top_5 is measured of more than ten classes") {
   CHECK(section.learner_options(true, of_classes(11)).metrics[1].name == "top_5");
 }
 
-TEST_CASE("real targets are trained by squares, without what is said of classes") {
+TEST_CASE("labels and real numbers have losses and metrics of their own") {
   data::Dataset set = of_classes(2);
   set.name = "heights";
   set.target_kind = data::TargetKind::values;
   TrainingSection section;
+  const auto metric = [&] { return section.learner_options(true, set).metrics.at(0).name; };
   CHECK(section.learner_options(true, set).loss.name == nn::mse().name);
-  CHECK(section.learner_options(true, set).metrics.empty());
+  CHECK(metric() == "mae");
+  section.metrics = {"r2"};
+  CHECK(metric() == "r2");
   section.metrics = {"accuracy"};
-  CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
-                       "--metrics accuracy are of classes; the targets of 'heights' are real "
-                       "numbers",
+  CHECK_THROWS_WITH_AS((void)metric(),
+                       "metric 'accuracy' is for classes; the targets of 'heights' are real "
+                       "numbers, for which there are mae, r2, rmse",
                        UsageError);
+  section = {};
   section.label_smoothing = 0.5;
   CHECK_THROWS_WITH_AS((void)section.learner_options(true, set),
                        "--label-smoothing 0.5 is for classes; the targets of 'heights' are real "
@@ -137,6 +141,7 @@ TEST_CASE("real targets are trained by squares, without what is said of classes"
                        UsageError);
   section = {};
   CHECK(section.learner_options(true, set).loss.name == nn::bce_with_logits().name);
+  CHECK(metric() == "accuracy_multi");
 }
 
 TEST_CASE("label smoothing is the loss's") {
