@@ -19,7 +19,7 @@ import data_options
 import drawing_options
 import find_options
 from observation import seen
-from option_case import Case, SPEED, TRAIN
+from option_case import Case, LABELS, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
 from runs_options import RUNS
@@ -138,6 +138,7 @@ CASES = {
         "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
         "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
         "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
+        "threshold": Case(["eval", "last"], ["--threshold", "0"], before=LABELS),
         "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
         "predictions": Case(["eval", "last"], ["--predictions", "all.csv"], before=TRAIN),
         "save": Case(["eval", "last"], ["--save", "errors"], before=TRAIN),
@@ -298,6 +299,8 @@ SETTINGS = {
                        ["--data", "{cifar}/cifar-10-batches-bin:verify=false"]),
     },
     "metric ece": {"bins": Case([*TRAIN, "--metrics", "accuracy,ece"], ["--metrics", "accuracy,ece:bins=2"])},
+    **{f"metric {name}": {"threshold": Case(["eval", "last", "--metrics", name], ["--metrics", f"{name}:threshold=0"], before=LABELS)}
+       for name in ("accuracy_multi", "precision_multi", "recall_multi", "f1_multi")},
     **{f"metric {name}": {"class": Case([*TRAIN, "--metrics", f"accuracy,{name}"], ["--metrics", f"accuracy,{name}:class=1"])}
        for name in ("precision", "recall", "f1")},
     "metric top_k": {"k": Case([*TRAIN, "--metrics", "accuracy,top_k"], ["--metrics", "accuracy,top_k:k=2"])},
