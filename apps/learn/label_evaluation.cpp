@@ -218,6 +218,7 @@ std::vector<html::Block> LabelEvaluation::blocks() const {
                        {"all labels right", images, "images"}}},
           html::Heading{"Labels"},
           std::move(table),
+          html::Heading{"What a threshold costs"},
           curves(*this, report_, "precision and recall")};
 }
 

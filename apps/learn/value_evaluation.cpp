@@ -174,6 +174,7 @@ std::vector<html::Block> ValueEvaluation::blocks() const {
                        {"loss", number(predictions().loss), "mean squared error"}}},
           html::Heading{"Values"},
           std::move(table),
+          html::Heading{"Predictions against truths"},
           scatters(*this, "predictions")};
 }
 

@@ -2,6 +2,8 @@
 #include "apps/learn/evaluation.h"
 #include "framework/evaluation/value_report.h"
 
+#include <span>
+
 namespace learn::cli {
 
 /// Of images with real targets: how far predictions are from them. Saves values.csv and

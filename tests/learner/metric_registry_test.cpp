@@ -222,6 +222,37 @@ TEST_CASE("metrics of labels and values refuse what does not fit") {
                        UsageError);
 }
 
+TEST_CASE("a pass of labels or values that is cut short continues with what it had") {
+  const golden::Labels& e = golden::kLabels.front();
+  Context ctx({.threads = 1});
+  const std::vector<Metric> metrics =
+      make_metrics(std::vector<std::string>{"average_precision", "accuracy_multi"});
+  constexpr std::int64_t kCut = 12;
+  const std::int64_t samples = std::ssize(e.logits) / e.labels;
+  const auto add = [&](MetricPasses& passes, std::int64_t begin, std::int64_t end) {
+    const auto part = [&](std::span<const float> all) {
+      return to_device(ctx,
+                       ctx.step(),
+                       borrowed({end - begin, e.labels},
+                                all.subspan(static_cast<std::size_t>(begin * e.labels),
+                                            static_cast<std::size_t>((end - begin) * e.labels))));
+    };
+    passes.add(part(e.logits), part(e.targets));
+  };
+  struct Saved {
+    MetricPasses& passes;
+    void visit_state(StateVisitor& visitor) const { passes.visit_state(kCut, visitor); }
+  };
+  MetricPasses first(ctx, metrics), second(ctx, metrics);
+  add(first, 0, kCut);
+  const Saved before{first}, after{second};
+  const test::MemoryState state = test::save(ctx, before);
+  test::load(ctx, state, after);
+  add(second, kCut, samples);
+  CHECK(second.values()[0].second == doctest::Approx(e.macro[3]).epsilon(1e-13));
+  CHECK(second.values()[1].second == doctest::Approx(e.accuracy).epsilon(1e-13));
+}
+
 TEST_CASE("names of metrics say their options") {
   const auto name = [](const std::string& spec) {
     return make_metrics(std::vector<std::string>{spec}).at(0).name;
