@@ -27,8 +27,13 @@ void copy_row(Context& ctx, const Tensor& from, std::int64_t row, Tensor& to, st
   kernels::cast(ctx, from.rows(row, 1), slot);
 }
 
-bool has_classes(const BatchRun& batch) {
-  return batch.y.defined() && batch.y.dtype() == DType::i64 && batch.y.shape().rank() == 1;
+/// Classes, or a target for each output, of the kind that `kept` has if there are any.
+bool has_targets(const BatchRun& batch, const Tensor& kept) {
+  if (!batch.y.defined()) return false;
+  const Shape& shape = batch.y.shape();
+  const bool classes = batch.y.dtype() == DType::i64 && shape.rank() == 1;
+  const bool each = batch.y.dtype() == DType::f32 && shape == batch.pred.value().shape();
+  return (classes || each) && (!kept.defined() || kept.dtype() == batch.y.dtype());
 }
 
 }  // namespace
@@ -43,8 +48,8 @@ void KeptSamples::reserve(Context& ctx, const BatchRun& batch) {
   const auto rows = static_cast<std::int64_t>(places_.size());
   make_room(ctx, batch.x, rows, batch.x.dtype(), x_);
   make_room(ctx, batch.pred.value(), rows, DType::f32, pred_);
-  if (has_classes(batch))
-    make_room(ctx, batch.y, rows, DType::i64, y_);
+  if (has_targets(batch, {}))
+    make_room(ctx, batch.y, rows, batch.y.dtype(), y_);
   else
     y_ = {};
   padding_ = batch.padding;
@@ -55,15 +60,15 @@ void KeptSamples::add(Context& ctx, const BatchRun& batch) {
   if (complete() || places_[next_] >= seen_) return;
   const bool usable = batch.pred.defined() && batch.pred.value().shape().rank() == 2;
   if (usable && size_ == 0) reserve(ctx, batch);
-  if (usable && !has_classes(batch)) y_ = {};  // those of a part would be shown beside others
+  if (usable && !has_targets(batch, y_)) y_ = {};  // those of a part would be shown beside others
   for (; !complete() && places_[next_] < seen_; ++next_) {
     if (!usable) continue;
     const std::int64_t row = places_[next_] - begin;
     copy_row(ctx, batch.x, row, x_, size_);
     copy_row(ctx, batch.pred.value(), row, pred_, size_);
     if (y_.defined()) {
-      Tensor slot = y_.range(size_, 1);
-      copy(ctx, batch.y.range(row, 1), slot);
+      Tensor slot = y_.rows(size_, 1);
+      copy(ctx, batch.y.rows(row, 1), slot);
     }
     ++size_;
   }
@@ -72,12 +77,12 @@ void KeptSamples::add(Context& ctx, const BatchRun& batch) {
 Batch KeptSamples::samples() const {
   Batch batch;
   batch.x = x_.rows(0, size_);
-  if (y_.defined()) batch.y = y_.range(0, size_);
+  if (y_.defined()) batch.y = y_.rows(0, size_);
   batch.padding = padding_;
   return batch;
 }
 
-Tensor KeptSamples::logits(Context& ctx) const { return to_host(ctx, pred_.rows(0, size_)); }
+Tensor KeptSamples::outputs(Context& ctx) const { return to_host(ctx, pred_.rows(0, size_)); }
 
 std::vector<std::int64_t> spread_places(std::int64_t count, std::int64_t samples) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(count, samples)));

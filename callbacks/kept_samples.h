@@ -10,9 +10,10 @@
 
 namespace learn::callbacks {
 
-/// Draws samples of a batch with what a model made of them: `logits` (N,classes) f32, on the host.
+/// Draws samples of a batch with what a model made of them: `outputs` (N,classes), or of labels or
+/// values, f32 on the host.
 using DrawSamples = std::function<plot::ImageGrid(
-    Context& ctx, const Batch& samples, const Tensor& logits, const std::string& title)>;
+    Context& ctx, const Batch& samples, const Tensor& outputs, const std::string& title)>;
 
 /// A few samples of a pass, as the model was given them, and what it made of them. They are copied
 /// on the device, so that no batch waits for the host.
@@ -20,16 +21,16 @@ class KeptSamples {
  public:
   /// A pass begins; `places` says which of its samples are wanted, rising, from 0.
   void begin(std::vector<std::int64_t> places);
-  /// A batch of the pass ends. One of a model that does not say classes, (N,classes), is left out,
-  /// and one that ended before there was a prediction.
+  /// A batch of the pass ends. One of a model whose outputs are not (N,outputs) is left out, and
+  /// one that ended before there was a prediction.
   void add(Context& ctx, const BatchRun& batch);
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
   /// Whether there are all that are wanted.
   [[nodiscard]] bool complete() const noexcept { return next_ == places_.size(); }
-  /// On the device. Without `y` if targets of a batch are no classes.
+  /// On the device. Without `y` if targets of a batch are neither classes nor one for each output.
   [[nodiscard]] Batch samples() const;
-  /// (N,classes) f32 on the host. Waits for the device.
-  [[nodiscard]] Tensor logits(Context& ctx) const;
+  /// (N,outputs) f32 on the host. Waits for the device.
+  [[nodiscard]] Tensor outputs(Context& ctx) const;
 
  private:
   void reserve(Context& ctx, const BatchRun& batch);
@@ -39,7 +40,7 @@ class KeptSamples {
   std::int64_t seen_ = 0;  // samples of the pass
   std::int64_t size_ = 0;
   std::int64_t padding_ = 0;
-  Tensor x_, y_, pred_;  // room for all; y_ undefined where there are no classes
+  Tensor x_, y_, pred_;  // room for all; y_ undefined where there are no targets
 };
 
 /// `count` places, or as many as there are, evenly over a pass of `samples`.

@@ -151,7 +151,7 @@ void TensorBoard::write_images(Learner& learn,
   if (kept.size() == 0) return;
   Context& ctx = learn.context();
   const plot::ImageGrid grid = options_.draw(
-      ctx, kept.samples(), kept.logits(ctx), fmt::format("{}, batch {}", what, batch));
+      ctx, kept.samples(), kept.outputs(ctx), fmt::format("{}, batch {}", what, batch));
   file_->write(
       std::vector{tb::Event{batch, tb::wall_time_now(), {{"images/" + what, encoded(grid)}}}});
   kept.begin({});

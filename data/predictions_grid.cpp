@@ -1,6 +1,7 @@
 #include "data/predictions_grid.h"
 
 #include "data/dataset_image.h"
+#include "data/prediction_caption.h"
 #include "framework/core/error.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/runtime/transfer.h"
@@ -15,58 +16,44 @@
 namespace learn::data {
 namespace {
 
-const std::string& class_name(const Dataset& dataset, std::int64_t which) {
-  check<UsageError>(which >= 0 && which < static_cast<std::int64_t>(dataset.classes.size()),
-                    "'{}' has {} classes, there is no class {}",
+/// Borrows both.
+JudgedTargets judged_targets(const Dataset& dataset, const JudgedImage& one, double threshold) {
+  check<UsageError>(one.outputs.size() == dataset.classes.size(),
+                    "'{}' has {} {}, the model made {} outputs of image {}",
                     dataset.name,
                     dataset.classes.size(),
-                    which);
-  return dataset.classes[static_cast<std::size_t>(which)];
-}
-
-void require_classes(const Dataset& dataset) {
-  if (dataset.target_kind != TargetKind::classes)
-    fail<UsageError>("'{}' has no classes that predictions could be compared with", dataset.name);
-}
-
-/// " 97 %"; what is neither nothing nor all never looks so. Empty if it is not known.
-std::string percent(double probability) {
-  if (std::isnan(probability)) return "";
-  if (probability > 0 && probability < 0.001) return " <0.1 %";
-  const bool detailed = probability < 0.1 || (probability > 0.99 && probability < 1);
-  if (probability < 1 && probability > 0.999) return " >99.9 %";
-  return fmt::format(" {:.{}f} %", 100 * probability, detailed ? 1 : 0);
-}
-
-plot::CaptionLine prediction_line(const std::string& name, double probability, bool right) {
-  return {name + percent(probability), right ? plot::kRight : plot::kWrong, true};
-}
-
-plot::CaptionLine no_prediction() { return {"NaN", plot::kWrong, true}; }
-
-plot::CaptionLine prediction_line(const Dataset& dataset, const JudgedImage& one) {
-  if (one.predicted == -1) return no_prediction();
-  const bool right = one.predicted == dataset.labels[static_cast<std::size_t>(one.index)];
-  return prediction_line(class_name(dataset, one.predicted), one.probability, right);
+                    dataset.target_kind == TargetKind::classes ? "classes" : "targets each",
+                    one.outputs.size(),
+                    one.index);
+  JudgedTargets judged{.kind = dataset.target_kind,
+                       .names = dataset.classes,
+                       .outputs = one.outputs,
+                       .threshold = threshold};
+  if (dataset.target_kind == TargetKind::classes)
+    judged.truth = dataset.labels[static_cast<std::size_t>(one.index)];
+  else
+    judged.targets = dataset.targets_of(one.index);
+  return judged;
 }
 
 plot::GridCell cell_of(const Dataset& dataset, const JudgedImage& one) {
   return {.images = {image_of(dataset, one.index)}, .caption = {}};
 }
 
-const std::string& truth_of(const Dataset& dataset, const JudgedImage& one) {
-  return class_name(dataset, dataset.labels[static_cast<std::size_t>(one.index)]);
+/// A line, unless there is nothing in it.
+void add_line(plot::GridCell& cell, plot::CaptionLine line) {
+  if (!line.text.empty()) cell.caption.push_back(std::move(line));
 }
 
-plot::CaptionLine prediction_line(std::span<const float> logits,
-                                  const std::vector<std::string>& classes,
-                                  std::int64_t truth) {
-  const std::vector<double> shares = softmax(logits);
-  if (std::isnan(shares.front())) return no_prediction();
-  const auto best = std::ranges::max_element(shares) - shares.begin();
-  return prediction_line(classes[static_cast<std::size_t>(best)],
-                         shares[static_cast<std::size_t>(best)],
-                         truth == -1 || best == truth);
+void add_lines(plot::GridCell& cell, const std::vector<plot::CaptionLine>& lines) {
+  cell.caption.insert(cell.caption.end(), lines.begin(), lines.end());
+}
+
+std::string legend(const std::vector<std::string>& parts) {
+  std::vector<std::string> said;
+  for (const std::string& part : parts)
+    if (!part.empty()) said.push_back(part);
+  return join(said, "; ");
 }
 
 /// Image `i` of (N,H,W,C), black at 0 and white at 1.
@@ -75,18 +62,28 @@ plot::Image image_at(const Tensor& images, std::int64_t i) {
   return drawn_image(shape[1], shape[2], shape[3], images.rows(i, 1).span<float>());
 }
 
+/// Those of a batch that can be said by name, on the host.
+Tensor truths_of(Context& ctx, const Batch& batch, TargetKind kind) {
+  if (!batch.y.defined()) return {};
+  const bool fits =
+      kind == TargetKind::classes ? batch.y.dtype() == DType::i64 : batch.y.dtype() == DType::f32;
+  return fits ? to_host(ctx, batch.y) : Tensor();
+}
+
 }  // namespace
 
 plot::ImageGrid predictions_grid(const Dataset& dataset,
                                  std::span<const JudgedImage> judged,
-                                 std::string title) {
-  require_classes(dataset);
-  plot::ImageGrid grid{
-      .title = std::move(title),
-      .subtitle = "true class; predicted class and its probability, blue if right"};
+                                 std::string title,
+                                 double threshold) {
+  const TargetKind kind = dataset.target_kind;
+  plot::ImageGrid grid{.title = std::move(title),
+                       .subtitle = legend({truth_legend(kind), prediction_legend(kind, true)})};
   for (const JudgedImage& one : judged) {
     plot::GridCell cell = cell_of(dataset, one);
-    cell.caption = {{truth_of(dataset, one)}, prediction_line(dataset, one)};
+    const JudgedTargets targets = judged_targets(dataset, one, threshold);
+    add_line(cell, {truth_text(targets)});
+    add_lines(cell, prediction_lines(targets));
     grid.cells.push_back(std::move(cell));
   }
   return grid;
@@ -95,11 +92,14 @@ plot::ImageGrid predictions_grid(const Dataset& dataset,
 plot::ImageGrid top_losses_grid(const Dataset& dataset,
                                 std::span<const JudgedImage> judged,
                                 std::size_t count,
-                                std::string title) {
-  require_classes(dataset);
-  plot::ImageGrid grid{
-      .title = std::move(title),
-      .subtitle = "predicted class and its probability, blue if right; true class and its; loss"};
+                                std::string title,
+                                double threshold) {
+  const TargetKind kind = dataset.target_kind;
+  const std::string truth = truth_legend(kind);
+  plot::ImageGrid grid{.title = std::move(title),
+                       .subtitle = legend({prediction_legend(kind, true),
+                                           kind == TargetKind::classes ? truth + " and its" : truth,
+                                           "loss"})};
   std::vector<std::size_t> order(judged.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
@@ -109,10 +109,12 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
   for (const std::size_t i : std::span(order).first(std::min(count, order.size()))) {
     const JudgedImage& one = judged[i];
     plot::GridCell cell = cell_of(dataset, one);
-    cell.caption = {
-        prediction_line(dataset, one),
-        {"is " + truth_of(dataset, one) + percent(one.truth_probability)},
-        {std::isnan(one.loss) ? "loss NaN" : fmt::format("loss {:.3g}", one.loss), plot::kSoftInk}};
+    const JudgedTargets targets = judged_targets(dataset, one, threshold);
+    add_lines(cell, prediction_lines(targets));
+    if (kind != TargetKind::values) add_line(cell, {"is " + truth_with_probability(targets)});
+    add_line(
+        cell,
+        {std::isnan(one.loss) ? "loss NaN" : fmt::format("loss {:.3g}", one.loss), plot::kSoftInk});
     grid.cells.push_back(std::move(cell));
   }
   return grid;
@@ -120,35 +122,37 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
 
 plot::ImageGrid batch_grid(Context& ctx,
                            const Batch& batch,
-                           const Tensor& logits,
+                           const Tensor& outputs,
                            const std::vector<std::string>& classes,
                            const Normalization& normalization,
-                           std::string title) {
+                           std::string title,
+                           TargetKind kind) {
   const Tensor images = denormalise(ctx, batch, normalization);
-  const Tensor truths = batch.y.defined() ? to_host(ctx, batch.y) : Tensor();
+  const Tensor truths = truths_of(ctx, batch, kind);
   const auto many = static_cast<std::int64_t>(classes.size());
-  if (logits.shape() != Shape{batch.size(), many})
-    fail<ShapeError>("batch_grid: logits are {} for {} images of {} classes",
-                     logits.shape(),
+  if (outputs.shape() != Shape{batch.size(), many})
+    fail<ShapeError>("batch_grid: outputs are {} for {} images of {} classes",
+                     outputs.shape(),
                      batch.size(),
                      many);
-  plot::ImageGrid grid{
-      .title = std::move(title),
-      .subtitle = truths.defined()
-                      ? "true class; predicted class and its probability, blue if right"
-                      : "predicted class and its probability"};
+  plot::ImageGrid grid{.title = std::move(title),
+                       .subtitle = legend({truths.defined() ? truth_legend(kind) : "",
+                                           prediction_legend(kind, truths.defined())})};
   for (std::int64_t i = 0; i < batch.size(); ++i) {
     plot::GridCell cell{.images = {image_at(images, i)}, .caption = {}};
-    std::int64_t truth = -1;
-    if (truths.defined()) {
-      truth = truths.span<std::int64_t>()[static_cast<std::size_t>(i)];
-      check<UsageError>(truth >= 0 && truth < many,
+    const std::vector<double> said = interpret(kind, outputs.rows(i, 1).span<float>());
+    JudgedTargets targets{.kind = kind, .names = classes, .outputs = said};
+    if (truths.defined() && kind == TargetKind::classes) {
+      targets.truth = truths.span<std::int64_t>()[static_cast<std::size_t>(i)];
+      check<UsageError>(targets.truth >= 0 && targets.truth < many,
                         "batch_grid: there are {} classes, there is no class {}",
                         many,
-                        truth);
-      cell.caption.push_back({classes[static_cast<std::size_t>(truth)]});
+                        targets.truth);
+    } else if (truths.defined()) {
+      targets.targets = truths.rows(i, 1).span<float>();
     }
-    cell.caption.push_back(prediction_line(logits.rows(i, 1).span<float>(), classes, truth));
+    add_line(cell, {truth_text(targets)});
+    add_lines(cell, prediction_lines(targets));
     grid.cells.push_back(std::move(cell));
   }
   return grid;

@@ -29,10 +29,10 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   const auto& [data, model, training, precision, device, run] = options_;
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
-  if (train.target_kind != TargetKind::classes && run.monitor == RunSection().monitor) {
+  if (train.target_kind != data::TargetKind::classes && run.monitor == RunSection().monitor) {
     options_.run.monitor = "valid_loss";
-    log::info("[data] {} have no accuracy: the best epoch is that of the lowest valid_loss",
-              train.target_kind == TargetKind::labels ? "several labels" : "real numbers");
+    log::info("[data] the targets are {}: the best epoch is that of the lowest valid_loss",
+              to_text(train.target_kind));
   }
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});

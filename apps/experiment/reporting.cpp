@@ -46,11 +46,11 @@ void add_reporting(Experiment& experiment,
   const RunSection& options = experiment.options().run;
   const data::Normalization normalization = experiment.loaders().normalization();
   const std::vector<std::string>& classes = experiment.data().train.classes;
-  callbacks::DrawSamples draw_samples =
-      [=](Context& ctx, const Batch& batch, const Tensor& logits, const auto& what) {
-        return data::batch_grid(ctx, batch, logits, classes, normalization, what);
+  const data::TargetKind kind = experiment.data().train.target_kind;
+  const callbacks::DrawSamples draw_samples =
+      [=](Context& ctx, const Batch& batch, const Tensor& outputs, const auto& what) {
+        return data::batch_grid(ctx, batch, outputs, classes, normalization, what, kind);
       };
-  if (experiment.data().train.target_kind != data::TargetKind::classes) draw_samples = {};
   const callbacks::RunSettings run{
       .folder = folder,
       .title = title_of(folder, experiment.options(), experiment.data().train),

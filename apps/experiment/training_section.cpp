@@ -48,11 +48,6 @@ Spec loss_spec(const TrainingSection& o, TargetKind targets) {
   return spec;
 }
 
-const char* text_of(TargetKind targets) {
-  if (targets == TargetKind::classes) return "classes";
-  return targets == TargetKind::labels ? "several labels each" : "real numbers";
-}
-
 /// "mse, l1, ...": the losses for such targets.
 std::string losses_for(TargetKind targets) {
   const auto registry = nn::loss_registry();
@@ -84,11 +79,11 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
   const Spec spec = loss_spec(o, train.target_kind);
   const nn::NamedLoss loss = nn::loss_registry().make(spec)();
   if (loss.targets != train.target_kind)
-    fail<UsageError>("--loss {} is for {}; the targets of '{}' are {}, for which there are: {}",
+    fail<UsageError>("loss '{}' is for {}; the targets of '{}' are {}, for which there are {}",
                      spec.name,
-                     text_of(loss.targets),
+                     to_text(loss.targets),
                      train.name,
-                     text_of(train.target_kind),
+                     to_text(train.target_kind),
                      losses_for(train.target_kind));
   if (o.class_weights.empty()) return loss.make({});
   if (!loss.weighs_classes)
@@ -96,6 +91,16 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
                      join(o.class_weights, ","),
                      spec.name);
   return loss.make(weights_of(ctx, o, train));
+}
+
+/// What is measured unless it is said.
+std::vector<Metric> usual_metrics(const data::Dataset& train) {
+  if (train.target_kind == TargetKind::labels) return {metrics::accuracy_multi()};
+  if (train.target_kind == TargetKind::values) return {metrics::mae()};
+  constexpr int kTop = 5;
+  std::vector<Metric> usual{metrics::accuracy()};
+  if (train.classes.size() > std::size_t{2} * kTop) usual.push_back(metrics::top_k(kTop));
+  return usual;
 }
 
 /// "0.01 for adam, ..."
@@ -156,7 +161,8 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
   declare_metric_specs(t, o.metrics, "what validation measures beside the loss").when_absent =
-      "accuracy, and top_k where there are more than 10 classes";
+      "accuracy, and top_k where there are more than 10 classes; accuracy_multi of several labels; "
+      "mae of real numbers";
   t.flag("train-metrics",
          o.train_metrics,
          "the same of the training images, as train_NAME: of what training computes anyway, with a "
@@ -247,19 +253,10 @@ LearnerOptions TrainingSection::learner_options(Context& ctx,
                                                 bool flat,
                                                 const data::Dataset& train) const {
   LearnerOptions options;
-  const bool classes = train.target_kind == TargetKind::classes;
-  if (!classes && !metrics.empty())
-    fail<UsageError>("--metrics {} are of classes; the targets of '{}' are {}",
-                     join(metrics, ","),
-                     train.name,
-                     text_of(train.target_kind));
   options.loss = loss_for(ctx, train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
-  constexpr int kTop = 5;
-  options.metrics = make_metrics(metrics);
-  if (metrics.empty() && classes) options.metrics = {learn::metrics::accuracy()};
-  if (metrics.empty() && classes && train.classes.size() > std::size_t{2} * kTop)
-    options.metrics.push_back(learn::metrics::top_k(kTop));
+  options.metrics = metrics.empty() ? usual_metrics(train) : make_metrics(metrics);
+  check_targets(options.metrics, train.target_kind, "'" + train.name + "'");
   options.train_metrics = train_metrics;
   options.lr = learning_rates();
   options.report = Report::off;

@@ -45,6 +45,8 @@ const std::vector<Entry>& manual() {
        "Use a model",
        {{"Images, with the five likeliest classes", "learn predict last cat.jpg dog.jpg --top 5"},
         {"A folder, as a table for other programs", "learn predict runs/train ~/photos --csv"},
+        {"Of several labels those that are likelier than 0.3",
+         "learn predict last beach.jpg --threshold 0.3"},
         {"A file whose name begins with a dash", "learn predict last -- -odd.jpg"}}},
       {"export",
        "Use a model",

@@ -3,7 +3,6 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/training_section.h"
-#include "apps/learn/class_table.h"
 #include "apps/learn/evaluation.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
@@ -11,11 +10,14 @@
 #include "framework/io/checkpoint.h"
 #include "framework/io/saved_weights.h"
 #include "framework/learner/metric_registry.h"
+#include "framework/nn/loss_registry.h"
 #include "framework/report/text_table.h"
 #include "framework/runtime/transfer.h"
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <utility>
 
 namespace learn::cli {
 namespace {
@@ -68,14 +70,21 @@ std::string describe(const EvalOptions& options, const data::Dataset& data) {
 }
 
 /// What makes the numbers here other ones than those of the training.
-std::string differences(const ExperimentOptions& trained) {
+std::string differences(const ExperimentOptions& trained, TargetKind kind) {
   std::vector<std::string> all;
-  if (trained.training.label_smoothing > 0)
-    all.push_back(fmt::format("the training's loss has label smoothing {}",
-                              trained.training.label_smoothing));
+  const TrainingSection& training = trained.training;
+  if (!training.loss.empty() && training.loss != nn::usual_loss(kind))
+    all.push_back(fmt::format("the training's loss is {}", training.loss));
+  if (training.label_smoothing > 0)
+    all.push_back(
+        fmt::format("the training's loss has label smoothing {}", training.label_smoothing));
+  if (!training.class_weights.empty())
+    all.push_back(fmt::format("the training's loss has class weights {}",
+                              join(training.class_weights, ",")));
   if (const std::string precision = trained.precision.chosen(); precision != "fp32")
     all.push_back(fmt::format("it was trained in {}", precision));
-  return all.empty() ? "" : "measured in fp32 as plain cross-entropy; " + join(all, ", ") + "\n";
+  if (all.empty()) return "";
+  return fmt::format("measured in fp32 as plain {}; {}\n", loss_name(kind), join(all, ", "));
 }
 
 void check_options(const EvalOptions& o) {
@@ -101,51 +110,34 @@ std::string chosen_metrics(Context& ctx, const EvalOptions& options, const Evalu
   return text + "\n";
 }
 
-std::string calibration_line(const Calibration& c) {
-  return fmt::format("calibration: ECE {:.4f}, largest gap {:.4f}, Brier {:.4f}\n",
-                     without_nan_sign(c.ece),
-                     without_nan_sign(c.mce),
-                     without_nan_sign(c.brier));
-}
-
 std::string top_losses_table(const Evaluation& evaluation, std::int64_t count) {
   if (count == 0) return "";
-  TextTable table({{"largest losses"},
-                   {"loss", TextTable::Align::right},
-                   {"is"},
-                   {"probability", TextTable::Align::right},
-                   {"taken for"},
-                   {"probability", TextTable::Align::right}});
-  const std::vector<std::string>& names = evaluation.data().classes;
+  std::vector<TextTable::Column> columns{{"largest losses"}, {"loss", TextTable::Align::right}};
+  for (TextTable::Column& column : evaluation.top_columns()) columns.push_back(std::move(column));
+  TextTable table(std::move(columns));
   for (const std::size_t i : evaluation.top_losses(count)) {
-    const JudgedSample one = evaluation.sample(i);
-    const auto probability = [&](std::int64_t c) {
-      return fmt::format("{:.4f}",
-                         without_nan_sign(one.probabilities[static_cast<std::size_t>(c)]));
-    };
-    table.row({one.file,
-               fmt::format("{:.4f}", without_nan_sign(one.loss)),
-               names[static_cast<std::size_t>(one.truth)],
-               probability(one.truth),
-               one.predicted < 0 ? "NaN" : names[static_cast<std::size_t>(one.predicted)],
-               one.predicted < 0 ? "" : probability(one.predicted)});
+    std::vector<std::string> cells{evaluation.file(i), four_digits(evaluation.loss(i))};
+    for (std::string& cell : evaluation.top_cells(i)) cells.push_back(std::move(cell));
+    table.row(std::move(cells));
   }
   return "\n" + table.to_string();
 }
 
-/// What is printed, from the table of classes on.
-std::string page(const EvalOptions& options, const Evaluation& evaluation) {
-  const ConfusionMatrix& confusion = evaluation.confusion();
-  const std::vector<std::string>& classes = evaluation.data().classes;
-  constexpr std::size_t kPairs = 5;
-  const std::string pairs = confused_pairs(confusion, classes, kPairs);
-  return fmt::format(
-      "{}{}{}{}{}",
-      calibration_line(evaluation.calibration()),
-      pairs.empty() ? "" : fmt::format("most confused: {}\n", pairs),
-      options.confusion ? "\n" + matrix_table(confusion, classes) : "",
-      top_losses_table(evaluation, options.top_losses),
-      options.save.empty() ? "" : fmt::format("\ntables and drawings are in {}\n", options.save));
+/// "loss 0.123456  accuracy ..."; of others than classes it says which loss that is.
+std::string loss_line(const Evaluation& evaluation) {
+  const TargetKind kind = evaluation.data().target_kind;
+  return fmt::format("loss {:.6f}{}  {}\n",
+                     without_nan_sign(evaluation.predictions().loss),
+                     kind == TargetKind::classes ? "" : fmt::format(" ({})", loss_name(kind)),
+                     evaluation.summary());
+}
+
+/// Options that not all targets have.
+void check_targets(const EvalOptions& options, const SavedModel& saved) {
+  if (options.confusion) saved.require(TargetKind::classes, "--confusion");
+  if (options.threshold)
+    saved.require(TargetKind::labels, fmt::format("--threshold {}", *options.threshold));
+  check_targets(make_metrics(options.metrics), saved.target_kind, "'" + saved.model + "'");
 }
 
 }  // namespace
@@ -174,6 +166,12 @@ OptionTable EvalOptions::table() {
   t.group("What to show");
   declare_metric_specs(t, metrics, "more numbers, by name");
   t.flag("confusion", confusion, "print the confusion matrix");
+  t.number("threshold",
+           threshold,
+           kShare,
+           "P",
+           "of several labels: probability above which one is there")
+      .when_absent = "0.5";
   t.number("top-losses",
            top_losses,
            {.low = 0, .high = 100000},
@@ -187,8 +185,9 @@ OptionTable EvalOptions::table() {
   t.text("save",
          save,
          "DIR",
-         "write confusion.csv, classes.csv, calibration.csv, confusion.png, calibration.png and "
-         "top-losses.png");
+         "write tables and drawings: of classes confusion, classes and calibration, of several "
+         "labels labels.csv and precision-recall.png, of real numbers values.csv and "
+         "predictions.png; and top-losses.png");
   return t;
 }
 
@@ -199,7 +198,7 @@ int eval(const EvalOptions& options) {
   const SafetensorsFile file(path);
   const ExperimentOptions trained = trained_with(file);
   const SavedModel saved = saved_model(file);
-  const std::vector<std::string>& classes = saved.classes;
+  check_targets(options, saved);
 
   Context ctx(options.compute.context_options());
   const bool elsewhere = !options.data.empty() || !options.data_dir.empty();
@@ -207,52 +206,52 @@ int eval(const EvalOptions& options) {
                                        elsewhere ? trained.data : saved_data(trained.data, file),
                                        trained.device.seed,
                                        saved.input,
-                                       classes);
+                                       saved.classes);
   if (data.channels != saved.channels)
     fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
                     data.name,
                     data.channels,
                     saved.channels,
                     saved.channels);
-  const Evaluation evaluation =
-      evaluate(ctx, path, saved, data, {options.batch_size, options.workers});
-  const ConfusionMatrix& confusion = evaluation.confusion();
-  const double loss = evaluation.predictions().loss;
-  std::int64_t right = 0;
-  std::int64_t decided = 0;
-  for (int c = 0; c < confusion.classes(); ++c) {
-    right += confusion.count(c, c);
-    decided += confusion.predicted(c);
-  }
+  const std::unique_ptr<Evaluation> evaluation =
+      evaluate(ctx,
+               path,
+               saved,
+               data,
+               {.batch_size = options.batch_size,
+                .workers = options.workers,
+                .threshold = options.threshold.value_or(kLabelThreshold)});
   constexpr std::int64_t kDrawn = 16;
   const std::string title = fmt::format("{} on {}", saved.model, describe(options, data));
-  if (!options.predictions.empty()) write_predictions(evaluation, options.predictions);
+  if (!options.predictions.empty()) write_predictions(*evaluation, options.predictions);
   if (!options.save.empty())
-    save_evaluation(evaluation,
+    save_evaluation(*evaluation,
                     options.top_losses > 0 ? options.top_losses : kDrawn,
                     saved.model,
                     title,
                     options.save);
-  console::print(fmt::format("{}{}{}\n\n{}\nloss {:.6f}  accuracy {:.4f}  ({} of {})\n{}{}{}",
-                             path.string(),
-                             separator(),
-                             title,
-                             class_table(confusion, classes),
-                             without_nan_sign(loss),
-                             confusion.accuracy(),
-                             right,
-                             confusion.samples(),
-                             differences(trained),
-                             chosen_metrics(ctx, options, evaluation),
-                             page(options, evaluation)));
-  if (decided == confusion.samples() && std::isfinite(loss)) return 0;
+  console::print(fmt::format(
+      "{}{}{}\n\n{}\n{}{}{}{}{}{}",
+      path.string(),
+      separator(),
+      title,
+      evaluation->table(),
+      loss_line(*evaluation),
+      differences(trained, saved.target_kind),
+      chosen_metrics(ctx, options, *evaluation),
+      evaluation->details(options.confusion),
+      top_losses_table(*evaluation, options.top_losses),
+      options.save.empty() ? "" : fmt::format("\ntables and drawings are in {}\n", options.save)));
+  const double loss = evaluation->predictions().loss;
+  const std::int64_t undecided = evaluation->undecided();
+  if (undecided == 0 && std::isfinite(loss)) return 0;
   fail<DivergedError>(
       "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
       "is NaN",
       path.string(),
       without_nan_sign(loss),
-      confusion.samples() - decided,
-      confusion.samples());
+      undecided,
+      evaluation->size());
 }
 
 }  // namespace learn::cli

@@ -21,6 +21,7 @@ struct EvalOptions {
   std::int64_t workers = 2;
   std::vector<std::string> metrics;  ///< specs of the registry, beside what is always shown
   bool confusion = false;            ///< print the matrix
+  std::optional<double> threshold;   ///< above which a label is there; else 0.5
   std::int64_t top_losses = 0;       ///< images of the largest loss to print, and to draw
   std::string predictions;           ///< a .csv or .json file to write
   std::string save;                  ///< a folder for tables and drawings
@@ -30,10 +31,10 @@ struct EvalOptions {
   [[nodiscard]] OptionTable table();
 };
 
-/// `learn eval RUN|CKPT`: loss, accuracy, precision, recall and F1 per class, the most confused
-/// pairs, calibration, and what else is asked for. The checkpoint says what model and data it
-/// belongs to. Throws CheckpointError, DataError, UsageError, IoError, and DivergedError, after all
-/// output, if a prediction or the loss is not finite.
+/// `learn eval RUN|CKPT`: loss and scores of each class, label or value, the most confused pairs
+/// and calibration of classes, and what else is asked for. The checkpoint says what model and data
+/// it belongs to. Throws CheckpointError, DataError, IoError, UsageError, also for what its targets
+/// do not have, and DivergedError, after all output, if a prediction or the loss is not finite.
 int eval(const EvalOptions& options);
 
 }  // namespace learn::cli

@@ -27,6 +27,7 @@ std::string row(std::span<const float> values) {
 std::map<std::string, std::string> metadata_of(const SavedModel& model, const ExportOptions& o) {
   return {{"model", model.model},
           {"classes", join(model.classes, "\n")},
+          {"targets", metadata_name(model.target_kind)},
           {"image_size", fmt::format("{} {}", model.input.height, model.input.width)},
           {"mean", row(model.normalization.mean)},
           {"std", row(model.normalization.std)},
@@ -45,6 +46,7 @@ OptionTable ExportOptions::table() {
   t.flag(
       "normalize", normalize, "ONNX: the graph takes values in [0, 1] and normalises them itself");
   t.flag("softmax", softmax, "ONNX: the output is 'probabilities' in the place of 'logits'");
+  t.flag("sigmoid", sigmoid, "the same of several labels, each by itself");
   return t;
 }
 
@@ -57,21 +59,27 @@ int export_model(const ExportOptions& o) {
         "'{}': what it is to be is told by its ending: FILE.onnx, or FILE.safetensors for PyTorch",
         o.file);
   const bool onnx = ending == ".onnx";
-  if (!onnx && (o.normalize || o.softmax))
+  if (!onnx && (o.normalize || o.softmax || o.sigmoid))
     fail<UsageError>(
-        "--{} is for ONNX: the module for PyTorch gives logits, and has a function "
+        "--{} is for ONNX: the module for PyTorch gives what the model does, and has a function "
         "'normalize'",
-        o.normalize ? "normalize" : "softmax");
+        o.normalize ? "normalize"
+        : o.softmax ? "softmax"
+                    : "sigmoid");
   const LoadedModel loaded =
       load_model(run_folder(o.path, o.out.value_or("runs")), {.device = Device::cpu()}, o.weights);
   const SavedModel& model = loaded.description;
+  if (o.softmax) model.require(TargetKind::classes, "--softmax");
+  if (o.sigmoid) model.require(TargetKind::labels, "--sigmoid");
   exported::Graph graph =
       exported::trace(*loaded.model.module, *loaded.model.params, loaded.model.input);
   exported::flatten_channels_first(graph);
   const int folded = o.fold ? exported::fold_batch_norm(graph) : 0;
   if (o.normalize)
     exported::normalize_first(graph, model.normalization.mean, model.normalization.std);
+  if (model.target_kind == TargetKind::values) exported::rename_output(graph, "values");
   if (o.softmax) exported::end_in_softmax(graph);
+  if (o.sigmoid) exported::end_in_sigmoid(graph);
   std::int64_t parameters = 0;
   for (const auto& [name, weight] : graph.weights) parameters += weight.shape.elements();
   std::string written = o.file;
@@ -86,7 +94,8 @@ int export_model(const ExportOptions& o) {
         {.model = model.model,
          .classes = model.classes,
          .mean = {model.normalization.mean.begin(), model.normalization.mean.end()},
-         .std = {model.normalization.std.begin(), model.normalization.std.end()}},
+         .std = {model.normalization.std.begin(), model.normalization.std.end()},
+         .targets = model.target_kind},
         std::move(metadata));
     written += " and " + exported::pytorch_module_path(o.file).string();
   }

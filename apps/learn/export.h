@@ -14,6 +14,7 @@ struct ExportOptions {
   bool fold = false;
   bool normalize = false;
   bool softmax = false;
+  bool sigmoid = false;
 
   /// But for the arguments.
   [[nodiscard]] OptionTable table();

@@ -12,6 +12,7 @@
 #include "framework/io/saved_weights.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace learn::cli {
 namespace {
@@ -75,7 +76,7 @@ class ImagePrediction {
     for (PredictedImage& image : out) {
       if (!image.error.empty()) continue;
       image.prediction = *prediction++;
-      if (image.prediction.label < 0)
+      if (!image.prediction.valid())
         image.error = "the model's output is NaN: its weights are not finite, or too large";
     }
     return out;
@@ -91,6 +92,16 @@ PredictionFormat format_of(const PredictOptions& o) {
   return o.csv ? PredictionFormat::csv : o.json ? PredictionFormat::json : PredictionFormat::text;
 }
 
+/// Throws UsageError for what the model's targets do not have.
+Shown shown_of(const PredictOptions& o, const SavedModel& model) {
+  Shown shown;
+  if (o.top) model.require(TargetKind::classes, fmt::format("--top {}", *o.top));
+  if (o.threshold) model.require(TargetKind::labels, fmt::format("--threshold {}", *o.threshold));
+  shown.top = o.top.value_or(shown.top);
+  shown.threshold = o.threshold.value_or(shown.threshold);
+  return shown;
+}
+
 }  // namespace
 
 OptionTable PredictOptions::table() {
@@ -98,10 +109,15 @@ OptionTable PredictOptions::table() {
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
   t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
-  t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all");
+  t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all").when_absent =
+      "3";
+  t.number(
+       "threshold", threshold, kShare, "P", "of several labels: show those above this probability")
+      .when_absent = "0.5";
   t.flag("csv", csv, "comma-separated values, with the errors of images that cannot be read");
   t.flag("json", json, "an array of JSON objects, with the same errors");
-  t.flag("tta", mirrored, "mean of the probabilities of an image and of its mirror image");
+  t.flag(
+      "tta", mirrored, "mean of the probabilities, or values, of an image and of its mirror image");
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images at a time")
       .short_name = "b";
   compute.declare(t, true);
@@ -119,11 +135,10 @@ int predict(const PredictOptions& o) {
                                         .dtype = o.compute.dtype()},
                                        o.weights),
                               static_cast<int>(o.compute.threads));
-  const std::vector<std::string>& classes = predict_all.predictor().classes();
-  const auto count = static_cast<std::int64_t>(classes.size());
-  const std::int64_t top = o.top == 0 ? count : std::min(o.top, count);
+  const SavedModel& model = predict_all.predictor().description();
+  auto form = make_prediction_form(model, shown_of(o, model));
   const Images images(o.images);
-  const auto writer = make_prediction_writer(format, classes, static_cast<int>(top));
+  const auto writer = make_prediction_writer(format, std::move(form));
   std::size_t bad = 0;
   const auto batch = static_cast<std::size_t>(o.batch_size);
   for (std::span<const data::ImageFile> rest = images.all(); !rest.empty();) {

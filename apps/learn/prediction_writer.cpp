@@ -1,33 +1,25 @@
 #include "apps/learn/prediction_writer.h"
 
 #include "framework/core/console.h"
-#include "framework/io/csv.h"
-#include "framework/report/text_table.h"
 
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
+#include <utility>
 
 namespace learn::cli {
 namespace {
 
-using Classes = std::vector<std::string>;
+using Form = std::unique_ptr<PredictionForm>;
 
 class TextWriter final : public PredictionWriter {
  public:
-  TextWriter(const Classes& classes, int top)
-      : classes_(classes), top_(top), table_(columns(top)) {}
+  explicit TextWriter(Form form) : form_(std::move(form)), table_(columns()) {}
 
   void write(std::span<const PredictedImage> images) override {
     for (const PredictedImage& image : images) {
       if (!image.error.empty()) continue;
       std::vector<std::string> row{image.name};
-      for (const int c : image.prediction.top(top_)) {
-        row.push_back(classes_[static_cast<std::size_t>(c)]);
-        row.push_back(
-            fmt::format("{:.4f}", image.prediction.probabilities[static_cast<std::size_t>(c)]));
-      }
+      for (std::string& text : form_->texts(image.prediction)) row.push_back(std::move(text));
       table_.row(std::move(row));
       empty_ = false;
     }
@@ -38,32 +30,25 @@ class TextWriter final : public PredictionWriter {
   }
 
  private:
-  static std::vector<TextTable::Column> columns(int top) {
+  [[nodiscard]] std::vector<TextTable::Column> columns() const {
     std::vector<TextTable::Column> all{{"image"}};
-    for (int i = 1; i <= top; ++i) {
-      all.push_back({i == 1 ? "class" : fmt::format("{}.", i)});
-      all.push_back({i == 1 ? "probability" : "", TextTable::Align::right});
-    }
+    for (TextTable::Column& column : form_->columns()) all.push_back(std::move(column));
     return all;
   }
 
-  Classes classes_;
-  int top_;
+  Form form_;
   TextTable table_;
   bool empty_ = true;
 };
 
-/// file,class,probability,class_2,probability_2,...,error
+/// file,...,error
 class CsvOutput final : public PredictionWriter {
  public:
-  CsvOutput(const Classes& classes, int top) : classes_(classes), top_(top) {
+  explicit CsvOutput(Form form) : form_(std::move(form)) {
     std::vector<Cell> header{"file"};
-    for (int i = 1; i <= top; ++i) {
-      const std::string suffix = i == 1 ? "" : fmt::format("_{}", i);
-      header.emplace_back("class" + suffix);
-      header.emplace_back("probability" + suffix);
-    }
+    for (std::string& column : form_->header()) header.emplace_back(std::move(column));
     header.emplace_back("error");
+    columns_ = header.size();
     console::print(csv_line(header));
   }
 
@@ -72,11 +57,8 @@ class CsvOutput final : public PredictionWriter {
     for (const PredictedImage& image : images) {
       std::vector<Cell> row{image.name};
       if (image.error.empty())
-        for (const int c : image.prediction.top(top_)) {
-          row.emplace_back(classes_[static_cast<std::size_t>(c)]);
-          row.emplace_back(double{image.prediction.probabilities[static_cast<std::size_t>(c)]});
-        }
-      row.resize(static_cast<std::size_t>(1 + 2 * top_));
+        for (Cell& cell : form_->cells(image.prediction)) row.push_back(std::move(cell));
+      row.resize(columns_ - 1);
       row.emplace_back(image.error);
       lines += csv_line(row);
     }
@@ -86,14 +68,14 @@ class CsvOutput final : public PredictionWriter {
   void end() override {}
 
  private:
-  Classes classes_;
-  int top_;
+  Form form_;
+  std::size_t columns_ = 0;
 };
 
-/// [{"file": ..., "class": ..., "probability": ..., "top": [...]}, {"file": ..., "error": ...}]
+/// [{"file": ..., ...}, {"file": ..., "error": ...}]
 class JsonWriter final : public PredictionWriter {
  public:
-  JsonWriter(const Classes& classes, int top) : classes_(classes), top_(top) {}
+  explicit JsonWriter(Form form) : form_(std::move(form)) {}
 
   void write(std::span<const PredictedImage> images) override {
     std::string text;
@@ -112,33 +94,24 @@ class JsonWriter final : public PredictionWriter {
   using Json = nlohmann::ordered_json;
 
   [[nodiscard]] Json entry(const PredictedImage& image) const {
-    if (!image.error.empty()) return {{"file", image.name}, {"error", image.error}};
-    Json top = Json::array();
-    for (const int c : image.prediction.top(top_)) {
-      // The digits that a float has, not those that its double shows.
-      const double p = image.prediction.probabilities[static_cast<std::size_t>(c)];
-      top.push_back({{"class", classes_[static_cast<std::size_t>(c)]},
-                     {"probability", std::round(p * 1e7) / 1e7}});
-    }
-    return {{"file", image.name},
-            {"class", top.front()["class"]},
-            {"probability", top.front()["probability"]},
-            {"top", top}};
+    Json entry{{"file", image.name}};
+    if (image.error.empty())
+      form_->add_to(entry, image.prediction);
+    else
+      entry["error"] = image.error;
+    return entry;
   }
 
-  Classes classes_;
-  int top_;
+  Form form_;
   bool first_ = true;
 };
 
 }  // namespace
 
-std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format,
-                                                         const Classes& classes,
-                                                         int top) {
-  if (format == PredictionFormat::csv) return std::make_unique<CsvOutput>(classes, top);
-  if (format == PredictionFormat::json) return std::make_unique<JsonWriter>(classes, top);
-  return std::make_unique<TextWriter>(classes, top);
+std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format, Form form) {
+  if (format == PredictionFormat::csv) return std::make_unique<CsvOutput>(std::move(form));
+  if (format == PredictionFormat::json) return std::make_unique<JsonWriter>(std::move(form));
+  return std::make_unique<TextWriter>(std::move(form));
 }
 
 }  // namespace learn::cli

@@ -1,10 +1,9 @@
 #pragma once
-#include "framework/inference/predictor.h"
+#include "apps/learn/prediction_form.h"
 
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace learn::cli {
 
@@ -29,10 +28,10 @@ class PredictionWriter {
   virtual void end() = 0;
 };
 
-/// One that shows the `top` most probable classes of each. As CSV and JSON every image is there
-/// as soon as it is known, with the error of one that has no prediction; as a table they are
-/// printed at the end, without those.
+/// One that shows each as `form` does. As CSV and JSON every image is there as soon as it is known,
+/// with the error of one that has no prediction; as a table they are printed at the end, without
+/// those.
 [[nodiscard]] std::unique_ptr<PredictionWriter> make_prediction_writer(
-    PredictionFormat format, const std::vector<std::string>& classes, int top);
+    PredictionFormat format, std::unique_ptr<PredictionForm> form);
 
 }  // namespace learn::cli

@@ -48,10 +48,14 @@ OptionTable ReportOptions::table() {
            "N",
            "show N images of the training, as they are and augmented");
   t.text("data-dir", run.data_dir, "DIR", "folder of the data sets");
-  t.number("batch-size", run.batches.size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
-      .short_name = "b";
   t.number(
-      "workers", run.batches.workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
+       "batch-size", run.measuring.batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
+      .short_name = "b";
+  t.number("workers",
+           run.measuring.workers,
+           {.low = 0, .high = 64},
+           "N",
+           "threads that prepare batches");
   run.compute.declare(t);
   return t;
 }

@@ -2,11 +2,8 @@
 
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
-#include "apps/learn/class_table.h"
 #include "data/show_batch.h"
 #include "framework/core/log.h"
-#include "framework/core/nan_sign.h"
-#include "framework/evaluation/class_report.h"
 #include "framework/io/saved_weights.h"
 
 #include <memory>
@@ -36,68 +33,15 @@ nn::Summary layers_of(Context& ctx, const SavedModel& saved, const PrecisionSect
   return nn::summarize(*model.module, *model.params, model.input, ctx, precision.autocast());
 }
 
-std::string number(double value) { return fmt::format("{:.4f}", without_nan_sign(value)); }
-
-html::Table class_table_of(const Evaluation& evaluation) {
-  html::Table table{
-      .columns = {{"class"}, {"images", true}, {"precision", true}, {"recall", true}, {"F1", true}},
-      .rows = {}};
-  const ClassReport report = class_report(evaluation.confusion());
-  const auto add = [&](const std::string& name, const ClassScores& s) {
-    table.rows.push_back({{name,
-                           fmt::format("{}", s.support),
-                           number(s.precision),
-                           number(s.recall),
-                           number(s.f1)}});
-  };
-  for (std::size_t c = 0; c < report.classes.size(); ++c)
-    add(evaluation.data().classes[c], report.classes[c]);
-  add("macro mean", report.macro);
-  add("weighted mean", report.weighted);
-  return table;
-}
-
-/// Share of right predictions against confidence.
-plot::Figure reliability(const Calibration& calibration) {
-  plot::Series measured{.name = "share that is right", .x = {}, .y = {}, .markers = true};
-  for (const CalibrationBin& bin : calibration.bins) {
-    if (bin.count == 0) continue;
-    measured.x.push_back(bin.confidence);
-    measured.y.push_back(bin.correct);
-  }
-  return {
-      .title = "calibration",
-      .panels = {
-          {.title = "Calibration",
-           .x_label = "confidence",
-           .series = {std::move(measured),
-                      {.name = "as confident as right", .x = {0, 1}, .y = {0, 1}, .dashed = true}},
-           .y_label = "share of right predictions"}}};
-}
-
 std::vector<html::Block> evaluation_blocks(const Evaluation& e,
                                            const fs::path& weights,
                                            std::int64_t top_losses) {
-  constexpr std::size_t kPairs = 8;
-  const Calibration& c = e.calibration();
-  const std::string pairs = confused_pairs(e.confusion(), e.data().classes, kPairs);
   std::vector<html::Block> blocks{
-      html::Note{fmt::format("{} on the {} validation images, in fp32, as plain cross-entropy",
+      html::Note{fmt::format("{} on the {} validation images, in fp32, as plain {}",
                              weights.filename().string(),
-                             e.confusion().samples())},
-      html::Facts{{{"accuracy", number(e.confusion().accuracy())},
-                   {"loss", number(e.predictions().loss)},
-                   {"macro F1", number(e.confusion().mean(&ConfusionMatrix::f1))},
-                   {"calibration error", number(c.ece), "ECE; 0 is best"},
-                   {"Brier score", number(c.brier), "of 2; 0 is best"}}},
-      html::Heading{"Confusion matrix"},
-      confusion_figure(e, "the model")};
-  if (!pairs.empty()) blocks.emplace_back(html::Note{"Most confused: " + pairs});
-  blocks.insert(blocks.end(),
-                {html::Heading{"Classes"},
-                 class_table_of(e),
-                 html::Heading{"How far its probabilities can be trusted"},
-                 reliability(c)});
+                             e.size(),
+                             loss_name(e.data().target_kind))}};
+  for (html::Block& block : e.blocks()) blocks.push_back(std::move(block));
   if (top_losses > 0)
     blocks.insert(blocks.end(),
                   {html::Heading{"Largest losses"}, top_losses_grid(e, top_losses, "")});
@@ -135,7 +79,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
       report.images = {data::show_batch(loaded->train(), {.images = o.images, .versions = 5})};
     if (o.evaluate)
       report.evaluation = evaluation_blocks(
-          evaluate(*ctx, weights, saved, loaded->set().valid, o.batches), weights, o.top_losses);
+          *evaluate(*ctx, weights, saved, loaded->set().valid, o.measuring), weights, o.top_losses);
   } catch (const Error& e) {  // the rest is worth having
     log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};

@@ -23,7 +23,7 @@ struct RunReportOptions {
   std::int64_t top_losses = 16;        ///< images
   std::int64_t images = 8;             ///< of the training, augmented
   std::string data_dir;                ///< of the data sets, if not where they were
-  Batches batches;
+  Measuring measuring;
   ComputeOptions compute;
 };
 

@@ -27,6 +27,15 @@ std::vector<double> softmax(std::span<const float> logits) {
   return out;
 }
 
+double sigmoid(float logit) { return 1 / (1 + std::exp(-double{logit})); }
+
+std::vector<double> interpret(TargetKind kind, std::span<const float> outputs) {
+  if (kind == TargetKind::classes) return softmax(outputs);
+  std::vector<double> out(outputs.begin(), outputs.end());
+  if (kind == TargetKind::labels) std::ranges::transform(outputs, out.begin(), sigmoid);
+  return out;
+}
+
 double negative_log_softmax(std::span<const float> logits, std::size_t of) {
   const double top = top_of(logits);
   double sum = 0;

@@ -31,6 +31,14 @@ void remove(Graph& graph, const std::string& output) {
   std::erase_if(graph.operations, [&](const Operation& o) { return o.output == output; });
 }
 
+/// An operation without attributes comes last.
+void end_in(Graph& graph, const char* op) {
+  const std::string name = graph.unused_name("probabilities");
+  graph.values[name] = graph.values.at(graph.output);
+  graph.operations.push_back({op, "", {graph.output}, name, {}});
+  graph.output = name;
+}
+
 }  // namespace
 
 void turn_columns(Weight& weight, const Shape& image, bool back) {
@@ -150,11 +158,19 @@ void normalize_first(Graph& graph, std::span<const float> mean, std::span<const 
   graph.operations.insert(graph.operations.begin(), std::move(first));
 }
 
-void end_in_softmax(Graph& graph) {
-  const std::string name = graph.unused_name("probabilities");
-  graph.values[name] = graph.values.at(graph.output);
-  graph.operations.push_back({"softmax", "", {graph.output}, name, {}});
-  graph.output = name;
+void rename_output(Graph& graph, const std::string& name) {
+  const std::string old = graph.output;
+  graph.output = graph.unused_name(name);
+  graph.values[graph.output] = graph.values.at(old);
+  graph.values.erase(old);
+  for (Operation& operation : graph.operations) {
+    std::ranges::replace(operation.inputs, old, graph.output);
+    if (operation.output == old) operation.output = graph.output;
+  }
 }
+
+void end_in_softmax(Graph& graph) { end_in(graph, "softmax"); }
+
+void end_in_sigmoid(Graph& graph) { end_in(graph, "sigmoid"); }
 
 }  // namespace learn::exported

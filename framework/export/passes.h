@@ -29,7 +29,12 @@ int fold_batch_norm(Graph& graph);
 /// Makes the graph take images of values in [0, 1]: (image - mean) / std comes first.
 void normalize_first(Graph& graph, std::span<const float> mean, std::span<const float> std);
 
-/// Makes the graph give probabilities: a softmax, by the name "probabilities", comes last.
+/// Gives the output another name, or, if something has that, it with a number behind it.
+void rename_output(Graph& graph, const std::string& name);
+
+/// Makes the graph give probabilities: a softmax over the classes, or a sigmoid of each label, by
+/// the name "probabilities", comes last.
 void end_in_softmax(Graph& graph);
+void end_in_sigmoid(Graph& graph);
 
 }  // namespace learn::exported

@@ -204,11 +204,12 @@ std::string pytorch_module(const Graph& graph, const PyTorchNotes& notes) {
   const PyTorchLayers layers(graph);
   const Shape& image = graph.values.at(graph.input);
   const std::string forward = Forward(graph, layers).text();
+  const bool values = notes.targets == TargetKind::values;
   return fmt::format(
              R"("""The model {0}, written by learn.
 
     model = load()                     # the weights of {1}, strictly
-    logits = model(normalize(images))  # images (N, {2}, {3}, {4}), RGB, values in [0, 1]
+    {8} = model(normalize(images))  # images (N, {2}, {3}, {4}), RGB, values in [0, 1]{9}
 """
 from pathlib import Path
 
@@ -230,10 +231,14 @@ STD = {7}
              image[2],
              list_of(notes.classes),
              list_of(notes.mean),
-             list_of(notes.std)) +
+             list_of(notes.std),
+             values ? "values" : "logits",
+             notes.targets == TargetKind::labels ? "\n    probabilities = logits.sigmoid()   # of "
+                                                   "each label by itself, as CLASSES names them"
+                                                 : "") +
          fmt::format(
              R"(class Model(nn.Module):
-    """Normalized images (N, {0}, {1}, {2}) to logits (N, {3})."""
+    """Normalized images (N, {0}, {1}, {2}) to {7} (N, {3})."""
 
     def __init__(self):
         super().__init__()
@@ -259,7 +264,8 @@ def normalize(images):
              graph.values.at(graph.output)[0],
              layers.init(),
              forward,
-             python_text(notes.weights_file));
+             python_text(notes.weights_file),
+             values ? "values" : "logits");
 }
 
 std::filesystem::path pytorch_module_path(const std::filesystem::path& path) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/export/graph.h"
+#include "framework/interfaces/target_kind.h"
 #include "framework/io/safetensors.h"
 
 #include <filesystem>
@@ -11,9 +12,10 @@ namespace learn::exported {
 /// What the module says beside its layers.
 struct PyTorchNotes {
   std::string model;                 ///< "resnet9:width=16"
-  std::vector<std::string> classes;  ///< their names
+  std::vector<std::string> classes;  ///< their names, or those of labels or values
   std::vector<float> mean, std;      ///< of the images in [0, 1]
   std::string weights_file;          ///< name of the weights, in the folder of the module
+  TargetKind targets = TargetKind::classes;
 };
 
 /// A Python module with a torch.nn.Module `Model` that does what the graph does, `load()`, which

@@ -2,6 +2,7 @@
 
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
+#include "framework/export/passes.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/nn/param_store.h"
 #include "framework/runtime/transfer.h"
@@ -98,13 +99,8 @@ class Tracer final : public ForwardObserver {
           "the model makes {} of a batch of {} images, which are no logits (N,classes)",
           out.shape(),
           kBatch);
-    const std::string old = found->second;
-    graph.values[graph.output] = graph.values.at(old);
-    graph.values.erase(old);
-    for (Operation& operation : graph.operations) {
-      std::ranges::replace(operation.inputs, old, graph.output);
-      if (operation.output == old) operation.output = graph.output;
-    }
+    const std::string logits_name = std::exchange(graph.output, found->second);
+    rename_output(graph, logits_name);
     graph.drop_unused_weights();
   }
 

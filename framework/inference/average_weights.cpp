@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/inference/load_model.h"
+#include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
 #include "framework/nn/param_store.h"
 #include "framework/tensor/factory.h"
@@ -29,10 +30,17 @@ std::string in_one_line(std::string text) {
   return text;
 }
 
+/// Of classes nothing is said.
+std::string value_of(const SafetensorsFile& file, const std::string& key) {
+  const bool said = key != "learn.targets" || file.metadata().contains(key);
+  return said ? saved_value(file, key) : metadata_name(TargetKind::classes);
+}
+
 void check_same_model(const SafetensorsFile& file, const SafetensorsFile& first) {
-  for (const char* key : {"learn.model", "learn.classes", "learn.input", "learn.normalization"}) {
-    const std::string here = saved_value(file, key);
-    const std::string there = saved_value(first, key);
+  for (const char* key :
+       {"learn.model", "learn.targets", "learn.classes", "learn.input", "learn.normalization"}) {
+    const std::string here = value_of(file, key);
+    const std::string there = value_of(first, key);
     if (here != there)
       fail<CheckpointError>(
           "'{}' and '{}' cannot be averaged: '{}' is '{}' in the one and '{}' in "

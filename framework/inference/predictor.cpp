@@ -3,6 +3,7 @@
 #include "data/resize.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
+#include "framework/evaluation/probabilities.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
@@ -13,16 +14,6 @@
 
 namespace learn {
 namespace {
-
-std::vector<float> softmax(std::span<const float> logits) {
-  const double top = *std::max_element(logits.begin(), logits.end());
-  std::vector<double> terms;
-  for (const float v : logits) terms.push_back(std::exp(v - top));
-  const double sum = std::accumulate(terms.begin(), terms.end(), 0.0);
-  std::vector<float> out;
-  for (const double term : terms) out.push_back(static_cast<float>(term / sum));
-  return out;
-}
 
 /// Reverses the columns of images (N,H,W,C).
 void mirror(Tensor& x) {
@@ -50,6 +41,16 @@ std::vector<int> Prediction::top(int count) const {
   return order;
 }
 
+std::vector<int> Prediction::labels(double threshold) const {
+  const auto there = [&](float p) { return double{p} > threshold; };
+  return top(static_cast<int>(std::ranges::count_if(probabilities, there)));
+}
+
+bool Prediction::valid() const {
+  return std::ranges::none_of(probabilities, [](float p) { return std::isnan(p); }) &&
+         std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
+}
+
 struct Predictor::State {
   std::unique_ptr<Context> ctx;
   nn::Model model;
@@ -62,7 +63,7 @@ struct Predictor::State {
   [[nodiscard]] Tensor normalised(std::span<const data::Image> images);
   [[nodiscard]] Tensor logits(const Tensor& x);
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
-  [[nodiscard]] Prediction decode(std::vector<float> probabilities) const;
+  [[nodiscard]] Prediction decode(std::vector<float> said) const;
   void predict(std::span<const data::Image> images, std::vector<Prediction>& out);
 };
 
@@ -107,10 +108,15 @@ Tensor Predictor::State::cast_to(DType dtype, const Tensor& x) {
   return y;
 }
 
-Prediction Predictor::State::decode(std::vector<float> probabilities) const {
-  Prediction out{.probabilities = std::move(probabilities)};
+Prediction Predictor::State::decode(std::vector<float> said) const {
+  Prediction out;
+  if (description.target_kind == TargetKind::values) {
+    out.values = std::move(said);
+    return out;
+  }
+  out.probabilities = std::move(said);
+  if (description.target_kind == TargetKind::labels || !out.valid()) return out;
   const auto& p = out.probabilities;
-  if (std::ranges::any_of(p, [](float v) { return std::isnan(v); })) return out;
   out.label = static_cast<int>(std::ranges::max_element(p) - p.begin());
   out.name = description.classes[static_cast<std::size_t>(out.label)];
   return out;
@@ -121,14 +127,19 @@ void Predictor::State::predict(std::span<const data::Image> images, std::vector<
   const Tensor straight = logits(x);
   if (options.mirrored) mirror(x);
   const Tensor mirrored = options.mirrored ? logits(x) : Tensor();
-  const auto classes = description.classes.size();
+  const auto outputs = description.classes.size();
+  const auto said = [&](const Tensor& of, std::size_t i) {
+    return interpret(description.target_kind, of.span<float>().subspan(i * outputs, outputs));
+  };
   for (std::size_t i = 0; i < images.size(); ++i) {
-    std::vector<float> p = softmax(straight.span<float>().subspan(i * classes, classes));
+    std::vector<double> one = said(straight, i);
     if (options.mirrored) {
-      const auto other = softmax(mirrored.span<float>().subspan(i * classes, classes));
-      for (std::size_t c = 0; c < classes; ++c) p[c] = (p[c] + other[c]) / 2;
+      const std::vector<double> other = said(mirrored, i);
+      for (std::size_t c = 0; c < outputs; ++c) one[c] = (one[c] + other[c]) / 2;
     }
-    out.push_back(decode(std::move(p)));
+    std::vector<float> rounded;
+    for (const double v : one) rounded.push_back(static_cast<float>(v));
+    out.push_back(decode(std::move(rounded)));
   }
 }
 
@@ -138,10 +149,9 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
                      const PredictorOptions& options) {
   if (options.batch_size < 1)
     fail<UsageError>("predictor: the batch size must be at least 1, got {}", options.batch_size);
-  description.require_classes("a predictor");
   if (description.classes.size() != static_cast<std::size_t>(model.classes))
     fail<UsageError>(
-        "predictor: {} names for a model of {} classes", description.classes.size(), model.classes);
+        "predictor: {} names for a model of {} outputs", description.classes.size(), model.classes);
   model.params->set_working_dtype(options.dtype);
   data::Pipeline pipeline(
       {},

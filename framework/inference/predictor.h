@@ -1,6 +1,7 @@
 #pragma once
 #include "data/image_codec.h"
 #include "data/transforms.h"
+#include "framework/evaluation/label_report.h"
 #include "framework/inference/saved_model.h"
 #include "framework/runtime/context.h"
 #include "framework/tensor/tensor.h"
@@ -13,22 +14,31 @@
 
 namespace learn {
 
-/// What a model says of one image.
+/// What a model says of one image. Which of it there is depends on what it was trained on:
+/// `Predictor::description().target_kind`.
 struct Prediction {
-  /// The class of the largest probability, the first of equal ones; -1 if one of them is NaN.
+  /// Of classes that of the largest probability, the first of equal ones; -1 if one of them is NaN,
+  /// and of other models.
   int label = -1;
   std::string name;                  ///< of that class; empty if there is none
-  std::vector<float> probabilities;  ///< of each class, in the order of `Predictor::classes`
+  std::vector<float> probabilities;  ///< of each class or label, as `Predictor::classes` has them
+  std::vector<float> values;         ///< of real targets, as `Predictor::classes` names them
 
   /// The `count` most probable classes, or as many as there are, the most probable first; of equal
   /// ones the lower first.
   [[nodiscard]] std::vector<int> top(int count) const;
+  /// Of several labels those whose probability is above `threshold`, the most probable first.
+  [[nodiscard]] std::vector<int> labels(double threshold = kLabelThreshold) const;
+  /// False if a probability is NaN, or a value not finite: the weights are not finite, or too
+  /// large, and nothing was predicted.
+  [[nodiscard]] bool valid() const;
 };
 
 struct PredictorOptions {
   ContextOptions context{};
   std::int64_t batch_size = 64;  ///< images at a time, at most; bounds the memory
-  /// Means the probabilities of an image and of its mirror image: test-time augmentation.
+  /// Means the probabilities, or values, of an image and of its mirror image: test-time
+  /// augmentation.
   bool mirrored = false;
   /// What the model computes in: f32, or f16 or bf16, as a half model does (BatchNorm in f32, see
   /// `ParamStore::set_working_dtype`). Halves move half the bytes; they are faster on a GPU and on
@@ -36,15 +46,16 @@ struct PredictorOptions {
   DType dtype = DType::f32;
 };
 
-/// A trained model that says what is on images. Owns all it needs. Any thread may call it at any
-/// time: calls take turns, and each uses all of the context's threads.
+/// A trained model that says what is on images: a class, several labels, or real numbers. Owns all
+/// it needs. Any thread may call it at any time: calls take turns, and each uses all of the
+/// context's threads.
 ///
 ///   Predictor predict = load_run("runs/ten");
 ///   fmt::print("{}\n", predict(data::read_image("cat.jpg")).name);
 class Predictor {
  public:
   /// `model` has its weights already, in memory of `ctx`. Throws UsageError for a batch size below
-  /// 1, and unless there is a class name for each of the model's classes; DTypeError for a dtype
+  /// 1, and unless there is a name for each of the model's outputs; DTypeError for a dtype
   /// that models do not compute in.
   Predictor(std::unique_ptr<Context> ctx,
             nn::Model model,
@@ -54,6 +65,7 @@ class Predictor {
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;
 
+  /// Names of the classes, the labels or the values.
   [[nodiscard]] const std::vector<std::string>& classes() const noexcept;
   /// What it was made of.
   [[nodiscard]] const SavedModel& description() const noexcept;

@@ -97,13 +97,13 @@ data::TargetKind target_kind_of(const SafetensorsFile& file) {
 
 }  // namespace
 
-void SavedModel::require_classes(std::string_view who) const {
-  if (target_kind == data::TargetKind::classes) return;
-  fail<UsageError>(
-      "{} is for models that tell classes apart; '{}' was trained on {}",
-      who,
-      model,
-      target_kind == data::TargetKind::labels ? "several labels for each sample" : "real targets");
+void SavedModel::require(TargetKind targets, std::string_view who) const {
+  if (target_kind == targets) return;
+  fail<UsageError>("{} is for models whose targets are {}; those of '{}' are {}",
+                   who,
+                   to_text(targets),
+                   model,
+                   to_text(target_kind));
 }
 
 Shape SavedModel::input_shape() const {
@@ -144,8 +144,13 @@ void describe_model(const SavedModel& model, Metadata& metadata) {
   metadata["learn.input"] = join(std::span(input.begin(), input.end()), " ");
   metadata["learn.normalization"] =
       to_text(data::for_channels(model.normalization, model.channels));
-  if (model.target_kind != data::TargetKind::classes)
-    metadata[kTargets] = model.target_kind == data::TargetKind::labels ? "labels" : "values";
+  if (model.target_kind != TargetKind::classes)
+    metadata[kTargets] = metadata_name(model.target_kind);
+}
+
+std::string metadata_name(TargetKind targets) {
+  if (targets == TargetKind::labels) return "labels";
+  return targets == TargetKind::values ? "values" : "classes";
 }
 
 const std::string& saved_value(const SafetensorsFile& file, const std::string& key) {

@@ -23,9 +23,9 @@ struct SavedModel {
 
   /// (H,W,C), or (C) of features.
   [[nodiscard]] Shape input_shape() const;
-  /// Throws UsageError, with `who` does something with classes alone, unless it tells classes
-  /// apart.
-  void require_classes(std::string_view who) const;
+  /// Throws UsageError, where `who` has a meaning for such targets alone, unless it was trained on
+  /// them.
+  void require(TargetKind targets, std::string_view who) const;
 
   /// The model, without memory. Throws CheckpointError that names the file, UsageError if there is
   /// none, for a model that cannot be made.
@@ -37,6 +37,9 @@ struct SavedModel {
 [[nodiscard]] SavedModel saved_model(const SafetensorsFile& file);
 /// Adds it to the metadata of a checkpoint.
 void describe_model(const SavedModel& model, Metadata& metadata);
+
+/// What metadata call such targets: "classes", "labels", "values".
+[[nodiscard]] std::string metadata_name(TargetKind targets);
 
 /// What the metadata say under `key`. Throws CheckpointError for a checkpoint that was not written
 /// for an experiment.

@@ -92,14 +92,22 @@ namespace {
 
 using OfClass = double (ConfusionMatrix::*)(int) const;
 
+template <class Pass>
+Metric for_classes(std::string name, Pass pass) {
+  Metric metric{std::move(name), std::move(pass)};
+  metric.targets = TargetKind::classes;
+  return metric;
+}
+
 /// What a confusion matrix says of one class, or on the mean of all.
 Metric of_classes(const char* name, OfClass measure, std::optional<int> of_class) {
   if (!of_class)
-    return {name, OfConfusion([measure](const ConfusionMatrix& m) { return m.mean(measure); })};
+    return for_classes(
+        name, OfConfusion([measure](const ConfusionMatrix& m) { return m.mean(measure); }));
   if (*of_class < 0) fail<UsageError>("metric '{}': there is no class {}", name, *of_class);
-  Metric metric{
+  Metric metric = for_classes(
       fmt::format("{}_{}", name, *of_class),
-      OfConfusion([measure, c = *of_class](const ConfusionMatrix& m) { return (m.*measure)(c); })};
+      OfConfusion([measure, c = *of_class](const ConfusionMatrix& m) { return (m.*measure)(c); }));
   metric.least_classes = *of_class + 1;
   return metric;
 }
@@ -116,20 +124,20 @@ Metric precision(std::optional<int> of_class) {
 
 Metric f1(std::optional<int> of_class) { return of_classes("f1", &ConfusionMatrix::f1, of_class); }
 
-Metric kappa() { return {"kappa", OfConfusion(&ConfusionMatrix::kappa)}; }
+Metric kappa() { return for_classes("kappa", OfConfusion(&ConfusionMatrix::kappa)); }
 
-Metric mcc() { return {"mcc", OfConfusion(&ConfusionMatrix::matthews)}; }
+Metric mcc() { return for_classes("mcc", OfConfusion(&ConfusionMatrix::matthews)); }
 
-Metric auc() { return {"auc", OfLogits(&mean_roc_auc)}; }
+Metric auc() { return for_classes("auc", OfLogits(&mean_roc_auc)); }
 
 Metric ece(int bins) {
   check<UsageError>(bins >= 1, "ece: {} bins, there must be at least one", bins);
-  return {bins == kCalibrationBins ? std::string("ece") : fmt::format("ece_{}", bins),
-          OfLogits([bins](std::span<const float> logits,
-                          std::int64_t classes,
-                          std::span<const std::int64_t> truths) {
-            return calibration(logits, classes, truths, bins).ece;
-          })};
+  return for_classes(bins == kCalibrationBins ? std::string("ece") : fmt::format("ece_{}", bins),
+                     OfLogits([bins](std::span<const float> logits,
+                                     std::int64_t classes,
+                                     std::span<const std::int64_t> truths) {
+                       return calibration(logits, classes, truths, bins).ece;
+                     }));
 }
 
 }  // namespace metrics

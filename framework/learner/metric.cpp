@@ -87,6 +87,7 @@ Metric counted(std::string name, std::int64_t k, kernels::Counted counted) {
   };
   Metric metric{std::move(name), std::move(count)};
   metric.least_classes = static_cast<int>(k);
+  metric.targets = TargetKind::classes;
   return metric;
 }
 

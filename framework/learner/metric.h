@@ -1,5 +1,7 @@
 #pragma once
+#include "framework/evaluation/label_report.h"
 #include "framework/interfaces/state_visitor.h"
+#include "framework/interfaces/target_kind.h"
 #include "framework/tensor/tensor.h"
 
 #include <concepts>
@@ -89,6 +91,8 @@ struct Metric {
   std::function<std::unique_ptr<MetricPass>(Context&)> begin;
   /// It means nothing with fewer classes than this; 0: it does not ask for classes.
   int least_classes = 0;
+  /// What targets it is for; nothing: any.
+  std::optional<TargetKind> targets{};
 
   /// Throws UsageError for fewer classes than it needs.
   void check_classes(std::int64_t classes) const;
@@ -113,9 +117,9 @@ class MetricPasses {
   std::vector<std::unique_ptr<MetricPass>> passes_;
 };
 
-/// Targets of these are classes (N) i64 or weights (N,classes) f32, of which the largest is the
-/// class. A NaN is never right: see `kernels::count_hits`. A class that the predictions do not have
-/// is a DataError.
+/// Targets of the first, up to `ece`, are classes (N) i64 or weights (N,classes) f32, of which the
+/// largest is the class. A NaN is never right: see `kernels::count_hits`. A class that the
+/// predictions do not have is a DataError.
 namespace metrics {
 
 [[nodiscard]] Metric accuracy();
@@ -144,6 +148,26 @@ inline constexpr int kCalibrationBins = 15;  // Guo et al. 2017
 /// `expected_calibration_error` ("ece"; of another number of bins "ece_20"), kept likewise. Throws
 /// UsageError for less than one bin.
 [[nodiscard]] Metric ece(int bins = kCalibrationBins);
+
+// The following are for several labels, or for real numbers: targets (N,outputs) f32. No batch
+// waits for the device, where 8 bytes for each output of each sample are kept until the end of the
+// pass. A pass without samples is NaN.
+
+/// Share of right decisions, one for each label of each sample (`LabelReport::accuracy`), where a
+/// label is there if its probability is above `threshold`; of another than 0.5
+/// "accuracy_multi_0.3". Throw UsageError unless that is in [0, 1).
+[[nodiscard]] Metric accuracy_multi(double threshold = kLabelThreshold);
+/// Means over the labels (`LabelReport::macro`).
+[[nodiscard]] Metric precision_multi(double threshold = kLabelThreshold);
+[[nodiscard]] Metric recall_multi(double threshold = kLabelThreshold);
+[[nodiscard]] Metric f1_multi(double threshold = kLabelThreshold);
+/// The mean over the labels of `learn::average_precision`.
+[[nodiscard]] Metric average_precision();
+
+/// Means over the values (`ValueReport::mean`).
+[[nodiscard]] Metric mae();
+[[nodiscard]] Metric rmse();
+[[nodiscard]] Metric r2();
 
 }  // namespace metrics
 

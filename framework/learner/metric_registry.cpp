@@ -25,6 +25,29 @@ void add_of_classes(MetricRegistry& registry,
       [make](const std::optional<int>& of_class) { return make(of_class); });
 }
 
+/// A metric of labels that are there above a probability.
+void add_of_labels(MetricRegistry& registry,
+                   const char* name,
+                   const char* help,
+                   Metric (*make)(double)) {
+  registry.add(
+      name,
+      help,
+      kLabelThreshold,
+      [](OptionTable& t, double& threshold) {
+        t.number("threshold", threshold, kShare, "P", "probability above which a label is there");
+      },
+      [make](double threshold) { return make(threshold); });
+}
+
+/// Names of those of the registry's that are for such targets.
+std::vector<std::string> names_for(TargetKind targets) {
+  const MetricRegistry registry = metric_registry();
+  std::vector<std::string> names = registry.names();
+  std::erase_if(names, [&](const auto& name) { return registry.make(name)().targets != targets; });
+  return names;
+}
+
 }  // namespace
 
 MetricRegistry metric_registry() {
@@ -56,7 +79,38 @@ MetricRegistry metric_registry() {
         t.number("bins", bins, {.low = 1, .high = 10000}, "N", "of equal width");
       },
       [](int bins) { return metrics::ece(bins); });
+  add_of_labels(registry,
+                "accuracy_multi",
+                "several labels: share of right decisions on a label",
+                &metrics::accuracy_multi);
+  add_of_labels(registry,
+                "precision_multi",
+                "several labels: precision, mean over the labels",
+                &metrics::precision_multi);
+  add_of_labels(registry,
+                "recall_multi",
+                "several labels: recall, mean over the labels",
+                &metrics::recall_multi);
+  add_of_labels(
+      registry, "f1_multi", "several labels: F1, mean over the labels", &metrics::f1_multi);
+  registry.add("average_precision",
+               "several labels: average precision, mean over the labels (mAP)",
+               &metrics::average_precision);
+  registry.add("mae", "real numbers: mean absolute error", &metrics::mae);
+  registry.add("rmse", "real numbers: root of the mean squared error", &metrics::rmse);
+  registry.add("r2", "real numbers: share of the variance that is explained", &metrics::r2);
   return registry;
+}
+
+void check_targets(std::span<const Metric> metrics, TargetKind targets, std::string_view whose) {
+  for (const Metric& metric : metrics)
+    if (metric.targets && *metric.targets != targets)
+      fail<UsageError>("metric '{}' is for {}; the targets of {} are {}, for which there are {}",
+                       metric.name,
+                       to_text(*metric.targets),
+                       whose,
+                       to_text(targets),
+                       join(names_for(targets)));
 }
 
 std::vector<Metric> make_metrics(std::span<const std::string> specs) {

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace learn {
@@ -16,5 +17,9 @@ using MetricRegistry = Registry<Metric()>;
 /// Those that specs describe, in their order. Throws UsageError for an unknown one, a bad option,
 /// and two of one name.
 [[nodiscard]] std::vector<Metric> make_metrics(std::span<const std::string> specs);
+
+/// Throws UsageError for a metric that is for other targets than those of `whose`, 'photos' say; it
+/// lists the registry's that fit.
+void check_targets(std::span<const Metric> metrics, TargetKind targets, std::string_view whose);
 
 }  // namespace learn

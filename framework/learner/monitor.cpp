@@ -9,9 +9,10 @@ namespace learn {
 
 namespace {
 
-/// Losses and errors, the calibration error among them.
+/// Losses and errors, the calibration error and those of real numbers among them.
 bool named_as_loss(std::string_view name) {
   if (name.starts_with("train_")) name.remove_prefix(std::string_view("train_").size());
+  if (name == "mae" || name == "rmse") return true;
   return name.find("loss") != std::string_view::npos ||
          name.find("error") != std::string_view::npos || name == "ece" || name.starts_with("ece_");
 }

@@ -12,7 +12,7 @@ namespace learn {
 class Learner;
 
 /// Which way a monitored value gets better; `automatic`: down if its name has "loss" or "error" in
-/// it, else up.
+/// it, or is "ece", "mae" or "rmse", else up.
 enum class Better : std::uint8_t { automatic, lower, higher };
 /// "auto", "min" and "max", as options name them.
 [[nodiscard]] std::vector<std::pair<std::string, Better>> better_by_name();

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 
 TRAIN = ("train --data synthetic10 --train-limit 48 --valid-limit 20 --width 2 -b 16 -e 2 --threads 1 --workers 1 "
          "--name t --no-report --no-plots").split()
+LABELS = [*TRAIN, "--data", "{table}:label=kind,label_delim=;"]  # several for each image
 SPEED = "the bits are the same, it takes another time"
 
 

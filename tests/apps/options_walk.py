@@ -19,7 +19,7 @@ import data_options
 import drawing_options
 import find_options
 from observation import seen
-from option_case import Case, SPEED, TRAIN
+from option_case import Case, LABELS, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
 from runs_options import RUNS
@@ -33,7 +33,6 @@ def train(with_option, *more, **how):
 
 FOLDER = ["--data", "{images}"]
 VALUES = ["--data", "{table}:targets=x"]
-LABELS = ["--data", "{table}:label=kind,label_delim=;"]
 SPLIT_FOLDER = [*FOLDER, "--val-split", "0.2"]
 HALF = ["--precision", "fp16"]
 AMP = ["--precision", "fp16-amp"]
@@ -142,6 +141,7 @@ CASES = {
         "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
         "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
         "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
+        "threshold": Case(["eval", "last"], ["--threshold", "0"], before=LABELS),
         "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
         "predictions": Case(["eval", "last"], ["--predictions", "all.csv"], before=TRAIN),
         "save": Case(["eval", "last"], ["--save", "errors"], before=TRAIN),
@@ -303,12 +303,14 @@ SETTINGS = {
     },
     "loss cross_entropy": {"label_smoothing": spec("--loss", "cross_entropy:label_smoothing=0.2")},
     "loss focal": {
-        "gamma": spec("--loss", "focal:gamma=0", *LABELS),
-        "alpha": spec("--loss", "focal:alpha=0.75", *LABELS),
+        "gamma": spec("--loss", "focal:gamma=0", *LABELS[len(TRAIN):]),
+        "alpha": spec("--loss", "focal:alpha=0.75", *LABELS[len(TRAIN):]),
     },
     "loss huber": {"delta": spec("--loss", "huber:delta=0.1", *VALUES)},
     "loss smooth_l1": {"beta": spec("--loss", "smooth_l1:beta=0.1", *VALUES)},
     "metric ece": {"bins": Case([*TRAIN, "--metrics", "accuracy,ece"], ["--metrics", "accuracy,ece:bins=2"])},
+    **{f"metric {name}": {"threshold": Case(["eval", "last", "--metrics", name], ["--metrics", f"{name}:threshold=0"], before=LABELS)}
+       for name in ("accuracy_multi", "precision_multi", "recall_multi", "f1_multi")},
     **{f"metric {name}": {"class": Case([*TRAIN, "--metrics", f"accuracy,{name}"], ["--metrics", f"accuracy,{name}:class=1"])}
        for name in ("precision", "recall", "f1")},
     "metric top_k": {"k": Case([*TRAIN, "--metrics", "accuracy,top_k"], ["--metrics", "accuracy,top_k:k=2"])},

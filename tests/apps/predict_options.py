@@ -1,10 +1,11 @@
 """What the options of `learn predict`, export, import and average change, for options_walk.py."""
-from option_case import Case, SPEED, TRAIN
+from option_case import Case, LABELS, SPEED, TRAIN
 
 PREDICT = {
     "weights": Case(["predict", "runs/t", "{images}/dark/1.png"], ["--weights", "last", "--top", "0"], before=TRAIN, hidden=True),
     "out": Case(["predict", "last", "{images}/dark/1.png"], ["--out", "there"], before=TRAIN),
     "top": Case(["predict", "last", "{images}/dark/1.png"], ["--top", "2"], before=TRAIN),
+    "threshold": Case(["predict", "last", "{images}/dark/1.png"], ["--threshold", "0.999"], before=LABELS),
     "csv": Case(["predict", "last", "{images}/dark/1.png"], ["--csv"], before=TRAIN),
     "json": Case(["predict", "last", "{images}/dark/1.png"], ["--json"], before=TRAIN),
     "tta": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--tta"], before=TRAIN, hidden=True),
@@ -27,6 +28,7 @@ EXPORT_CASES = {
         "fold": Case(["export", "last", "net.onnx"], ["--fold"], before=TRAIN),
         "normalize": Case(["export", "last", "net.onnx"], ["--normalize"], before=TRAIN),
         "softmax": Case(["export", "last", "net.onnx"], ["--softmax"], before=TRAIN),
+        "sigmoid": Case(["export", "last", "net.onnx"], ["--sigmoid"], before=LABELS),
     },
     "import": {
         "out": Case(IMPORT, ["--out", "other.safetensors"], before=TRAIN),

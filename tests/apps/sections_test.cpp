@@ -125,8 +125,8 @@ TEST_CASE("the loss is the one that fits the targets, or one of those that was a
   CHECK(loss() == nn::cross_entropy().name);
   section.loss = "huber:delta=2";
   CHECK_THROWS_WITH_AS((void)loss(),
-                       "--loss huber is for real numbers; the targets of 'heights' are classes, "
-                       "for which there are: cross_entropy",
+                       "loss 'huber' is for real numbers; the targets of 'heights' are classes, "
+                       "for which there are cross_entropy",
                        UsageError);
   set.target_kind = TargetKind::values;
   CHECK(loss() == nn::huber().name);
@@ -136,12 +136,6 @@ TEST_CASE("the loss is the one that fits the targets, or one of those that was a
                        UsageError);
   section = {};
   CHECK(loss() == nn::mse().name);
-  CHECK(section.learner_options(ctx, true, set).metrics.empty());
-  section.metrics = {"accuracy"};
-  CHECK_THROWS_WITH_AS((void)loss(),
-                       "--metrics accuracy are of classes; the targets of 'heights' are real "
-                       "numbers",
-                       UsageError);
   section = {};
   section.label_smoothing = 0.5;
   CHECK_THROWS_WITH_AS((void)loss(),
@@ -153,6 +147,25 @@ TEST_CASE("the loss is the one that fits the targets, or one of those that was a
   CHECK(loss() == nn::bce_with_logits().name);
   section.loss = "focal";
   CHECK(loss() == nn::focal().name);
+}
+
+TEST_CASE("labels and real numbers have metrics of their own") {
+  Context ctx({.threads = 1});
+  data::Dataset set = of_classes(2);
+  set.name = "heights";
+  TrainingSection section;
+  const auto metric = [&] { return section.learner_options(ctx, true, set).metrics.at(0).name; };
+  set.target_kind = TargetKind::labels;
+  CHECK(metric() == "accuracy_multi");
+  set.target_kind = TargetKind::values;
+  CHECK(metric() == "mae");
+  section.metrics = {"r2"};
+  CHECK(metric() == "r2");
+  section.metrics = {"accuracy"};
+  CHECK_THROWS_WITH_AS((void)metric(),
+                       "metric 'accuracy' is for classes; the targets of 'heights' are real "
+                       "numbers, for which there are mae, r2, rmse",
+                       UsageError);
 }
 
 TEST_CASE("classes count in the loss what --class-weights says") {

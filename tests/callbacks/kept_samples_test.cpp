@@ -51,8 +51,8 @@ TEST_CASE("samples are kept from several batches, whatever becomes of the batche
   }
   CHECK(values(kept.samples().x) == std::vector<double>{1, -1, 4, -4, 5, -5});
   CHECK(kept.samples().x.dtype() == DType::f16);
-  CHECK(values(kept.logits(t.ctx)) == std::vector<double>{10, 40, 50});
-  CHECK(kept.logits(t.ctx).dtype() == DType::f32);
+  CHECK(values(kept.outputs(t.ctx)) == std::vector<double>{10, 40, 50});
+  CHECK(kept.outputs(t.ctx).dtype() == DType::f32);
   CHECK(kept.samples().y.span<std::int64_t>()[2] == 5);
   kept.begin({0});
   CHECK(kept.size() == 0);
@@ -65,19 +65,34 @@ TEST_CASE("samples are kept from several batches, whatever becomes of the batche
   CHECK(kept.samples().padding == 1);
 }
 
-TEST_CASE("batches of classes and of mixed targets in one pass are kept without targets") {
+TEST_CASE("a target for each output is kept as it is") {
   Training t;
-  for (const bool mixed_first : {true, false}) {
-    KeptSamples kept;
-    kept.begin({0, 1});
-    for (const bool mixed : {mixed_first, !mixed_first}) {
-      BatchRun batch = batch_of(t.learn, 4, 1);
-      if (mixed) batch.y = Tensor(t.ctx.persistent(), {1, 3}, DType::f32);
-      kept.add(t.ctx, batch);
-    }
-    CHECK(kept.size() == 2);
-    CHECK_FALSE(kept.samples().y.defined());
+  KeptSamples kept;
+  kept.begin({0, 2});
+  for (std::int64_t first = 0; first < 4; first += 2) {
+    BatchRun batch = batch_of(t.learn, first, 2);
+    batch.y = Tensor(t.ctx.persistent(), {2, 1}, DType::f32);
+    for (std::int64_t i = 0; i < 2; ++i) set(batch.y, i, 0.5 + static_cast<double>(first + i));
+    kept.add(t.ctx, batch);
   }
+  CHECK(kept.samples().y.shape() == Shape{2, 1});
+  CHECK(values(kept.samples().y) == std::vector<double>{0.5, 2.5});
+}
+
+TEST_CASE("batches of classes and of other targets in one pass are kept without targets") {
+  Training t;
+  for (const std::int64_t columns : {1, 3})  // of one output
+    for (const bool mixed_first : {true, false}) {
+      KeptSamples kept;
+      kept.begin({0, 1});
+      for (const bool mixed : {mixed_first, !mixed_first}) {
+        BatchRun batch = batch_of(t.learn, 4, 1);
+        if (mixed) batch.y = Tensor(t.ctx.persistent(), {1, columns}, DType::f32);
+        kept.add(t.ctx, batch);
+      }
+      CHECK(kept.size() == 2);
+      CHECK_FALSE(kept.samples().y.defined());
+    }
 }
 
 TEST_CASE("batches that ended early are left out, the others keep their places") {
@@ -90,5 +105,5 @@ TEST_CASE("batches that ended early are left out, the others keep their places")
   kept.add(t.ctx, batch_of(t.learn, 2, 2));
   CHECK(kept.complete());
   CHECK(kept.size() == 2);
-  CHECK(values(kept.logits(t.ctx)) == std::vector<double>{20, 30});
+  CHECK(values(kept.outputs(t.ctx)) == std::vector<double>{20, 30});
 }

@@ -132,10 +132,6 @@ TEST_CASE("show_batch names labels and values") {
   set.targets = {0.5F, 1, 2, 3, 4, -1e6F};
   CHECK(captions() == std::vector<std::string>{
                           "height 0.5, width 1", "height 2, width 3", "height 4, width -1e+06"});
-  for (const auto& grid_of : {+[](const Dataset& s) { (void)predictions_grid(s, {}, ""); },
-                              +[](const Dataset& s) { (void)top_losses_grid(s, {}, 1, ""); }})
-    CHECK_THROWS_WITH_AS(
-        grid_of(set), "'small' has no classes that predictions could be compared with", UsageError);
 }
 
 TEST_CASE("transforms in words") {
@@ -148,10 +144,10 @@ TEST_CASE("transforms in words") {
 
 TEST_CASE("a gallery of predictions says the truth, the prediction and how sure it was") {
   const Dataset set = test::small_set(4, 8, 8, 2);  // labels 0 1 0 1
-  const std::vector<JudgedImage> judged{{.index = 0, .predicted = 0, .probability = 0.972},
-                                        {.index = 3, .predicted = 0, .probability = 0.99999},
-                                        {.index = 2, .predicted = -1},
-                                        {.index = 1, .predicted = 1}};
+  const std::vector<JudgedImage> judged{{.index = 0, .outputs = {0.972, 0.028}},
+                                        {.index = 3, .outputs = {0.99999, 0.00001}},
+                                        {.index = 2, .outputs = {NAN, NAN}},
+                                        {.index = 1, .outputs = {0, 1}}};
   const plot::ImageGrid grid = predictions_grid(set, judged, "a run");
   CHECK(grid.title == "a run");
   REQUIRE(grid.cells.size() == 4);
@@ -167,11 +163,12 @@ TEST_CASE("a gallery of predictions says the truth, the prediction and how sure 
   CHECK(caption(1, 1).color == plot::kWrong);
   CHECK(caption(2, 1).text == "NaN");
   CHECK(caption(2, 1).color == plot::kWrong);
-  CHECK(caption(3, 1).text == set.classes[1]);  // its probability is not known
+  CHECK(caption(3, 1).text == set.classes[1] + " 100 %");
   CHECK_THROWS_AS((void)predictions_grid(set, std::vector<JudgedImage>{{.index = 4}}, ""),
                   UsageError);
-  CHECK_THROWS_AS(
-      (void)predictions_grid(set, std::vector<JudgedImage>{{.index = 0, .predicted = 2}}, ""),
+  CHECK_THROWS_WITH_AS(
+      (void)predictions_grid(set, std::vector<JudgedImage>{{.index = 0, .outputs = {1}}}, ""),
+      doctest::Contains("'small' has 2 classes, the model made 1 outputs of image 0"),
       UsageError);
 }
 
@@ -213,11 +210,10 @@ TEST_CASE("a gallery of a batch shows it as the model was given it, and what tha
 
 TEST_CASE("top losses come the largest first, and NaN before them") {
   const Dataset set = test::small_set(4, 8, 8, 2);
-  const std::vector<JudgedImage> judged{
-      {.index = 0, .predicted = 1, .probability = 0.6, .truth_probability = 0.4, .loss = 0.9},
-      {.index = 1, .predicted = 0, .probability = 0.996, .truth_probability = 0.004, .loss = 5.52},
-      {.index = 2, .predicted = -1},
-      {.index = 3, .predicted = 0, .probability = 0.6, .truth_probability = 0.4, .loss = 0.9}};
+  const std::vector<JudgedImage> judged{{.index = 0, .outputs = {0.4, 0.6}, .loss = 0.9},
+                                        {.index = 1, .outputs = {0.996, 0.004}, .loss = 5.52},
+                                        {.index = 2, .outputs = {NAN, NAN}},
+                                        {.index = 3, .outputs = {0.6, 0.4}, .loss = 0.9}};
   const plot::ImageGrid grid = top_losses_grid(set, judged, 3, "worst");
   REQUIRE(grid.cells.size() == 3);
   CHECK(grid.cells[0].images[0].rgb == image_of(set, 2).rgb);
@@ -227,4 +223,93 @@ TEST_CASE("top losses come the largest first, and NaN before them") {
   CHECK(grid.cells[1].caption.at(2).text == "loss 5.52");
   CHECK(grid.cells[2].images[0].rgb == image_of(set, 0).rgb);  // of two alike the first
   CHECK(top_losses_grid(set, judged, 100, "").cells.size() == 4);
+}
+
+namespace {
+
+/// "+" before what is right, "-" before what is wrong.
+std::vector<std::string> marked(const plot::GridCell& cell) {
+  std::vector<std::string> lines;
+  for (const plot::CaptionLine& line : cell.caption)
+    lines.push_back((line.color == plot::kRight   ? "+"
+                     : line.color == plot::kWrong ? "-"
+                                                  : "") +
+                    line.text);
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("galleries of several labels mark each that is right, wrong or missed") {
+  Dataset set = test::small_set(3, 4, 4);
+  set.labels.clear();
+  set.target_kind = TargetKind::labels;
+  set.classes = {"a", "b", "c", "d", "e"};
+  set.targets = {0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
+  const std::vector<JudgedImage> judged{
+      {.index = 0, .outputs = {0.9, 0.8, 0.3, 0.5, 0.1}, .loss = 3},
+      {.index = 1, .outputs = {0, 0, 0, 0, 0}, .loss = 1},
+      {.index = 2, .outputs = {0.9, 0.9, 0.4, 0.9, 0.9}, .loss = 2}};
+  const plot::ImageGrid grid = predictions_grid(set, judged, "");
+  CHECK(grid.subtitle.starts_with("true labels; predicted labels"));
+  CHECK(marked(grid.cells[0]) == Lines{"b, c", "-a 90 %", "-not c 30 %", "+b 80 %"});
+  CHECK(marked(grid.cells[1]) == Lines{"no label", "+no label"});
+  CHECK(marked(grid.cells[2]) ==
+        Lines{"a, b, c, d, e", "-not c 40 %", "+a 90 %", "+b 90 %", "and 2 more"});
+  CHECK(marked(predictions_grid(set, judged, "", 0.35).cells[2]).at(1) == "+a 90 %");
+  const plot::ImageGrid worst = top_losses_grid(set, judged, 2, "");
+  CHECK(marked(worst.cells[0]) == Lines{"-a 90 %", "-not c 30 %", "+b 80 %", "is b, c", "loss 3"});
+  CHECK(worst.subtitle.ends_with("; true labels; loss"));
+  const std::vector<JudgedImage> nan{{.index = 0, .outputs = {NAN, 0, 0, 0, 0}}};
+  CHECK(marked(top_losses_grid(set, nan, 1, "").cells[0]) == Lines{"-NaN", "is b, c", "loss NaN"});
+  const std::vector<JudgedImage> short_one{{.index = 0, .outputs = {1}}};
+  CHECK_THROWS_WITH_AS(
+      (void)predictions_grid(set, short_one, ""),
+      doctest::Contains("'small' has 5 targets each, the model made 1 outputs of image 0"),
+      UsageError);
+}
+
+TEST_CASE("galleries of real numbers have the predicted and the true one beside each other") {
+  Dataset set = test::small_set(2, 4, 4);
+  set.labels.clear();
+  set.target_kind = TargetKind::values;
+  set.classes = {"x", "y"};
+  set.targets = {0.5F, 1, 2, 3};
+  const std::vector<JudgedImage> judged{{.index = 1, .outputs = {2.25, -1e6}, .loss = 7},
+                                        {.index = 0, .outputs = {NAN, 1}}};
+  const plot::ImageGrid grid = predictions_grid(set, judged, "");
+  CHECK(grid.subtitle == "predicted value and the true one");
+  CHECK(marked(grid.cells[0]) == Lines{"x 2.25, is 2", "y -1e+06, is 3"});
+  CHECK(marked(top_losses_grid(set, judged, 1, "").cells[0]) ==
+        Lines{"x NaN, is 0.5", "y 1, is 1", "loss NaN"});
+}
+
+TEST_CASE("a gallery of a batch knows labels and values, and shows what it has no targets for") {
+  Context ctx({.device = Device::cpu(), .threads = 1});
+  Dataset set = test::small_set(2, 4, 4);
+  set.labels.clear();
+  set.target_kind = TargetKind::labels;
+  set.classes = {"a", "b"};
+  set.targets = {0, 1, 1, 0};
+  Loader loader(ctx, set, {.batch_size = 2, .workers = 0});
+  Batch batch;
+  loader.begin(0);
+  REQUIRE(loader.next(batch));
+  const std::vector<float> outputs{2, 2, -2, -2};
+  const Tensor on_host = host_tensor<float>({2, 2}, outputs);
+  const auto drawn = [&](TargetKind kind) {
+    return batch_grid(ctx, batch, on_host, set.classes, {}, "", kind);
+  };
+  CHECK(marked(drawn(TargetKind::labels).cells[0]) == Lines{"b", "-a 88 %", "+b 88 %"});
+  CHECK(marked(drawn(TargetKind::labels).cells[1]) == Lines{"a", "-not a 12 %"});
+  CHECK(marked(drawn(TargetKind::values).cells[1]) == Lines{"a -2, is 1", "b -2, is 0"});
+  // Shares of classes are no number of a class.
+  CHECK(marked(drawn(TargetKind::classes).cells[0]) == Lines{"+a 50 %"});
+  batch.y = {};
+  CHECK(marked(drawn(TargetKind::labels).cells[0]) == Lines{"+a 88 %", "+b 88 %"});
+  CHECK(marked(drawn(TargetKind::values).cells[1]) == Lines{"a -2", "b -2"});
+  CHECK(drawn(TargetKind::values).subtitle == "predicted value");
+  CHECK(drawn(TargetKind::labels).subtitle == "predicted labels and their probabilities");
 }

@@ -1,9 +1,11 @@
 #include "framework/core/error.h"
 #include "framework/evaluation/calibration.h"
 #include "framework/evaluation/class_report.h"
+#include "framework/evaluation/label_report.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/evaluation/roc_auc.h"
 #include "framework/evaluation/top_losses.h"
+#include "framework/evaluation/value_report.h"
 #include "tests/golden/evaluation_values.h"
 
 #include <doctest/doctest.h>
@@ -192,4 +194,109 @@ TEST_CASE("top losses are the largest or the smallest and NaN is the largest of 
   CHECK(top_losses(losses, 4) == Places{1, 5, 2, 3});
   CHECK(top_losses(losses, 3, false) == Places{4, 0, 2});
   CHECK(top_losses(losses, 99).size() == 6);
+}
+
+TEST_CASE("what is said of several labels is what scikit-learn says") {
+  for (const golden::Labels& e : golden::kLabels) {
+    CAPTURE(e.name);
+    const LabelReport report = label_report(e.logits, e.labels, e.targets, e.threshold);
+    check_equal(report.accuracy, e.accuracy);
+    CHECK(report.decisions == static_cast<std::int64_t>(e.logits.size()));
+    const auto check_label = [](const LabelScores& scores, const std::vector<double>& wanted) {
+      check_equal(scores.precision, wanted[0]);
+      check_equal(scores.recall, wanted[1]);
+      check_equal(scores.f1, wanted[2]);
+      check_equal(scores.average_precision, wanted[3]);
+    };
+    check_label(report.macro, e.macro);
+    REQUIRE(report.labels.size() == e.each.size());
+    for (std::size_t c = 0; c < e.each.size(); ++c) {
+      check_label(report.labels[c], e.each[c]);
+      CHECK(static_cast<double>(report.labels[c].positives) == e.each[c][4]);
+      CHECK(static_cast<double>(report.labels[c].predicted) == e.each[c][5]);
+    }
+  }
+}
+
+TEST_CASE("what is said of real numbers is what scikit-learn says") {
+  for (const golden::Values& e : golden::kValues) {
+    CAPTURE(e.name);
+    const ValueReport report = value_report(e.predictions, e.values, e.targets);
+    const auto check_errors = [](const ValueErrors& errors, const std::vector<double>& wanted) {
+      check_equal(errors.mae, wanted[0]);
+      check_equal(errors.rmse, wanted[1]);
+      check_equal(errors.r2, wanted[2]);
+    };
+    check_errors(report.mean, e.mean);
+    REQUIRE(report.values.size() == e.each.size());
+    for (std::size_t c = 0; c < e.each.size(); ++c) {
+      check_errors(report.values[c].errors, e.each[c]);
+      check_equal(report.values[c].mean, e.each[c][3]);
+      check_equal(report.values[c].deviation, e.each[c][4]);
+    }
+  }
+}
+
+TEST_CASE("a NaN is no label and never right, and spoils the numbers of its own label or value") {
+  const std::vector<float> logits{NAN, 1, NAN, -1, 2, 1};
+  const std::vector<float> targets{1, 1, 0, 0, 1, 1};
+  const LabelReport labels = label_report(logits, 2, targets);
+  CHECK(labels.right == 4);
+  CHECK(labels.labels[0].predicted == 1);
+  CHECK(labels.labels[0].recall == 0.5);
+  CHECK(std::isnan(labels.labels[0].average_precision));
+  CHECK(labels.labels[1].average_precision == 1);
+  CHECK(std::isnan(labels.macro.average_precision));
+  CHECK(labels.macro.positives == 4);
+  const std::vector<float> edge{0};
+  CHECK(label_report(edge, 1, edge).labels[0].predicted == 0);
+  const ValueReport values = value_report(logits, 2, targets);
+  for (const double v : {values.values[0].errors.mae, values.values[0].errors.r2, values.mean.rmse})
+    CHECK(std::isnan(v));
+  CHECK(values.values[1].errors.mae == doctest::Approx(1.0 / 3));
+  CHECK(values.values[0].mean == doctest::Approx(2.0 / 3));
+}
+
+TEST_CASE("labels and values: nothing, and what does not fit together") {
+  CHECK(std::isnan(label_report({}, 2, {}).accuracy));
+  CHECK(std::isnan(label_report({}, 2, {}).macro.f1));
+  CHECK(std::isnan(value_report({}, 2, {}).mean.mae));
+  CHECK(std::isnan(value_report({}, 2, {}).values[1].mean));
+  const std::vector<float> three{0, 1, 2};
+  const std::vector<float> two{0, 1};
+  CHECK_THROWS_WITH_AS((void)label_report(three, 2, three),
+                       doctest::Contains("3 logits and 3 targets for samples of 2 labels"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)label_report(two, 1, three), ShapeError);
+  CHECK_THROWS_WITH_AS((void)label_report(two, 1, two, 1),
+                       doctest::Contains("threshold 1 is not in [0, 1)"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS((void)value_report(three, 2, three),
+                       doctest::Contains("3 predictions and 3 targets for samples of 2 values"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)precision_recall(std::vector<double>{1}, {true, false}), ShapeError);
+}
+
+TEST_CASE("precision and recall at each score, those of equal scores together") {
+  const std::vector<PrecisionRecall> curve =
+      precision_recall(std::vector<double>{3, 1, 2, 2}, {true, true, false, true});
+  REQUIRE(curve.size() == 3);
+  CHECK(curve[0].precision == 1);
+  CHECK(curve[0].recall == doctest::Approx(1.0 / 3));
+  CHECK(curve[1].precision == doctest::Approx(2.0 / 3));
+  CHECK(curve[1].recall == doctest::Approx(2.0 / 3));
+  CHECK(curve[2].precision == 0.75);
+  CHECK(curve[2].recall == 1);
+  CHECK(precision_recall(std::vector<double>{3, 1}, {false, false}).empty());
+}
+
+TEST_CASE("outputs mean probabilities of classes or of labels, or values") {
+  const std::vector<float> outputs{0, 100, -100};
+  CHECK(interpret(TargetKind::classes, outputs) == softmax(outputs));
+  const std::vector<double> labels = interpret(TargetKind::labels, outputs);
+  CHECK(labels[0] == 0.5);
+  CHECK(labels[1] == 1);
+  CHECK(labels[2] == doctest::Approx(std::exp(-100.0)));
+  CHECK(interpret(TargetKind::values, outputs) == std::vector<double>{0, 100, -100});
+  CHECK(std::isnan(sigmoid(NAN)));
 }

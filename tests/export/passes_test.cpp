@@ -147,3 +147,19 @@ TEST_CASE("a graph can normalise images first and end in probabilities") {
   }
   CHECK(difference(run_onnx(model, channels_first(raw)), wanted) < kRounding);
 }
+
+TEST_CASE("an output has another name and each label a probability of its own") {
+  Trained trained(models::make_model("linear", {.classes = 3, .input = {2, 2, 3}}));
+  exported::Graph graph = trained.graph();
+  exported::rename_output(graph, "values");
+  const Tensor x = trained.images(2);
+  Tensor wanted = trained.logits(x);
+  const onnx::ModelProto values = parsed(onnx_text(graph));
+  CHECK(values.graph().output(0).name() == "values");
+  CHECK(difference(run_onnx(values, channels_first(x)), wanted) < kRounding);
+  exported::end_in_sigmoid(graph);
+  const onnx::ModelProto labels = parsed(onnx_text(graph));
+  CHECK(labels.graph().output(0).name() == "probabilities");
+  for (float& v : wanted.span<float>()) v = 1 / (1 + std::exp(-v));
+  CHECK(difference(run_onnx(labels, channels_first(x)), wanted) < kRounding);
+}

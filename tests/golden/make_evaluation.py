@@ -120,4 +120,88 @@ case("one prediction throughout", logits, np.array([0, 1, 2, 1, 1, 0, 2, 1]))
 logits = np.zeros((5, 3))
 logits[:, 1] = 2
 case("one class that is predicted throughout", logits, np.full(5, 1))
+print("};\n")
+
+
+def floats(values):
+    return "{" + ", ".join(f"{v!r}F" for v in values.reshape(-1).tolist()) + "}"
+
+
+def label_case(name, logits, truth, threshold):
+    said = 1 / (1 + np.exp(-logits)) > threshold
+    how = {"zero_division": 0}
+    each = m.precision_recall_fscore_support(truth, said, average=None, **how)
+    average = np.array([m.average_precision_score(truth[:, c], logits[:, c]) for c in range(truth.shape[1])])
+    assert abs(average.mean() - m.average_precision_score(truth, logits, average="macro")) < 1e-15
+    macro = [*m.precision_recall_fscore_support(truth, said, average="macro", **how)[:3], average.mean()]
+    print(f"    {{.name = \"{name}\",")
+    print(f"     .labels = {truth.shape[1]},")
+    print(f"     .threshold = {threshold},")
+    print(f"     .logits = {floats(logits)},")
+    print(f"     .targets = {floats(truth.astype(float))},")
+    print(f"     .accuracy = {number(1 - m.hamming_loss(truth, said))},")
+    print(f"     .macro = {{{', '.join(number(v) for v in macro)}}},")
+    print("     .each = {" + ", ".join(
+        "{" + ", ".join(number(v) for v in (*(each[k][c] for k in range(3)), average[c])) + f", {each[3][c]}, {said[:, c].sum()}}}"
+        for c in range(truth.shape[1])) + "}},")
+
+
+def drawn_labels(samples, shares):
+    truth = (rng.random((samples, len(shares))) < shares).astype(int)
+    logits = np.round((rng.normal(size=truth.shape) * 1.5 + 2 * truth - 1) * 4) / 4  # with ties
+    return np.where(logits == 0, 0.25, logits), truth  # a probability of 0.5 is on the edge
+
+
+print("""struct Labels {
+  std::string name;
+  std::int64_t labels;
+  double threshold;
+  std::vector<float> logits, targets;
+  double accuracy;
+  std::vector<double> macro;              // precision, recall, F1, average precision
+  std::vector<std::vector<double>> each;  // the same, positives and predicted, of each label
+};
+
+inline const std::vector<Labels> kLabels{""")
+label_case("three labels", *drawn_labels(31, [0.5, 0.3, 0.1]), 0.5)
+label_case("a threshold of 0.3", *drawn_labels(17, [0.5, 0.3]), 0.3)
+label_case("labels that none has and all have", *drawn_labels(11, [0.0, 1.0, 0.4]), 0.5)
+logits, truth = drawn_labels(9, [0.5, 0.5])
+label_case("one that is never predicted", np.where([[True, False]], -9.0, logits), truth, 0.5)
+print("};\n")
+
+
+def value_case(name, predicted, truth):
+    truth, predicted = truth.astype(np.float32).astype(float), predicted.astype(np.float32).astype(float)
+    raw = {"multioutput": "raw_values"}
+    each = [m.mean_absolute_error(truth, predicted, **raw), m.root_mean_squared_error(truth, predicted, **raw),
+            np.broadcast_to(m.r2_score(truth, predicted, **raw), truth.shape[1]), truth.mean(axis=0), truth.std(axis=0)]
+    mean = [m.mean_absolute_error(truth, predicted), m.root_mean_squared_error(truth, predicted), m.r2_score(truth, predicted)]
+    print(f"    {{.name = \"{name}\",")
+    print(f"     .values = {truth.shape[1]},")
+    print(f"     .predictions = {floats(predicted)},")
+    print(f"     .targets = {floats(truth)},")
+    print(f"     .mean = {{{', '.join(number(v) for v in mean)}}},")
+    print("     .each = {" + ", ".join("{" + ", ".join(number(e[c]) for e in each) + "}" for c in range(truth.shape[1])) + "}},")
+
+
+def drawn_values(samples, scales):
+    truth = np.round(rng.normal(size=(samples, len(scales))) * 64) / 64 * scales + scales
+    return truth + np.round(rng.normal(size=truth.shape) * 16) / 64 * scales, truth
+
+
+print("""struct Values {
+  std::string name;
+  std::int64_t values;
+  std::vector<float> predictions, targets;
+  std::vector<double> mean;               // MAE, RMSE, R2
+  std::vector<std::vector<double>> each;  // the same, mean and deviation of the targets, of each value
+};
+
+inline const std::vector<Values> kValues{""")
+value_case("one value", *drawn_values(23, np.array([1.0])))
+value_case("three of other sizes", *drawn_values(13, np.array([1.0, 1024.0, 0.125])))
+same = np.full((5, 2), 3.0)
+value_case("targets that are all the same", same + [[0, 0.5]], same)
+value_case("one sample", np.array([[1.5]]), np.array([[1.0]]))
 print("};\n\n}  // namespace golden")

@@ -144,6 +144,51 @@ TEST_CASE("weights that are not finite predict no class") {
   CHECK(p.name.empty());
 }
 
+namespace {
+
+SavedModel trained_on(TargetKind kind) {
+  SavedModel description = test::small_description();
+  description.target_kind = kind;
+  return description;
+}
+
+}  // namespace
+
+TEST_CASE("of several labels each has a probability of its own, of real targets there are values") {
+  const std::vector<data::Image> images{noise(8, 12, 5), noise(8, 12, 6)};
+  Predictor of_labels = trained({}, trained_on(TargetKind::labels));
+  Predictor of_values = trained({}, trained_on(TargetKind::values));
+  Predictor of_both = trained({.mirrored = true}, trained_on(TargetKind::values));
+  const std::vector<Prediction> labels = of_labels(images), values = of_values(images);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    CHECK(labels[i].label == -1);
+    CHECK(labels[i].name.empty());
+    CHECK(labels[i].values.empty());
+    CHECK(values[i].probabilities.empty());
+    REQUIRE(values[i].values.size() == 3);
+    REQUIRE(labels[i].probabilities.size() == 3);
+    const Prediction both = of_both(images[i]), other = of_values(mirrored(images[i]));
+    for (std::size_t c = 0; c < 3; ++c) {
+      const double logit{values[i].values[c]};  // the same weights
+      CHECK(std::abs(double{labels[i].probabilities[c]} - 1 / (1 + std::exp(-logit))) < kRounding);
+      CHECK(std::abs(double{both.values[c]} - (logit + double{other.values[c]}) / 2) < kRounding);
+    }
+    CHECK(labels[i].valid());
+    CHECK(values[i].valid());
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const TargetKind kind : {TargetKind::labels, TargetKind::values})
+    CHECK(!trained({}, trained_on(kind), nan)(images[0]).valid());
+  CHECK(!Prediction{.values = {1, std::numeric_limits<float>::infinity()}}.valid());
+}
+
+TEST_CASE("labels are those above a probability, the most probable first") {
+  const Prediction p{.probabilities = {0.5F, 0.2F, 0.9F, 0.6F}};
+  CHECK(p.labels() == std::vector{2, 3});
+  CHECK(p.labels(0.1) == std::vector{2, 3, 0, 1});
+  CHECK(p.labels(0.95).empty());
+}
+
 TEST_CASE("several threads ask one predictor") {
   Predictor predict = trained({.context = {.threads = 2}});
   std::vector<data::Image> images;
@@ -196,7 +241,7 @@ TEST_CASE("what is no image or no predictor is refused") {
                        "predict: 'mlp' takes features, no images",
                        UsageError);
   CHECK_THROWS_WITH_AS(Predictor(std::move(ctx), std::move(model), others),
-                       "predictor: 2 names for a model of 3 classes",
+                       "predictor: 2 names for a model of 3 outputs",
                        UsageError);
 }
 

@@ -127,9 +127,10 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
   describe_model(measures, again);
   CHECK(again.at("learn.targets") == "values");
   CHECK(!metadata.contains("learn.targets"));
-  CHECK_THROWS_WITH_AS(measures.require_classes("a predictor"),
-                       "a predictor is for models that tell classes apart; 'small:width=4' was "
-                       "trained on real targets",
+  measures.require(TargetKind::values, "this");
+  CHECK_THROWS_WITH_AS(measures.require(TargetKind::classes, "--top 3"),
+                       "--top 3 is for models whose targets are classes; those of 'small:width=4' "
+                       "are real numbers",
                        UsageError);
   CHECK_THROWS_WITH_AS((void)read_with("learn.targets", "words"),
                        doctest::Contains("'words', which is neither labels nor values"),

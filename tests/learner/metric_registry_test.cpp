@@ -36,6 +36,30 @@ const std::vector<std::string> kAll{"accuracy",
 
 using Named = std::vector<std::pair<std::string, double>>;
 
+/// Of outputs with as many targets, in batches of `size` rows.
+Named measured(const std::vector<std::string>& specs,
+               std::span<const float> outputs,
+               std::span<const float> targets,
+               std::int64_t columns,
+               std::int64_t size) {
+  Context ctx({.threads = 1});
+  const std::vector<Metric> metrics = make_metrics(specs);
+  MetricPasses passes(ctx, metrics);
+  const std::int64_t samples = std::ssize(outputs) / columns;
+  for (std::int64_t begin = 0; begin < samples; begin += size) {
+    const std::int64_t rows = std::min(size, samples - begin);
+    const auto part = [&](std::span<const float> all) {
+      return to_device(ctx,
+                       ctx.step(),
+                       borrowed({rows, columns},
+                                all.subspan(static_cast<std::size_t>(begin * columns),
+                                            static_cast<std::size_t>(rows * columns))));
+    };
+    passes.add(part(outputs), part(targets));
+  }
+  return passes.values();
+}
+
 /// The metrics over samples, in batches of `size`.
 Named measured(const std::vector<Metric>& metrics, const golden::Evaluation& e, std::int64_t size) {
   Context ctx({.threads = 1});
@@ -133,6 +157,102 @@ TEST_CASE("metrics that are made by name have scikit-learn's values however batc
   }
 }
 
+TEST_CASE("metrics of labels and of values have scikit-learn's values however batches are cut") {
+  const auto check_all = [](const Named& seen, const std::vector<double>& wanted) {
+    REQUIRE(seen.size() == wanted.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      CAPTURE(seen[i].first);
+      if (std::isnan(wanted[i]))
+        CHECK(std::isnan(seen[i].second));
+      else
+        CHECK(seen[i].second == doctest::Approx(wanted[i]).epsilon(1e-13));  // orders of sums
+    }
+  };
+  for (const golden::Labels& e : golden::kLabels) {
+    CAPTURE(e.name);
+    std::vector<std::string> specs;
+    for (const char* const name : {"accuracy_multi", "precision_multi", "recall_multi", "f1_multi"})
+      specs.push_back(fmt::format("{}:threshold={}", name, e.threshold));
+    specs.emplace_back("average_precision");
+    for (const std::int64_t size : {2, 100})
+      check_all(measured(specs, e.logits, e.targets, e.labels, size),
+                {e.accuracy, e.macro[0], e.macro[1], e.macro[2], e.macro[3]});
+  }
+  for (const golden::Values& e : golden::kValues) {
+    CAPTURE(e.name);
+    for (const std::int64_t size : {3, 100})
+      check_all(measured({{"mae", "rmse", "r2"}}, e.predictions, e.targets, e.values, size),
+                e.mean);
+  }
+}
+
+TEST_CASE("a metric says what targets it is for and which there are for others") {
+  const auto check_for = [](const std::vector<std::string>& specs, TargetKind kind) {
+    check_targets(make_metrics(specs), kind, "'photos'");
+  };
+  check_for({"accuracy", "f1", "kappa", "auc", "ece", "top_k"}, TargetKind::classes);
+  check_for({"accuracy_multi", "average_precision"}, TargetKind::labels);
+  check_for({"mae", "rmse", "r2"}, TargetKind::values);
+  const std::vector<Metric> own{{"rows", Rows{}}};
+  check_targets(own, TargetKind::values, "'photos'");
+  for (const char* const name : {"accuracy", "recall:class=0", "mcc", "auc", "ece:bins=3"})
+    CHECK_THROWS_WITH_AS(check_for({"mae", name}, TargetKind::values),
+                         doctest::Contains("is for classes; the targets of 'photos' are real "
+                                           "numbers, for which there are mae, r2, rmse"),
+                         UsageError);
+  CHECK_THROWS_WITH_AS(check_for({"mae"}, TargetKind::labels),
+                       "metric 'mae' is for real numbers; the targets of 'photos' are several "
+                       "labels each, for which there are accuracy_multi, average_precision, "
+                       "f1_multi, precision_multi, recall_multi",
+                       UsageError);
+}
+
+TEST_CASE("metrics of labels and values refuse what does not fit") {
+  Context ctx({.threads = 1});
+  const std::vector<Metric> metrics = make_metrics(std::vector<std::string>{"mae", "f1_multi"});
+  MetricPasses passes(ctx, metrics);
+  for (const auto& metric : passes.values()) CHECK(std::isnan(metric.second));
+  const Tensor pred = full(ctx.step(), {2, 3}, DType::f32, 0);
+  CHECK_THROWS_WITH_AS(passes.add(pred, full(ctx.step(), {2}, DType::i64, 0)),
+                       doctest::Contains("targets are (2) for predictions (2,3)"),
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(passes.add(pred, {}), doctest::Contains("has no targets"), DataError);
+  CHECK_THROWS_WITH_AS((void)metrics::f1_multi(1),
+                       doctest::Contains("metric 'f1_multi': the threshold 1 is not in [0, 1)"),
+                       UsageError);
+}
+
+TEST_CASE("a pass of labels or values that is cut short continues with what it had") {
+  const golden::Labels& e = golden::kLabels.front();
+  Context ctx({.threads = 1});
+  const std::vector<Metric> metrics =
+      make_metrics(std::vector<std::string>{"average_precision", "accuracy_multi"});
+  constexpr std::int64_t kCut = 12;
+  const std::int64_t samples = std::ssize(e.logits) / e.labels;
+  const auto add = [&](MetricPasses& passes, std::int64_t begin, std::int64_t end) {
+    const auto part = [&](std::span<const float> all) {
+      return to_device(ctx,
+                       ctx.step(),
+                       borrowed({end - begin, e.labels},
+                                all.subspan(static_cast<std::size_t>(begin * e.labels),
+                                            static_cast<std::size_t>((end - begin) * e.labels))));
+    };
+    passes.add(part(e.logits), part(e.targets));
+  };
+  struct Saved {
+    MetricPasses& passes;
+    void visit_state(StateVisitor& visitor) const { passes.visit_state(kCut, visitor); }
+  };
+  MetricPasses first(ctx, metrics), second(ctx, metrics);
+  add(first, 0, kCut);
+  const Saved before{first}, after{second};
+  const test::MemoryState state = test::save(ctx, before);
+  test::load(ctx, state, after);
+  add(second, kCut, samples);
+  CHECK(second.values()[0].second == doctest::Approx(e.macro[3]).epsilon(1e-13));
+  CHECK(second.values()[1].second == doctest::Approx(e.accuracy).epsilon(1e-13));
+}
+
 TEST_CASE("names of metrics say their options") {
   const auto name = [](const std::string& spec) {
     return make_metrics(std::vector<std::string>{spec}).at(0).name;
@@ -143,6 +263,8 @@ TEST_CASE("names of metrics say their options") {
   CHECK(name("recall:class=3") == "recall_3");
   CHECK(name("ece:bins=15") == "ece");
   CHECK(name("ece:bins=20") == "ece_20");
+  CHECK(name("f1_multi") == "f1_multi");
+  CHECK(name("f1_multi:threshold=0.3") == "f1_multi_0.3");
 }
 
 TEST_CASE("metrics that are not there or given twice are refused") {
@@ -229,11 +351,12 @@ TEST_CASE("the lower calibration error is the better one and train metrics can b
     Monitor monitor(name);
     return monitor.improves(1) && monitor.improves(0.5);
   };
-  for (const char* const name : {"ece", "ece_20", "train_ece", "train_error_rate", "valid_loss"}) {
+  for (const char* const name :
+       {"ece", "ece_20", "train_ece", "train_error_rate", "valid_loss", "mae", "train_rmse"}) {
     CAPTURE(name);
     CHECK(lower(name));
   }
-  for (const char* const name : {"auc", "train_f1", "precedence"}) {
+  for (const char* const name : {"auc", "train_f1", "precedence", "r2", "accuracy_multi"}) {
     CAPTURE(name);
     CHECK(!lower(name));
   }

@@ -24,7 +24,7 @@ BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
 BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
 BELOW["framework/tensorboard"] = {"framework/core", "framework/io", "framework/tensorboard"}
 BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
-BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/evaluation"}
+BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/interfaces", "framework/evaluation"}
 BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/evaluation", "framework/drawing"}
 BELOW["framework/html"] = BELOW["framework/drawing"] | {"framework/html"}
 BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/evaluation", "framework/learner"}
@@ -32,7 +32,7 @@ BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks
 BELOW["models"] = BELOW["framework/nn"] | {"models"}
 BELOW["data"] = BELOW["framework/kernels"] | BELOW["framework/drawing"] | {"framework/interfaces", "data"}
 # What a trained model is used with knows the registries of both.
-BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/inference", "models", "data"}
+BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/evaluation", "framework/inference", "models", "data"}
 BELOW["apps"] = BELOW["callbacks"] | {"framework/inference", "framework/export"} | {"models", "data", "apps"}
 BELOW["tests"] = BELOW["apps"] | {"tests"}
 
