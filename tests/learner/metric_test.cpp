@@ -131,6 +131,25 @@ TEST_CASE("metrics that keep rows wait for nothing on a device while there is ro
   CHECK(numbers(passes) == numbers(expected));
 }
 
+TEST_CASE("metrics of labels and of values wait for nothing on a device while there is room") {
+  if (!test::testing_cuda()) return;
+  Context ctx({.device = Device::cuda()});
+  const std::vector<double> outputs{1, -3, 2, 2, 0.5, 1}, targets{1, 0, 1, 0, 0, 1};
+  const Tensor pred = test::put_values(ctx, {2, 3}, outputs);
+  const Tensor wanted = test::put_values(ctx, {2, 3}, targets);
+  const std::vector<Metric> metrics{
+      metrics::f1_multi(), metrics::average_precision(), metrics::mae(), metrics::r2()};
+  MetricPasses passes(ctx, metrics);
+  for (int batch = 0; batch < 3; ++batch) passes.add(pred, wanted);
+  const CapturedWork work(ctx, [&] { passes.add(pred, wanted); });
+  work.launch();
+  Context cpu({.threads = 1});
+  MetricPasses expected(cpu, metrics);
+  for (int batch = 0; batch < 4; ++batch)
+    expected.add(test::put_values(cpu, {2, 3}, outputs), test::put_values(cpu, {2, 3}, targets));
+  CHECK(numbers(passes) == numbers(expected));
+}
+
 namespace {
 
 /// A metric of a user: of the samples of class 1, the share that was found.
