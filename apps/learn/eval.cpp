@@ -79,8 +79,8 @@ std::string differences(const ExperimentOptions& trained, TargetKind kind) {
     all.push_back(
         fmt::format("the training's loss has label smoothing {}", training.label_smoothing));
   if (!training.class_weights.empty())
-    all.push_back(fmt::format("the training's loss has class weights {}",
-                              join(training.class_weights, ",")));
+    all.push_back(
+        fmt::format("the training's loss has class weights {}", join(training.class_weights, ",")));
   if (const std::string precision = trained.precision.chosen(); precision != "fp32")
     all.push_back(fmt::format("it was trained in {}", precision));
   if (all.empty()) return "";

@@ -74,12 +74,6 @@ def training():
     check("and their curves", Path("runs/labels/results.png").exists(), done)
     done = run("train", "--data", VALUES, *TRAIN, "--name", "values", "--metrics", "mae,rmse,r2", "--train-metrics", "--monitor", "rmse")
     rows = table_of("runs/values/results.csv")
-    run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--loss", "focal:gamma=1", "--epochs", "1")
-    done = run("eval", "runs/weighted")
-    check("another loss of the training is said", "measured in fp32 as plain binary cross-entropy; the training's loss is focal:gamma=1" in done.out, done)
-    run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--exist-ok", "--class-weights", "balanced", "--epochs", "1")
-    done = run("eval", "runs/weighted")
-    check("and weights of labels", "the training's loss has class weights balanced" in done.out, done)
     check("values have metrics of their own", {"mae", "rmse", "r2", "train_mae"} <= set(rows[0]), rows[0])
     best = min(range(len(rows)), key=lambda i: float(rows[i]["rmse"]))
     check("of which the lowest is best", f"best  epoch {best + 1}  rmse" in done.out, done)
@@ -89,6 +83,12 @@ def training():
             "train", "--data", VALUES, *TRAIN, "--metrics", "accuracy", "--name", "x")
     refused("metric 'mae' is for real numbers; the targets of 'labels' are several labels each", "train", "--data", LABELS, *TRAIN,
             "--metrics", "mae", "--name", "x")
+    run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--loss", "focal:gamma=1", "--epochs", "1")
+    done = run("eval", "runs/weighted")
+    check("another loss of the training is said", "measured in fp32 as plain binary cross-entropy; the training's loss is focal:gamma=1" in done.out, done)
+    run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--exist-ok", "--class-weights", "balanced", "--epochs", "1")
+    done = run("eval", "runs/weighted")
+    check("and weights of labels", "the training's loss has class weights balanced" in done.out, done)
 
 
 def evaluated_labels():

@@ -52,6 +52,9 @@ TEST_CASE("class weights give each class the same share in a loss") {
   set.target_kind = TargetKind::values;
   set.targets.resize(300);
   CHECK_THROWS_AS((void)class_weights(set), UsageError);
+  CHECK_THROWS_WITH_AS((void)PassOrder(set, BalancedSampling{}, true, 1),
+                       "balanced sampling is by classes; 'small' has none",
+                       UsageError);
   // Of several labels: absent over present.
   set.target_kind = TargetKind::labels;
   for (std::size_t i = 0; i < 25; ++i) set.targets[3 * i] = set.targets[3 * i + 1] = 1;
