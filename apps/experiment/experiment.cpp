@@ -29,7 +29,9 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   const auto& [data, model, training, precision, device, run] = options_;
   data::DataPair set = data.load(device.seed, device.threads);
   const data::Dataset& train = set.train;
-  if (train.target_kind != data::TargetKind::classes && run.monitor == RunSection().monitor) {
+  if (run.monitor.empty() && train.target_kind == TargetKind::classes) {
+    options_.run.monitor = "accuracy";
+  } else if (run.monitor.empty()) {
     options_.run.monitor = "valid_loss";
     log::info("[data] the targets are {}: the best epoch is that of the lowest valid_loss",
               to_text(train.target_kind));

@@ -20,7 +20,8 @@ void RunSection::declare(OptionTable& t) {
   t.text("monitor",
          monitor,
          "VALUE",
-         "value that makes an epoch the best: accuracy, valid_loss, train_loss, ...");
+         "value that makes an epoch the best: accuracy, valid_loss, train_loss, ...")
+      .when_absent = "accuracy of classes, valid_loss of several labels and of real numbers";
   t.number("patience",
            patience,
            kNotNegative,

@@ -18,7 +18,7 @@ struct RunSection {
   std::string out = "runs";
   std::string name = "train";
   std::int64_t save_every = 0;
-  std::string monitor = "accuracy";
+  std::string monitor;  ///< empty: accuracy of classes, valid_loss of labels and real numbers
   std::int64_t patience = 0;
   OnNan on_nan = OnNan::stop;
   std::vector<std::string> callbacks;  ///< specs of the registry

@@ -81,6 +81,7 @@ def training():
         check("no mean of roots is above the root of the mean", float(row["rmse"]) <= math.sqrt(float(row["valid_loss"])) * 1.00001, row)
     refused("metric 'accuracy' is for classes; the targets of 'values' are real numbers, for which there are mae, r2, rmse",
             "train", "--data", VALUES, *TRAIN, "--metrics", "accuracy", "--name", "x")
+    refused("there is no value 'accuracy' to monitor", "train", "--data", LABELS, *TRAIN, "--monitor", "accuracy", "--name", "x")
     refused("metric 'mae' is for real numbers; the targets of 'labels' are several labels each", "train", "--data", LABELS, *TRAIN,
             "--metrics", "mae", "--name", "x")
     run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--loss", "focal:gamma=1", "--epochs", "1")
