@@ -98,6 +98,17 @@ TEST_CASE("map: f16 and f32 make f32, and nothing is computed of no elements") {
   CHECK(y.shape() == Shape{0, 3});
 }
 
+TEST_CASE("map: an operand that stands twice has one gradient, which begins as another's") {
+  Context ctx(test::fast_context(1));
+  Tape tape(ctx);
+  const Var x = on(tape, {2, 3});
+  const Var y = ops::scale(x, 3);
+  const Var square = ops::map([](const Expr& a, const Expr& b) { return a * b; }, y, y);
+  tape.backward(ops::sum(square + y));  // the sum hands one gradient over to both
+  for (std::int64_t i = 0; i < 6; ++i)
+    CHECK(test::fetch(ctx, tape.grad_of(x), i) == 3 * (2 * 3 + 1));
+}
+
 TEST_CASE("map: what exceeds its limits says which") {
   Expr sum = arg(0);
   for (int i = 1; i < 13; ++i) sum = sum + arg(i);

@@ -108,6 +108,27 @@ TEST_CASE("reductions over axes, softmax: gradients, parity, determinism") {
   }
 }
 
+TEST_CASE("log1p keeps small numbers, which 1 + x would round away") {
+  const OpInput small{.name = "x", .shape = kBlocks, .low = 1e-7, .high = 1e-6};
+  test_op(unary("log1p", small, [](const Var& v) {
+    return ops::map([](const Expr& x) { return log1p(x); }, v);
+  }));
+}
+
+TEST_CASE("a slice has the elements from its begin to its end") {
+  Context ctx(learn::test::fast_context(1));
+  Tape tape(ctx);
+  const Var x = tape.input(learn::test::put_values(
+      ctx, {2, 3, 2}, std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  const auto values = [&](const Var& v) {
+    const Tensor host = to_host(ctx, v.value());
+    return std::vector<float>(host.span<float>().begin(), host.span<float>().end());
+  };
+  CHECK(values(ops::slice(x, 0, 1, 2)) == std::vector<float>{6, 7, 8, 9, 10, 11});
+  CHECK(values(ops::slice(x, 1, 1, 3)) == std::vector<float>{2, 3, 4, 5, 8, 9, 10, 11});
+  CHECK(values(ops::slice(x, -1, -1, 2)) == std::vector<float>{1, 3, 5, 7, 9, 11});
+}
+
 TEST_CASE("matmul, slice, transpose, permute: gradients, parity, determinism") {
   const auto product = [](const Shape& a, const Shape& b) {
     OpCase op = binary("matmul", {.name = "a", .shape = a}, {.name = "b", .shape = b}, ops::matmul);
