@@ -4,12 +4,13 @@
 run.py [--quick] [--keep] [--list] [NAME...]
 
 A name is a fresh system (debian13: the two commands as an ordinary user who may use sudo, then again by one who may not,
-and without a network; debian13:root: by root) or a compiler on one (debian13:clang-19, debian13:clang-19:cuda,
-debian13:g++-14:no-pch, the last without precompiled headers), or debian13:pack: what tests/gpu/pack.py makes of this
-machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing else. All of them if none is
-given, which takes hours. --quick does what CI has the minutes for: the few tests of tests/run.sh --smoke. Logs and the
-table are in build/systems; --keep leaves the systems there too, to look around in with chroot. Needs root, Debian and
-the network.
+and without a network, and what cpack packs with projects that use it; debian13:root: the commands by root) or a compiler
+on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last without precompiled headers), or
+debian12:packages: those of this machine's build/release on a system that has nothing else, or debian13:pack: what
+tests/gpu/pack.py makes of this machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing
+else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the few tests of
+tests/run.sh --smoke, once. Logs and the table are in build/systems; --keep leaves the systems there too, to look around
+in with chroot. Needs root, Debian and the network.
 """
 import argparse
 import contextlib
@@ -111,13 +112,13 @@ def two_commands(name, debian, quick):
     if row.good:
         row.see_tests()
         row.see_warnings(build_log(tree))
-    if row.good and user != "root" and not quick:
+    if row.good and user != "root":
         packages(row, debian, tree)
     if row.good and user != "root":
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
-            debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000 && tests/run.sh --smoke",
-                       "guest", network=False)
+            debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000" +
+                       ("" if quick else " && tests/run.sh --smoke"), "guest", network=False)
     return row
 
 
@@ -128,7 +129,8 @@ def packages(row, debian, tree):
     use = "~user/'my learn'/tests/package/package.py"
     debian.run("apt-get install -y -qq --no-install-recommends file dpkg-dev")  # which cpack asks
     with row.step("packages"):
-        debian.run(f"cd {build} && cmake -DLEARN_TESTS=OFF . && cmake --build . && cpack -G DEB && cpack -G TGZ", "user")
+        debian.run(f"cd {build} && cmake -DLEARN_TESTS=OFF . && cmake --build . && cpack -G DEB && cpack -G TGZ && "
+                   "cmake -DLEARN_TESTS=ON .", "user")
         debian.run(f"apt-get install -y -qq {build}/learn_*.deb {build}/learn-dev_*.deb && learn --version")
     if row.good:
         row.see_packages(tree / "build/release")
