@@ -201,10 +201,10 @@ TEST_CASE("classes count in the loss what --class-weights says") {
     section.declare(t);
     return t;
   }();
-  set_options(table, {{"class-weights", "balanced"}});
-  CHECK_THROWS_AS(set_options(table, {{"class-weights", "1,-2"}}), UsageError);
-  CHECK_THROWS_AS(set_options(table, {{"class-weights", "balanced,1"}}), UsageError);
-  CHECK_THROWS_AS(set_options(table, {{"loss", "mse:delta=1"}}), UsageError);
+  set_options(table, OptionValues{{"class-weights", "balanced"}});
+  CHECK_THROWS_AS(set_options(table, OptionValues{{"class-weights", "1,-2"}}), UsageError);
+  CHECK_THROWS_AS(set_options(table, OptionValues{{"class-weights", "balanced,1"}}), UsageError);
+  CHECK_THROWS_AS(set_options(table, OptionValues{{"loss", "mse:delta=1"}}), UsageError);
 }
 
 TEST_CASE("label smoothing is the loss's") {
