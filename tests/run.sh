@@ -104,7 +104,7 @@ if [ "$only" != quick ]; then
   # But for cases that bring a single thread tens of megabytes: they took nine tenths of the time.
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow \
     --exclude-regex 'cifar: |CIFAR|far more than it has'
-  stage "fuzzing: 10 s for each reader of files" tests/fuzz/run.sh 10
+  stage "fuzzing: 6 s for each reader of files" tests/fuzz/run.sh 6
   if [ $full = yes ]; then stage "clang-tidy" tests/tools/tidy.sh; fi
 fi
 if [ $systems = yes ]; then
