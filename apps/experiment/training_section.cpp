@@ -6,6 +6,7 @@
 #include "callbacks/gradient_clip.h"
 #include "data/sampling.h"
 #include "data/transforms.h"
+#include "framework/interfaces/refuse_targets.h"
 #include "framework/learner/metric_registry.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/nn/loss_registry.h"
@@ -48,14 +49,6 @@ Spec loss_spec(const TrainingSection& o, TargetKind targets) {
   return spec;
 }
 
-/// "mse, l1, ...": the losses for such targets.
-std::string losses_for(TargetKind targets) {
-  const auto registry = nn::loss_registry();
-  std::vector<std::string> names = registry.names();
-  std::erase_if(names, [&](const auto& name) { return registry.make(name)().targets != targets; });
-  return join(names);
-}
-
 Tensor weights_of(Context& ctx, const TrainingSection& o, const data::Dataset& train) {
   std::vector<float> weights;
   if (o.class_weights.front() == kBalanced)
@@ -79,12 +72,8 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
   const Spec spec = loss_spec(o, train.target_kind);
   const nn::NamedLoss loss = nn::loss_registry().make(spec)();
   if (loss.targets != train.target_kind)
-    fail<UsageError>("loss '{}' is for {}; the targets of '{}' are {}, for which there are {}",
-                     spec.name,
-                     to_text(loss.targets),
-                     train.name,
-                     to_text(train.target_kind),
-                     losses_for(train.target_kind));
+    refuse_targets(
+        nn::loss_registry(), spec.name, loss.targets, "'" + train.name + "'", train.target_kind);
   if (o.class_weights.empty()) return loss.make({});
   if (!loss.weighs_classes)
     fail<UsageError>("--class-weights {} has no effect: loss '{}' weighs no classes",

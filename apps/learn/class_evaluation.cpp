@@ -2,6 +2,7 @@
 
 #include "apps/learn/class_table.h"
 #include "apps/learn/json_number.h"
+#include "apps/learn/named_probabilities.h"
 #include "framework/core/nan_sign.h"
 #include "framework/drawing/confusion_matrix_figure.h"
 #include "framework/drawing/reliability_figure.h"
@@ -179,7 +180,7 @@ std::vector<std::string> ClassEvaluation::top_cells(std::size_t i) const {
 
 std::vector<std::string> ClassEvaluation::prediction_columns() const {
   std::vector<std::string> header{"file", "truth", "predicted", "loss"};
-  for (const std::string& name : data().classes) header.push_back("probability " + name);
+  add_probability_columns(header, data().classes);
   return header;
 }
 
@@ -192,14 +193,11 @@ std::vector<Cell> ClassEvaluation::prediction_cells(std::size_t i) const {
 
 nlohmann::ordered_json ClassEvaluation::prediction_json(std::size_t i) const {
   using Json = nlohmann::ordered_json;
-  const std::vector<double> said = outputs(i);
-  Json probabilities = Json::object();
-  for (std::size_t c = 0; c < said.size(); ++c) probabilities[data().classes[c]] = rounded(said[c]);
   return {{"file", file(i)},
           {"truth", name_of(data().labels[i])},
           {"predicted", predicted(i) < 0 ? Json() : Json(name_of(predicted(i)))},
           {"loss", rounded(loss(i))},
-          {"probabilities", probabilities}};
+          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
 }
 
 void ClassEvaluation::save(const std::string& model,

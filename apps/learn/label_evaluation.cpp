@@ -1,6 +1,7 @@
 #include "apps/learn/label_evaluation.h"
 
 #include "apps/learn/json_number.h"
+#include "apps/learn/named_probabilities.h"
 #include "framework/core/format.h"
 #include "framework/drawing/color.h"
 #include "framework/drawing/plot.h"
@@ -152,7 +153,7 @@ std::vector<std::string> LabelEvaluation::top_cells(std::size_t i) const {
 
 std::vector<std::string> LabelEvaluation::prediction_columns() const {
   std::vector<std::string> header{"file", "truth", "predicted", "loss"};
-  for (const std::string& name : data().classes) header.push_back("probability " + name);
+  add_probability_columns(header, data().classes);
   return header;
 }
 
@@ -166,15 +167,11 @@ std::vector<Cell> LabelEvaluation::prediction_cells(std::size_t i) const {
 }
 
 nlohmann::ordered_json LabelEvaluation::prediction_json(std::size_t i) const {
-  using Json = nlohmann::ordered_json;
-  const std::vector<double> said = outputs(i);
-  Json probabilities = Json::object();
-  for (std::size_t c = 0; c < said.size(); ++c) probabilities[data().classes[c]] = rounded(said[c]);
   return {{"file", file(i)},
           {"truth", data::labels_of(data(), static_cast<std::int64_t>(i))},
           {"predicted", predicted(i)},
           {"loss", rounded(loss(i))},
-          {"probabilities", probabilities}};
+          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
 }
 
 void LabelEvaluation::save(const std::string&,

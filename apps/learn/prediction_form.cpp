@@ -1,6 +1,7 @@
 #include "apps/learn/prediction_form.h"
 
 #include "apps/learn/json_number.h"
+#include "apps/learn/named_probabilities.h"
 #include "framework/core/format.h"
 
 #include <fmt/core.h>
@@ -97,7 +98,7 @@ class Labels final : public PredictionForm {
   }
   [[nodiscard]] std::vector<std::string> header() const override {
     std::vector<std::string> header{"labels"};
-    for (const std::string& name : names_) header.push_back("probability " + name);
+    add_probability_columns(header, names_);
     return header;
   }
   /// Labels are between semicolons, as a table of a data set may have them.
@@ -110,15 +111,14 @@ class Labels final : public PredictionForm {
     return row;
   }
   void add_to(Json& entry, const Prediction& prediction) const override {
-    Json there = Json::array(), all = Json::object();
+    Json there = Json::array();
     for (const int c : prediction.labels(threshold_)) {
       const auto at = static_cast<std::size_t>(c);
       there.push_back(entry_of("label", names_[at], prediction.probabilities[at]));
     }
-    for (std::size_t c = 0; c < names_.size(); ++c)
-      all[names_[c]] = rounded(double{prediction.probabilities[c]});
+    const std::vector<double> all(prediction.probabilities.begin(), prediction.probabilities.end());
     entry["labels"] = std::move(there);
-    entry["probabilities"] = std::move(all);
+    entry["probabilities"] = probabilities_by_name(names_, all);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "framework/learner/metric_registry.h"
 
 #include "framework/core/error.h"
+#include "framework/interfaces/refuse_targets.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -38,14 +39,6 @@ void add_of_labels(MetricRegistry& registry,
         t.number("threshold", threshold, kShare, "P", "probability above which a label is there");
       },
       [make](double threshold) { return make(threshold); });
-}
-
-/// Names of those of the registry's that are for such targets.
-std::vector<std::string> names_for(TargetKind targets) {
-  const MetricRegistry registry = metric_registry();
-  std::vector<std::string> names = registry.names();
-  std::erase_if(names, [&](const auto& name) { return registry.make(name)().targets != targets; });
-  return names;
 }
 
 }  // namespace
@@ -105,12 +98,7 @@ MetricRegistry metric_registry() {
 void check_targets(std::span<const Metric> metrics, TargetKind targets, std::string_view whose) {
   for (const Metric& metric : metrics)
     if (metric.targets && *metric.targets != targets)
-      fail<UsageError>("metric '{}' is for {}; the targets of {} are {}, for which there are {}",
-                       metric.name,
-                       to_text(*metric.targets),
-                       whose,
-                       to_text(targets),
-                       join(names_for(targets)));
+      refuse_targets(metric_registry(), metric.name, *metric.targets, whose, targets);
 }
 
 std::vector<Metric> make_metrics(std::span<const std::string> specs) {
