@@ -1,14 +1,15 @@
 # With LEARN_UNITY several sources of a target are compiled as one: headers are read once, and code that all of them
 # instantiate is made once. A whole build takes much less time, a small change more, and a missing #include does not show,
-# so it is for whole builds beside others.
-option(LEARN_UNITY "Compile several sources as one" OFF)
+# so it is for whole builds beside others. TESTS: those of the tests alone, for a build whose libraries are what users have.
+set(LEARN_UNITY OFF CACHE STRING "Compile several sources as one: OFF, ON or TESTS")
+set_property(CACHE LEARN_UNITY PROPERTY STRINGS OFF ON TESTS)
+if(NOT LEARN_UNITY MATCHES "^(OFF|ON|TESTS)$")
+  message(FATAL_ERROR "LEARN_UNITY must be OFF, ON or TESTS, not '${LEARN_UNITY}'")
+endif()
 set(LEARN_UNITY_SIZE 8) # sources; more of them leave one core waiting for another
 
 # learn_unity(target): groups its sources; unity_groups.py says which do not go together.
 function(learn_unity target)
-  if(NOT LEARN_UNITY)
-    return()
-  endif()
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")

@@ -9,7 +9,7 @@ on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the l
 debian12:packages: those of this machine's build/release on a system that has nothing else, or debian13:pack: what
 tests/gpu/pack.py makes of this machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing
 else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the few tests of
-tests/run.sh --smoke, once, and of the projects the one that finds the packages. Logs and the table are in build/systems;
+tests/run.sh --smoke, once, and a compiler gets several sources as one (LEARN_UNITY). Logs and the table are in build/systems;
 --keep leaves the systems there too, to look around in with chroot. Needs root, Debian and the network.
 """
 import argparse
@@ -113,7 +113,7 @@ def two_commands(name, debian, quick):
         row.see_tests()
         row.see_warnings(build_log(tree))
     if row.good and user != "root":
-        packages(row, debian, tree, quick)
+        packages(row, debian, tree)
     if row.good and user != "root":
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
@@ -122,7 +122,7 @@ def two_commands(name, debian, quick):
     return row
 
 
-def packages(row, debian, tree, quick):
+def packages(row, debian, tree):
     """What cpack makes of the quickstart's build, installed, and a project that uses it; and one that has the tree in a
     folder."""
     build = "~user/'my learn'/build/release"
@@ -136,7 +136,7 @@ def packages(row, debian, tree, quick):
         row.see_packages(tree / "build/release")
         with row.step("a project that finds them"):
             debian.run(f"{use} system none", "guest", network=False)
-    if row.good and not quick:
+    if row.good:
         with row.step("one that has the tree in a folder"):
             debian.run(f"{use} folder folder", "user")
 
@@ -202,10 +202,10 @@ def by_compiler(name, debian, quick):
     _, compiler, *variant = name.split(":")
     folder = re.sub(r"\W", "-", name)
     tree = debian.clone(ROOT, folder, "user")
-    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else ""
+    words = ["-DLEARN_UNITY=ON"] * quick + ["-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"] * ("no-pch" in variant)
     with row.step("built and tested"):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
-        debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS={words} "
+        debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS='{' '.join(words)}' "
                    f"{folder}/tests/run.sh --{'smoke' if quick else 'quick'}",
                    "user", mounts=cuda_folders() if "cuda" in variant else ())
     if row.good:
