@@ -91,7 +91,7 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
 }
 
 int lr_find(const LrFindCommandOptions& o) {
-  if (!o.plot.empty()) plot::check_drawing_name(o.plot);
+  if (!o.plot.empty()) plot::check_drawing_path(o.plot);
   ExperimentOptions options = o.train.experiment;
   options.training.ema = 0;  // these two take no part in a step
   options.run.patience = 0;

@@ -11,7 +11,7 @@ namespace learn::cli {
 
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
-  plot::check_drawing_name(o.out);
+  plot::check_drawing_path(o.out);
   std::vector<cb::RunHistory> runs;
   for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
   std::vector<std::string> names;

@@ -50,7 +50,7 @@ void resolve(ShowBatchOptions& o, const OptionTable& table, const OptionValues& 
 }
 
 int show_batch(const ShowBatchOptions& o) {
-  plot::check_drawing_name(o.out);
+  plot::check_drawing_path(o.out);
   const ExperimentOptions& all = o.train.experiment;
   Context ctx({.device = Device::cpu(), .threads = static_cast<int>(all.device.threads)});
   const std::unique_ptr<data::Loaders> loaders = loaders_to_look_at(ctx, all);

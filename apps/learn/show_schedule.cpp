@@ -44,7 +44,7 @@ void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValue
 }
 
 int show_schedule(const ShowScheduleOptions& o) {
-  plot::check_drawing_name(o.out);
+  plot::check_drawing_path(o.out);
   ExperimentOptions options = o.train.experiment;
   DeviceSection nowhere;  // nothing is computed
   nowhere.device = "cpu";

@@ -269,16 +269,17 @@ std::string Drawing::svg() const {
 }
 
 void Drawing::save(const std::filesystem::path& path, double scale) const {
-  check_drawing_name(path);
+  check_drawing_path(path);
   if (path.extension() == ".svg") return write_file_atomically(path, svg());
   const Image image = render(scale);
   write_png(path, image.width, image.height, image.rgb);
 }
 
-void check_drawing_name(const std::filesystem::path& path) {
+void check_drawing_path(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   if (ending != ".png" && ending != ".svg")
     fail<UsageError>("'{}': a drawing is a .png or an .svg file", path.string());
+  check_folder_of(path);
 }
 
 }  // namespace learn::plot

@@ -108,8 +108,8 @@ class Drawing {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Throws UsageError unless the name ends in .png or .svg, so that a long computation does not end
-/// with it.
-void check_drawing_name(const std::filesystem::path& path);
+/// Throws UsageError unless the name ends in .png or .svg, and IoError unless its folder is there,
+/// so that a long computation does not end with it.
+void check_drawing_path(const std::filesystem::path& path);
 
 }  // namespace learn::plot

@@ -84,7 +84,11 @@ AtomicFile::AtomicFile(fs::path target, std::uint64_t size, FileSystem& files)
       size_(size) {
   files_.unlink(temporary_);  // left by a killed process that had our number
   fd_ = files_.create(temporary_);
-  if (fd_ < 0) fail_to("create");
+  if (fd_ >= 0) return;
+  const int error = errno;
+  check_folder_of(target_);
+  errno = error;
+  fail_to("create");
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -151,6 +155,12 @@ void AtomicFile::keep_as(const fs::path& previous) {
   files_.unlink(staging);
   errno = error;
   if (!kept) fail_to("keep what is there before");
+}
+
+void check_folder_of(const fs::path& target) {
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (std::error_code error; !fs::is_directory(folder, error))
+    fail<IoError>("cannot write '{}': there is no folder '{}'", target.string(), folder.string());
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {

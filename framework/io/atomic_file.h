@@ -53,6 +53,10 @@ class AtomicFile {
 /// The name of a temporary file beside `target`, different in each process.
 [[nodiscard]] std::filesystem::path temporary_beside(const std::filesystem::path& target);
 
+/// Throws IoError unless there is a folder to write `target` in, so that a long computation does
+/// not end with it.
+void check_folder_of(const std::filesystem::path& target);
+
 /// `AtomicFile` for a text that is at hand. Throws IoError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 /// The whole file. Throws IoError, also if it is larger than `limit` bytes.

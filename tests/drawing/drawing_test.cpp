@@ -224,8 +224,12 @@ TEST_CASE("a file is a PNG or an SVG by its ending, and whole or not there") {
                          doctest::Contains("a drawing is a .png or an .svg file"),
                          UsageError);
   }
-  CHECK_THROWS_AS(drawing.save(folder / "no" / "a.png"), IoError);
-  CHECK_THROWS_AS(drawing.save(folder / "no" / "a.svg"), IoError);
+  const std::string no_folder = "there is no folder '" + (folder / "no").string() + "'";
+  for (const char* const name : {"a.png", "a.svg"}) {
+    const std::filesystem::path file = folder / "no" / name;
+    CHECK_THROWS_WITH_AS(drawing.save(file), doctest::Contains(no_folder.c_str()), IoError);
+    CHECK_THROWS_WITH_AS(check_drawing_path(file), doctest::Contains(no_folder.c_str()), IoError);
+  }
   std::filesystem::create_directory(folder / "b.png");
   CHECK_THROWS_AS(drawing.save(folder / "b.png"), IoError);
   CHECK(files_in(folder) == 3);

@@ -86,6 +86,20 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 }  // namespace
 
+TEST_CASE("a file that has no folder is refused with the folder's name") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "text");
+  for (const char* const name : {"none", "file"}) {
+    const std::string expected = fmt::format(
+        "cannot write '{0}/{1}/a.txt': there is no folder '{0}/{1}'", folder.path().string(), name);
+    CHECK_THROWS_WITH_AS(check_folder_of(folder / name / "a.txt"), expected.c_str(), IoError);
+    CHECK_THROWS_WITH_AS(
+        write_file_atomically(folder / name / "a.txt", "text"), expected.c_str(), IoError);
+  }
+  check_folder_of(folder / "a.txt");
+  check_folder_of("a.txt");
+}
+
 TEST_CASE("whichever call of a save fails, the old file is whole and no other is left") {
   struct Failure {
     Call call;
