@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace learn {
 data::Normalization parse_normalization(const std::string& text) {
@@ -142,7 +143,9 @@ std::optional<std::filesystem::path> DataSection::place() const {
   return found.empty() ? std::nullopt : std::optional(found);
 }
 
-data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const {
+data::DataPair DataSection::load(std::int64_t seed,
+                                 std::int64_t threads,
+                                 data::DataProgress progress) const {
   Spec spec = data::dataset_spec(data);
   std::filesystem::path directory = data_dir;
   if (!found_at.empty()) {
@@ -161,7 +164,8 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
       .train_limit = is_share(train_limit) ? 0 : parse_integer(train_limit, kPositive),
       .valid_limit = valid_limit,
       .seed = static_cast<std::uint64_t>(seed),
-      .threads = static_cast<int>(threads)};
+      .threads = static_cast<int>(threads),
+      .progress = std::move(progress)};
   if (val_split > 0) options.valid_fraction = val_split;
   data::DataPair pair = data::load(spec, options);
   if (is_share(train_limit)) {
@@ -176,12 +180,14 @@ data::DataPair DataSection::load(std::int64_t seed, std::int64_t threads) const 
 
 data::Dataset DataSection::load_for_evaluation(data::ImageSize input,
                                                const std::vector<std::string>& known_classes,
-                                               std::int64_t threads) const {
+                                               std::int64_t threads,
+                                               data::DataProgress progress) const {
   return data::load(data::dataset_spec(data),
                     {.directory = data_dir,
                      .classes = known_classes,
                      .valid_limit = valid_limit,
                      .threads = static_cast<int>(threads),
+                     .progress = std::move(progress),
                      .evaluation = input})
       .valid;
 }

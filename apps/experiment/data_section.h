@@ -41,12 +41,15 @@ struct DataSection {
   /// they are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
   /// Loads the data. Throws as `data::load`.
-  [[nodiscard]] data::DataPair load(std::int64_t seed, std::int64_t threads) const;
+  [[nodiscard]] data::DataPair load(std::int64_t seed,
+                                    std::int64_t threads,
+                                    data::DataProgress progress = {}) const;
   /// What to measure a finished model on that knows these classes: see `DataOptions::evaluation`.
   /// `valid_limit` holds.
   [[nodiscard]] data::Dataset load_for_evaluation(data::ImageSize input,
                                                   const std::vector<std::string>& known_classes,
-                                                  std::int64_t threads) const;
+                                                  std::int64_t threads,
+                                                  data::DataProgress progress = {}) const;
   /// The normalisation that was asked for; nothing for auto, which is left to `data::Loaders`.
   [[nodiscard]] std::optional<data::Normalization> normalization(const data::Dataset& train) const;
   /// Warns of options that have no effect on a set whose batches are made on a GPU.

@@ -1,5 +1,6 @@
 #include "apps/experiment/experiment.h"
 
+#include "apps/experiment/progress_line.h"
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
 #include "framework/core/log.h"
@@ -27,7 +28,8 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       ctx_(options_.device.context_options(options_.precision.tf32())) {
   options_.check();
   const auto& [data, model, training, precision, device, run] = options_;
-  data::DataPair set = data.load(device.seed, device.threads);
+  data::DataPair set = data.load(
+      device.seed, device.threads, run.progress ? progress_line("reading") : data::DataProgress());
   const data::Dataset& train = set.train;
   if (run.monitor.empty() && train.target_kind == TargetKind::classes) {
     options_.run.monitor = "accuracy";
@@ -88,7 +90,7 @@ Metadata Experiment::metadata(const std::string& config) const {
 }
 
 std::unique_ptr<data::Loaders> loaders_to_look_at(Context& ctx, const ExperimentOptions& all) {
-  data::DataPair set = all.data.load(all.device.seed, all.device.threads);
+  data::DataPair set = all.data.load(all.device.seed, all.device.threads, progress_line("reading"));
   data::LoadersOptions options{.augment = all.training.augment,
                                .normalization = all.data.normalization(set.train),
                                .loader = all.data.loader_options()};

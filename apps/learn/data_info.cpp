@@ -1,3 +1,4 @@
+#include "apps/experiment/progress_line.h"
 #include "apps/learn/data_command.h"
 #include "data/image_codec.h"
 #include "data/image_files.h"
@@ -139,7 +140,8 @@ Json json_of(const data::DataPair& pair,
 
 int data_info(const DataCommandOptions& o) {
   const ExperimentOptions& all = o.experiment();
-  const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
+  const data::DataPair pair =
+      all.data.load(all.device.seed, all.device.threads, progress_line("reading"));
   const data::Dataset& train = pair.train;
   const data::Normalization colours = data::measure(train);
   const fs::path place = all.data.place().value_or(fs::path());

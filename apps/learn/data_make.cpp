@@ -1,4 +1,6 @@
+#include "apps/experiment/progress_line.h"
 #include "apps/learn/data_command.h"
+#include "apps/learn/named_probabilities.h"
 #include "data/image_codec.h"
 #include "data/in_parallel.h"
 #include "data/registry.h"
@@ -12,8 +14,6 @@ namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kLabelDelim = ";";
 
 void check_folder(const fs::path& folder) {
   std::error_code error;
@@ -72,7 +72,7 @@ void write_part(const fs::path& folder,
     row.emplace_back(part);
     rows.push_back(std::move(row));
   }
-  data::in_parallel(set.size(), threads, {}, [&](std::int64_t i) {
+  data::in_parallel(set.size(), threads, progress_line("writing"), [&](std::int64_t i) {
     write_image(folder / files[static_cast<std::size_t>(i)], set, i);
   });
 }
@@ -83,7 +83,8 @@ int data_make(const DataCommandOptions& o) {
   const fs::path folder = o.folder;
   check_folder(folder);
   const ExperimentOptions& all = o.experiment();
-  const data::DataPair pair = all.data.load(all.device.seed, all.device.threads);
+  const data::DataPair pair =
+      all.data.load(all.device.seed, all.device.threads, progress_line("reading"));
   check_names(pair.train);
   const auto threads = static_cast<int>(all.device.threads);
   std::vector<std::vector<Cell>> rows;

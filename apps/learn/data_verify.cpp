@@ -1,3 +1,4 @@
+#include "apps/experiment/progress_line.h"
 #include "apps/experiment/spec_flag.h"
 #include "apps/learn/data_command.h"
 #include "apps/learn/data_findings.h"
@@ -41,9 +42,10 @@ data::DataPair load(const DataCommandOptions& o) {
     for (const auto& [name, value] : {std::pair{"stream", "true"}, {"size", "1"}, {"cache", "0"}})
       spec.options.emplace_back(name, value);
   }
-  return data::load(
-      spec,
-      {.directory = section.data_dir, .threads = static_cast<int>(o.experiment().device.threads)});
+  return data::load(spec,
+                    {.directory = section.data_dir,
+                     .threads = static_cast<int>(o.experiment().device.threads),
+                     .progress = progress_line("reading")});
 }
 
 std::string target_of(const data::Dataset& set, std::int64_t i) {
@@ -74,7 +76,7 @@ Seen look_at(const data::Dataset& set, std::int64_t i) {
 
 std::vector<Seen> look_at(const data::Dataset& set, int threads) {
   std::vector<Seen> seen(static_cast<std::size_t>(set.size()));
-  data::in_parallel(set.size(), threads, {}, [&](std::int64_t i) {
+  data::in_parallel(set.size(), threads, progress_line("verifying"), [&](std::int64_t i) {
     seen[static_cast<std::size_t>(i)] = look_at(set, i);
   });
   return seen;

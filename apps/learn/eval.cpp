@@ -1,6 +1,7 @@
 #include "apps/learn/eval.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/experiment/progress_line.h"
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/training_section.h"
 #include "apps/learn/evaluation.h"
@@ -45,12 +46,12 @@ data::Dataset load_data(const EvalOptions& options,
   if (!options.data_dir.empty() || !options.data.empty()) wanted.data_dir = options.data_dir;
   if (!options.data.empty()) {
     wanted.data = options.data;
-    return wanted.load_for_evaluation(input, classes, threads);
+    return wanted.load_for_evaluation(input, classes, threads, progress_line("reading"));
   }
   const bool train = measures_training_images(options);
   // Else the training images matter only when the validation images were split off from them.
   if (!train) wanted.train_limit = wanted.val_split == 0 ? "1" : "1.0";
-  data::DataPair pair = wanted.load(seed, threads);
+  data::DataPair pair = wanted.load(seed, threads, progress_line("reading"));
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 

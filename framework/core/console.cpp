@@ -44,6 +44,7 @@ void inform(std::FILE* stream, std::string_view text) noexcept {
 }  // namespace
 
 void say(std::FILE* stream, std::string_view line) noexcept {
+  wipe();
   try {
     inform(stream, printable(line) + "\n");
   } catch (const std::exception&) {

@@ -8,7 +8,7 @@ namespace learn::console {
 
 /// A line that informs: of progress, of an error. A training must not end because nobody can read
 /// it any more: where the stream cannot be written, the line is lost, which the log's file says
-/// once. Never throws.
+/// once. A line that was drawn makes room. Never throws.
 void say(std::FILE* stream, std::string_view line) noexcept;
 /// The same for a line that replaces the one the cursor is in; an empty one clears it.
 void redraw(std::FILE* stream, std::string_view line) noexcept;
