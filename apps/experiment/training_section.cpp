@@ -104,22 +104,15 @@ std::string usual_rates() {
 
 void declare_loss(OptionTable& t, TrainingSection& o) {
   t.group("Loss");
-  Option& loss = declare_spec(t,
-                              "loss",
-                              o.loss,
-                              nn::loss_registry(),
-                              join(nn::loss_registry().names(), "|"),
-                              "what is minimised");
-  loss.when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
+  declare_spec(t,
+               "loss",
+               o.loss,
+               nn::loss_registry(),
+               join(nn::loss_registry().names(), "|"),
+               "what is minimised")
+      .when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
                      nn::usual_loss(TargetKind::labels) + " of several labels, " +
                      nn::usual_loss(TargetKind::values) + " of real numbers";
-  // Written configurations have the empty one, too.
-  loss.set = [&o, set_spec = loss.set](const std::string& text) {
-    if (text.empty())
-      o.loss.clear();
-    else
-      set_spec(text);
-  };
   Option& weights = t.list("class-weights",
                            o.class_weights,
                            ',',

@@ -73,7 +73,7 @@ plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::s
 }
 
 /// As `labels.csv:label_delim=;` reads them.
-std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, ";"); }
+std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, kLabelDelim); }
 
 }  // namespace
 

@@ -3,9 +3,13 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace learn::cli {
+
+/// Between the labels of an image in a column of a CSV file, as `--label-delim` reads them.
+inline constexpr std::string_view kLabelDelim = ";";
 
 /// Adds "probability NAME" of each class or label.
 void add_probability_columns(std::vector<std::string>& header,

@@ -1,5 +1,6 @@
 #include "apps/learn/prediction_form.h"
 
+#include "apps/learn/evaluation.h"
 #include "apps/learn/json_number.h"
 #include "apps/learn/named_probabilities.h"
 #include "framework/core/format.h"
@@ -15,8 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
-
-std::string four_digits(float probability) { return fmt::format("{:.4f}", probability); }
 
 /// "name: probability" of one class or label.
 Json entry_of(const char* what, const std::string& name, float probability) {
@@ -106,7 +105,7 @@ class Labels final : public PredictionForm {
     std::vector<std::string> there;
     for (const int c : prediction.labels(threshold_))
       there.push_back(names_[static_cast<std::size_t>(c)]);
-    std::vector<Cell> row{join(there, ";")};
+    std::vector<Cell> row{join(there, kLabelDelim)};
     for (const float p : prediction.probabilities) row.emplace_back(double{p});
     return row;
   }

@@ -102,7 +102,8 @@ class Registry<Product(Args...)> {
   std::map<std::string, std::string, std::less<>> refused_;
 };
 
-/// An option whose text is a spec of a registry: what that refuses is refused when it is set.
+/// An option whose text is a spec of a registry: what that refuses is refused when it is set. One
+/// whose field begins empty, for what is decided later, may be set to the empty text again.
 template <class Signature>
 Option& declare_spec(OptionTable& t,
                      const std::string& name,
@@ -111,10 +112,11 @@ Option& declare_spec(OptionTable& t,
                      std::string value,
                      std::string help) {
   Option& option = t.text(name, field, std::move(value), std::move(help));
-  option.set = [&field, registry = std::move(registry)](const std::string& text) {
-    (void)registry.make(text);
-    field = text;
-  };
+  option.set =
+      [&field, registry = std::move(registry), optional = field.empty()](const std::string& text) {
+        if (!(optional && text.empty())) (void)registry.make(text);
+        field = text;
+      };
   return option;
 }
 
