@@ -61,6 +61,8 @@ inline constexpr std::array kCastRules{
     CastRule{"sqrt", CastClass::given},
     CastRule{"clamp", CastClass::given},
     CastRule{"sigmoid", CastClass::given},
+    CastRule{"sin", CastClass::given},
+    CastRule{"cos", CastClass::given},
     CastRule{"tanh", CastClass::given},
     CastRule{"max", CastClass::given},
     CastRule{"min", CastClass::given},

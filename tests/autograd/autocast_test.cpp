@@ -130,6 +130,8 @@ std::vector<Op> all_ops() {
       unary("sqrt", ops::sqrt),
       unary("clamp", [](const Var& x) { return ops::clamp(x, -0.5, 0.5); }),
       unary("sigmoid", ops::sigmoid),
+      unary("sin", ops::sin),
+      unary("cos", ops::cos),
       unary("tanh", ops::tanh),
       unary("max", [](const Var& x) { return ops::max(x, {-1}); }),
       unary("min", [](const Var& x) { return ops::min(x, {-1}); }),

@@ -9,6 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 using namespace learn;
@@ -47,6 +50,8 @@ TEST_CASE("elementwise functions: gradients, parity, determinism") {
   test_op(unary("exp", any, ops::exp));
   test_op(unary("log", positive, ops::log));
   test_op(unary("sigmoid", any, ops::sigmoid));
+  test_op(unary("sin", any, ops::sin));
+  test_op(unary("cos", any, ops::cos));
   test_op(unary("tanh", any, ops::tanh));
   test_op(unary("softplus", any, ops::softplus));
   test_op(unary("clamp", any, [](const Var& x) { return ops::clamp(x, -2, 2); }));
@@ -115,6 +120,29 @@ TEST_CASE("log1p keeps small numbers, which 1 + x would round away") {
   }));
 }
 
+TEST_CASE("sine and cosine are right for arguments of any size, and near their zeros") {
+  constexpr double kHalfPi = 1.57079632679489661923;
+  std::vector<double> x{0, -0.0, 8192, -8192, 8192.001, 1e6, -1e30, 1e-30};
+  for (int i = -600; i <= 600; ++i) x.push_back(i * 1.37e-2 * i * (i < 0 ? -1 : 1));
+  for (int n = -5200; n <= 5200; n += 13) x.push_back(n * kHalfPi);
+  for (int power = 12; power < 128; ++power) x.push_back(std::ldexp(power % 2 - 0.31, power));
+  Context ctx(learn::test::fast_context(2));
+  Tape tape(ctx);
+  const Var v = tape.input(learn::test::put_values(ctx, {std::ssize(x)}, x));
+  const Tensor given = to_host(ctx, v.value());
+  const Tensor sine = to_host(ctx, ops::sin(v).value());
+  const Tensor cosine = to_host(ctx, ops::cos(v).value());
+  for (std::int64_t i = 0; i < std::ssize(x); ++i) {
+    CAPTURE(get(given, i));
+    // Two units in the last place of what is near 1, and of the result where it is small.
+    const auto allowed = [](double exact) { return 0x1p-22 * std::max(std::fabs(exact), 0x1p-16); };
+    const double s = std::sin(get(given, i));
+    const double c = std::cos(get(given, i));
+    CHECK(std::fabs(get(sine, i) - s) <= allowed(s));
+    CHECK(std::fabs(get(cosine, i) - c) <= allowed(c));
+  }
+}
+
 TEST_CASE("a slice has the elements from its begin to its end") {
   Context ctx(learn::test::fast_context(1));
   Tape tape(ctx);
@@ -137,6 +165,8 @@ TEST_CASE("matmul, slice, transpose, permute: gradients, parity, determinism") {
   };
   test_op(product({3, 5}, {5, 4}));
   test_op(product({2, 3, 8}, {2, 8, 16}));
+  test_op(product({2, 3, 5}, {2, 5, 7}));
+  test_op(product({2, 3, 2, 4}, {2, 3, 4, 4}));
   test_op(product({2, 2, 3, 5}, {5, 7}));
   const OpInput x{.name = "x", .shape = {3, 4, 5}};
   test_op(unary("slice", x, [](const Var& v) { return ops::slice(v, 1, 1, -1); }));

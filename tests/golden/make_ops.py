@@ -44,6 +44,8 @@ case("minimum", torch.minimum, [1.0, 2.0, 3.0, nan, 0.0, inf], [1.0, 3.0, 2.0, 1
 case("maximum", torch.maximum, [1.0, 2.0, 3.0, nan, 0.0, inf], [1.0, 3.0, 2.0, 1.0, nan, inf])
 case("clamp", lambda x: torch.clamp(x, -1, 1), [-2.0, -1.0, -0.5, 1.0, 1.5, inf, -inf])
 edges = [0.0, 1e-3, -1e-3, 0.7, -0.7, 3.0, -3.0, 60.0, -60.0, inf, -inf, nan]
+for name in ("sin", "cos"):
+    case(name, getattr(torch, name), [0.0, 1e-3, 0.7, -0.7, 3.0, 60.0, -60.0, 8000.0, -1e5, 2.0**40, inf, nan])
 for name in ("abs", "exp", "sigmoid", "tanh"):
     case(name, getattr(torch, name), edges)
 for name in ("sqrt", "log", "log1p"):

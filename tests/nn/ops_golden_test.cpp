@@ -60,6 +60,8 @@ const std::map<std::string_view, Run>& runs() {
       {"abs", unary(ops::abs)},
       {"exp", unary(ops::exp)},
       {"sigmoid", unary(ops::sigmoid)},
+      {"sin", unary(ops::sin)},
+      {"cos", unary(ops::cos)},
       {"tanh", unary(ops::tanh)},
       {"sqrt", unary(ops::sqrt)},
       {"log", unary(ops::log)},

@@ -77,6 +77,14 @@ Var sigmoid(const Var& x) {
   static const MapFunction kF(expr::sigmoid(first()), "sigmoid");
   return unary(kF, x, cast_class("sigmoid"));
 }
+Var sin(const Var& x) {
+  static const MapFunction kF(expr::sin(first()), "sin");
+  return unary(kF, x, cast_class("sin"));
+}
+Var cos(const Var& x) {
+  static const MapFunction kF(expr::cos(first()), "cos");
+  return unary(kF, x, cast_class("cos"));
+}
 Var tanh(const Var& x) {
   static const MapFunction kF(expr::tanh(first()), "tanh");
   return unary(kF, x, cast_class("tanh"));

@@ -22,6 +22,9 @@ namespace learn::ops {
 [[nodiscard]] Var exp(const Var& x);
 [[nodiscard]] Var log(const Var& x);
 [[nodiscard]] Var sigmoid(const Var& x);
+/// Of radians.
+[[nodiscard]] Var sin(const Var& x);
+[[nodiscard]] Var cos(const Var& x);
 [[nodiscard]] Var tanh(const Var& x);
 /// log(1 + exp(x)), which does not overflow.
 [[nodiscard]] Var softplus(const Var& x);

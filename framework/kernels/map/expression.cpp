@@ -96,6 +96,8 @@ Expr sqrt(const Expr& x) { return make(Op::sqrt, {x}); }
 Expr exp(const Expr& x) { return make(Op::exp, {x}); }
 Expr log(const Expr& x) { return make(Op::log, {x}); }
 Expr log1p(const Expr& x) { return make(Op::log1p, {x}); }
+Expr sin(const Expr& x) { return make(Op::sin, {x}); }
+Expr cos(const Expr& x) { return make(Op::cos, {x}); }
 Expr tanh(const Expr& x) { return make(Op::tanh, {x}); }
 Expr sigmoid(const Expr& x) { return make(Op::sigmoid, {x}); }
 Expr softplus(const Expr& x) { return maximum(x, 0) + log1p(exp(-abs(x))); }

@@ -24,6 +24,8 @@ enum class Op : std::uint8_t {
   exp,
   log,
   log1p,
+  sin,
+  cos,
   tanh,
   sigmoid,
   add,
@@ -87,6 +89,9 @@ struct Expr::Node {
 [[nodiscard]] Expr log(const Expr& x);
 /// log(1 + x), exact for small x.
 [[nodiscard]] Expr log1p(const Expr& x);
+/// Of radians.
+[[nodiscard]] Expr sin(const Expr& x);
+[[nodiscard]] Expr cos(const Expr& x);
 [[nodiscard]] Expr tanh(const Expr& x);
 /// 1 / (1 + exp(-x)).
 [[nodiscard]] Expr sigmoid(const Expr& x);

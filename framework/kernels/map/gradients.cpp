@@ -39,6 +39,10 @@ std::vector<Expr> passed_on(const Expr& y, const Expr& dy) {
       return {dy / in[0]};
     case Op::log1p:
       return {dy / (in[0] + 1)};
+    case Op::sin:
+      return {dy * cos(in[0])};
+    case Op::cos:
+      return {-dy * sin(in[0])};
     case Op::tanh:
       return {dy * (1 - y * y)};
     case Op::sigmoid:

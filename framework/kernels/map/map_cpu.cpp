@@ -5,6 +5,7 @@
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,30 @@ void compute_select(
 /// The library's: its rules at the borders are many.
 void compute_pow(std::int64_t n, float* to, const float* base, const float* exponent) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = std::pow(base[i], exponent[i]);
+}
+
+/// Whether `vsin` is for all of them; NaN is for neither.
+bool are_small(std::int64_t n, const float* a) {
+  std::uint32_t largest = 0;
+  simd::run([n, a, &largest] {
+    std::uint32_t most = 0;  // numbers without their sign are ordered as their bits are
+    for (std::int64_t i = 0; i < n; ++i)
+      most = std::max(most, std::bit_cast<std::uint32_t>(a[i]) & 0x7FFFFFFFU);
+    largest = most;
+  });
+  return largest <= std::bit_cast<std::uint32_t>(kVsinMost);
+}
+
+void compute_sine(Op op, std::int64_t n, float* to, const float* a) {
+  // The library has all digits of pi, one element at a time.
+  if (!are_small(n, a)) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = op == Op::sin ? std::sin(a[i]) : std::cos(a[i]);
+    return;
+  }
+  simd::run([=] {
+    if (op == Op::sin) return each(n, to, a, [](float x) { return vsin(x); });
+    each(n, to, a, [](float x) { return vcos(x); });
+  });
 }
 
 void compute_unary(Op op, std::int64_t n, float* to, const float* a) {
@@ -115,6 +140,9 @@ void compute(const MapInstruction& one, const Block& block) {
   switch (one.op) {
     case Op::pow:
       return compute_pow(n, to, a, b);
+    case Op::sin:
+    case Op::cos:
+      return compute_sine(one.op, n, to, a);
     case Op::select:
       return compute_select(n, to, a, b, block.operand[one.c]);
     case Op::negate:

@@ -3,6 +3,7 @@
 // share the cost of reading and dispatching an instruction. Reads each input and writes each
 // output once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
+#include "framework/kernels/common/cuda/device/sine.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/map/map_kernels.h"
 
@@ -71,6 +72,10 @@ __device__ float result(Op op, float a, float b, float c) {
       return logf(a);
     case Op::log1p:
       return log1pf(a);
+    case Op::sin:
+      return device::sine(device::reduce_angle(a), 0);
+    case Op::cos:
+      return device::sine(device::reduce_angle(a), 1);
     case Op::tanh:
       return tanhf(a);
     case Op::sigmoid:

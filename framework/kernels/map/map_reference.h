@@ -34,6 +34,10 @@ namespace learn::reference {
       return std::log(a);
     case Op::log1p:
       return std::log1p(a);
+    case Op::sin:
+      return std::sin(a);
+    case Op::cos:
+      return std::cos(a);
     case Op::tanh:
       return std::tanh(a);
     case Op::sigmoid:

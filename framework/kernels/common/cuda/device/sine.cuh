@@ -1,0 +1,75 @@
+#pragma once
+#include <cstdint>
+
+/// Sine and cosine in f32 without local memory, which the toolkit's take for large arguments.
+namespace learn::cuda::device {
+
+/// An angle of `quarters` * pi / 2 + `rest`, |rest| <= pi/4.
+struct Angle {
+  std::uint32_t quarters;
+  float rest;
+};
+
+/// Word `k` of 2/pi in binary: the sum of word(k) * 2^(-32 k).
+__device__ inline std::uint32_t word_of_two_over_pi(int k) {
+  return k == 0   ? 0
+         : k == 1 ? 0xA2F9836EU
+         : k == 2 ? 0x4E441529U
+         : k == 3 ? 0xFC2757D1U
+         : k == 4 ? 0xF534DDC0U
+         : k == 5 ? 0xDB629599U
+         : k == 6 ? 0x3C439041U
+                  : 0xFE5163ABU;
+}
+
+/// Of any finite |x| >= 1: only the bits of 2/pi count that make a fraction of x, or its last two
+/// whole bits (Payne and Hanek, 1983).
+__device__ inline Angle reduce_by_bits(float x) {
+  const std::uint32_t bits = __float_as_uint(x);
+  // |x| = m * 2^(at - 30): 2/pi is moved by `at` bits, so that x / (2 pi) begins at its point.
+  const std::uint32_t m = (bits & 0x007FFFFFU) | 0x00800000U;
+  const int at = static_cast<int>(bits >> 23U & 0xFFU) - 150 + 30;
+  const int k = at / 32;
+  const int shift = at % 32;
+  const std::uint32_t a = word_of_two_over_pi(k);
+  const std::uint32_t b = word_of_two_over_pi(k + 1);
+  const std::uint32_t c = word_of_two_over_pi(k + 2);
+  const std::uint32_t d = word_of_two_over_pi(k + 3);
+  const auto moved = [&](std::uint32_t high, std::uint32_t low) {
+    return static_cast<std::uint32_t>(((static_cast<std::uint64_t>(high) << 32U) | low) >>
+                                      (32 - shift));
+  };
+  const std::uint64_t product = (static_cast<std::uint64_t>(m) * moved(a, b) << 32U) +
+                                static_cast<std::uint64_t>(m) * moved(b, c) +
+                                (static_cast<std::uint64_t>(m) * moved(c, d) >> 32U);
+  const std::uint64_t quarters = (product + (std::uint64_t{1} << 61U)) >> 62U;
+  const auto rest = static_cast<std::int64_t>(product - (quarters << 62U));
+  const float magnitude = static_cast<float>(rest) * 0x1.921fb6p-62F;  // pi / 2 of 2^62
+  return bits >> 31U == 0 ? Angle{static_cast<std::uint32_t>(quarters), magnitude}
+                          : Angle{0U - static_cast<std::uint32_t>(quarters), -magnitude};
+}
+
+__device__ inline Angle reduce_angle(float x) {
+  if (fabsf(x) > 8192.0F && isfinite(x)) return reduce_by_bits(x);
+  const float n = rintf(x * 0.636619772F);
+  // Parts of pi / 2; n times each is exact inside of its sum.
+  float rest = fmaf(-n, 0x1.921fb6p+0F, x);
+  rest = fmaf(-n, -0x1.777a5cp-25F, rest);
+  rest = fmaf(-n, -0x1.ee59dap-50F, rest);
+  return {static_cast<std::uint32_t>(static_cast<int>(n)), rest};
+}
+
+/// The sine of an angle and `more` quarters; the polynomials of Cephes' sinf.
+__device__ inline float sine(const Angle& angle, std::uint32_t more) {
+  const float r = angle.rest;
+  const float square = r * r;
+  const float s = (-1.9515295891e-4F * square + 8.3321608736e-3F) * square - 1.6666654611e-1F;
+  const float c =
+      (2.443315711809948e-5F * square - 1.388731625493765e-3F) * square + 4.166664568298827e-2F;
+  const std::uint32_t quadrant = angle.quarters + more;
+  const float value =
+      (quadrant & 1U) != 0 ? c * square * square - 0.5F * square + 1 : s * square * r + r;
+  return (quadrant & 2U) != 0 ? -value : value;
+}
+
+}  // namespace learn::cuda::device
