@@ -207,6 +207,70 @@ TEST_CASE("conv2d and linear: an empty batch has an empty result and zero weight
   }
 }
 
+namespace {
+
+/// One of several: number `i` of x (B,...), with a first dimension only where it is given alone.
+Tensor one_of(const Tensor& all, std::int64_t i) {
+  const Shape& shape = all.shape();
+  return all.rows(i, 1).view({shape[1], shape[2]});
+}
+
+/// The three passes of `b` linear layers, all at once or each by itself, added to what is there.
+std::array<Tensor, 3> linear_passes(
+    Context& ctx, DType dtype, std::int64_t b, const ConvGeometry& g, bool at_once) {
+  const Tensor x = test::put_uniform(ctx, {b, g.n, g.c}, dtype, -1, 1, 1);
+  const Tensor w = test::put_uniform(ctx, {b, g.k, g.c}, dtype, -1, 1, 2);
+  const Tensor dy = test::put_uniform(ctx, {b, g.n, g.k}, dtype, -1, 1, 3);
+  Tensor y = test::put_full(ctx, dy.shape(), dtype, 7);
+  Tensor dx = test::put_full(ctx, x.shape(), dtype, 0.5);
+  Tensor dw = test::put_full(ctx, w.shape(), dtype, 0.25);
+  const auto passes = [&](const auto& part) {
+    Tensor y_part = part(y), dx_part = part(dx), dw_part = part(dw);
+    kernels::linear_forward(ctx, part(x), part(w), {}, y_part);
+    kernels::linear_backward_data(ctx, part(dy), part(w), dx_part, GradMode::accumulate);
+    kernels::linear_backward_weight(ctx, part(x), part(dy), dw_part, GradMode::accumulate);
+  };
+  if (at_once)
+    passes([](const Tensor& all) { return all; });
+  else
+    for (std::int64_t i = 0; i < b; ++i) passes([i](const Tensor& all) { return one_of(all, i); });
+  return {to_host(ctx, y), to_host(ctx, dx), to_host(ctx, dw)};
+}
+
+}  // namespace
+
+TEST_CASE("linear: several layers at once are what each is by itself") {
+  struct Case {
+    std::int64_t b;
+    ConvGeometry g;
+  };
+  const bool on_cuda = test::testing_cuda();
+  // A library may choose another algorithm: two units in the last place of sums from 4 to 8.
+  const auto allowed = [](DType dtype) {
+    return dtype == DType::f32 ? 0x1p-20 : dtype == DType::f16 ? 0x1p-7 : 0x1p-4;
+  };
+  // Sizes that a library for GPUs takes in one call, one by one, and with padding; and products
+  // that all threads share.
+  std::vector<Case> cases{{1, {.n = 3, .c = 8, .k = 16}},
+                          {5, {.n = 6, .c = 8, .k = 16}},
+                          {3, {.n = 3, .c = 8, .k = 8}},
+                          {4, {.n = 5, .c = 3, .k = 7}}};
+  if (!on_cuda) cases.push_back({3, {.n = 130, .c = 260, .k = 131}});
+  for (const int threads : {1, 3})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const Case& one : cases) {
+        CAPTURE(threads);
+        CAPTURE(name_of(dtype));
+        CAPTURE(one.g.n);
+        Context ctx(test::fast_context(threads));
+        const auto together = linear_passes(ctx, dtype, one.b, one.g, true);
+        const auto alone = linear_passes(ctx, dtype, one.b, one.g, false);
+        for (std::size_t i = 0; i < together.size(); ++i)
+          CHECK((on_cuda ? all_close(together[i], alone[i], 0, allowed(dtype))
+                         : same_bits(together[i], alone[i])));
+      }
+}
+
 TEST_CASE("conv2d and linear: errors name both values") {
   Context ctx(test::guarded());
   Tape tape(ctx);

@@ -81,8 +81,16 @@ TEST_CASE("convolutions and linear layers refuse what does not fit") {
       {"conv2d: a padding of 3 leaves no channel of (1,4,4,3)", conv(x, w, {}, 3)},
       {"conv2d: a padding of -1 leaves no channel of (1,4,4,3)", conv(x, w, {}, -1)},
       {"conv2d: the weight's window is empty: (8,3,0,3)", conv(x, {8, 3, 0, 3})},
-      {"linear: the input must be (N,C), it has shape (2,3,1)", linear({2, 3, 1}, {5, 3})},
+      {"linear: the input must be (N,C) or (B,N,C), it has shape (3)", linear({3}, {5, 3})},
       {"linear: the weight must be (K,C), it has shape (5,3,1)", linear({2, 3}, {5, 3, 1})},
+      {"linear: the weight must be (4,K,C), it has shape (5,3)", linear({4, 2, 3}, {5, 3})},
+      {"linear: the weight must be (4,K,C), it has shape (3,5,3)", linear({4, 2, 3}, {3, 5, 3})},
+      {"linear: input has 3 features, weight expects 2", linear({4, 2, 3}, {4, 5, 2})},
+      {"linear: 2 inputs at once have no bias",
+       [&] {
+         Tensor y = make({2, 3, 5});
+         kernels::linear_forward(ctx, make({2, 3, 4}), make({2, 5, 4}), make({5}), y);
+       }},
       {"bias: gradient has shape (2,5), bias has (4)",
        [&] {
          Tensor db = make({4});

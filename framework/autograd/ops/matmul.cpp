@@ -31,9 +31,9 @@ Product product_of(const Var& a, const Var& b) {
   return {leading, x[-2], x[-1], w[-1]};
 }
 
-/// Matrix number `i` of those that lie one behind the other.
-Tensor matrix(const Tensor& all, std::int64_t i, std::int64_t rows, std::int64_t columns) {
-  return all.range(i * rows * columns, rows * columns).view({rows, columns});
+/// Matrices that lie one behind the other.
+Tensor matrices(const Tensor& all, std::int64_t count, std::int64_t rows, std::int64_t columns) {
+  return all.view(count == 1 ? Shape{rows, columns} : Shape{count, rows, columns});
 }
 
 // A linear layer multiplies x (N,C) by w (K,C) transposed. So its gradient of x, dy (N,K) times w
@@ -46,21 +46,16 @@ struct MatmulNode final : Node {
   std::string_view name() const override { return "matmul"; }
   void backward(Tape& tape, const Tensor& dy) override {
     Context& ctx = tape.context();
+    const Tensor gradient = matrices(dy, p.count, p.m, p.n);
     if (input(0).needs_grad()) {
       Tensor da = tape.empty(a.shape(), a.dtype());
-      for (std::int64_t i = 0; i < p.count; ++i) {
-        Tensor one = matrix(da, i, p.m, p.k);
-        kernels::linear_forward(
-            ctx, matrix(dy, i, p.m, p.n), matrix(b, i, p.k, p.n), Tensor(), one);
-      }
+      Tensor to = matrices(da, p.count, p.m, p.k);
+      kernels::linear_forward(ctx, gradient, matrices(b, p.count, p.k, p.n), Tensor(), to);
       tape.pass_on(input(0), da);
     }
     tape.accumulate(input(1), [&](Tensor& db, GradMode mode) {
-      for (std::int64_t i = 0; i < p.count; ++i) {
-        Tensor one = matrix(db, i, p.k, p.n);
-        kernels::linear_backward_weight(
-            ctx, matrix(dy, i, p.m, p.n), matrix(a, i, p.m, p.k), one, mode);
-      }
+      Tensor to = matrices(db, p.count, p.k, p.n);
+      kernels::linear_backward_weight(ctx, gradient, matrices(a, p.count, p.m, p.k), to, mode);
     });
   }
 };
@@ -74,14 +69,12 @@ Var matmul(const Var& a, const Var& b) {
   Shape shape = a.shape();
   shape.set(-1, p.n);
   Tensor y = tape.empty(shape, a.dtype());
-  for (std::int64_t i = 0; i < p.count; ++i) {
-    Tensor one = matrix(y, i, p.m, p.n);
-    kernels::linear_backward_data(tape.context(),
-                                  matrix(a.value(), i, p.m, p.k),
-                                  matrix(b.value(), i, p.k, p.n),
-                                  one,
-                                  GradMode::overwrite);
-  }
+  Tensor to = matrices(y, p.count, p.m, p.n);
+  kernels::linear_backward_data(tape.context(),
+                                matrices(a.value(), p.count, p.m, p.k),
+                                matrices(b.value(), p.count, p.k, p.n),
+                                to,
+                                GradMode::overwrite);
   return tape.record({a, b}, y, MatmulNode(a.value(), b.value(), p));
 }
 

@@ -24,6 +24,13 @@ struct ConvGeometry {
   friend constexpr bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
+/// All sizes of a linear layer: x (n,c) * w (k,c)^T -> y (n,k); `count` of each lie one behind the
+/// other.
+struct LinearGeometry {
+  std::int64_t n = 0, c = 0, k = 0;
+  std::int64_t count = 1;
+};
+
 /// Channels (features) of f16 and bf16 as CUDA's convolutions and products want them: rows of 16
 /// bytes, zeros behind.
 [[nodiscard]] constexpr std::int64_t padded_half_channels(std::int64_t channels) {

@@ -69,8 +69,9 @@ Element element_of(std::int32_t type) {
   }
 }
 
+/// One matrix, or `count` of them, one behind the other.
 struct Matrix {
-  std::int64_t rows, columns, ld;
+  std::int64_t rows, columns, ld, count;
   Element type;
 
   explicit Matrix(cublasLtMatrixLayout_t layout)
@@ -79,13 +80,18 @@ struct Matrix {
         columns(static_cast<std::int64_t>(
             attribute<std::uint64_t>(layout, CUBLASLT_MATRIX_LAYOUT_COLS))),
         ld(attribute<std::int64_t>(layout, CUBLASLT_MATRIX_LAYOUT_LD)),
+        count(attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)),
         type(element_of(attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_TYPE))) {
-    if (attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) != CUBLASLT_ORDER_COL ||
-        attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) != 1)
-      stop("cublasLt: only single matrices, column after column, are modelled");
+    if (attribute<std::int32_t>(layout, CUBLASLT_MATRIX_LAYOUT_ORDER) != CUBLASLT_ORDER_COL)
+      stop("cublasLt: only matrices column after column are modelled");
     if (ld != rows) stop("cublasLt: columns {} apart for {} rows are not modelled", ld, rows);
+    const auto apart = attribute<std::int64_t>(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+    if (count != 1 && apart != rows * columns)
+      stop("cublasLt: matrices of {} elements {} apart are not modelled", rows * columns, apart);
   }
-  [[nodiscard]] std::int64_t elements() const { return rows * columns; }
+  [[nodiscard]] std::int64_t elements() const { return count * rows * columns; }
+  /// Where matrix number `i` begins.
+  [[nodiscard]] std::int64_t begin(std::int64_t i) const { return i * rows * columns; }
 };
 
 /// One product, as its descriptors say.
@@ -124,7 +130,9 @@ struct Product {
 
   [[nodiscard]] bool fits() const {
     return (transpose_a ? a.columns : a.rows) == m && (transpose_b ? b.columns : b.rows) == k &&
-           (transpose_b ? b.rows : b.columns) == n && a.type == b.type && a.type == d.type;
+           (transpose_b ? b.rows : b.columns) == n && a.type == b.type && a.type == d.type &&
+           a.count == d.count && b.count == d.count &&
+           (d.count == 1 || epilogue == CUBLASLT_EPILOGUE_DEFAULT);
   }
   [[nodiscard]] std::int64_t bias_elements() const {
     return epilogue == CUBLASLT_EPILOGUE_BIAS ? m : n;
@@ -147,6 +155,9 @@ struct Operands {
 void check_operand(const void* data, const Matrix& matrix, const char* what) {
   check_range(data, static_cast<std::size_t>(matrix.elements()) * bytes_of(matrix.type), what);
   check_alignment(data, 16, what);  // what the program promised in its preferences
+  if (matrix.count > 1 &&
+      matrix.begin(1) * static_cast<std::int64_t>(bytes_of(matrix.type)) % 16 != 0)
+    stop("{}: matrices of {} elements do not all begin at 16 bytes", what, matrix.begin(1));
 }
 
 /// Sums of b's columns in passing are not counted.
@@ -154,10 +165,11 @@ void survey(const Product& p, float beta) {
   const auto bytes = [](const auto& matrix) {
     return static_cast<std::uint64_t>(matrix.elements()) * bytes_of(matrix.type);
   };
-  note_work(fmt::format("cublas,m={},n={},k={}", p.m, p.n, p.k),
+  const std::string times = p.d.count == 1 ? "" : fmt::format(",count={}", p.d.count);
+  note_work(fmt::format("cublas,m={},n={},k={}{}", p.m, p.n, p.k, times),
             {.read = bytes(p.a) + bytes(p.b) + (beta != 0 ? bytes(p.d) : 0),
              .written = bytes(p.d),
-             .operations = 2 * static_cast<std::uint64_t>(p.m * p.n * p.k)});
+             .operations = 2 * static_cast<std::uint64_t>(p.d.count * p.m * p.n * p.k)});
 }
 
 void multiply(const Product& p, const Operands& on, float alpha, float beta) {
@@ -170,41 +182,46 @@ void multiply(const Product& p, const Operands& on, float alpha, float beta) {
     scribble(on.d, static_cast<std::size_t>(p.d.elements()) * bytes_of(p.d.type), "cublasLt: d");
   std::vector<float> d(static_cast<std::size_t>(p.d.elements()));
   if (beta != 0) d = read_floats(on.d, p.d.elements(), p.d.type, "cublasLt: d");
-  const auto at = [](const std::vector<float>& matrix,
+  const auto at = [](const std::vector<float>& values,
+                     const Matrix& matrix,
                      bool transposed,
-                     std::int64_t ld,
+                     std::int64_t i,
                      std::int64_t row,
                      std::int64_t column) {
-    return matrix[static_cast<std::size_t>(transposed ? row * ld + column : column * ld + row)];
+    return values[static_cast<std::size_t>(
+        matrix.begin(i) + (transposed ? row * matrix.ld + column : column * matrix.ld + row))];
   };
   std::vector<float> bias;
   if (p.epilogue == CUBLASLT_EPILOGUE_BIAS)
     bias = read_floats(p.bias, p.m, p.bias_type, "cublasLt: bias");
-  for (std::int64_t j = 0; j < p.n; ++j)
-    for (std::int64_t i = 0; i < p.m; ++i) {
-      float sum = 0;
-      for (std::int64_t step = 0; step < p.k; ++step) {
-        const std::int64_t l = hostile_libraries() ? p.k - 1 - step : step;
-        sum += at(a, p.transpose_a, p.a.ld, i, l) * at(b, p.transpose_b, p.b.ld, l, j);
-      }
-      float& to = d[static_cast<std::size_t>(j * p.d.ld + i)];
-      to = alpha * sum + (beta != 0 ? beta * to : 0.0F);
-      if (!bias.empty()) to += bias[static_cast<std::size_t>(i)];
+  const auto compute = [&](std::int64_t one, std::int64_t i, std::int64_t j) {
+    float sum = 0;
+    for (std::int64_t step = 0; step < p.k; ++step) {
+      const std::int64_t l = hostile_libraries() ? p.k - 1 - step : step;
+      sum += at(a, p.a, p.transpose_a, one, i, l) * at(b, p.b, p.transpose_b, one, l, j);
     }
+    float& to = d[static_cast<std::size_t>(p.d.begin(one) + j * p.d.ld + i)];
+    to = alpha * sum + (beta != 0 ? beta * to : 0.0F);
+    if (!bias.empty()) to += bias[static_cast<std::size_t>(i)];
+  };
+  for (std::int64_t one = 0; one < p.d.count; ++one)
+    for (std::int64_t j = 0; j < p.n; ++j)
+      for (std::int64_t i = 0; i < p.m; ++i) compute(one, i, j);
   unsettle(d, p.d.type);
   write_floats(on.d, d, p.d.type, "cublasLt: d");
   if (p.epilogue != CUBLASLT_EPILOGUE_BGRADB) return;
   std::vector<float> sums(static_cast<std::size_t>(p.n));
   for (std::int64_t j = 0; j < p.n; ++j)
     for (std::int64_t l = 0; l < p.k; ++l)
-      sums[static_cast<std::size_t>(j)] += at(b, p.transpose_b, p.b.ld, l, j);
+      sums[static_cast<std::size_t>(j)] += at(b, p.b, p.transpose_b, 0, l, j);
   unsettle(sums, p.bias_type);
   write_floats(p.bias, sums, p.bias_type, "cublasLt: sums of b");
 }
 
 /// The sizes an algorithm was chosen for, kept inside it.
 struct Chosen {
-  std::int64_t m, n, k;
+  std::int64_t m, n, k, count;
+  friend bool operator==(const Chosen&, const Chosen&) = default;
 };
 
 }  // namespace
@@ -246,7 +263,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
   results[0].workspaceSize = kWorkspace;
   if (has_epilogue && is_refused("cublasLtMatmulHeuristicResult_t"))
     results[0].state = CUBLAS_STATUS_ARCH_MISMATCH;
-  const Chosen chosen{product.m, product.n, product.k};
+  const Chosen chosen{product.m, product.n, product.k, product.d.count};
   static_assert(sizeof(chosen) <= sizeof(results[0].algo));
   std::memcpy(&results[0].algo, &chosen, sizeof(chosen));
   return CUBLAS_STATUS_SUCCESS;
@@ -277,14 +294,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t,
   Chosen chosen{};
   if (algorithm == nullptr) stop("cublasLt: products without an algorithm are not modelled");
   std::memcpy(&chosen, algorithm, sizeof(chosen));
-  if (chosen.m != product.m || chosen.n != product.n || chosen.k != product.k)
-    stop("cublasLt: the algorithm was chosen for a product of {}x{}x{}, not {}x{}x{}",
+  const Chosen wanted{product.m, product.n, product.k, product.d.count};
+  if (chosen != wanted)
+    stop("cublasLt: the algorithm was chosen for {} of {}x{}x{}, not {} of {}x{}x{}",
+         chosen.count,
          chosen.m,
          chosen.n,
          chosen.k,
-         product.m,
-         product.n,
-         product.k);
+         wanted.count,
+         wanted.m,
+         wanted.n,
+         wanted.k);
   if (c != d) stop("cublasLt: a sum that is read from elsewhere is not modelled");
   if (workspace_bytes < kWorkspace) return CUBLAS_STATUS_INVALID_VALUE;
   check_range(workspace, kWorkspace, "cublasLt: workspace");

@@ -8,6 +8,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace learn::cuda {
 namespace {
 
@@ -23,14 +25,43 @@ std::int64_t padded(std::int64_t features, DType dtype) {
 struct StagedShapes {
   std::int64_t c, k;  // padded
   StagedShape x, w, y, bias;
-  StagedShapes(const LinearSizes& s, DType dtype)
-      : c(padded(s.c, dtype)),
-        k(padded(s.k, dtype)),
-        x{s.n, s.c, c, s.n},
-        w{s.k, s.c, c, k},
-        y{s.n, s.k, k, s.n},
-        bias{1, s.k, k, 1} {}
+  StagedShapes(const LinearGeometry& g, DType dtype)
+      : c(padded(g.c, dtype)),
+        k(padded(g.k, dtype)),
+        x{g.count * g.n, g.c, c, g.count * g.n},
+        w{g.count * g.k, g.c, c, g.count * k},
+        y{g.count * g.n, g.k, k, g.count * g.n},
+        bias{1, g.k, k, 1} {}
 };
+
+/// Whether the library takes all products in one call: none is padded, and each matrix begins at 16
+/// bytes.
+bool in_one_call(const LinearGeometry& g, DType dtype) {
+  const auto aligned = [&](std::int64_t elements) {
+    return elements * static_cast<std::int64_t>(size_of(dtype)) % 16 == 0;
+  };
+  return g.count == 1 || (padded(g.c, dtype) == g.c && padded(g.k, dtype) == g.k &&
+                          aligned(g.n * g.c) && aligned(g.k * g.c) && aligned(g.n * g.k));
+}
+
+const void* element(const void* data, DType dtype, std::int64_t i) {
+  return static_cast<const std::byte*>(data) + i * static_cast<std::int64_t>(size_of(dtype));
+}
+void* element(void* data, DType dtype, std::int64_t i) {
+  return static_cast<std::byte*>(data) + i * static_cast<std::int64_t>(size_of(dtype));
+}
+
+/// Calls product(geometry of one, x, w, y) for each of several.
+template <class X, class W, class Y, class F>
+void one_by_one(const LinearGeometry& g, DType dtype, X* x, W* w, Y* y, F product) {
+  LinearGeometry one = g;
+  one.count = 1;
+  for (std::int64_t i = 0; i < g.count; ++i)
+    product(one,
+            element(x, dtype, i * g.n * g.c),
+            element(w, dtype, i * g.k * g.c),
+            element(y, dtype, i * g.n * g.k));
+}
 
 /// y += bias, in each of n rows of k: where the product cannot do it on its way.
 void add_in_place(
@@ -53,7 +84,9 @@ struct Linears::Impl {
 
   void run(const Exec& exec, const MatmulProblem& problem, const void* a, const void* b, void* d) {
     if (!matmuls.run(exec, problem, a, b, d))
-      fail<DeviceError>("cuBLASLt has no algorithm for a product of {} matrices, {}x{}x{}",
+      fail<DeviceError>("cuBLASLt has no algorithm for {} product{} of {} matrices, {}x{}x{}",
+                        problem.count,
+                        problem.count == 1 ? "" : "s",
                         name_of(problem.dtype),
                         problem.m,
                         problem.n,
@@ -70,20 +103,25 @@ Linears::Impl& Linears::ready(const Exec& exec) {
 }
 
 void Linears::forward(const Exec& exec,
-                      const LinearSizes& sizes,
+                      const LinearGeometry& g,
                       DType dtype,
                       const void* x,
                       const void* w,
                       const void* bias,
                       void* y) {
-  if (sizes.n == 0) return;
-  const StagedShapes shapes(sizes, dtype);
+  if (g.n == 0) return;
+  if (!in_one_call(g, dtype))
+    return one_by_one(g, dtype, x, w, y, [&](const auto& one, auto* xi, auto* wi, auto* yi) {
+      forward(exec, one, dtype, xi, wi, bias, yi);
+    });
+  const StagedShapes shapes(g, dtype);
   const StagedInput in(exec.stream, exec.workspace, dtype, x, shapes.x);
   const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
   const StagedInput added(exec.stream, exec.workspace, dtype, bias, shapes.bias);
   StagedOutput out(exec.stream, exec.workspace, dtype, y, shapes.y);
-  MatmulProblem problem{.m = shapes.k,
-                        .n = sizes.n,
+  MatmulProblem problem{.count = g.count,
+                        .m = shapes.k,
+                        .n = g.n,
                         .k = shapes.c,
                         .transpose_a = true,
                         .lda = shapes.c,
@@ -95,27 +133,31 @@ void Linears::forward(const Exec& exec,
       !ready(exec).matmuls.run(exec, problem, weight.data(), in.data(), out.data(), added.data())) {
     problem.epilogue = Epilogue::none;
     ready(exec).run(exec, problem, weight.data(), in.data(), out.data());
-    if (bias != nullptr)
-      add_in_place(exec.stream, dtype, added.data(), out.data(), sizes.n, shapes.k);
+    if (bias != nullptr) add_in_place(exec.stream, dtype, added.data(), out.data(), g.n, shapes.k);
   }
   out.finish(GradMode::overwrite);
 }
 
 void Linears::backward_data(const Exec& exec,
-                            const LinearSizes& sizes,
+                            const LinearGeometry& g,
                             DType dtype,
                             const void* dy,
                             const void* w,
                             void* dx,
                             GradMode mode) {
-  if (sizes.n == 0) return;
-  const StagedShapes shapes(sizes, dtype);
+  if (g.n == 0) return;
+  if (!in_one_call(g, dtype))
+    return one_by_one(g, dtype, dx, w, dy, [&](const auto& one, auto* dxi, auto* wi, auto* dyi) {
+      backward_data(exec, one, dtype, dyi, wi, dxi, mode);
+    });
+  const StagedShapes shapes(g, dtype);
   const StagedInput in(exec.stream, exec.workspace, dtype, dy, shapes.y);
   const StagedInput weight(exec.stream, exec.workspace, dtype, w, shapes.w);
   StagedOutput out(exec.stream, exec.workspace, dtype, dx, shapes.x);
   ready(exec).run(exec,
-                  {.m = shapes.c,
-                   .n = sizes.n,
+                  {.count = g.count,
+                   .m = shapes.c,
+                   .n = g.n,
                    .k = shapes.k,
                    .lda = shapes.c,
                    .ldb = shapes.k,
@@ -129,25 +171,32 @@ void Linears::backward_data(const Exec& exec,
 }
 
 bool Linears::backward_weight(const Exec& exec,
-                              const LinearSizes& sizes,
+                              const LinearGeometry& g,
                               DType dtype,
                               const void* x,
                               const void* dy,
                               void* dw,
                               GradMode mode,
                               void* db) {
-  if (sizes.n == 0) {  // a sum of nothing
-    const auto bytes = static_cast<std::size_t>(sizes.k * sizes.c) * size_of(dtype);
+  if (g.n == 0) {  // a sum of nothing
+    const auto bytes = static_cast<std::size_t>(g.count * g.k * g.c) * size_of(dtype);
     if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return false;
   }
-  const StagedShapes shapes(sizes, dtype);
+  if (!in_one_call(g, dtype)) {
+    one_by_one(g, dtype, x, dw, dy, [&](const auto& one, auto* xi, auto* dwi, auto* dyi) {
+      (void)backward_weight(exec, one, dtype, xi, dyi, dwi, mode, nullptr);
+    });
+    return false;
+  }
+  const StagedShapes shapes(g, dtype);
   const StagedInput in(exec.stream, exec.workspace, dtype, x, shapes.x);
   const StagedInput gradient(exec.stream, exec.workspace, dtype, dy, shapes.y);
   StagedOutput out(exec.stream, exec.workspace, dtype, dw, shapes.w);
-  MatmulProblem problem{.m = shapes.c,
+  MatmulProblem problem{.count = g.count,
+                        .m = shapes.c,
                         .n = shapes.k,
-                        .k = sizes.n,
+                        .k = g.n,
                         .transpose_b = true,
                         .lda = shapes.c,
                         .ldb = shapes.k,

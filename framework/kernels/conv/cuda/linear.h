@@ -10,11 +10,6 @@
 
 namespace learn::cuda {
 
-/// x (n,c), w (k,c), y (n,k).
-struct LinearSizes {
-  std::int64_t n, c, k;
-};
-
 /// Linear layers by cuBLASLt: f32, f16, bf16, summed in f32. Device pointers;
 /// enqueues only. One object belongs to one context, whose device must be current; cuBLASLt is
 /// loaded at the first call. Throws DeviceError with its text.
@@ -25,9 +20,9 @@ class Linears {
   Linears(const Linears&) = delete;
   Linears& operator=(const Linears&) = delete;
 
-  /// y = x * w^T [+ bias]; `bias` may be null.
+  /// y = x * w^T [+ bias]; `bias` may be null, and is where there are several.
   void forward(const Exec& exec,
-               const LinearSizes& sizes,
+               const LinearGeometry& g,
                DType dtype,
                const void* x,
                const void* w,
@@ -35,7 +30,7 @@ class Linears {
                void* y);
   /// dx (+)= dy * w.
   void backward_data(const Exec& exec,
-                     const LinearSizes& sizes,
+                     const LinearGeometry& g,
                      DType dtype,
                      const void* dy,
                      const void* w,
@@ -44,7 +39,7 @@ class Linears {
   /// dw (+)= dy^T * x. If `db` is not null and the library can, also db (k) = the sums of dy's
   /// columns, from the same reading of dy; returns whether it did.
   bool backward_weight(const Exec& exec,
-                       const LinearSizes& sizes,
+                       const LinearGeometry& g,
                        DType dtype,
                        const void* x,
                        const void* dy,
@@ -61,21 +56,24 @@ class Linears {
 
 template <class T>
 void linear_forward(
-    const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
-  exec.runtime.cache<Linears>().forward(exec, {g.n, g.c, g.k}, kDType<T>, x, weight, bias, y);
+    const Exec& exec, const LinearGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
+  exec.runtime.cache<Linears>().forward(exec, g, kDType<T>, x, weight, bias, y);
 }
 template <class T>
 void linear_backward_data(
-    const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
-  exec.runtime.cache<Linears>().backward_data(
-      exec, {g.n, g.c, g.k}, kDType<T>, dy, weight, dx, mode);
+    const Exec& exec, const LinearGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  exec.runtime.cache<Linears>().backward_data(exec, g, kDType<T>, dy, weight, dx, mode);
 }
 /// True if it wrote the bias's gradient to `db`, which may be null.
 template <class T>
-[[nodiscard]] bool linear_backward_weight(
-    const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T* db) {
-  return exec.runtime.cache<Linears>().backward_weight(
-      exec, {g.n, g.c, g.k}, kDType<T>, x, dy, dw, mode, db);
+[[nodiscard]] bool linear_backward_weight(const Exec& exec,
+                                          const LinearGeometry& g,
+                                          const T* x,
+                                          const T* dy,
+                                          T* dw,
+                                          GradMode mode,
+                                          T* db) {
+  return exec.runtime.cache<Linears>().backward_weight(exec, g, kDType<T>, x, dy, dw, mode, db);
 }
 
 }  // namespace learn::cuda

@@ -51,24 +51,32 @@ class Owned {
   cublasStatus_t (*destroy_)(T);
 };
 
-/// A matrix of `rows` x `columns`, before `op` is applied.
+/// The problem's matrices of `rows` x `columns`, before `op` is applied.
 void make_layout(Owned<cublasLtMatrixLayout_t>& to,
-                 DType dtype,
+                 const MatmulProblem& p,
                  std::int64_t rows,
                  std::int64_t columns,
                  std::int64_t ld) {
   check_cublas(api().layout_create(to.out(),
-                                   data_type(dtype),
+                                   data_type(p.dtype),
                                    static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns),
                                    ld),
                "refuses a matrix");
+  if (p.count == 1) return;
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t name, const auto& value) {
+    check_cublas(api().layout_set(to.get(), name, &value, sizeof(value)),
+                 "refuses an attribute of a matrix");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(p.count));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, ld * columns);
 }
 
 }  // namespace
 
 std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept {
-  const std::array values{p.m,
+  const std::array values{p.count,
+                          p.m,
                           p.n,
                           p.k,
                           p.lda,
@@ -107,9 +115,9 @@ struct Matmuls::Plan {
     set(CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue));
     if (p.epilogue != Epilogue::none) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(p.dtype));
-    make_layout(a, p.dtype, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda);
-    make_layout(b, p.dtype, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
-    make_layout(d, p.dtype, p.m, p.n, p.ldd);
+    make_layout(a, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda);
+    make_layout(b, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb);
+    make_layout(d, p, p.m, p.n, p.ldd);
   }
 
   void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {

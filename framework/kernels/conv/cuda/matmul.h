@@ -20,8 +20,10 @@ enum class Epilogue : std::uint8_t {
 };
 
 /// d (m,n) (+)= op(a) (m,k) * op(b) (k,n), in cuBLAS's order: column after column, columns `ld`
-/// elements apart. One dtype for all; summed in f32.
+/// elements apart. One dtype for all; summed in f32. `count` of each lie one behind the other,
+/// where there is no epilogue.
 struct MatmulProblem {
+  std::int64_t count = 1;
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   std::int64_t lda = 0, ldb = 0, ldd = 0;

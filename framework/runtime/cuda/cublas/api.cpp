@@ -30,6 +30,7 @@ Api load() {
   find(library, api.matmul_set, "cublasLtMatmulDescSetAttribute");
   find(library, api.layout_create, "cublasLtMatrixLayoutCreate");
   find(library, api.layout_destroy, "cublasLtMatrixLayoutDestroy");
+  find(library, api.layout_set, "cublasLtMatrixLayoutSetAttribute");
   find(library, api.preference_create, "cublasLtMatmulPreferenceCreate");
   find(library, api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
   find(library, api.preference_set, "cublasLtMatmulPreferenceSetAttribute");

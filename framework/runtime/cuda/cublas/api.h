@@ -19,6 +19,7 @@ struct Api {
   decltype(&::cublasLtMatmulDescSetAttribute) matmul_set;
   decltype(&::cublasLtMatrixLayoutCreate) layout_create;
   decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set;
   decltype(&::cublasLtMatmulPreferenceCreate) preference_create;
   decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set;

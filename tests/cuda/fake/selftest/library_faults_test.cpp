@@ -57,6 +57,25 @@ struct Product {
   }
 };
 
+/// Five products in one call.
+struct Products {
+  cublas::MatmulProblem problem{
+      .count = 5, .m = 8, .n = 4, .k = 16, .transpose_a = true, .lda = 16, .ldb = 16, .ldd = 8};
+  std::byte* a = device_memory(std::size_t{5} * 16 * 8 * 4);
+  std::byte* b = device_memory(std::size_t{5} * 16 * 4 * 4);
+  std::byte* d = device_memory(std::size_t{5} * 8 * 4 * 4, false);
+
+  int run() const {
+    Arena arena("scratch", cuda_pages(0), {.exact = true});
+    const CudaOptions options;
+    cublas::Matmuls matmuls(options);
+    Runtime runtime(0);
+    const bool done = matmuls.run({runtime.compute(), arena, options, runtime}, problem, a, b, d);
+    runtime.synchronize();
+    return done ? 0 : 1;
+  }
+};
+
 struct Convolution {
   cudnn::ConvProblem problem{cudnn::ConvPass::backward_weight,
                              {.n = 2,
@@ -175,4 +194,12 @@ TEST_CASE("the fake cuBLASLt finds operands that are too short, misaligned or un
                         [](Product& p) { p.a = device_memory(std::size_t{16} * 8 * 4 + 4) + 4; });
   expect_found<Product>("nobody has written", [](Product& p) { p.problem.accumulate = true; });
   expect_found<Product>("not modelled", [](Product& p) { p.problem.ldd = 16; });
+  expect_none<Products>();
+  expect_found<Products>("cublasLt: a", [](Products& p) { p.a = device_memory(16 * 8 * 4); });
+  expect_found<Products>("cublasLt: d",
+                         [](Products& p) { p.d = device_memory(4 * 8 * 4 * 4, false); });
+  expect_found<Products>("do not all begin at 16 bytes", [](Products& p) {
+    p.problem.n = 3;
+    p.problem.m = p.problem.ldd = 7;
+  });
 }
