@@ -254,7 +254,10 @@ TEST_CASE("linear: several layers at once are what each is by itself") {
   std::vector<Case> cases{{1, {.n = 3, .c = 8, .k = 16}},
                           {5, {.n = 6, .c = 8, .k = 16}},
                           {3, {.n = 3, .c = 8, .k = 8}},
-                          {4, {.n = 5, .c = 3, .k = 7}}};
+                          {4, {.n = 5, .c = 3, .k = 7}},
+                          {2, {.n = 3, .c = 4, .k = 3}},
+                          {2, {.n = 3, .c = 3, .k = 4}},
+                          {2, {.n = 4, .c = 3, .k = 3}}};
   if (!on_cuda) cases.push_back({3, {.n = 130, .c = 260, .k = 131}});
   for (const int threads : {1, 3})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
