@@ -251,7 +251,8 @@ TEST_CASE("linear: several layers at once are what each is by itself") {
   };
   // Sizes that a library for GPUs takes in one call, one by one, and with padding; and products
   // that all threads share.
-  std::vector<Case> cases{{1, {.n = 3, .c = 8, .k = 16}},
+  std::vector<Case> cases{{0, {.n = 3, .c = 8, .k = 8}},
+                          {1, {.n = 3, .c = 8, .k = 16}},
                           {5, {.n = 6, .c = 8, .k = 16}},
                           {3, {.n = 3, .c = 8, .k = 8}},
                           {4, {.n = 5, .c = 3, .k = 7}},

@@ -86,6 +86,7 @@ struct Matrix {
       stop("cublasLt: only matrices column after column are modelled");
     if (ld != rows) stop("cublasLt: columns {} apart for {} rows are not modelled", ld, rows);
     const auto apart = attribute<std::int64_t>(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+    if (count < 1) stop("cublasLt: {} matrices", count);
     if (count != 1 && apart != rows * columns)
       stop("cublasLt: matrices of {} elements {} apart are not modelled", rows * columns, apart);
   }

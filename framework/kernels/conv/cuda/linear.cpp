@@ -109,7 +109,7 @@ void Linears::forward(const Exec& exec,
                       const void* w,
                       const void* bias,
                       void* y) {
-  if (g.n == 0) return;
+  if (g.count * g.n == 0) return;
   if (!in_one_call(g, dtype))
     return one_by_one(g, dtype, x, w, y, [&](const auto& one, auto* xi, auto* wi, auto* yi) {
       forward(exec, one, dtype, xi, wi, bias, yi);
@@ -145,7 +145,7 @@ void Linears::backward_data(const Exec& exec,
                             const void* w,
                             void* dx,
                             GradMode mode) {
-  if (g.n == 0) return;
+  if (g.count * g.n == 0) return;
   if (!in_one_call(g, dtype))
     return one_by_one(g, dtype, dx, w, dy, [&](const auto& one, auto* dxi, auto* wi, auto* dyi) {
       backward_data(exec, one, dtype, dyi, wi, dxi, mode);
@@ -178,7 +178,7 @@ bool Linears::backward_weight(const Exec& exec,
                               void* dw,
                               GradMode mode,
                               void* db) {
-  if (g.n == 0) {  // a sum of nothing
+  if (g.count * g.n == 0) {  // a sum of nothing
     const auto bytes = static_cast<std::size_t>(g.count * g.k * g.c) * size_of(dtype);
     if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return false;
