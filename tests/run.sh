@@ -110,8 +110,8 @@ fi
 if [ $systems = yes ]; then
   stage "fresh Debian 13: the two commands, and clang" python3 tests/systems/run.py --quick debian13 debian13:clang-19
 fi
-# The tests as quickly as they compile; the libraries as users have them.
-[ $systems = no ] || LEARN_CMAKE_ARGS+=" -DLEARN_UNITY=TESTS"
+# Apps and tests as quickly as they compile; the libraries as users have them.
+[ $systems = no ] || LEARN_CMAKE_ARGS+=" -DLEARN_UNITY=APPS"
 stage "release: build" framework/cmake/build.sh release
 exclude=slow
 [ $full = no ] || exclude='^$'

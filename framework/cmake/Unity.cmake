@@ -1,15 +1,19 @@
 # With LEARN_UNITY several sources of a target are compiled as one: headers are read once, and code that all of them
 # instantiate is made once. A whole build takes much less time, a small change more, and a missing #include does not show,
-# so it is for whole builds beside others. TESTS: those of the tests alone, for a build whose libraries are what users have.
-set(LEARN_UNITY OFF CACHE STRING "Compile several sources as one: OFF, ON or TESTS")
-set_property(CACHE LEARN_UNITY PROPERTY STRINGS OFF ON TESTS)
-if(NOT LEARN_UNITY MATCHES "^(OFF|ON|TESTS)$")
-  message(FATAL_ERROR "LEARN_UNITY must be OFF, ON or TESTS, not '${LEARN_UNITY}'")
+# so it is for whole builds beside others. APPS: of apps and tests alone, for a build whose libraries are what users have.
+set(LEARN_UNITY OFF CACHE STRING "Compile several sources as one: OFF, ON or APPS")
+set_property(CACHE LEARN_UNITY PROPERTY STRINGS OFF ON APPS)
+if(NOT LEARN_UNITY MATCHES "^(OFF|ON|APPS)$")
+  message(FATAL_ERROR "LEARN_UNITY must be OFF, ON or APPS, not '${LEARN_UNITY}'")
 endif()
 set(LEARN_UNITY_SIZE 8) # sources; more of them leave one core waiting for another
 
-# learn_unity(target): groups its sources; unity_groups.py says which do not go together.
+# learn_unity(target): groups its sources, if that is asked for; unity_groups.py says which do not go together.
 function(learn_unity target)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  if(LEARN_UNITY STREQUAL "OFF" OR (LEARN_UNITY STREQUAL "APPS" AND NOT folder MATCHES "^(apps|tests)"))
+    return()
+  endif()
   find_package(Python3 COMPONENTS Interpreter REQUIRED)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")

@@ -22,6 +22,9 @@ class File:
     def __init__(self, path):
         self.names, self.own, self.namespaces, self.used, self.included = set(), set(), set(), set(), set()
         unnamed = False
+        if not path.exists():  # generated, and not there yet: a group of its own
+            self.used.add(str(path))
+            return
         for line in path.read_text(errors="replace").splitlines():
             if line == "namespace {":
                 unnamed = True
