@@ -123,8 +123,8 @@ def two_commands(name, debian, quick):
 
 
 def packages(row, debian, tree):
-    """What cpack makes of the quickstart's build, installed, and a project that uses it; and one that has the tree in a
-    folder."""
+    """What cpack makes of the quickstart's build, installed, and a project that uses it; the same of one shared library; and a
+    project that has the tree in a folder."""
     build = "~user/'my learn'/build/release"
     use = "~user/'my learn'/tests/package/package.py"
     debian.run("apt-get install -y -qq --no-install-recommends file dpkg-dev")  # which cpack asks
@@ -136,6 +136,11 @@ def packages(row, debian, tree):
         row.see_packages(tree / "build/release")
         with row.step("a project that finds them"):
             debian.run(f"{use} system none", "guest", network=False)
+    if row.good:
+        with row.step("one that finds the shared library"):
+            debian.run(f"cd {build} && cmake -DLEARN_SHARED=ON -DLEARN_TESTS=OFF . && cmake --build . && "
+                       "cmake --install . --prefix ~user/shared && cmake -DLEARN_SHARED=OFF -DLEARN_TESTS=ON .", "user")
+            debian.run(f"test -e ~user/shared/lib/*/liblearn.so && {use} prefix ~user/shared", "user", network=False)
     if row.good:
         with row.step("one that has the tree in a folder"):
             debian.run(f"{use} folder folder", "user")
