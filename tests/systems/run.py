@@ -140,7 +140,7 @@ def packages(row, debian, tree):
         with row.step("one that finds the shared library"):
             debian.run(f"cd {build} && cmake -DLEARN_SHARED=ON -DLEARN_TESTS=OFF . && cmake --build . && "
                        "cmake --install . --prefix ~user/shared && cmake -DLEARN_SHARED=OFF -DLEARN_TESTS=ON .", "user")
-            debian.run(f"test -e ~user/shared/lib/*/liblearn.so && {use} prefix ~user/shared", "user", network=False)
+            debian.run(f"test -e ~user/shared/lib/liblearn.so && {use} prefix ~user/shared", "user", network=False)
     if row.good:
         with row.step("one that has the tree in a folder"):
             debian.run(f"{use} folder folder", "user")
