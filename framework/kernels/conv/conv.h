@@ -48,7 +48,7 @@ void conv2d_backward_weight(Context& ctx,
                             std::int64_t padding = 0);
 
 /// y (N,K) = x (N,C) * w (K,C)^T [+ bias (K)]. Without a bias also B of them at once: y (B,N,K) of
-/// x (B,N,C) and w (B,K,C); so do the next two.
+/// x (B,N,C) and w (B,K,C); so for the next two.
 void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor& bias, Tensor& y);
 /// dx (N,C) (+)= dy (N,K) * w (K,C).
 void linear_backward_data(

@@ -3,8 +3,8 @@
 // share the cost of reading and dispatching an instruction. Reads each input and writes each
 // output once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
-#include "framework/kernels/common/cuda/device/sine.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
+#include "framework/kernels/common/cuda/sine.cuh"
 #include "framework/kernels/map/map_kernels.h"
 
 #include <cstdint>
@@ -73,9 +73,9 @@ __device__ float result(Op op, float a, float b, float c) {
     case Op::log1p:
       return log1pf(a);
     case Op::sin:
-      return device::sine(device::reduce_angle(a), 0);
+      return device::sine(a, 0);
     case Op::cos:
-      return device::sine(device::reduce_angle(a), 1);
+      return device::sine(a, 1);
     case Op::tanh:
       return tanhf(a);
     case Op::sigmoid:

@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/kernels/common/sine_polynomial.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -97,20 +99,11 @@ inline constexpr float kVsinMost = 8192;
   const float n = shifted - kRounder;
   // Parts of pi / 2 so short that n times each of the first three is exact.
   const float r = x - n * 0x1.92p+0F - n * 0x1.fb4p-12F - n * 0x1.444p-24F - n * 0x1.68c234p-39F;
-  const float square = r * r;
-  const float s = (-1.9515295891e-4F * square + 8.3321608736e-3F) * square - 1.6666654611e-1F;
-  const float c =
-      (2.443315711809948e-5F * square - 1.388731625493765e-3F) * square + 4.166664568298827e-2F;
-  const float sine = s * square * r + r;
-  const float cosine = c * square * square - 0.5F * square + 1;
-  const std::uint32_t quadrant = std::bit_cast<std::uint32_t>(shifted) + quarters;
-  const float value = (quadrant & 1U) != 0 ? cosine : sine;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ ((quadrant & 2U) << 30U));
+  return sine_polynomial(r, std::bit_cast<std::uint32_t>(shifted) + quarters);
 }
 
 /// Sine and cosine of up to `kVsinMost`, with an error below 2^-23, and below 2 units in the last
-/// place where x is; NaN of NaN. Range reduction to |r| <= pi/4 and the polynomials of Cephes'
-/// sinf.
+/// place where x is; NaN of NaN. Range reduction to |r| <= pi/4.
 [[nodiscard]] inline float vsin(float x) { return vsin_of_quarter(x, 0); }
 [[nodiscard]] inline float vcos(float x) { return vsin_of_quarter(x, 1); }
 

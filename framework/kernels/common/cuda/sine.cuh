@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/kernels/common/sine_polynomial.h"
+
 #include <cstdint>
 
 /// Sine and cosine in f32 without local memory, which the toolkit's take for large arguments.
@@ -59,17 +61,10 @@ __device__ inline Angle reduce_angle(float x) {
   return {static_cast<std::uint32_t>(static_cast<int>(n)), rest};
 }
 
-/// The sine of an angle and `more` quarters; the polynomials of Cephes' sinf.
-__device__ inline float sine(const Angle& angle, std::uint32_t more) {
-  const float r = angle.rest;
-  const float square = r * r;
-  const float s = (-1.9515295891e-4F * square + 8.3321608736e-3F) * square - 1.6666654611e-1F;
-  const float c =
-      (2.443315711809948e-5F * square - 1.388731625493765e-3F) * square + 4.166664568298827e-2F;
-  const std::uint32_t quadrant = angle.quarters + more;
-  const float value =
-      (quadrant & 1U) != 0 ? c * square * square - 0.5F * square + 1 : s * square * r + r;
-  return (quadrant & 2U) != 0 ? -value : value;
+/// The sine of x and `more` quarters.
+__device__ inline float sine(float x, std::uint32_t more) {
+  const Angle angle = reduce_angle(x);
+  return sine_polynomial(angle.rest, angle.quarters + more);
 }
 
 }  // namespace learn::cuda::device
