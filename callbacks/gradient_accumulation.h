@@ -15,9 +15,10 @@ struct AccumulateEvery {
 };
 
 /// Adds up the gradients of several batches before each update. The update is that of one big batch
-/// of the same samples: every sample has the same weight, also when batches differ in size, in the
-/// rest at the end of an epoch, and under mixed precision (half gradients are added in f32; one
-/// overflow skips the whole update). BatchNorm sees each batch on its own, as everywhere.
+/// of the same samples: each batch counts by the weight of its loss (`nn::Loss::weight`), usually
+/// its number of samples, also when batches differ in size, in the rest at the end of an epoch, and
+/// under mixed precision (half gradients are added in f32; one overflow skips the whole update).
+/// BatchNorm sees each batch on its own, as everywhere.
 ///
 /// The batches before the last of a window have no step events.
 class GradientAccumulation final : public Callback {
@@ -33,10 +34,16 @@ class GradientAccumulation final : public Callback {
   void backward_end(Learner& learn) override;
 
  private:
+  /// A batch's weight over that of the window's first one; undefined where it is 1.
+  [[nodiscard]] Tensor ratio_to_first(Learner& learn);
+  [[nodiscard]] Tensor weighted_ratio(Learner& learn, const Tensor& weight);
+
   AccumulateEvery every_;
   std::int64_t window_batches_ = 0;
   std::int64_t window_samples_ = 0;
   std::int64_t reference_ = 0;  // samples of the window's first batch: the weight 1
+  // The same on the device, where the loss has weights of its own: (1) f32 each.
+  Tensor first_weight_, sum_of_weights_;
 };
 
 }  // namespace learn::callbacks

@@ -24,8 +24,9 @@ enum class Outcome : std::uint8_t {
 /// A batch on its way through the loop, made anew for each: what it holds, what was computed from
 /// it, and what became of it. Handlers replace members through `Learner::set_x` and its like.
 struct BatchRun : Batch {
-  Var pred;     ///< undefined until loss_begin
-  Var loss;     ///< as recorded, never scaled; undefined until backward_begin
+  Var pred;       ///< undefined until loss_begin
+  Var loss;       ///< as recorded, never scaled; undefined until backward_begin
+  Tensor weight;  ///< of the loss, see nn::Loss: one f32 element; undefined: the number of samples
   Tensor seed;  ///< gradient of the loss for the backward pass: one device element; undefined is 1
   Outcome outcome = Outcome::pending;
   const Callback* seed_set_by = nullptr;  ///< the first to set the seed

@@ -102,6 +102,20 @@ Var Learner::forward(ForwardMode mode) {
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 
+void Learner::compute_loss() {
+  const nn::Loss& loss = options_.loss;
+  batch_.loss = loss.fn(batch_.pred, batch_.y);
+  if (!loss.weight) return;
+  const Var weight = loss.weight(tape_, batch_.y);
+  if (!weight.defined()) return;
+  check(weight.value().elements() == 1 && weight.dtype() == DType::f32,
+        "loss '{}': the weight of a batch must be one f32 element, it has shape {} and dtype {}",
+        loss.name,
+        weight.shape(),
+        weight.dtype());
+  batch_.weight = weight.value().view({1});
+}
+
 void Learner::backward() {
   if (!progress_.gradients_held) {
     params().begin_gradients();
@@ -126,7 +140,7 @@ void Learner::finish_batch() {
   // Its step scope was left before the update.
   if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::skipped;
   if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled) {
-    losses_.add(ctx_, batch_.loss.value(), batch_.size());
+    losses_.add(ctx_, batch_);
     if (train_metrics_) train_metrics_->add(batch_.pred.value(), batch_.y);
   }
   if (!batch_.pred.defined()) return;  // it ended before it could change anything
@@ -158,10 +172,14 @@ void Learner::validate_epoch() {
 
 void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }
 
-void Learner::set_results(const Tensor& pred, const Tensor& loss, Outcome outcome) {
+void Learner::set_results(const Tensor& pred,
+                          const Tensor& loss,
+                          const Tensor& weight,
+                          Outcome outcome) {
   tape_.reset({.mode = ForwardMode::eval, .grad = false});
   if (pred.defined()) batch_.pred = tape_.input(pred);
   if (loss.defined()) batch_.loss = tape_.input(loss);
+  batch_.weight = weight;
   batch_.outcome = outcome;
 }
 

@@ -36,7 +36,7 @@ void GraphStep::run(Learner& learn, FunctionRef<bool()> body) {
     capture(*kind, learn, body);
   const auto value_of = [](const Var& v) { return v.defined() ? v.value() : Tensor{}; };
   const BatchRun& batch = learn.batch();
-  hand_over(learn, value_of(batch.pred), value_of(batch.loss), batch.outcome);
+  hand_over(learn, value_of(batch.pred), value_of(batch.loss), batch.weight, batch.outcome);
 }
 
 GraphStep::Place GraphStep::place_of(const Tensor& operand) {
@@ -103,22 +103,24 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
   }
   kind.pred = learn.batch().pred.value();
   kind.loss = learn.batch().loss.value();
+  kind.weight = learn.batch().weight;
 }
 
 void GraphStep::replay(const Kind& kind, Learner& learn) {
   kind.work->launch();
-  hand_over(learn, kind.pred, kind.loss, Outcome::stepped);
+  hand_over(learn, kind.pred, kind.loss, kind.weight, Outcome::stepped);
   ++counts_.replayed;
 }
 
-void GraphStep::hand_over(Learner& learn, const Tensor& pred, const Tensor& loss, Outcome outcome) {
+void GraphStep::hand_over(
+    Learner& learn, const Tensor& pred, const Tensor& loss, const Tensor& weight, Outcome outcome) {
   const auto copied = [&](const Tensor& value) {
     if (!value.defined()) return value;  // of a batch that was cancelled
     Tensor out = ctx_.empty(value.shape(), value.dtype());
     copy(ctx_, value, out);
     return out;
   };
-  learn.set_results(copied(pred), copied(loss), outcome);
+  learn.set_results(copied(pred), copied(loss), copied(weight), outcome);
 }
 
 void GraphStep::fall_back_to_eager(std::string_view why) {

@@ -57,7 +57,8 @@ class GraphStep final : public StepRunner {
     Place x, y;
     std::int64_t warm_ups = 0;
     std::optional<CapturedWork> work{};
-    Tensor pred{}, loss{};  ///< what the work leaves; held, so that they keep their addresses
+    Tensor pred{}, loss{},
+        weight{};  ///< what the work leaves; held, so that they keep their addresses
   };
 
   [[nodiscard]] static Place place_of(const Tensor& operand);
@@ -67,7 +68,11 @@ class GraphStep final : public StepRunner {
   void capture(Kind& kind, Learner& learn, FunctionRef<bool()> body);
   void replay(const Kind& kind, Learner& learn);
   /// Gives the batch its prediction and loss in memory that no replay writes to.
-  void hand_over(Learner& learn, const Tensor& pred, const Tensor& loss, Outcome outcome);
+  void hand_over(Learner& learn,
+                 const Tensor& pred,
+                 const Tensor& loss,
+                 const Tensor& weight,
+                 Outcome outcome);
   void fall_back_to_eager(std::string_view why);
 
   Context& ctx_;

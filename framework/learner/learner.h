@@ -58,7 +58,7 @@ using OneCycleOptions = optim::schedules::OneCycleShape;
 struct Predictions {
   Tensor preds;     ///< (samples, classes) f32 on the host: the model's outputs, no softmax
   Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined if there are none
-  double loss = 0;  ///< mean over samples
+  double loss = 0;  ///< mean over samples, each weighted as the learner's loss does
   // Those that were asked for.
   Tensor inputs;   ///< (samples,...) as the batches hold them: normalised, with their `padding`
   Tensor losses;   ///< (samples) f32; undefined without targets
@@ -251,7 +251,7 @@ class Learner : public ForeignMethods {
   /// one only while these are equal.
   [[nodiscard]] std::vector<double> captured_options() const;
   /// For a StepRunner, when the body's work is done: what that left, or would have.
-  void set_results(const Tensor& pred, const Tensor& loss, Outcome outcome);
+  void set_results(const Tensor& pred, const Tensor& loss, const Tensor& weight, Outcome outcome);
 
   /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
   void split(const std::vector<std::string>& boundaries);
@@ -315,6 +315,7 @@ class Learner : public ForeignMethods {
   void check_place(bool right) const;
   void begin_attempt();
   [[nodiscard]] Var forward(ForwardMode mode);
+  void compute_loss();
   void backward();
   void finish(Scope scope);
   void finish_batch();

@@ -27,7 +27,7 @@ bool Learner::train_batch() {
   batch_.pred = forward(training_mode_);
   emit(Event::loss_begin);
   if (cancelled()) return false;
-  batch_.loss = options_.loss.fn(batch_.pred, batch_.y);
+  compute_loss();
   emit(Event::backward_begin);
   if (cancelled()) return false;
   backward();
@@ -61,8 +61,8 @@ void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   emit(Event::loss_begin);
   if (cancelled()) return;
   if (batch_.y.defined()) {
-    batch_.loss = options_.loss.fn(batch_.pred, batch_.y);
-    valid_losses_.add(ctx_, batch_.loss.value(), batch_.size());
+    compute_loss();
+    valid_losses_.add(ctx_, batch_);
   }
   each_batch();
 }

@@ -8,25 +8,33 @@
 namespace learn {
 
 class Context;
+struct BatchRun;
 
-/// The mean loss over the samples of a pass. Losses stay on the device until it is asked for, so no
-/// batch waits for the host.
+/// The mean loss over the samples of a pass, each weighted as the loss weights it, whatever the
+/// batches are. Losses stay on the device until it is asked for, so no batch waits for the host.
 class LossMeter {
  public:
   /// Forgets everything and makes room for `batches` losses.
   void begin(Context& ctx, std::int64_t batches);
-  /// Takes the mean loss of a batch of `samples`: one floating element on the device.
-  void add(Context& ctx, const Tensor& loss, std::int64_t samples);
-  /// Mean over all samples added; NaN if there are none. Losses that are not finite are left out of
-  /// it unless they are more than `skipped`, those of batches that were. Waits for the device.
+  /// Takes the loss of a batch, its weight and its number of samples.
+  void add(Context& ctx, const BatchRun& batch);
+  /// Mean over all samples added; NaN if they weigh nothing. Losses that are not finite are left
+  /// out of it unless they are more than `skipped`, those of batches that were. Waits for the
+  /// device.
   [[nodiscard]] double mean(Context& ctx, std::int64_t skipped = 0) const;
   [[nodiscard]] std::int64_t samples() const noexcept;
-  /// The losses of a pass that is under way, `done` of `batches` ended. Throws CheckpointError for
-  /// more of them.
-  void visit_state(Context& ctx, std::int64_t done, std::int64_t batches, StateVisitor& visitor);
+  /// The losses of a pass that is under way, `done` of `batches` ended; `weighted` if the loss has
+  /// weights of its own. Throws CheckpointError for more of them.
+  void visit_state(
+      Context& ctx, std::int64_t done, std::int64_t batches, bool weighted, StateVisitor& visitor);
 
  private:
-  Tensor losses_;  // f32, one per batch
+  void begin_weights(Context& ctx);
+  void visit_weights(Context& ctx, std::int64_t count, StateVisitor& visitor);
+
+  Tensor losses_;          // f32, one per batch
+  Tensor weights_;         // likewise
+  bool weighted_ = false;  // false: the weights are numbers of samples
   std::vector<std::int64_t> samples_;
 };
 

@@ -37,9 +37,8 @@ class Sweep final : public Callback {
   LrFindOptions options_;
   std::vector<float> ratios_;
   LrFindResult result_{.ended = LrFindEnd::interrupted};
-  double sum_ = 0;  // of the losses of one update's batches, over their samples
-  std::int64_t samples_ = 0;
-  double mean_ = 0;  // of the smoothed loss, not corrected
+  LossMeter losses_;  // of one update's batches
+  double mean_ = 0;   // of the smoothed loss, not corrected
   double best_ = std::numeric_limits<double>::infinity();
   std::int64_t skipped_before_ = 0;
 };
@@ -61,15 +60,11 @@ void Sweep::batch_end(Learner& learn) {
   const BatchRun& batch = learn.batch();
   if (!learn.progress().training || !batch.loss.defined() || batch.outcome == Outcome::cancelled)
     return;
-  const Tensor loss = to_host(learn.context(), batch.loss.value());
-  visit_floating(loss.dtype(), [&]<class T>() {
-    sum_ += as_double(loss.span<T>()[0]) * static_cast<double>(batch.size());
-  });
-  samples_ += batch.size();
+  if (losses_.samples() == 0) losses_.begin(learn.context(), learn.progress().batches);
+  losses_.add(learn.context(), batch);
   if (batch.outcome == Outcome::deferred) return;
-  const double mean = sum_ / static_cast<double>(samples_);
-  sum_ = 0;
-  samples_ = 0;
+  const double mean = losses_.mean(learn.context());
+  losses_ = {};
   if (result_.lrs.empty() && !std::isfinite(mean))
     fail<DivergedError>(
         "lr_find: the loss is {} before anything was learned, so that no rate can be found: look "

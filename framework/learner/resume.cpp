@@ -91,7 +91,8 @@ void Learner::visit_fit(StateVisitor& visitor) {
   for (auto& [name, value] : results_.train_metrics) visitor.visit(name, value);
   const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
   if (done > 0 && done < train_source().batches()) {
-    losses_.visit_state(ctx_, done, train_source().batches(), visitor);
+    const bool weighted = static_cast<bool>(options_.loss.weight);
+    losses_.visit_state(ctx_, done, train_source().batches(), weighted, visitor);
     if (!options_.train_metrics) return;
     if (visitor.loading()) begin_train_metrics();
     const StateVisitor::Scope metrics(visitor, "train_metrics");

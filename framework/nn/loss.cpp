@@ -75,25 +75,36 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
                     kWeighted,
                     label_smoothing);
   const double smoothing = label_smoothing;
-  return {kWeighted, [weight, smoothing](const Var& pred, const Tensor& target) {
-            check(pred.shape().rank() == 2 && weight.shape() == Shape{pred.shape()[1]},
-                  "{}: weights of shape {} do not fit logits {}",
-                  kWeighted,
-                  weight.shape(),
-                  pred.shape());
-            Tape& tape = pred.tape();
-            const Var logits = in_f32(pred);
-            const Var shares = tape.input(class_shares(logits, target));
-            const Var weights = tape.input(weight);
-            const double classes = static_cast<double>(pred.shape()[1]);
-            const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
-              return -log_p * (w * ((1 - smoothing) * share + smoothing / classes));
-            };
-            const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
-            if (target.dtype() != DType::i64)
-              return ops::scale(total, 1 / static_cast<double>(pred.shape()[0]));
-            return ops::div(total, ops::sum(ops::mul(shares, weights)));
-          }};
+  const auto batch_weight = [weight](Tape& tape, const Tensor& target) {
+    if (target.dtype() != DType::i64) return Var{};
+    Tensor shares = tape.empty({target.elements(), weight.elements()}, weight.dtype());
+    kernels::one_hot(tape.context(), target, shares);
+    return ops::sum(ops::mul(tape.input(shares), tape.input(weight)));
+  };
+  const auto loss = [=](const Var& pred, const Tensor& target) {
+    check(pred.shape().rank() == 2 && weight.shape() == Shape{pred.shape()[1]},
+          "{}: weights of shape {} do not fit logits {}",
+          kWeighted,
+          weight.shape(),
+          pred.shape());
+    Tape& tape = pred.tape();
+    const Var logits = in_f32(pred);
+    const Var shares = tape.input(class_shares(logits, target));
+    const Var weights = tape.input(weight);
+    const double classes = static_cast<double>(pred.shape()[1]);
+    const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
+      return -log_p * (w * ((1 - smoothing) * share + smoothing / classes));
+    };
+    const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
+    const Var sum_of_weights = batch_weight(tape, target);
+    if (!sum_of_weights.defined())
+      return ops::scale(total, 1 / static_cast<double>(pred.shape()[0]));
+    const auto mean = [](const Expr& sum, const Expr& w) {
+      return select(w > 0, sum, 0) / select(w > 0, w, 1);
+    };
+    return ops::map(mean, total, sum_of_weights);
+  };
+  return {kWeighted, loss, batch_weight};
 }
 
 Loss mse() {

@@ -7,10 +7,15 @@
 namespace learn::nn {
 
 /// A loss function: predictions on the tape and targets to one f32 element on the tape, the mean
-/// over the samples of the batch.
+/// over the samples of the batch or a weighted mean.
 struct Loss {
   std::string name;
   std::function<Var(const Var& pred, const Tensor& target)> fn;
+  /// The weight of a batch, one f32 element that is not negative: what `fn` divides the batch's sum
+  /// by. Empty, or an undefined result: the number of samples. Whatever joins batches (the losses
+  /// of a pass, accumulated gradients) weights each batch by it, so that the result does not depend
+  /// on how samples are spread over batches. The loss of a batch of weight 0 takes no part.
+  std::function<Var(Tape& tape, const Tensor& target)> weight;
 };
 
 /// Softmax cross-entropy of logits (N,classes) with classes (N) i64 or soft targets (N,classes)
@@ -18,7 +23,7 @@ struct Loss {
 [[nodiscard]] Loss cross_entropy(float label_smoothing = 0);
 /// The same with a weight for each class: `weight` (classes), f32, where the predictions are. As in
 /// PyTorch it is a weighted mean: divided by the sum of the weights of the samples' classes, or,
-/// for soft targets, by N.
+/// for soft targets, by N. Where that sum is 0 the loss and its gradient are 0 (NaN in PyTorch).
 [[nodiscard]] Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing = 0);
 
 // The following take targets of the prediction's shape, f32, and compute in f32, whatever the

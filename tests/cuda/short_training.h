@@ -20,6 +20,7 @@ struct ShortTraining {
   std::int64_t batch = 64;
   std::int64_t steps = 20;
   float lr = 0.01F;
+  nn::Loss loss = nn::cross_entropy();
 };
 
 /// As it is on a GPU; so narrow and short that it takes seconds where kernels are interpreted.
@@ -57,7 +58,7 @@ struct ShortRun {
         learn(ctx,
               models::make_model(training.model),
               {batches, valid},
-              {.metrics = {metrics::accuracy()}, .report = Report::record}) {
+              {.loss = training.loss, .metrics = {metrics::accuracy()}, .report = Report::record}) {
     prepare(learn);
   }
 

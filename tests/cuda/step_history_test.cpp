@@ -5,6 +5,8 @@
 #include "callbacks/mixed_precision.h"
 #include "callbacks/skip_report.h"
 #include "callbacks/step_norms.h"
+#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops/reduce.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
@@ -125,6 +127,28 @@ TEST_CASE("a captured step is measured and explained, and has the bits of one th
     CHECK(same_bits(plain[i], eager[i]).equal);
     CHECK(same_bits(plain[i], graph[i]).equal);
   }
+}
+
+TEST_CASE("batches are joined by the weights of their losses, of replayed steps too") {
+  const auto train_loss = [](const ContextOptions& device, bool graph, bool weighted) {
+    test::ShortTraining training = kTraining;
+    if (weighted)
+      training.loss.weight = [](Tape& tape, const Tensor& y) {
+        return ops::sum(ops::map(expr::arg(0) * expr::arg(0), {tape.input(y)}));
+      };
+    test::ShortRun run(device, training, [&](Learner& learn) {
+      if (graph) learn.add<callbacks::CudaGraph>();
+    });
+    run.fit(3);
+    if (graph) CHECK(run.learn.find<callbacks::CudaGraph>()->counts().replayed > 7);
+    return run.learn.results().train_loss;
+  };
+  const ContextOptions device{.device = Device::cuda()};
+  const double eager = train_loss(device, false, true);
+  CHECK(train_loss(device, true, true) == eager);
+  // Of the same losses; weights drift apart by rounding.
+  CHECK(eager / train_loss({.threads = 1}, false, true) == doctest::Approx(1).epsilon(1e-3));
+  CHECK(eager / train_loss(device, true, false) != doctest::Approx(1).epsilon(1e-3));
 }
 
 TEST_CASE("skips in a row end a training on a device, where the host learns of them later") {
