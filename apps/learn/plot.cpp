@@ -1,5 +1,6 @@
 #include "apps/learn/plot.h"
 
+#include "apps/learn/run_texts.h"
 #include "callbacks/run_history.h"
 #include "callbacks/training_figures.h"
 #include "framework/core/console.h"
@@ -12,6 +13,7 @@ namespace learn::cli {
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
+  check_named_once({o.runs.begin(), o.runs.end()});
   std::vector<cb::RunHistory> runs;
   for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #include "apps/learn/report.h"
 
 #include "apps/learn/report_page.h"
+#include "apps/learn/run_texts.h"
 #include "framework/core/console.h"
 #include "framework/io/saved_weights.h"
 
@@ -62,10 +63,12 @@ OptionTable ReportOptions::table() {
 
 int report(const ReportOptions& options) {
   if (!options.run.evaluate) check_without_evaluation(options);
+  std::vector<fs::path> folders;
+  for (const std::string& name : options.runs) folders.push_back(run_folder(name, "runs"));
+  check_named_once(folders);
   std::vector<RunReport> runs;
   fs::path out = options.out;
-  for (const std::string& name : options.runs) {
-    const fs::path folder = run_folder(name, "runs");
+  for (const fs::path& folder : folders) {
     runs.push_back(report_run(folder, options.run));
     if (out.empty()) out = options.runs.size() == 1 ? folder / "report.html" : "report.html";
   }

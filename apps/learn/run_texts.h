@@ -2,6 +2,7 @@
 #include "framework/io/run_list.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,5 +33,8 @@ namespace learn::cli {
 [[nodiscard]] std::optional<double> result_of(const RunEntry& run, const std::string& name);
 /// Whether a result of this name gets better as it gets smaller.
 [[nodiscard]] bool lower_is_better(const std::string& name);
+
+/// Throws UsageError for a run that is named twice, by whatever names.
+void check_named_once(const std::vector<std::filesystem::path>& runs);
 
 }  // namespace learn::cli

@@ -3,6 +3,7 @@
 #include "apps/learn/run_comparison.h"
 #include "apps/learn/run_listing.h"
 #include "apps/learn/run_removal.h"
+#include "apps/learn/run_texts.h"
 #include "framework/core/console.h"
 #include "framework/io/free_space.h"
 #include "framework/io/remove_run.h"
@@ -66,10 +67,13 @@ fs::path path_of(const std::string& word, const std::string& out) {
 }
 
 int show(const RunsOptions& o, const std::string& out) {
-  std::vector<RunEntry> found;
+  std::vector<fs::path> paths;
   // Of a link what it names: 'latest' is no run of its own.
   for (const std::string& name : o.names)
-    found.push_back(look_at_run(run_folder(path_of(name, out).string(), out)));
+    paths.push_back(run_folder(path_of(name, out).string(), out));
+  check_named_once(paths);
+  std::vector<RunEntry> found;
+  for (const fs::path& path : paths) found.push_back(look_at_run(path));
   if (o.csv)
     console::print(runs_csv(found));
   else if (o.json)

@@ -195,7 +195,6 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
                    record.epochs));
 }
 
-/// The page about a run that has come to its end. No run fails for it.
 /// The files that have no image, of a set that may have some.
 void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& dir) {
   if (skipped.empty()) return;
@@ -204,17 +203,24 @@ void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& d
   CsvWriter(dir.path() / "skipped.csv", {"file", "why"}).rows(rows);
 }
 
-void write_report(Experiment& experiment, const RunDir& dir) {
+/// The page about a run that has come to its end. No run fails for it.
+/// `measure`: what the model does with its validation images, which may take long.
+void write_report(Experiment& experiment, const RunDir& dir, bool measure) {
   const DeviceSection& device = experiment.options().device;
   const std::filesystem::path page = dir.path() / "report.html";
   try {
-    const RunReport report =
-        report_run(dir.path(),
-                   {.compute = {.device = to_string(experiment.context().device()),
-                                .winograd = device.winograd,
-                                .cuda = device.cuda,
-                                .threads = device.threads}},
-                   &experiment.loaders());
+    RunReport report = report_run(dir.path(),
+                                  {.evaluate = measure,
+                                   .compute = {.device = to_string(experiment.context().device()),
+                                               .winograd = device.winograd,
+                                               .cuda = device.cuda,
+                                               .threads = device.threads}},
+                                  &experiment.loaders());
+    if (!measure)
+      report.evaluation = {
+          html::Note{fmt::format("Not measured, as the training was interrupted: "
+                                 "learn report {} does that.",
+                                 shell_word(dir.path().string()))}};
     html::save(page, report_page({&report, 1}));
   } catch (const Error& e) {
     log::warn("[report] '{}' is not written: {}", page.string(), e.what());
@@ -267,8 +273,10 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
-    // Whoever interrupts a run wants the terminal back.
-    if (settings.report && record.status != "interrupted") write_report(experiment, dir);
+    // Whoever interrupts a run needs the terminal back: what takes long is left out.
+    const bool interrupted = record.status == "interrupted";
+    if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
+      write_report(experiment, dir, !interrupted);
     say_ending(record, dir, settings);
     return code;
   }
