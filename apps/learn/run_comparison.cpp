@@ -55,6 +55,7 @@ class Comparison {
     const bool ambiguous = std::set(names.begin(), names.end()).size() < names.size();
     for (std::size_t i = 0; i < runs.size(); ++i)
       names_.push_back(ambiguous ? cell_text(runs[i].path.string(), kMaxCell) : names[i]);
+    comparable_ = !data_row().differs() && !validation_row().differs();
     add_state();
     add_settings();
     add_results();
@@ -94,6 +95,14 @@ class Comparison {
     return row(name, [&](const RunEntry& run) {
       return run.problem.empty() ? std::string(text_of(run)) : std::string(kUnknown);
     });
+  }
+
+  [[nodiscard]] Row data_row() const {
+    return of_record("  data", [](const RunEntry& run) { return run.record.dataset; });
+  }
+  [[nodiscard]] Row validation_row() const {
+    return of_record("  validation images",
+                     [](const RunEntry& run) { return grouped(run.record.valid_samples); });
   }
 
   void add_title(const std::string& title) { rows_.push_back({title, {}}); }
@@ -166,8 +175,14 @@ class Comparison {
     }));
   }
 
+  /// Where results of the runs mean the same.
+  void mark_best(Row& row, const Values& values, bool lower) const {
+    if (comparable_) cli::mark_best(row, values, lower);
+  }
+
   void add_results() {
-    add_title("results, * the best; of the last epoch:");
+    add_title(comparable_ ? "results, * the best; of the last epoch:"
+                          : "results, on other validation images each; of the last epoch:");
     const std::size_t before = rows_.size();
     add_best();
     std::set<std::string> names;
@@ -199,13 +214,12 @@ class Comparison {
                   [](const RunEntry& run) { return fmt::format("{}", run.record.threads); }),
         of_record("  parameters",
                   [](const RunEntry& run) { return grouped(run.record.parameters); }),
-        of_record("  data", [](const RunEntry& run) { return run.record.dataset; }),
+        data_row(),
         of_record("  training images",
                   [](const RunEntry& run) { return grouped(run.record.train_samples); }),
         of_record("  their fingerprint",
                   [](const RunEntry& run) { return run.record.fingerprint.substr(0, 16); }),
-        of_record("  validation images",
-                  [](const RunEntry& run) { return grouped(run.record.valid_samples); })};
+        validation_row()};
     for (const auto texts : {&RunRecord::machine, &RunRecord::versions}) {
       std::set<std::string> names;
       for (const RunEntry& run : runs_)
@@ -220,7 +234,7 @@ class Comparison {
     const std::size_t before = rows_.size();
     for (const Row& one : all) add_if_it_differs(one);
     if (rows_.size() == before) rows_.back().name = "machine, data and versions: all the same";
-    if (all[3].differs() || all[6].differs())
+    if (!comparable_)
       notes_ += "\nThey were validated on other images: their results do not compare.\n";
   }
 
@@ -270,6 +284,7 @@ class Comparison {
   std::vector<std::string> names_;
   std::vector<Row> rows_;  ///< one without cells is a title
   std::string notes_;
+  bool comparable_ = true;  ///< all were validated on the same images, as far as that is known
 };
 
 }  // namespace
