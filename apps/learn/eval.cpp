@@ -5,6 +5,7 @@
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/training_section.h"
 #include "apps/learn/evaluation.h"
+#include "apps/learn/json_number.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
 #include "framework/inference/saved_model.h"
@@ -15,15 +16,18 @@
 #include "framework/report/text_table.h"
 #include "framework/runtime/transfer.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <filesystem>
-#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// The options the checkpoint was trained with.
 ExperimentOptions trained_with(const SafetensorsFile& file) {
@@ -55,19 +59,24 @@ data::Dataset load_data(const EvalOptions& options,
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 
+/// Of what it was trained with, or all there is of other data.
+std::string_view part_of(const EvalOptions& options) {
+  if (!options.data.empty()) return "all";
+  return measures_training_images(options) ? "training" : "validation";
+}
+
 /// "all 120 images of photos": what was measured.
 std::string describe(const EvalOptions& options, const data::Dataset& data) {
   const bool limited = data.size() == options.valid_limit;
-  return fmt::format("{}{} {}images of {}{}",
+  return fmt::format("{}{} {}images of {}{}{}",
                      limited                ? ""
                      : options.data.empty() ? "the "
                                             : "all ",
                      data.size(),
-                     !options.data.empty()               ? ""
-                     : measures_training_images(options) ? "training "
-                                                         : "validation ",
+                     options.data.empty() ? fmt::format("{} ", part_of(options)) : "",
                      data.name,
-                     data.synthetic ? " (synthetic)" : "");
+                     data.synthetic ? " (synthetic)" : "",
+                     options.mirrored ? ", each with its mirror image" : "");
 }
 
 /// What makes the numbers here other ones than those of the training.
@@ -98,17 +107,23 @@ void check_options(const EvalOptions& o) {
 }
 
 /// What was asked for by name, of outputs on the host.
-std::string chosen_metrics(Context& ctx, const EvalOptions& options, const Evaluation& evaluation) {
-  if (options.metrics.empty()) return "";
+MetricValues chosen_metrics(Context& ctx,
+                            const EvalOptions& options,
+                            const Evaluation& evaluation) {
+  if (options.metrics.empty()) return {};
   const std::vector<Metric> metrics = make_metrics(options.metrics);
   MetricPasses passes(ctx, metrics);
   const Predictions& p = evaluation.predictions();
   passes.add(to_device(ctx, ctx.persistent(), p.preds),
              to_device(ctx, ctx.persistent(), p.targets));
+  return passes.values();
+}
+
+std::string to_text(const MetricValues& metrics) {
   std::string text;
-  for (const auto& [name, value] : passes.values())
-    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "  ", name, without_nan_sign(value));
-  return text + "\n";
+  for (const auto& [name, value] : metrics)
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, four_digits(value));
+  return text.empty() ? text : text + "\n";
 }
 
 std::string top_losses_table(const Evaluation& evaluation, std::int64_t count) {
@@ -131,6 +146,41 @@ std::string loss_line(const Evaluation& evaluation) {
                      without_nan_sign(evaluation.predictions().loss),
                      kind == TargetKind::classes ? "" : fmt::format(" ({})", loss_name(kind)),
                      evaluation.summary());
+}
+
+/// All that the text says, for programs.
+std::string to_json(const EvalOptions& options,
+                    const fs::path& weights,
+                    const SavedModel& saved,
+                    const Evaluations& all,
+                    const MetricValues& metrics) {
+  using Json = nlohmann::ordered_json;
+  const Evaluation& e = *all.measured;
+  const auto headline = [](const Evaluation& of) {
+    Json out{{"loss", finite_or_null(of.predictions().loss)}};
+    out.update(of.summary_json());
+    return out;
+  };
+  const fs::path run = run_folder(options.path, options.out.value_or("runs"));
+  Json out{{"run", fs::is_directory(run) ? Json(run.string()) : Json()},
+           {"weights", weights.string()},
+           {"model", saved.model},
+           {"data", e.data().name},
+           {"synthetic", e.data().synthetic},
+           {"part", part_of(options)},
+           {"samples", e.size()},
+           {"targets", metadata_name(saved.target_kind)},
+           {"measures", loss_name(saved.target_kind)},
+           {"tta", options.mirrored},
+           {"undecided", e.undecided()}};
+  out.update(headline(e));
+  if (all.plain != nullptr) out["without_tta"] = headline(*all.plain);
+  for (const auto& [name, value] : metrics) out["metrics"][name] = finite_or_null(value);
+  out.update(e.scores_json(options.confusion));
+  for (const std::size_t i : e.top_losses(options.top_losses))
+    out["top_losses"].push_back(e.prediction_json(i));
+  // A file's name may be any bytes.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Options that not all targets have.
@@ -163,9 +213,14 @@ OptionTable EvalOptions::table() {
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
+  t.flag("tta",
+         mirrored,
+         "mean of the probabilities, or values, of each image and of its mirror image; shows what "
+         "that changes");
   compute.declare(t);
   t.group("What to show");
   declare_metric_specs(t, metrics, "more numbers, by name");
+  t.flag("json", json, "print all of it as a JSON object");
   t.flag("confusion", confusion, "print the confusion matrix");
   t.number("threshold",
            threshold,
@@ -214,37 +269,45 @@ int eval(const EvalOptions& options) {
                     data.channels,
                     saved.channels,
                     saved.channels);
-  const std::unique_ptr<Evaluation> evaluation =
-      evaluate(ctx,
-               path,
-               saved,
-               data,
-               {.batch_size = options.batch_size,
-                .workers = options.workers,
-                .threshold = options.threshold.value_or(kLabelThreshold)});
+  const Evaluations all = evaluate(ctx,
+                                   path,
+                                   saved,
+                                   data,
+                                   {.batch_size = options.batch_size,
+                                    .workers = options.workers,
+                                    .threshold = options.threshold.value_or(kLabelThreshold),
+                                    .mirrored = options.mirrored});
+  const Evaluation& evaluation = *all.measured;
+  const MetricValues metrics = chosen_metrics(ctx, options, evaluation);
   constexpr std::int64_t kDrawn = 16;
   const std::string title = fmt::format("{} on {}", saved.model, describe(options, data));
-  if (!options.predictions.empty()) write_predictions(*evaluation, options.predictions);
+  if (!options.predictions.empty()) write_predictions(evaluation, options.predictions);
   if (!options.save.empty())
-    save_evaluation(*evaluation,
+    save_evaluation(evaluation,
                     options.top_losses > 0 ? options.top_losses : kDrawn,
                     saved.model,
                     title,
                     options.save);
-  console::print(fmt::format(
-      "{}{}{}\n\n{}\n{}{}{}{}{}{}",
-      path.string(),
-      separator(),
-      title,
-      evaluation->table(),
-      loss_line(*evaluation),
-      differences(trained, saved.target_kind),
-      chosen_metrics(ctx, options, *evaluation),
-      evaluation->details(options.confusion),
-      top_losses_table(*evaluation, options.top_losses),
-      options.save.empty() ? "" : fmt::format("\ntables and drawings are in {}\n", options.save)));
-  const double loss = evaluation->predictions().loss;
-  const std::int64_t undecided = evaluation->undecided();
+  if (options.json) {
+    console::print(to_json(options, path, saved, all, metrics));
+  } else {
+    console::print(fmt::format(
+        "{}{}{}\n\n{}\n{}{}{}{}{}{}{}",
+        path.string(),
+        separator(),
+        title,
+        evaluation.table(),
+        loss_line(evaluation),
+        all.plain == nullptr ? "" : "without --tta  " + loss_line(*all.plain),
+        differences(trained, saved.target_kind),
+        to_text(metrics),
+        evaluation.details(options.confusion),
+        top_losses_table(evaluation, options.top_losses),
+        options.save.empty() ? ""
+                             : fmt::format("\ntables and drawings are in {}\n", options.save)));
+  }
+  const double loss = evaluation.predictions().loss;
+  const std::int64_t undecided = evaluation.undecided();
   if (undecided == 0 && std::isfinite(loss)) return 0;
   fail<DivergedError>(
       "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
@@ -252,7 +315,7 @@ int eval(const EvalOptions& options) {
       path.string(),
       without_nan_sign(loss),
       undecided,
-      evaluation->size());
+      evaluation.size());
 }
 
 }  // namespace learn::cli

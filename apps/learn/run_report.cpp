@@ -79,7 +79,9 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
       report.images = {data::show_batch(loaded->train(), {.images = o.images, .versions = 5})};
     if (o.evaluate)
       report.evaluation = evaluation_blocks(
-          *evaluate(*ctx, weights, saved, loaded->set().valid, o.measuring), weights, o.top_losses);
+          *evaluate(*ctx, weights, saved, loaded->set().valid, o.measuring).measured,
+          weights,
+          o.top_losses);
   } catch (const Error& e) {  // the rest is worth having
     log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};

@@ -140,6 +140,8 @@ CASES = {
         "threads": Case(["eval", "last"], ["--threads", "2"], before=TRAIN, same=SPEED),
         "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
         "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
+        "json": Case(["eval", "last"], ["--json"], before=TRAIN),
+        "tta": Case(["eval", "last"], ["--tta"], before=TRAIN),
         "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
         "threshold": Case(["eval", "last"], ["--threshold", "0"], before=LABELS),
         "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
