@@ -74,16 +74,19 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
         return std::make_unique<data::Loader>(learn.context(), loader.dataset(), batches);
       },
       sizes);
+  if (found.trials.empty() && found.ended == BatchSizeFindEnd::samples)
+    fail<UsageError>("--smallest {}: there are only {} training images",
+                     sizes.smallest,
+                     loader.dataset().size());
+  if (found.trials.empty() && found.ended == BatchSizeFindEnd::memory)
+    fail<OutOfMemoryError>(
+        "not even a batch of {} fits in memory: begin with a --smallest below it, "
+        "or take a smaller model",
+        found.refused);
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));
   console::print(suggestion_of(found));
-  if (found.ended == BatchSizeFindEnd::interrupted) return 128 + caught_signal();
-  check<OutOfMemoryError>(
-      !found.trials.empty(),
-      "not even a batch of {} fits in memory: begin with a --smallest below it, "
-      "or take a smaller model",
-      found.refused);
-  return 0;
+  return found.ended == BatchSizeFindEnd::interrupted ? 128 + caught_signal() : 0;
 }
 
 }  // namespace learn::cli

@@ -6,6 +6,7 @@
 #include "callbacks/lr_find_figure.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
 #include "framework/io/csv.h"
 #include "framework/report/text_table.h"
 #include "framework/report/word_wrap.h"
@@ -27,8 +28,8 @@ std::string table_of(const LrFindResult& found) {
     if (i % step == 0 || i + 1 == count)
       table.row({fmt::format("{}", i + 1),
                  fmt::format("{:.2e}", found.lrs[i]),
-                 fmt::format("{:.4f}", found.losses[i]),
-                 fmt::format("{:.4f}", found.smoothed[i])});
+                 fmt::format("{:.4f}", without_nan_sign(found.losses[i])),
+                 fmt::format("{:.4f}", without_nan_sign(found.smoothed[i]))});
   return table.to_string();
 }
 

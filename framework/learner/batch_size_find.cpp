@@ -71,11 +71,11 @@ std::optional<BatchSizeTrial> trial(Learner& learn,
 BatchSizeFindResult Learner::batch_size_find(const BatchSourceOfSize& make_source,
                                              const BatchSizeFindOptions& options) {
   require_idle("batch_size_find");
-  check<UsageError>(options.smallest > 0 && options.largest >= options.smallest,
-                    "batch_size_find: sizes from {} to {}: the first must be above 0, the last not "
-                    "below it",
-                    options.smallest,
-                    options.largest);
+  if (options.smallest <= 0 || options.largest < options.smallest)
+    fail<UsageError>(
+        "batch_size_find: sizes from {} to {}: the first must be above 0, the last not below it",
+        options.smallest,
+        options.largest);
   check<UsageError>(
       options.steps > 0, "batch_size_find: {} steps to time; one is needed", options.steps);
   const std::int64_t samples = train_source().samples();

@@ -156,7 +156,7 @@ BarState Progress::state_of(Learner& learn) const {
                .batch = fit.batch_in_pass + 1,
                .batches = fit.batches,
                .training = fit.training,
-               .loss = batches.empty() ? 0 : batches.back().smooth_loss,
+               .loss = batches.empty() ? 0 : without_nan_sign(batches.back().smooth_loss),
                .samples_per_second = (fit.training ? training_ : validation_).samples_per_second()};
   bar.eta_seconds = seconds_left(learn);
   return bar;

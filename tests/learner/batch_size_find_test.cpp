@@ -134,8 +134,10 @@ TEST_CASE("a batch size finder without sense is refused") {
   CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 0}),
                        doctest::Contains("sizes from 0 to 4096"),
                        UsageError);
-  CHECK_THROWS_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 9, .largest = 8}),
-                  UsageError);
+  CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 9, .largest = 8}),
+                       "batch_size_find: sizes from 9 to 8: the first must be above 0, the last "
+                       "not below it",
+                       UsageError);
   CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.steps = 0}),
                        doctest::Contains("one is needed"),
                        UsageError);
