@@ -109,6 +109,38 @@ TEST_CASE("map: an operand that stands twice has one gradient, which begins as a
     CHECK(test::fetch(ctx, tape.grad_of(x), i) == 3 * (2 * 3 + 1));
 }
 
+TEST_CASE("map: the gradient of a choice goes where it was made, and nowhere else") {
+  const std::array wanted{0, 1, 2};
+  const std::vector<Expr> gradient =
+      expr::gradients(select(arg(0), arg(1), arg(2)), arg(3), wanted);
+  CHECK(gradient[0]->op == expr::Op::constant);  // nothing goes into the condition
+  CHECK(gradient[0]->number == 0);
+  Context ctx(test::fast_context(1));
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::vector<double> condition{1, 0, -2, 0, 1, 0}, dy{3, 3, kInf, kInf, -0.5, -kInf};
+  const Tensor none = put_full(ctx, {6}, DType::f32, 7);
+  const std::array<Tensor, 4> inputs{put_values(ctx, {6}, condition, DType::f32),
+                                     none,
+                                     none,
+                                     put_values(ctx, {6}, dy, DType::f32)};
+  Tensor one = put_full(ctx, {6}, DType::f32, 9), other = put_full(ctx, {6}, DType::f32, 9);
+  std::vector<MapResult> results{{one}, {other}};
+  const std::vector<Expr> outputs{gradient[1], gradient[2]};
+  kernels::map(ctx, kernels::compile(outputs), inputs, results);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    CHECK(test::fetch(ctx, one, i) == (condition[at] != 0 ? dy[at] : 0));
+    CHECK(test::fetch(ctx, other, i) == (condition[at] != 0 ? 0 : dy[at]));
+  }
+  // Of a condition that depends on what is chosen, too, as in a clamp.
+  Tape tape(ctx);
+  const Var x = tape.input(put_values(ctx, {3}, {-2, 0.5, 2}, DType::f32), true);
+  const Expr a = arg(0);
+  tape.backward(ops::sum(ops::map(select(a < 0, a * a, 3 * a), {x})));
+  for (const auto& [i, slope] : {std::pair{0, -4.0}, {1, 3.0}, {2, 3.0}})
+    CHECK(test::fetch(ctx, tape.grad_of(x), i) == slope);
+}
+
 TEST_CASE("map: what exceeds its limits says which") {
   Expr sum = arg(0);
   for (int i = 1; i < 13; ++i) sum = sum + arg(i);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <tuple>
 
 using namespace learn;
 using namespace learn::data;
@@ -188,8 +189,14 @@ TEST_CASE("folder: options that cannot be are refused") {
   CHECK(refused({.classes = {"a", "a"}}) == "class 'a' is named twice");
   CHECK(refused({.decoding = {.size = ImageSize{4, 0}}}) ==
         "image size 0x4: each side must be at least 1");
+  CHECK(refused({.decoding = {.size = ImageSize{0, 4}}}) ==
+        "image size 4x0: each side must be at least 1");
   CHECK(refused({.decoding = {.max_bad = 2}}) ==
         "the share of bad files must lie in [0, 1], not 2");
+  CHECK(refused({.decoding = {.max_bad = -0.1}}) ==
+        "the share of bad files must lie in [0, 1], not -0.1");
+  CHECK(contains(refused({.valid = "b", .valid_fraction = 0.5}), "a validation folder ('b')"));
+  CHECK(contains(refused({.valid_fraction = 0.5, .valid_regex = "_0"}), "('_0') and a share"));
   CHECK(contains(error_of(folder.path(), {.valid = "a"}), "has no folder 'train'"));
 }
 
@@ -199,6 +206,14 @@ TEST_CASE("folder: training and validation images of different sizes") {
   test::write_bytes(folder.path() / "valid" / "a" / "1.png",
                     test::png(test::plain(6, 5, 1, 2, 3), 6, 5));
   CHECK(contains(error_of(folder.path()), "training images are 4x4, validation images 5x6; "));
+  // One side is enough.
+  for (const auto& [height, width, text] :
+       {std::tuple{4, 5, "training images are 4x4, validation images 5x4; "},
+        {5, 4, "training images are 4x4, validation images 4x5; "}}) {
+    test::write_bytes(folder.path() / "valid" / "a" / "1.png",
+                      test::png(test::plain(height, width, 1, 2, 3), height, width));
+    CHECK(contains(error_of(folder.path()), text));
+  }
 }
 
 TEST_CASE("folder: a class that the model does not know is refused when it is evaluated") {
@@ -309,7 +324,15 @@ TEST_CASE("folder: small files of many pixels are refused before they fill the m
 }
 
 TEST_CASE("folder: a class name that would garble a checkpoint or a terminal is refused") {
-  for (const char* name : {"two\nlines", "\x1B[31mred", "bell\x07", "del\x7F", "latin \xE9"}) {
+  for (const char* name : {"two\nlines",
+                           "tab\tin it",
+                           "\x1B[31mred",
+                           "bell\x07",
+                           "del\x7F",
+                           "latin \xE9",
+                           "right to left \u202E",
+                           "isolated \u2067",
+                           "\u2069"}) {
     const test::TemporaryFolder folder;
     fill_class(folder.path() / "a", 2, 10);
     fill_class(folder.path() / name, 2, 10);

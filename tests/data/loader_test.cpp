@@ -377,6 +377,7 @@ TEST_CASE("loader: bad options are usage errors") {
   const auto make = [&](LoaderOptions options) { Loader(ctx, set, std::move(options)); };
   CHECK_THROWS_AS(make({.batch_size = 0}), UsageError);
   CHECK_THROWS_AS(make({.workers = -1}), UsageError);
+  CHECK_THROWS_AS(make({.workers = 100000}), UsageError);
   CHECK_THROWS_AS(make({.prefetch = 0}), UsageError);
   CHECK_THROWS_AS(make({.max_batches = -1}), UsageError);
   CHECK_THROWS_AS(make({.dtype = DType::i32}), UsageError);
