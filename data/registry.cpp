@@ -7,13 +7,13 @@
 #include "data/label_list.h"
 #include "data/resize.h"
 #include "data/synthetic10.h"
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -29,7 +29,7 @@ std::vector<fs::path> places(const DataOptions& options, const CifarArchive& arc
   if (!options.directory.empty())
     return {options.directory / archive.folder, options.directory, options.directory / packed};
   std::vector<fs::path> homes{"data"};
-  if (const char* home = std::getenv("LEARN_DATA"); home != nullptr && *home != '\0')
+  if (const char* const home = environment("LEARN_DATA"); home != nullptr)
     homes.insert(homes.begin(), home);
   std::vector<fs::path> all;
   for (const fs::path& home : homes) all.insert(all.end(), {home / archive.folder, home / packed});

@@ -3,6 +3,7 @@
 #include "apps/learn/host.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/core/environment.h"
 #include "framework/core/version.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
@@ -13,7 +14,6 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 namespace learn::cli {
@@ -52,7 +52,7 @@ std::string driver_text(const CudaReport& report) {
 /// What "auto" stands for; what is wrong, if the environment asks for a device that is not there.
 std::string auto_text(const CudaStatus& status, const CudaReport& report) {
   try {
-    if (const char* const wanted = std::getenv("LEARN_DEVICE"); wanted != nullptr)
+    if (const char* const wanted = environment("LEARN_DEVICE"); wanted != nullptr)
       return fmt::format("{}: LEARN_DEVICE is '{}'", choose_device("auto"), wanted);
   } catch (const Error& error) {
     return fmt::format("LEARN_DEVICE: {}", error.what());

@@ -1,8 +1,10 @@
 #include "framework/runtime/device_choice.h"
 
 #include "framework/core/build.h"
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/once.h"
 #include "framework/runtime/cuda/report.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda_library.h"
@@ -10,7 +12,8 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace learn {
 
@@ -51,14 +54,15 @@ AutoDevice auto_device() {
 
 Device choose_device(std::string_view name) {
   if (name == "auto") {
-    const char* const wanted = std::getenv("LEARN_DEVICE");
+    const char* const wanted = environment("LEARN_DEVICE");
     if (wanted != nullptr && std::string_view(wanted) != "auto") return choose_device(wanted);
     const AutoDevice found = auto_device();
     // A machine without a GPU is no surprise; a GPU that is left alone is one.
-    if (found.device.is_cpu() && cuda_status().devices > 0)
-      log::warn("[device] auto takes the CPU: {}", found.reason);
+    const std::string text = "[device] auto takes the CPU: " + found.reason;
+    if (found.device.is_cpu() && cuda_status().devices > 0 && first_time(text))
+      log::warn("{}", text);
     else if (found.device.is_cpu())
-      log::debug("[device] auto takes the CPU: {}", found.reason);
+      log::debug("{}", text);
     return found.device;
   }
   if (name == "cpu") return Device::cpu();
