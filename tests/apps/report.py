@@ -4,12 +4,14 @@
 That a browser shows it is tried by report_page.py. Prints what failed; exit status 1 then.
 """
 import csv
+import fcntl
 import html
 import json
 import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -120,6 +122,33 @@ def without_data():
           "has other classes than the model was trained on" in Path("runs/photos/report.html").read_text())
 
 
+def places():
+    """Only files are replaced."""
+    def write_to(path):
+        return learn("report", "runs/t", "--no-evaluate", "--images", "0", "--out", path)
+
+    os.mkfifo("fifo")
+    reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    write_to("fifo")
+    check("a FIFO is given the page", os.read(reader, 1 << 20).startswith(b"<!doctype html>"))
+    check("and stays a FIFO", stat.S_ISFIFO(os.stat("fifo").st_mode))
+    os.close(reader)
+    done = write_to("/dev/stdout")
+    check("/dev/stdout is written to", done.stdout.startswith("<!doctype html>"), done.stdout[:200])
+    check("/dev/stdout stays a link", os.path.islink("/dev/stdout"))
+    os.symlink("target.html", "link.html")
+    write_to("link.html")
+    check("a link stays", os.path.islink("link.html") and Path("target.html").read_text().startswith("<!doctype"))
+    if os.geteuid() == 0:
+        os.mknod("null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        write_to("null")
+        check("a device stays", stat.S_ISCHR(os.stat("null").st_mode))
+    for name in (".", "runs", "runs/"):
+        refused(5, f"cannot write '{name}'", "report", "runs/t", "--out", name)
+    check("nothing is left over", not [name for name in os.listdir() if ".tmp." in name], os.listdir())
+
+
 def refusals():
     refused(2, "RUN|last", "report")
     refused(4, "no-run", "report", "no-run")
@@ -150,6 +179,7 @@ with tempfile.TemporaryDirectory(prefix="learn report ") as folder:
     one_run()
     several()
     without_data()
+    places()
     refusals()
     os.chdir("/")
 print("FAILED" if failures else "reports: all as promised")
