@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 namespace learn {
 namespace {
@@ -147,6 +148,9 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
                      nn::Model model,
                      SavedModel description,
                      const PredictorOptions& options) {
+  if (ctx == nullptr || model.params == nullptr || model.module == nullptr)
+    fail<UsageError>("predictor: {} is missing; was it moved from?",
+                     ctx == nullptr ? "the context" : "the model's parameters or module");
   if (options.batch_size < 1)
     fail<UsageError>("predictor: the batch size must be at least 1, got {}", options.batch_size);
   if (description.classes.size() != static_cast<std::size_t>(model.classes))
@@ -165,36 +169,39 @@ Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 
-const std::vector<std::string>& Predictor::classes() const noexcept {
-  return state_->description.classes;
+Predictor::State& Predictor::state() const {
+  check<std::logic_error>(state_ != nullptr, "predictor: this one was moved from; use the other");
+  return *state_;
 }
 
-const SavedModel& Predictor::description() const noexcept { return state_->description; }
+const std::vector<std::string>& Predictor::classes() const { return state().description.classes; }
+
+const SavedModel& Predictor::description() const { return state().description; }
 
 Prediction Predictor::operator()(const data::Image& image) {
   return (*this)(std::span(&image, 1)).front();
 }
 
 std::vector<Prediction> Predictor::operator()(std::span<const data::Image> images) {
-  const std::scoped_lock lock(state_->turn);
+  const std::scoped_lock lock(state().turn);
   std::vector<Prediction> out;
-  const auto batch = static_cast<std::size_t>(state_->options.batch_size);
+  const auto batch = static_cast<std::size_t>(state().options.batch_size);
   for (std::size_t begin = 0; begin < images.size(); begin += batch)
-    state_->predict(images.subspan(begin, std::min(batch, images.size() - begin)), out);
+    state().predict(images.subspan(begin, std::min(batch, images.size() - begin)), out);
   return out;
 }
 
 Tensor Predictor::logits(const Tensor& images) {
-  const std::scoped_lock lock(state_->turn);
+  const std::scoped_lock lock(state().turn);
   Shape wanted{images.shape().rank() > 0 ? images.shape()[0] : 0};
-  for (const std::int64_t extent : state_->description.input_shape()) wanted.push_back(extent);
+  for (const std::int64_t extent : state().description.input_shape()) wanted.push_back(extent);
   check(images.shape() == wanted,
         "predictor: samples must be {}, they are {}",
         wanted,
         images.shape());
   check<DTypeError>(
       images.dtype() == DType::f32, "predictor: images must be f32, they are {}", images.dtype());
-  return state_->logits(images);
+  return state().logits(images);
 }
 
 }  // namespace learn

@@ -66,9 +66,9 @@ class Predictor {
   Predictor& operator=(Predictor&&) noexcept;
 
   /// Names of the classes, the labels or the values.
-  [[nodiscard]] const std::vector<std::string>& classes() const noexcept;
+  [[nodiscard]] const std::vector<std::string>& classes() const;
   /// What it was made of.
-  [[nodiscard]] const SavedModel& description() const noexcept;
+  [[nodiscard]] const SavedModel& description() const;
 
   /// Of an image of any size: it is scaled to cover the model's input, and the middle is cut out,
   /// as the training's images were. Throws DataError for one whose pixels are not H*W*3.
@@ -82,6 +82,7 @@ class Predictor {
 
  private:
   struct State;
+  [[nodiscard]] State& state() const;
   std::unique_ptr<State> state_;
 };
 

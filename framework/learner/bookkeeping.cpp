@@ -52,7 +52,11 @@ void Learner::end_train_pass() {
 
 bool Learner::next_batch(BatchSource& source) {
   release_batch();
-  if (cancelled() || !source.next(batch_)) return false;
+  if (cancelled()) return false;
+  if (!source.next(batch_)) {
+    check_pass_is_whole();
+    return false;
+  }
   if (progress_.batch_in_pass == 0) check_batch(source);
   if (progress_.training && pass_continues_)
     check_place(progress_.batch_in_pass < progress_.batches);
@@ -67,6 +71,19 @@ void Learner::check_place(bool right) const {
         "came to {} of {} batches",
         progress_.batch_in_pass,
         progress_.batches);
+}
+
+/// Schedules are planned by what the source announces. That a resumed pass is whole is checked by
+/// `end_train_pass`.
+void Learner::check_pass_is_whole() const {
+  if (progress_.batch_in_pass == progress_.batches || (progress_.training && pass_continues_))
+    return;
+  fail<DataError>(
+      "the {} source announced {} batches and gave {}: its batches() must return how many next() "
+      "gives in a pass",
+      progress_.training ? "training" : "validation",
+      progress_.batches,
+      progress_.batch_in_pass);
 }
 
 void Learner::check_batch(const BatchSource& source) const {
@@ -91,6 +108,7 @@ void Learner::release_batch() {
 void Learner::begin_attempt() {
   scopes_.unwind_to(Scope::batch);
   callbacks_.reset();
+  if (!progress_.gradients_held) seeded_by_.clear();
   batch_ = {std::move(static_cast<Batch&>(batch_))};
 }
 
@@ -170,7 +188,7 @@ void Learner::validate_epoch() {
   evaluate(*data_.valid, add_metrics, take_results);
 }
 
-void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }
+void Learner::sync_step_clock() { progress_.step_clock = optimizer().read_control().step; }
 
 void Learner::set_results(const Tensor& pred,
                           const Tensor& loss,

@@ -2,6 +2,8 @@
 // in bookkeeping.cpp, how events and scopes work in events.cpp.
 #include "framework/learner/learner.h"
 
+#include <stdexcept>
+
 namespace learn {
 
 void Learner::train(std::int64_t epochs) {
@@ -38,6 +40,12 @@ bool Learner::train_batch() {
 }
 
 void Learner::step() {
+  check<std::logic_error>(
+      seeded_by_.empty(),
+      "'{}' has set a gradient seed, and the optimizer would step with gradients "
+      "that are scaled by it: take it out of them at backward_end, and call "
+      "grads_unscaled() there",
+      seeded_by_.empty() ? "" : seeded_by_.front()->name());
   optimizer_->step();
   batch_.outcome = Outcome::stepped;
   if (ctx_.device().is_cpu()) sync_step_clock();

@@ -12,9 +12,14 @@
 #include <malloc.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
+#include <span>
+#include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace learn;
 
@@ -242,6 +247,34 @@ TEST_CASE("what is no image or no predictor is refused") {
                        UsageError);
   CHECK_THROWS_WITH_AS(Predictor(std::move(ctx), std::move(model), others),
                        "predictor: 2 names for a model of 3 outputs",
+                       UsageError);
+}
+
+TEST_CASE("a predictor that was moved from says so") {
+  Predictor from = trained();
+  Predictor to = std::move(from);
+  CHECK(to.classes().size() == 3);
+  const data::Image image{1, 1, {1, 2, 3}};
+  const std::vector<std::function<void()>> uses{
+      [&] { (void)from(image); },
+      [&] { (void)from(std::span(&image, 1)); },
+      [&] {
+        (void)from.logits(host_tensor({1, 8, 12, 3}, DType::f32));
+      },
+      [&] { (void)from.classes(); },
+      [&] { (void)from.description(); }};
+  for (const auto& use : uses)
+    CHECK_THROWS_WITH_AS(use(), doctest::Contains("was moved from"), std::logic_error);
+  from = std::move(to);
+  CHECK(from(image).valid());
+
+  const SavedModel description = test::small_description();
+  nn::Model model = description.make();
+  CHECK_THROWS_WITH_AS(Predictor(nullptr, std::move(model), description),
+                       "predictor: the context is missing; was it moved from?",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(Predictor(std::make_unique<Context>(), nn::Model{}, description),
+                       "predictor: the model's parameters or module is missing; was it moved from?",
                        UsageError);
 }
 
