@@ -1,11 +1,11 @@
 #include "data/image_files.h"
 
 #include "data/image_codec.h"
+#include "data/other_content.h"
 #include "framework/core/error.h"
 #include "framework/core/regular_file.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -14,19 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_image(const fs::path& path) {
-  if (has_image_name(path)) return true;
+std::vector<std::uint8_t> first_bytes(const fs::path& path, std::size_t bytes) {
   try {
     const RegularFile file(path, "it");
-    if (file.size() == 0) return true;  // a damaged one
-    std::array<std::uint8_t, kFormatBytes> start{};
-    const std::span found =
-        std::span(start).first(std::min<std::size_t>(file.size(), start.size()));
-    file.read(0, std::as_writable_bytes(found));
-    return *image_format(found) != '\0';
+    std::vector<std::uint8_t> start(std::min<std::size_t>(file.size(), bytes));
+    file.read(0, std::as_writable_bytes(std::span(start)));
+    return start;
   } catch (const IoError& error) {
     fail<DataError>("{}", error.what());
   }
+}
+
+bool is_image(const fs::path& path) {
+  if (has_image_name(path)) return true;
+  const std::vector<std::uint8_t> start = first_bytes(path, kFormatBytes);
+  return start.empty() || *image_format(start) != '\0';  // an empty one is a damaged image
 }
 
 /// Below a folder. Whatever has an image's name is taken for one: reading it says if it is none.
@@ -85,10 +87,16 @@ std::vector<ImageFile> archive_images(const fs::path& path, const fs::path& name
   try {
     tree = open_archive(path, problems);
   } catch (const DataError& error) {
-    fail<DataError>(
-        "neither a JPEG, PNG, WebP, TIFF nor BMP image, nor an archive that can be read (tar, "
-        "zip): {}",
-        error.what());
+    const std::vector<std::uint8_t> start = first_bytes(path, kContentBytes);
+    const OtherContent other = other_content(start);
+    if (!other.name.empty() && !other.unpacks_to_more)
+      fail<DataError>("it is {}, not {}, nor an archive (tar, zip): {}",
+                      other.name,
+                      image_formats(),
+                      other.advice);
+    fail<DataError>("it is not {}, nor an archive that can be read (tar, zip): {}",
+                    image_formats(),
+                    error.what());
   }
   std::vector<ImageFile> found;
   for (const fs::path& file : tree->files({}))

@@ -69,25 +69,25 @@ Command eval_command() {
 Command predict_command() {
   const auto o = std::make_shared<PredictOptions>();
   const OptionTable t = o->table();
-  return {
-      .name = "predict",
-      .help = "say what is on images, with a trained model",
-      .options = t,
-      .run =
-          [o, t](const Parsed& parsed) {
-            set_options(t, parsed.values);
-            o->path = parsed.argument();
-            o->images = parsed.arguments[1];
-            return predict(*o);
-          },
-      .arguments = {{.name = "RUN|FILE|last",
-                     .help = "folder of a run, a .safetensors file, or the latest run in --out",
-                     .required = true},
-                    {.name = "IMAGE",
-                     .help = "JPEG, PNG, WebP, TIFF and BMP files, folders and archives of them, "
-                             "or -: one of these through standard input",
-                     .required = true,
-                     .several = true}}};
+  return {.name = "predict",
+          .help = "say what is on images, with a trained model",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->path = parsed.argument();
+                o->images = parsed.arguments[1];
+                return predict(*o);
+              },
+          .arguments = {
+              {.name = "RUN|FILE|last",
+               .help = "folder of a run, a .safetensors file, or the latest run in --out",
+               .required = true},
+              {.name = "IMAGE",
+               .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and archives "
+                       "of them, or -: one of these through standard input",
+               .required = true,
+               .several = true}}};
 }
 
 Command export_command() {

@@ -344,10 +344,27 @@ TEST_CASE("codec: grey on request, as PIL computes it") {
 }
 
 TEST_CASE("codec: names and first bytes of images") {
-  for (const char* name : {"a.jpg", "a.JPEG", "a.png", "a.WebP", "a.tif", "a.TIFF", "a.bmp"})
+  for (const char* name : {"a.jpg",
+                           "a.JPEG",
+                           "a.JPE",
+                           "a.jfif",
+                           "a.png",
+                           "a.WebP",
+                           "a.tif",
+                           "a.TIFF",
+                           "a.bmp",
+                           "a.dib",
+                           "a.GIF",
+                           "a.pbm",
+                           "a.pgm",
+                           "a.ppm",
+                           "a.pnm"})
     CHECK(has_image_name(name));
-  for (const char* name : {"a.gif", "bmp", "a.png.txt", ""}) CHECK_FALSE(has_image_name(name));
-  CHECK(image_extensions() == ".jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp");
+  for (const char* name : {"a.heic", "bmp", "a.png.txt", ""}) CHECK_FALSE(has_image_name(name));
+  CHECK(image_extensions() ==
+        ".jpg, .jpeg, .jpe, .jfif, .png, .webp, .tif, .tiff, .bmp, .dib, .gif, .pbm, .pgm, .ppm or "
+        ".pnm");
+  CHECK(image_formats() == "JPEG, PNG, WebP, TIFF, BMP, GIF or PNM");
   CHECK(std::string(image_format(bmp())) == "BMP");
   CHECK(std::string(image_format(webp(kScene, 2, 3))) == "WebP");
   CHECK(std::string(image_format(tiff_file(scene_rows(), 3, {}))) == "TIFF");

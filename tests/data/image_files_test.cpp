@@ -85,7 +85,7 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
     const std::string error =
         test::text_of<DataError>([&] { files = image_files(folder.path() / "cut", "x"); });
     if (bytes > 0 && bytes < 512) {
-      CHECK(error.starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image, nor an archive"));
+      CHECK(error.starts_with("it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive"));
     } else {
       CHECK(error.empty());
     }
@@ -113,10 +113,16 @@ TEST_CASE("what is no image says why") {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
   };
   CHECK(error(folder.path() / "nowhere.png") == "there is no such file or folder");
-  CHECK(error(folder.path()) == "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file is in it");
+  CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it");
   test::write_bytes(folder.path() / "notes.txt", {'x', 'y'});
-  CHECK(error(folder.path() / "notes.txt")
-            .starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image"));
+  CHECK(
+      error(folder.path() / "notes.txt") ==
+      "it is text, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive (tar, zip): get the "
+      "image again");
+  test::write_bytes(folder.path() / "pack", {'R', 'a', 'r', '!', 0x1A, 7, 0});
+  CHECK(error(folder.path() / "pack")
+            .starts_with(
+                "it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive that can"));
   test::write_bytes(folder.path() / "empty.jpg", {});
   CHECK(test::text_of<DataError>([&] {
           (void)image_files(folder.path() / "empty.jpg", "x").front().read();

@@ -64,7 +64,7 @@ TEST_CASE("codec: damage of every kind is a data error") {
   };
   CHECK(bad({}) == "the file is empty");
   const std::string html = "<html>404</html>";
-  CHECK(bad({html.begin(), html.end()}) == "neither a JPEG, PNG, WebP, TIFF nor BMP file");
+  CHECK(contains(bad({html.begin(), html.end()}), "it is an HTML page, not JPEG, PNG"));
   const auto whole = test::png(test::plain(8, 8, 1, 2, 3), 8, 8);
   for (std::size_t keep = 0; keep < whole.size(); ++keep) {
     CAPTURE(keep);

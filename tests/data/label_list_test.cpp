@@ -158,7 +158,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
   CHECK(fewer.train.targets == std::vector<float>{0, 1000});
   REQUIRE(fewer.skipped.size() == 1);
   CHECK(fewer.skipped[0].file == (folder.path() / "0.png").string());
-  CHECK(fewer.skipped[0].why == "neither a JPEG, PNG, WebP, TIFF nor BMP file");
+  CHECK(fewer.skipped[0].why == "it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM");
   test::write_bytes(folder.path() / "1.png", {1, 2, 3});
   CHECK(
       contains(data_error(table.string() + ":targets=x,skip_bad=true"), "none of the 2 files in"));
