@@ -1,11 +1,12 @@
 #include "data/registry.h"
 
+#include "data/array_set.h"
 #include "data/cifar10.h"
 #include "data/duplicates.h"
 #include "data/file_tree.h"
+#include "data/fixed_parts.h"
 #include "data/image_folder.h"
 #include "data/label_list.h"
-#include "data/resize.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -67,43 +68,6 @@ fs::path require(const DataOptions& options, const CifarArchive& archive) {
         all.front().parent_path().string());
   }
   return found;
-}
-
-/// The test images of a data set of fixed parts, as a model wants them that was trained on others.
-DataPair for_evaluation(Dataset test, const DataOptions& options) {
-  for (const std::string& name : options.classes)
-    if (std::ranges::find(test.classes, name) == test.classes.end())
-      fail<DataError>("the model knows a class '{}', '{}' has none: its classes are {}",
-                      name,
-                      test.name,
-                      join(test.classes));
-  if (test.classes != options.classes) test = only_classes(test, options.classes);
-  test = limited(std::move(test), options.valid_limit);
-  const ImageSize size{test.height, test.width};
-  if (size != *options.evaluation)
-    log::info("[data] scaled the {} images of '{}' from {}x{} to the model's input, {}x{}",
-              test.size(),
-              test.name,
-              size.width,
-              size.height,
-              options.evaluation->width,
-              options.evaluation->height);
-  return {{}, resized(std::move(test), *options.evaluation)};
-}
-
-DataPair limited(DataPair pair, const DataOptions& options) {
-  pair.train = limited(std::move(pair.train), options.train_limit);
-  pair.valid = limited(std::move(pair.valid), options.valid_limit);
-  return pair;
-}
-
-/// Classes, a split and limits: the same for every data set of fixed parts.
-DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options) {
-  if (!options.classes.empty()) {
-    train = only_classes(train, options.classes);
-    valid = only_classes(valid, options.classes);
-  }
-  return limited({std::move(train), std::move(valid)}, options);
 }
 
 template <class Read>
@@ -220,6 +184,12 @@ struct PathOptions : ImageOptions {
   bool verify = true;
   std::string label_regex;
   std::string valid_regex;
+
+  /// Whether something is said about how images are read from files.
+  [[nodiscard]] bool reads_files() const {
+    return channels != PathOptions().channels || max_bad != 0 || skip_bad || stream ||
+           !label_regex.empty() || !valid_regex.empty();
+  }
 };
 
 void declare_folder(OptionTable& t, PathOptions& o) {
@@ -238,10 +208,7 @@ void declare_folder(OptionTable& t, PathOptions& o) {
 DataPair load_cifar_files(const FileTree& tree,
                           const PathOptions& folder,
                           const DataOptions& options) {
-  const PathOptions usual;
-  if (folder.size != usual.size || folder.channels != usual.channels || folder.max_bad != 0 ||
-      folder.skip_bad || folder.stream || !folder.label_regex.empty() ||
-      !folder.valid_regex.empty())
+  if (folder.size != 0 || folder.reads_files())
     fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
                      folder.path.string());
   const CifarOptions cifar{.verify = folder.verify};
@@ -252,11 +219,22 @@ DataPair load_cifar_files(const FileTree& tree,
 DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
+  std::error_code error;
+  if (is_array_name(folder.path) && fs::is_regular_file(folder.path, error))
+    fail<DataError>("'{}' is one array of a data set: give the folder that holds all of them",
+                    folder.path.string());
   const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (holds_cifar(*tree)) return load_cifar_files(*tree, folder, options);
+  refuse_cifar_pickles(*tree);
   if (!folder.verify)
     fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
                      folder.path.string());
+  if (holds_arrays(*tree)) {
+    if (folder.reads_files())
+      fail<UsageError>("'{}' holds arrays: of the options only size has an effect",
+                       folder.path.string());
+    return load_arrays(*tree, folder.size, options);
+  }
   DataPair pair;
   const FolderOptions reading{.classes = options.classes,
                               .valid_fraction = options.valid_fraction,
@@ -408,7 +386,8 @@ Registry<DataPair(const DataOptions&)> dataset_registry() {
                declare_lines,
                load_lines);
   registry.add("folder",
-               "a folder or archive of images, or of CIFAR's binary files",
+               "a folder or archive of images, of CIFAR's binary files, of MNIST's, or of NumPy's "
+               "arrays (.npz)",
                PathOptions{},
                declare_folder,
                load_folder);

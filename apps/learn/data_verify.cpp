@@ -2,6 +2,7 @@
 #include "apps/experiment/spec_flag.h"
 #include "apps/learn/data_command.h"
 #include "apps/learn/data_findings.h"
+#include "data/array_set.h"
 #include "data/cifar10.h"
 #include "data/digest.h"
 #include "data/duplicates.h"
@@ -32,8 +33,11 @@ data::DataPair load(const DataCommandOptions& o) {
   const DataSection& section = o.experiment().data;
   Spec spec = data::dataset_spec(section.data);
   const std::string* const path = find_option(spec, "path");
-  const bool binary =
-      spec.name == "folder" && path != nullptr && data::holds_cifar(*data::open_tree(*path));
+  const auto in_records = [&] {
+    const auto tree = data::open_tree(*path);
+    return data::holds_cifar(*tree) || data::holds_arrays(*tree);
+  };
+  const bool binary = spec.name == "folder" && path != nullptr && in_records();
   if (data::lies_at_path(spec) && !binary) {
     std::erase_if(spec.options, [](const auto& option) {
       return option.first == "max_bad" || option.first == "skip_bad" || option.first == "stream" ||

@@ -282,6 +282,25 @@ def archive_seeds():
     yield "zip-deflated", zipped(members, zipfile.ZIP_DEFLATED)
 
 
+def npy(kind, shape, content, version=1, order=False):
+    text = f"{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text.encode() + content
+
+
+def array_seeds():
+    images = struct.pack(">4B3I", 0, 0, 8, 3, 2, 2, 3) + bytes(range(12))
+    yield "idx", images
+    yield "idx-labels", struct.pack(">4BI", 0, 0, 8, 1, 3) + b"\0\1\2"
+    yield "idx-packed", gzip.compress(images, mtime=0)
+    yield "npy", npy("|u1", (2, 2, 3), bytes(range(12)))
+    yield "npy-2", npy("<i8", (2,), struct.pack("<2q", -1, 5), version=2)
+    yield "npy-big", npy(">i2", (2, 1), struct.pack(">2h", -1, 5))
+    yield "npy-fortran", npy("|u1", (2, 2), bytes(4), order=True)
+    yield "npy-objects", npy("|O", (2,), b"\x80\4.")
+    yield "npy-large", npy("<u8", (2**62, 4), b"")
+
+
 def cifar_seeds():
     yield "record", bytes([2]) + bytes([9]) + bytes(i % 251 for i in range(3072)) + b"cat\ndog\r\n"
     yield "record-100", bytes([3]) + bytes([19, 99]) + bytes(3072) + "é\n".encode()
