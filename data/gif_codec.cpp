@@ -222,7 +222,7 @@ class GifReader {
   std::int64_t max_pixels_;
   std::int64_t width_ = 0;
   std::int64_t height_ = 0;
-  std::array<std::uint8_t, 3 * 256> palette_{};  ///< without one of the file's: grey
+  std::array<std::uint8_t, 768> palette_{};  ///< without one of the file's: grey
   std::size_t colours_ = 256;
   std::optional<std::size_t> transparent_;  ///< the colour, which is also where no image lies
 };

@@ -173,7 +173,7 @@ TEST_CASE("codec: damaged GIF") {
   Bytes control = text("!\xF9\4\1");
   control.insert(control.end(), {0, 0, 2, 0});
   Codes codes;
-  for (const std::size_t code : {256, 1, 2, 0, 1}) codes.add(code, 9);
+  for (const std::size_t code : std::vector<std::size_t>{256, 1, 2, 0, 1}) codes.add(code, 9);
   other = gif(1, 4, 8, codes);
   other[10] = 0x80;
   other.insert(other.begin() + 13, control.begin(), control.end());

@@ -142,7 +142,7 @@ TEST_CASE("jpeg: a shorter file is refused unless its pixels are all there") {
   CHECK(contains(error_of(first(file, find(file, kScan))),
                  "damaged JPEG: it ends early, and pixels"));
   // An end mark makes it no better.
-  for (const std::size_t less : {3, 20, 200})
+  for (const std::size_t less : std::vector<std::size_t>{3, 20, 200})
     CHECK(contains(error_of(ended(first(file, file.size() - 2 - less))), "damaged JPEG: "));
 }
 
