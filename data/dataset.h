@@ -1,5 +1,6 @@
 #pragma once
 #include "data/image.h"
+#include "data/passed_over.h"
 #include "data/sample_form.h"
 #include "framework/interfaces/target_kind.h"
 
@@ -92,7 +93,7 @@ struct Dataset {
   void validate() const;
 };
 
-/// A file that has no image to show.
+/// A damaged file.
 struct SkippedFile {
   std::string file;
   std::string why;
@@ -102,7 +103,8 @@ struct SkippedFile {
 struct DataPair {
   Dataset train;
   Dataset valid;
-  std::vector<SkippedFile> skipped = {};  ///< damaged files, if they were to be skipped
+  std::vector<SkippedFile> skipped = {};     ///< damaged files, if they were to be skipped
+  std::vector<PassedOver> passed_over = {};  ///< files of a folder or archive that are not read
 };
 
 /// The images at `indices`, in that order.

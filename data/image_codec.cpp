@@ -1,11 +1,11 @@
 #include "data/image_codec.h"
 
 #include "data/image_formats.h"
+#include "data/names.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 namespace learn::data {
@@ -29,7 +29,19 @@ constexpr std::array kFormats{Format{"JPEG", "\xFF\xD8\xFF"sv, ""sv, decode_jpeg
                               Format{"TIFF", "MM\0+"sv, ""sv, decode_tiff},
                               Format{"BMP", "BM"sv, ""sv, decode_bmp}};
 
-constexpr std::array kExtensions{".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp"};
+constexpr std::array kExtensions{".jpg",
+                                 ".jpeg",
+                                 ".jpe",
+                                 ".jfif",
+                                 ".jif",
+                                 ".pjpeg",
+                                 ".pjp",
+                                 ".png",
+                                 ".webp",
+                                 ".tif",
+                                 ".tiff",
+                                 ".bmp",
+                                 ".dib"};
 
 bool holds(Bytes file, std::size_t at, std::string_view text) {
   if (text.empty()) return true;
@@ -89,10 +101,7 @@ const char* image_format(Bytes file) {
 }
 
 bool has_image_name(const std::filesystem::path& file) {
-  std::string extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  const std::string extension = in_small_letters(file.extension().string());
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 

@@ -35,7 +35,7 @@ struct DecodeOptions {
 
 /// Whether it ends in an extension of `image_extensions`, in small or capital letters.
 [[nodiscard]] bool has_image_name(const std::filesystem::path& file);
-/// ".jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp", for messages.
+/// ".jpg, .jpeg, ... or .dib", for messages.
 [[nodiscard]] std::string image_extensions();
 
 /// So many first bytes of a file tell its format.

@@ -1,6 +1,6 @@
 #include "data/label_list.h"
 
-#include "data/image_codec.h"
+#include "data/names.h"
 #include "data/pattern.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,12 +26,6 @@ std::string text_of(const fs::path& list) {
   } catch (const DataError& error) {
     fail<DataError>("'{}': {}", list.string(), error.what());
   }
-}
-
-std::string in_small_letters(std::string text) {
-  std::ranges::transform(
-      text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 std::string trimmed(std::string_view text) {
@@ -123,12 +116,12 @@ class Columns {
 
 Part part_of(const std::string& cell, const std::string& where) {
   const std::string text = in_small_letters(trimmed(cell));
+  if (const Part part = part_named(text); part != Part::unsaid) return part;
   const auto is = [&](std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, text) != words.end();
   };
-  if (is({"train", "training", "false", "0", "no"})) return Part::train;
-  if (is({"valid", "val", "validation", "true", "1", "yes"})) return Part::valid;
-  if (is({"test", "testing"})) return Part::test;
+  if (is({"false", "0", "no"})) return Part::train;
+  if (is({"true", "1", "yes"})) return Part::valid;
   fail<DataError>(
       "{}: the split is '{}': it is train, valid or test, or true (for validation) or false",
       where,
@@ -141,17 +134,6 @@ float value_of(const std::string& cell, const std::string& where) {
   } catch (const UsageError& error) {
     fail<DataError>("{}: {}", where, error.what());
   }
-}
-
-std::string class_of(const Pattern& pattern, const std::string& path, const std::string& where) {
-  const std::optional<std::string> label = pattern.find(path);
-  if (!label || label->empty())
-    fail<DataError>("{}: '{}' {} the regular expression '{}', so it has no label",
-                    where,
-                    path,
-                    label ? "has an empty match of" : "does not match",
-                    pattern.text());
-  return *label;
 }
 
 }  // namespace
@@ -210,7 +192,7 @@ LabelledFiles read_label_lines(const fs::path& path, Part part, const std::strin
     LabelledFile file{.part = part, .where = fmt::format("'{}', line {}", name, number)};
     if (pattern) {
       file.path = line;
-      file.labels = {class_of(*pattern, line, file.where)};
+      file.labels = {pattern->label_of(line, file.where)};
     } else {
       const std::size_t tab = line.rfind('\t');
       const std::size_t blank = tab == std::string::npos ? line.rfind(' ') : tab;
@@ -226,43 +208,6 @@ LabelledFiles read_label_lines(const fs::path& path, Part part, const std::strin
     out.files.push_back(std::move(file));
   }
   if (out.files.empty()) fail<DataError>("'{}' names no files", name);
-  return out;
-}
-
-LabelledFiles label_by_path(const FileTree& tree,
-                            const std::string& label_regex,
-                            const std::string& valid_regex) {
-  std::optional<Pattern> label;
-  if (!label_regex.empty()) label.emplace(label_regex);
-  std::optional<Pattern> valid;
-  if (!valid_regex.empty()) valid.emplace(valid_regex);
-  const bool parts = tree.has_folder("train");
-  LabelledFiles out{.name = tree.name(), .where = tree.text()};
-  for (const fs::path& path : tree.files({})) {
-    if (!has_image_name(path)) continue;
-    LabelledFile file{.path = path, .where = "'" + tree.text() + "'"};
-    auto folder = path.begin();
-    if (parts) {
-      const std::string first = folder->string();
-      if (first == "train") file.part = Part::train;
-      if (first == "valid" || first == "val") file.part = Part::valid;
-      if (first == "test") file.part = Part::test;
-      if (file.part == Part::unsaid) continue;
-      ++folder;
-    }
-    if (valid) file.part = valid->find(path.string()) ? Part::valid : Part::train;
-    if (!label && std::next(folder) == path.end())
-      fail<DataError>("'{}' lies in no folder of a class: move it, or say ':label_regex=...'",
-                      tree.text(path));
-    file.labels = {label ? class_of(*label, path.generic_string(), file.where) : folder->string()};
-    out.files.push_back(std::move(file));
-  }
-  if (out.files.empty()) fail<DataError>("'{}' has no {} files", tree.text(), image_extensions());
-  if (valid && std::ranges::none_of(
-                   out.files, [](const LabelledFile& file) { return file.part == Part::valid; }))
-    fail<DataError>("no image of '{}' matches '{}', the regular expression of validation images",
-                    tree.text(),
-                    valid_regex);
   return out;
 }
 

@@ -13,8 +13,8 @@ struct TableColumns {
   std::string image;
   /// Empty: the one called label, labels, class, tags or the like, else the second.
   std::string label;
-  /// Empty: the one called split or is_valid, if there is one. Its cells are train, valid (val,
-  /// validation) or test, or true and false, which is true for validation.
+  /// Empty: the one called split or is_valid, if there is one. Its cells are names of parts
+  /// (`part_named`), or true and false, which is true for validation.
   std::string split;
   std::vector<std::string> targets;  ///< real numbers to be predicted, in place of labels
   std::string label_delim;  ///< between the labels of a cell, of which there may be several
@@ -34,12 +34,5 @@ struct TableColumns {
 [[nodiscard]] LabelledFiles read_label_lines(const std::filesystem::path& list,
                                              Part part,
                                              const std::string& label_regex);
-
-/// The images of a tree, labelled by a regular expression on their paths, or by the folder that
-/// they lie in; in parts by `valid_regex`, else by the folders train, valid (val) and test if they
-/// are there. Throws DataError for an image that has no label, UsageError for a wrong expression.
-[[nodiscard]] LabelledFiles label_by_path(const FileTree& tree,
-                                          const std::string& label_regex,
-                                          const std::string& valid_regex);
 
 }  // namespace learn::data

@@ -1,9 +1,9 @@
 #include "data/labelled_files.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,29 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                  : std::nullopt;
-}
-
-/// Those of the files, in an order that does not depend on theirs: "2" before "10" among numbers.
+/// Those of the files, in an order that does not depend on theirs.
 std::vector<std::string> class_names(const LabelledFiles& files) {
   std::set<std::string> names;
   for (const LabelledFile& file : files.files) names.insert(file.labels.begin(), file.labels.end());
   std::vector<std::string> sorted(names.begin(), names.end());
-  if (std::ranges::all_of(sorted,
-                          [](const std::string& name) { return whole_number(name).has_value(); }))
-    std::ranges::stable_sort(
-        sorted, {}, [](const std::string& name) { return *whole_number(name); });
+  sort_class_names(sorted);
   check_class_names(sorted, files.where);
   return sorted;
 }
 
 /// Images of `files`, which all have labels of `classes`.
 Dataset decoded(const FileTree& tree,
-                const LabelledFiles& files,
+                LabelledFiles files,
                 const std::vector<std::string>& classes,
                 Split split,
                 const DecodeFilesOptions& decoding) {
@@ -47,8 +37,8 @@ Dataset decoded(const FileTree& tree,
   std::map<std::string, std::size_t> position;
   for (std::size_t i = 0; i < classes.size(); ++i) position.emplace(classes[i], i);
   std::vector<fs::path> paths;
-  for (const LabelledFile& file : files.files) {
-    paths.push_back(file.path);
+  for (LabelledFile& file : files.files) {
+    paths.push_back(std::move(file.path));
     if (files.kind == TargetKind::classes) {
       out.labels.push_back(static_cast<std::int64_t>(position.at(file.labels.front())));
     } else if (files.kind == TargetKind::values) {
@@ -62,11 +52,15 @@ Dataset decoded(const FileTree& tree,
   return decode_files(tree, files.where, paths, std::move(out), decoding);
 }
 
-LabelledFiles of_parts(const LabelledFiles& all, std::initializer_list<Part> parts) {
-  LabelledFiles some{all.name, all.where, all.kind, all.value_names, {}};
-  std::ranges::copy_if(all.files, std::back_inserter(some.files), [&](const LabelledFile& file) {
-    return std::ranges::find(parts, file.part) != parts.end();
-  });
+/// Those for one of these parts, which `all` has no more.
+LabelledFiles take_parts(LabelledFiles& all, std::initializer_list<Part> parts) {
+  LabelledFiles some{all.name, all.where, all.kind, all.value_names, {}, {}};
+  const auto first =
+      std::stable_partition(all.files.begin(), all.files.end(), [&](const LabelledFile& file) {
+        return std::ranges::find(parts, file.part) == parts.end();
+      });
+  some.files.assign(std::move_iterator(first), std::move_iterator(all.files.end()));
+  all.files.erase(first, all.files.end());
   return some;
 }
 
@@ -95,34 +89,60 @@ void require_known_labels(const LabelledFiles& files,
     for (const std::string& label : file.labels)
       if (std::ranges::find(known, label) == known.end())
         fail<DataError>("{}: '{}' is '{}', which {} does not have: that has {}",
-                        file.where,
+                        file.where.empty() ? "'" + files.where + "'" : file.where,
                         file.path.string(),
                         label,
                         who,
                         join(known));
 }
 
+std::vector<std::string> classes_missing_in(const Dataset& set) {
+  std::vector<std::string> missing;
+  const std::vector<std::int64_t> counts = class_counts(set);
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] == 0) missing.push_back(set.classes[c]);
+  return missing;
+}
+
+void warn_of_missing_classes(const Dataset& valid, const std::string& where) {
+  if (valid.target_kind == TargetKind::values) return;
+  const std::vector<std::string> missing = classes_missing_in(valid);
+  if (!missing.empty())
+    log::warn("[data] '{}' has no validation images of '{}': no metric covers them",
+              where,
+              join(missing, "', '"));
+}
+
+void require_training_files(const LabelledFiles& train, const std::vector<std::string>& classes) {
+  const std::vector<std::string> there = class_names(train);
+  for (const std::string& name : classes)
+    if (std::ranges::find(there, name) == there.end())
+      fail<DataError>("'{}' has no training image of class '{}'", train.where, name);
+}
+
 }  // namespace
 
 DataPair read_labelled(const FileTree& tree, LabelledFiles files, const LabelledOptions& options) {
   if (!options.classes.empty()) keep_classes(files, options.classes);
-  const LabelledFiles train = of_parts(files, {Part::unsaid, Part::train});
+  LabelledFiles train = take_parts(files, {Part::unsaid, Part::train});
   if (train.files.empty())
     fail<DataError>("'{}' has no image for training, {} for validation or tests",
                     files.where,
                     files.files.size());
   const std::vector<std::string> classes =
       options.classes.empty() ? class_names(train) : options.classes;
-  LabelledFiles valid = of_parts(files, {Part::valid});
-  if (valid.files.empty()) valid = of_parts(files, {Part::test});
+  if (!options.classes.empty()) require_training_files(train, classes);
+  LabelledFiles valid = take_parts(files, {Part::valid});
+  if (valid.files.empty()) valid = take_parts(files, {Part::test});
   if (options.valid_fraction || valid.files.empty())
-    return split_off(decoded(tree, train, classes, Split::train, options.decoding),
+    return split_off(decoded(tree, std::move(train), classes, Split::train, options.decoding),
                      options.valid_fraction.value_or(0.2),
                      options.seed);
   require_known_labels(valid, classes, "the training part");
-  DataPair pair{decoded(tree, train, classes, Split::train, options.decoding), {}};
-  pair.valid = decoded(tree, valid, classes, Split::test, options.decoding);
+  DataPair pair{decoded(tree, std::move(train), classes, Split::train, options.decoding), {}};
+  pair.valid = decoded(tree, std::move(valid), classes, Split::test, options.decoding);
   check_same_size(pair, files.where + ": ");
+  warn_of_missing_classes(pair.valid, files.where);
   return pair;
 }
 
@@ -130,13 +150,13 @@ Dataset read_labelled_for_evaluation(const FileTree& tree,
                                      LabelledFiles files,
                                      const LabelledOptions& options) {
   for (const Part part : {Part::test, Part::valid}) {
-    LabelledFiles some = of_parts(files, {part});
+    LabelledFiles some = take_parts(files, {part});
     if (some.files.empty()) continue;
     files = std::move(some);
     break;
   }
   require_known_labels(files, options.classes, "the model");
-  return decoded(tree, files, options.classes, Split::test, options.decoding);
+  return decoded(tree, std::move(files), options.classes, Split::test, options.decoding);
 }
 
 }  // namespace learn::data

@@ -136,6 +136,7 @@ DataPair load_cifar100(const CifarOptions& cifar, const DataOptions& options) {
 void take(DataPair& pair, DataPair read) {
   pair.train = std::move(read.train);
   pair.valid = std::move(read.valid);
+  pair.passed_over = std::move(read.passed_over);
 }
 
 /// For data sets to which it means nothing.
@@ -218,6 +219,7 @@ void declare_images(OptionTable& t, ImageOptions& o, const char* what) {
 /// What a data set known by path can do.
 struct PathOptions : ImageOptions {
   bool verify = true;
+  bool parts = true;
   std::string label_regex;
   std::string valid_regex;
 };
@@ -229,6 +231,7 @@ void declare_folder(OptionTable& t, PathOptions& o) {
          "REGEX",
          "the class by the file's path, its first group: (.+)_\\d+.jpg$; not by its folder");
   t.text("valid_regex", o.valid_regex, "REGEX", "validate on the files whose path it matches");
+  t.flag("parts", o.parts, "folders called train, valid, test or the like are parts, not classes");
   t.flag("verify",
          o.verify,
          "of CIFAR's binary files: refuse those whose MD5 is not the published one");
@@ -240,7 +243,7 @@ DataPair load_cifar_files(const FileTree& tree,
                           const DataOptions& options) {
   const PathOptions usual;
   if (folder.size != usual.size || folder.channels != usual.channels || folder.max_bad != 0 ||
-      folder.skip_bad || folder.stream || !folder.label_regex.empty() ||
+      folder.skip_bad || folder.stream || !folder.parts || !folder.label_regex.empty() ||
       !folder.valid_regex.empty())
     fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
                      folder.path.string());
@@ -263,6 +266,7 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
                               .seed = options.seed,
                               .label_regex = folder.label_regex,
                               .valid_regex = folder.valid_regex,
+                              .parts = folder.parts,
                               .decoding = folder.decoding(options, pair)};
   if (options.evaluation)
     pair.valid = evaluation_folder(*tree, reading);

@@ -97,7 +97,7 @@ def errors():
     check("the others are predicted", [r["class"] for r in table] == ["", "blue", "", "", "", "red"], table)
     check("each of the bad has its reason", [bool(r["error"]) for r in table] == [True, False, True, True, True, False], table)
     for name, why in (("nowhere.jpg", "there is no such file"), ("notes.txt", "neither a JPEG, PNG, WebP, TIFF nor BMP"),
-                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file")):
+                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, .jpe, .jfif, .jif, .pjpeg, .pjp, .png, .webp, .tif, .tiff, .bmp or .dib file")):
         check(f"{name}: {why}", re.search(f"warning .*'{name}': .*{why}", done.stderr), done.stderr)
     check("and there is a sum", "error: 4 of 6 images have no prediction" in done.stderr, done.stderr)
     shown = json.loads(learn("predict", "last", "--json", "notes.txt", "mine/sky.png", status=3).stdout)
@@ -152,19 +152,24 @@ def bad_entries_of_folders():
         Path("odd", name).write_bytes(sky)
     os.symlink("round.png", "odd/round.png")
     os.symlink("nowhere.png", "odd/gone.png")
-    os.symlink("nowhere.txt", "odd/gone.txt")  # no image by its name: none of ours
-    os.symlink("deep", "odd/again.png")  # to a folder, which is there by its own name
+    os.symlink("nowhere.txt", "odd/gone.txt")  # no image by its name
+    Path("elsewhere").mkdir()
+    Path("elsewhere/linked.png").write_bytes(sky)
+    os.symlink("../elsewhere", "odd/folder.png")
+    os.symlink("..", "odd/deep/up")
     os.mkfifo("odd/fifo.png")
     long_way("odd/deep")
     found, done = predicted("odd")
-    for name in ("good.png", "deep/good.png", "z.png"):
+    for name in ("good.png", "deep/good.png", "folder.png/linked.png", "z.png"):
         check(f"{name} beside bad entries", found.get("odd/" + name) == "blue", found)
     for name, why in (("round.png", "Too many levels of symbolic links"), ("gone.png", "No such file"), ("fifo.png", "not a regular file")):
         check(f"{name} is an error of its own", why in found.get("odd/" + name, ""), found)
         check(f"{name} is named once", f"'odd/{name}': " in done.stderr and done.stderr.count(name) == 1, done.stderr)
     lost = [why for name, why in found.items() if name.startswith("odd/deep/ddd")]
     check("a folder that cannot be opened", len(lost) == 1 and "File name too long" in lost[0], found)
-    check("and nothing else", len(found) == 7 and "error: 4 of 7 images have no prediction" in done.stderr, done.stderr)
+    check("and nothing else", len(found) == 8 and "error: 4 of 8 images have no prediction" in done.stderr, done.stderr)
+    check("what is passed over is counted",
+          "'odd': passed over 2 files: 1 with a broken link, 1 with a link to a folder above; 'odd/" in done.stderr, done.stderr)
     found, _ = predicted("odd/fifo.png", "odd/gone.png", "odd/round.png")
     check("the same by name", all(found.values()) and len(found) == 3, found)
     if os.geteuid() != 0:

@@ -261,10 +261,23 @@ TEST_CASE("codec: grey on request, as PIL computes it") {
 }
 
 TEST_CASE("codec: names and first bytes of images") {
-  for (const char* name : {"a.jpg", "a.JPEG", "a.png", "a.WebP", "a.tif", "a.TIFF", "a.bmp"})
+  for (const char* name : {"a.jpg",
+                           "a.JPEG",
+                           "a.JPE",
+                           "a.jfif",
+                           "a.jif",
+                           "a.pjpeg",
+                           "a.pjp",
+                           "a.png",
+                           "a.WebP",
+                           "a.tif",
+                           "a.TIFF",
+                           "a.bmp",
+                           "a.dib"})
     CHECK(has_image_name(name));
   for (const char* name : {"a.gif", "bmp", "a.png.txt", ""}) CHECK_FALSE(has_image_name(name));
-  CHECK(image_extensions() == ".jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp");
+  CHECK(image_extensions() ==
+        ".jpg, .jpeg, .jpe, .jfif, .jif, .pjpeg, .pjp, .png, .webp, .tif, .tiff, .bmp or .dib");
   CHECK(std::string(image_format(bmp())) == "BMP");
   CHECK(std::string(image_format(webp(kScene, 2, 3))) == "WebP");
   CHECK(std::string(image_format(tiff_file(scene_rows(), 3, {}))) == "TIFF");

@@ -224,14 +224,15 @@ TEST_CASE("classes and validation images by the names of files") {
   CHECK(pair.train.classes == Strings{"cat", "dog"});
   CHECK(numbers(pair.valid) == std::vector<int>{1, 0});
   CHECK(pair.train.size() == 4);
-  CHECK(contains(data_error(flat + ":valid_regex=_0"), "lies in no folder of a class"));
+  CHECK(contains(data_error(flat + ":valid_regex=_0"), "lie in no folder of a class"));
   CHECK(contains(data_error(flat + ":label_regex=(\\w+)_,valid_regex=x"), "no image of '"));
   CHECK(contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "there is no"));
   CHECK(contains(usage_error(flat + ":valid_regex=_0", {.valid_fraction = 0.5}),
                  "contradict each other"));
   CHECK(contains(usage_error(flat + ":label_regex=["), "is wrong at '['"));
   fs::create_directory(folder.path() / "empty");
-  CHECK(contains(data_error((folder.path() / "empty").string() + ":label_regex=x"), "has no .jpg"));
+  CHECK(contains(data_error((folder.path() / "empty").string() + ":label_regex=x"),
+                 "has no images: it is empty"));
   const DataPair judged = load(flat + R"(:label_regex=(.+)_\d)",
                                {.classes = {"dog", "cat"}, .evaluation = ImageSize{4, 4}});
   CHECK(judged.valid.size() == 6);

@@ -91,9 +91,10 @@ TEST_CASE(
   CHECK(split.valid.split == Split::train);  // the test part was not touched
 
   CHECK(load(path + ":verify=false", {.train_limit = 50}).train.name == "cifar10-layout");
-  CHECK(text_of<UsageError>([&] {
-          static_cast<void>(load(path + ":size=8"));
-        }).find("only verify has an effect") != std::string::npos);
+  for (const char* option : {":size=8", ":parts=false"})
+    CHECK(text_of<UsageError>([&] {
+            static_cast<void>(load(path + option));
+          }).find("only verify has an effect") != std::string::npos);
 }
 
 TEST_CASE("registry: a path is an image folder, other names are unknown") {
