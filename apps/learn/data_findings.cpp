@@ -55,6 +55,8 @@ std::string to_text(const DataFindings& f, bool all) {
   add(text, "damaged:", f.damaged, all);
   add(text, "for validation that are training images, too:", f.in_both, all);
   add(text, "with the pixels of another and not its labels:", f.disagreeing, all);
+  add(text, "passed over that may be images:", f.lost, all);
+  add(text, "passed over (no fault by itself):", f.passed_over, all);
   add(text, "that are in their part before (no fault by itself):", f.repeated, all);
   add(text, "without images:", f.empty, all);
   return text + (f.wrong() ? "something is wrong with it\n" : "nothing is wrong with it\n");
@@ -68,6 +70,8 @@ std::string to_json(const DataFindings& f) {
                                    {"damaged", list(f.damaged)},
                                    {"in_both", list(f.in_both)},
                                    {"disagreeing", list(f.disagreeing)},
+                                   {"lost", list(f.lost)},
+                                   {"passed_over", list(f.passed_over)},
                                    {"repeated", list(f.repeated)},
                                    {"empty", list(f.empty)}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -133,6 +133,10 @@ Json json_of(const data::DataPair& pair,
   out["skipped"] = Json::array();
   for (const data::SkippedFile& file : pair.skipped)
     out["skipped"].push_back({{"file", file.file}, {"why", file.why}});
+  out["passed_over"] = {{"kinds", data::kinds_of(pair.passed_over)}, {"files", Json::array()}};
+  for (const data::PassedOver& file : pair.passed_over)
+    out["passed_over"]["files"].push_back(
+        {{"file", file.file}, {"kind", file.kind}, {"may_be_image", file.may_be_image}});
   return out;
 }
 
@@ -173,6 +177,7 @@ int data_info(const DataCommandOptions& o) {
   line("", pair.valid.fingerprint() + " (valid)");
   if (!pair.skipped.empty())
     line("skipped", fmt::format("{} damaged files", grouped(std::ssize(pair.skipped))));
+  if (!pair.passed_over.empty()) line("passed over", data::passed_over_text(pair.passed_over));
   line("targets", fmt::format("{} {}", train.classes.size(), text_of(train.target_kind)));
   console::print(text + "\n" + target_table(pair));
   return 0;

@@ -120,6 +120,11 @@ void find_sizes(const std::vector<Seen>& part, DataFindings& findings) {
       ++findings.sizes[fmt::format("{}x{}", image.size.width, image.size.height)];
 }
 
+void find_passed_over(const data::DataPair& pair, DataFindings& findings) {
+  for (const data::PassedOver& file : pair.passed_over)
+    (file.may_be_image ? findings.lost : findings.passed_over).push_back({file.file, file.kind});
+}
+
 void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
   if (pair.train.target_kind == data::TargetKind::values) return;
   for (const data::Dataset* set : {&pair.train, &pair.valid}) {
@@ -145,6 +150,7 @@ int data_verify(const DataCommandOptions& o) {
     find_sizes(*part, findings);
   }
   find_equal(train, valid, findings);
+  find_passed_over(pair, findings);
   find_empty_classes(pair, findings);
   console::print(o.json ? to_json(findings) : to_text(findings, o.all));
   return static_cast<int>(findings.wrong() ? ExitCode::data : ExitCode::ok);
