@@ -1,6 +1,7 @@
 // The only file that includes toml++.
 #include "apps/experiment/config_file.h"
 
+#include "framework/core/quoted_list.h"
 #include "framework/io/atomic_file.h"
 
 #include <toml++/toml.h>
@@ -82,15 +83,13 @@ std::optional<std::string> text_of(const toml::node& node, const Option& option)
   if (node.is_number()) return number_text(node);
   const auto* array = node.as_array();
   if (array == nullptr) return std::nullopt;
-  std::string list;
+  std::vector<std::string> items;
   for (const toml::node& item : *array) {
     const auto* text = item.as_string();
-    const std::string one = text != nullptr ? text->get() : number_text(item);
-    if (one.empty()) return std::nullopt;
-    if (!list.empty()) list += option.separator;
-    list += one;
+    items.push_back(text != nullptr ? text->get() : number_text(item));
+    if (items.back().empty()) return std::nullopt;
   }
-  return list;
+  return join_quoted(items, option.separator);
 }
 
 constexpr std::string_view name_of(OptionKind kind) {
@@ -202,10 +201,10 @@ std::string shown(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   if (const auto* text = node.as_string()) return text->get();
   if (node.is_number()) return number_text(node);
-  std::string list;
+  std::vector<std::string> items;
   if (const auto* array = node.as_array())
-    for (const toml::node& item : *array) list += (list.empty() ? "" : ",") + shown(item);
-  return list;
+    for (const toml::node& item : *array) items.push_back(shown(item));
+  return join_quoted(items, ',');
 }
 
 }  // namespace

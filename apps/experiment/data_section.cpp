@@ -58,7 +58,12 @@ void DataSection::declare(OptionTable& t) {
   // Whether they are those it was begun with is seen from the data themselves.
   set.may_change = true;
   declare_data_dir(t, data_dir).may_change = true;
-  t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
+  t.list("classes",
+         classes,
+         ',',
+         "A,B,...",
+         "use only these classes, labelled in this order; a name with a comma stands in double "
+         "quotes");
   t.number(
       "val-split",
       val_split,

@@ -1,5 +1,7 @@
 #include "framework/core/option_table.h"
 
+#include "framework/core/quoted_list.h"
+
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -127,7 +129,7 @@ Option& OptionTable::list(const std::string& name,
                 .kind = OptionKind::list,
                 .separator = separator};
   option.set = [&field, separator](const std::string& text) {
-    field = split(text, std::string_view(&separator, 1));
+    field = split_quoted(text, separator);
     if (field.empty()) fail<UsageError>("the list is empty");
   };
   option.toml = [&field] {

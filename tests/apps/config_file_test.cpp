@@ -96,6 +96,14 @@ TEST_CASE("of a long line the part around the fault is shown") {
           std::string(60, ' ') + "^ ");
 }
 
+TEST_CASE("an item of a list may hold its separator") {
+  Fields f;
+  set_options(
+      f.table,
+      parse_config("[train]\nclasses = ['New York, NY', '\"x\"']\n", "e", "train", f.table));
+  CHECK(f.classes == std::vector<std::string>{"New York, NY", "\"x\""});
+}
+
 TEST_CASE("what is written is read back") {
   Fields f;
   f.read("[train]\nlr = 0.1234567890123\nname = \"a \\\"b\\\" \\\\\"\nclasses = [\"x\"]\n");
