@@ -14,9 +14,10 @@ namespace learn::data {
 /// What a file is for, as far as a list says it.
 enum class Part : std::uint8_t { unsaid, train, valid, test };
 
-/// A file of an image and what is on it.
+/// A file of an image and what is on it; or a row of features.
 struct LabelledFile {
-  std::filesystem::path path;  ///< in its tree
+  std::filesystem::path path;   ///< in its tree; of features the file and line, "t.csv:7"
+  std::vector<float> features;  ///< as many as `LabelledFiles::feature_names`
   /// Of classes one, of labels any number of names; of values nothing.
   std::vector<std::string> labels;
   std::vector<float> values;
@@ -28,9 +29,15 @@ struct LabelledFiles {
   std::string name;   ///< of the data set
   std::string where;  ///< the folder or list, for messages
   TargetKind kind = TargetKind::classes;
-  std::vector<std::string> value_names;  ///< of values
+  std::vector<std::string> value_names;    ///< of values
+  std::vector<std::string> feature_names;  ///< none: the samples are images
   std::vector<LabelledFile> files;
 };
+
+/// Takes names of files as Windows writes them, with backslashes, where there are such files.
+/// Throws DataError that ends with `hint` if none of the files is there, and for an absolute path
+/// of Windows.
+void find_files(const FileTree& tree, LabelledFiles& files, const std::string& hint);
 
 struct LabelledOptions {
   /// Only files of these classes, labelled in this order; empty: all, by name, or as numbers if

@@ -1,10 +1,12 @@
 #include "data/registry.h"
 
 #include "data/cifar10.h"
+#include "data/class_names.h"
 #include "data/duplicates.h"
 #include "data/file_tree.h"
 #include "data/image_folder.h"
 #include "data/label_list.h"
+#include "data/label_table.h"
 #include "data/resize.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
@@ -286,8 +288,10 @@ std::shared_ptr<const FileTree> tree_of(const ListOptions& list, const char* kin
 DataPair load_listed(const FileTree& tree,
                      LabelledFiles files,
                      const ListOptions& list,
-                     const DataOptions& options) {
+                     const DataOptions& options,
+                     const char* hint) {
   DataPair pair;
+  if (files.feature_names.empty()) find_files(tree, files, hint);
   const LabelledOptions reading{.classes = options.classes,
                                 .valid_fraction = options.valid_fraction,
                                 .seed = options.seed,
@@ -306,6 +310,11 @@ struct CsvOptions : ListOptions {
 
 void declare_csv(OptionTable& t, CsvOptions& o) {
   declare_images(t, o, "the table, with a header");
+  t.list("features",
+         o.columns.features,
+         ',',
+         "(A,B,...)",
+         "columns of numbers that are the samples, in the place of images");
   t.text("root", o.root, "PATH", "folder or archive of the files; default: the table's folder");
   t.text(
       "image", o.columns.image, "COLUMN", "names of files; default: by usual names, or the first");
@@ -323,20 +332,44 @@ void declare_csv(OptionTable& t, CsvOptions& o) {
   t.choice("separator",
            o.separator,
            {{"auto", '\0'}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}},
-           "between cells; auto: tabs in a .tsv file, else commas");
+           "between cells; auto: tabs in a .tsv file, else what the header has most of");
+}
+
+/// What features do not have.
+void refuse_image_options(const CsvOptions& csv) {
+  const CsvOptions usual;
+  for (const auto& [name, given] : {std::pair{"size", csv.size != usual.size},
+                                    {"channels", csv.channels != usual.channels},
+                                    {"max_bad", csv.max_bad != usual.max_bad},
+                                    {"skip_bad", csv.skip_bad},
+                                    {"stream", csv.stream},
+                                    {"cache", csv.cache != usual.cache},
+                                    {"root", !csv.root.empty()},
+                                    {"image", !csv.columns.image.empty()},
+                                    {"suffix", !csv.columns.suffix.empty()}})
+    if (given)
+      fail<UsageError>("csv: {} is an option of images; it has no effect with features", name);
 }
 
 DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
   refuse_directory("data given by their path", options);
+  if (!csv.columns.features.empty()) refuse_image_options(csv);
   const std::shared_ptr<const FileTree> tree = tree_of(csv, "csv");
   TableColumns columns = csv.columns;
   if (!columns.targets.empty() && (!columns.label.empty() || !columns.label_delim.empty()))
     fail<UsageError>(
         "csv: targets are numbers to predict, label and label_delim labels: one of them");
   if (columns.label_delim == "space") columns.label_delim.assign(1, ' ');
-  const char usual = csv.path.extension() == ".tsv" ? '\t' : ',';
+  const char usual = csv.path.extension() == ".tsv" ? '\t' : '\0';
   const char separator = csv.separator == '\0' ? usual : csv.separator;
-  return load_listed(*tree, read_label_table(csv.path, separator, columns), csv, options);
+  return load_listed(
+      *tree,
+      read_label_table(*tree, csv.path, separator, columns),
+      csv,
+      options,
+      "name the folder or archive that they count from with ':root=PATH', and what their names "
+      "lack "
+      "at the end with ':suffix=.jpg'; numbers are read by ':features=(COLUMN,...)'");
 }
 
 struct LinesOptions : ListOptions {
@@ -355,7 +388,7 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
   refuse_directory("data given by their path", options);
   const std::shared_ptr<const FileTree> tree = tree_of(list, "list");
   const Part part = list.valid.empty() ? Part::unsaid : Part::train;
-  LabelledFiles files = read_label_lines(list.path, part, list.label_regex);
+  LabelledFiles files = read_label_lines(*tree, list.path, part, list.label_regex);
   if (!list.valid.empty()) {
     if (options.valid_fraction)
       fail<UsageError>(
@@ -363,10 +396,14 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
           "each other",
           list.valid.string(),
           *options.valid_fraction);
-    LabelledFiles valid = read_label_lines(list.valid, Part::valid, list.label_regex);
+    LabelledFiles valid = read_label_lines(*tree, list.valid, Part::valid, list.label_regex);
     std::ranges::move(valid.files, std::back_inserter(files.files));
   }
-  return load_listed(*tree, std::move(files), list, options);
+  return load_listed(*tree,
+                     std::move(files),
+                     list,
+                     options,
+                     "name the folder or archive that they count from with ':root=PATH'");
 }
 
 DataPair load_auto(const DataOptions& options) {
@@ -397,11 +434,12 @@ Registry<DataPair(const DataOptions&)> dataset_registry() {
                CifarOptions{},
                declare_cifar,
                load_cifar100);
-  registry.add("csv",
-               "a table with a header that says what is on the images of a folder",
-               CsvOptions{},
-               declare_csv,
-               load_csv);
+  registry.add(
+      "csv",
+      "a table with a header that says what is on the images of a folder, or holds numbers",
+      CsvOptions{},
+      declare_csv,
+      load_csv);
   registry.add("list",
                "a text file of images and their labels, one a line",
                LinesOptions{},
@@ -461,7 +499,10 @@ Spec dataset_spec(std::string_view text) {
 
 DataPair load(const Spec& spec, const DataOptions& options) {
   DataPair pair = dataset_registry().make(spec)(options);
-  if (!options.evaluation) warn_of_images_in_both(pair);
+  if (!options.evaluation) {
+    warn_of_images_in_both(pair);
+    warn_of_alike_names(pair.train.classes, pair.train.name);
+  }
   if (!options.evaluation && pair.train.target_kind == TargetKind::classes &&
       pair.train.classes.size() < 2)
     fail<DataError>("'{}' has one class, '{}': there is nothing to learn",

@@ -254,7 +254,7 @@ TEST_CASE("folder: undecodable files are listed, or skipped when a share is allo
   const std::string text = error_of(folder.path());
   CHECK(contains(text, "1 of 20 files"));
   CHECK(contains(text, "a/half.jpg: damaged JPEG"));
-  CHECK(contains(text, "':max_bad=SHARE' behind the path, a share of 0.0500 or more"));
+  CHECK(contains(text, "':max_bad=SHARE' after the path, a share of 0.0500 or more"));
   CHECK(contains(error_of(folder.path(), {.decoding = {.max_bad = 0.01}}), "1 of 20 files"));
   const DataPair pair = from_folder(folder.path(), {.decoding = {.max_bad = 0.05}});
   CHECK(pair.train.size() + pair.valid.size() == 19);
