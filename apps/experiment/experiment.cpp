@@ -38,6 +38,8 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
     log::info("[data] the targets are {}: the best epoch is that of the lowest valid_loss",
               to_text(train.target_kind));
   }
+  if (!train.form().is_image() && training.augment == "full")
+    fail<UsageError>("--augment full is for images; '{}' has features", train.name);
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();
@@ -82,7 +84,8 @@ Metadata Experiment::metadata(const std::string& config) const {
                   .input = {train.height, train.width},
                   .normalization = data_->normalization(),
                   .target_kind = train.target_kind,
-                  .channels = train.channels},
+                  .channels = train.channels,
+                  .features = train.feature_names},
                  out);
   if (const auto place = options_.data.place())
     out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();

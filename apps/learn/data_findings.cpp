@@ -49,15 +49,22 @@ nlohmann::ordered_json list(const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string to_text(const DataFindings& f, bool all) {
-  std::string text = fmt::format("{}: {} images", f.name, grouped(f.images));
+  std::string text = fmt::format("{}: {} {}", f.name, grouped(f.images), f.samples);
   if (!f.sizes.empty()) text += ", " + sizes_text(f.sizes, all);
   text += '\n';
   add(text, "damaged:", f.damaged, all);
-  add(text, "for validation that are training images, too:", f.in_both, all);
-  add(text, "with the pixels of another and not its labels:", f.disagreeing, all);
+  const std::string contents = f.samples == "images" ? "pixels" : "numbers";
+  add(text, fmt::format("for validation that are training {}, too:", f.samples), f.in_both, all);
+  add(text,
+      fmt::format("with the {} of another and not its labels:", contents),
+      f.disagreeing,
+      all);
   add(text, "that are in their part before (no fault by itself):", f.repeated, all);
-  add(text, "without images:", f.empty, all);
-  return text + (f.wrong() ? "something is wrong with it\n" : "nothing is wrong with it\n");
+  add(text, fmt::format("without {}:", f.samples), f.empty, all);
+  add(text, "whose names look alike; if two are one class, give them one name:", f.alike, all);
+  if (f.wrong()) return text + "something is wrong with it\n";
+  return text +
+         (f.alike.empty() ? "nothing is wrong with it\n" : "check the names of its classes\n");
 }
 
 std::string to_json(const DataFindings& f) {
@@ -69,7 +76,8 @@ std::string to_json(const DataFindings& f) {
                                    {"in_both", list(f.in_both)},
                                    {"disagreeing", list(f.disagreeing)},
                                    {"repeated", list(f.repeated)},
-                                   {"empty", list(f.empty)}};
+                                   {"empty", list(f.empty)},
+                                   {"alike", list(f.alike)}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -3,10 +3,13 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/progress_line.h"
 #include "apps/experiment/saved_run.h"
+#include "apps/experiment/spec_flag.h"
 #include "apps/experiment/training_section.h"
 #include "apps/learn/evaluation.h"
+#include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/quoted_list.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/saved_weights.h"
@@ -34,19 +37,50 @@ ExperimentOptions trained_with(const SafetensorsFile& file) {
 
 bool measures_training_images(const EvalOptions& options) { return options.set == "train"; }
 
+/// Of a model of features, which the data need not name again.
+std::string with_features(const std::string& data, const SavedModel& model) {
+  Spec spec = data::dataset_spec(data);
+  if (model.input.height > 0) return data;
+  if (spec.name != "csv")
+    fail<UsageError>("--data {}: the model takes features, not images: name a table, FILE.csv",
+                     data);
+  if (!model.features.empty() && find_option(spec, "features") == nullptr)
+    spec.options.emplace_back("features", join_quoted(model.features, ','));
+  return spec.text();
+}
+
+/// Throws DataError unless the model takes such samples.
+void check_samples(const data::Dataset& data, const SavedModel& model) {
+  const auto what = [](bool image) { return image ? "images" : "features"; };
+  const bool image = data.form().is_image();
+  if (image != (model.input.height > 0))
+    fail<DataError>("'{}' has {}, the model takes {}", data.name, what(image), what(!image));
+  if (!model.features.empty() && data.feature_names != model.features)
+    fail<DataError>("'{}' has the features {}, the model takes {}",
+                    data.name,
+                    join(data.feature_names),
+                    join(model.features));
+  if (data.channels != model.channels)
+    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
+                    data.name,
+                    data.channels,
+                    model.channels,
+                    model.channels);
+}
+
 /// The images that it was validated or trained on, or those of other data.
 data::Dataset load_data(const EvalOptions& options,
                         const DataSection& trained,
                         std::int64_t seed,
-                        data::ImageSize input,
-                        const std::vector<std::string>& classes) {
+                        const SavedModel& model) {
   const std::int64_t threads = options.compute.threads;
   DataSection wanted = trained;
   if (options.valid_limit > 0 || !options.data.empty()) wanted.valid_limit = options.valid_limit;
   if (!options.data_dir.empty() || !options.data.empty()) wanted.data_dir = options.data_dir;
   if (!options.data.empty()) {
-    wanted.data = options.data;
-    return wanted.load_for_evaluation(input, classes, threads, progress_line("reading"));
+    wanted.data = with_features(options.data, model);
+    return wanted.load_for_evaluation(
+        model.input, model.classes, threads, progress_line("reading"));
   }
   const bool train = measures_training_images(options);
   // Else the training images matter only when the validation images were split off from them.
@@ -58,7 +92,7 @@ data::Dataset load_data(const EvalOptions& options,
 /// "all 120 images of photos": what was measured.
 std::string describe(const EvalOptions& options, const data::Dataset& data) {
   const bool limited = data.size() == options.valid_limit;
-  return fmt::format("{}{} {}images of {}{}",
+  return fmt::format("{}{} {}{} of {}{}",
                      limited                ? ""
                      : options.data.empty() ? "the "
                                             : "all ",
@@ -66,6 +100,7 @@ std::string describe(const EvalOptions& options, const data::Dataset& data) {
                      !options.data.empty()               ? ""
                      : measures_training_images(options) ? "training "
                                                          : "validation ",
+                     data::sample_word(data),
                      data.name,
                      data.synthetic ? " (synthetic)" : "");
 }
@@ -206,14 +241,8 @@ int eval(const EvalOptions& options) {
   const data::Dataset data = load_data(options,
                                        elsewhere ? trained.data : saved_data(trained.data, file),
                                        trained.device.seed,
-                                       saved.input,
-                                       saved.classes);
-  if (data.channels != saved.channels)
-    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
-                    data.name,
-                    data.channels,
-                    saved.channels,
-                    saved.channels);
+                                       saved);
+  check_samples(data, saved);
   const std::unique_ptr<Evaluation> evaluation =
       evaluate(ctx,
                path,

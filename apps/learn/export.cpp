@@ -69,6 +69,8 @@ int export_model(const ExportOptions& o) {
   const LoadedModel loaded =
       load_model(run_folder(o.path, o.out.value_or("runs")), {.device = Device::cpu()}, o.weights);
   const SavedModel& model = loaded.description;
+  if (model.input.height == 0)
+    fail<UsageError>("'{}' takes features: only models of images are exported", model.model);
   if (o.softmax) model.require(TargetKind::classes, "--softmax");
   if (o.sigmoid) model.require(TargetKind::labels, "--sigmoid");
   exported::Graph graph =

@@ -346,6 +346,12 @@ Command doctor_command() {
           }};
 }
 
+int report(std::string_view what, ExitCode code) {
+  log::flush();
+  console::say(stderr, fmt::format("error: {}", what));
+  return static_cast<int>(code);
+}
+
 int dispatch(const std::vector<std::string>& argv) {
   const auto commands = all_commands(argv);
   // For the shells' scripts: no command that people see, and words of it may be empty.
@@ -361,13 +367,12 @@ int dispatch(const std::vector<std::string>& argv) {
   log::set_level(parsed.quiet     ? log::Level::warn
                  : parsed.verbose ? log::Level::debug
                                   : log::Level::info);
-  return parsed.command->run(parsed);
-}
-
-int report(std::string_view what, ExitCode code) {
-  log::flush();
-  console::say(stderr, fmt::format("error: {}", what));
-  return static_cast<int>(code);
+  try {
+    return parsed.command->run(parsed);
+  } catch (const std::bad_alloc&) {
+    if (parsed.command->options.find("batch-size") == nullptr) throw;
+    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+  }
 }
 
 }  // namespace
@@ -409,7 +414,7 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   } catch (const Error& e) {
     return report(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
-    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+    return report("out of memory", ExitCode::out_of_memory);
   } catch (const std::exception& e) {
     return report(std::string(e.what()) + "\nThis is a fault of learn itself; please report it.",
                   ExitCode::internal);

@@ -37,12 +37,13 @@ std::vector<html::Block> evaluation_blocks(const Evaluation& e,
                                            const fs::path& weights,
                                            std::int64_t top_losses) {
   std::vector<html::Block> blocks{
-      html::Note{fmt::format("{} on the {} validation images, in fp32, as plain {}",
+      html::Note{fmt::format("{} on the {} validation {}, in fp32, as plain {}",
                              weights.filename().string(),
                              e.size(),
+                             data::sample_word(e.data()),
                              loss_name(e.data().target_kind))}};
   for (html::Block& block : e.blocks()) blocks.push_back(std::move(block));
-  if (top_losses > 0)
+  if (top_losses > 0 && e.data().form().is_image())
     blocks.insert(blocks.end(),
                   {html::Heading{"Largest losses"}, top_losses_grid(e, top_losses, "")});
   return blocks;
@@ -75,7 +76,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
       own = loaders_to_look_at(cpu, trained);
       loaded = own.get();
     }
-    if (o.images > 0)
+    if (o.images > 0 && loaded->set().train.form().is_image())
       report.images = {data::show_batch(loaded->train(), {.images = o.images, .versions = 5})};
     if (o.evaluate)
       report.evaluation = evaluation_blocks(
@@ -83,7 +84,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
   } catch (const Error& e) {  // the rest is worth having
     log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};
-    if (o.images > 0 && report.images.empty()) report.images = {note};
+    if (o.images > 0 && report.images.empty() && saved.input.height > 0) report.images = {note};
     if (o.evaluate) report.evaluation = {note};
   }
   return report;

@@ -64,13 +64,15 @@ struct Predictor::State {
   [[nodiscard]] Tensor logits(const Tensor& x);
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> said) const;
-  void predict(std::span<const data::Image> images, std::vector<Prediction>& out);
+  [[nodiscard]] Tensor normalised(std::span<const float> features);
+  /// Of normalised samples.
+  void predict(Tensor x, std::vector<Prediction>& out);
 };
 
 Tensor Predictor::State::normalised(std::span<const data::Image> images) {
   const auto [height, width] = description.input;
   const std::int64_t channels = description.channels;
-  if (height == 0) fail<UsageError>("predict: '{}' takes features, no images", description.model);
+  if (height == 0) fail<UsageError>("predict: '{}' takes features, not images", description.model);
   Tensor x =
       host_tensor({static_cast<std::int64_t>(images.size()), height, width, channels}, DType::f32);
   float* out = x.span<float>().data();
@@ -91,6 +93,16 @@ Tensor Predictor::State::normalised(std::span<const data::Image> images) {
     pipeline.run(std::span(fits ? image.pixels : scaled.pixels), 0, 0, 0, out, scratch);
     out += height * width * channels;
   }
+  return x;
+}
+
+Tensor Predictor::State::normalised(std::span<const float> features) {
+  const auto each = static_cast<std::size_t>(description.channels);
+  Tensor x = host_tensor({static_cast<std::int64_t>(features.size() / each), description.channels},
+                         DType::f32);
+  float* out = x.span<float>().data();
+  for (; !features.empty(); features = features.subspan(each), out += each)
+    pipeline.run(features.first(each), 0, 0, 0, out, scratch);
   return x;
 }
 
@@ -122,8 +134,7 @@ Prediction Predictor::State::decode(std::vector<float> said) const {
   return out;
 }
 
-void Predictor::State::predict(std::span<const data::Image> images, std::vector<Prediction>& out) {
-  Tensor x = normalised(images);
+void Predictor::State::predict(Tensor x, std::vector<Prediction>& out) {
   const Tensor straight = logits(x);
   if (options.mirrored) mirror(x);
   const Tensor mirrored = options.mirrored ? logits(x) : Tensor();
@@ -131,7 +142,7 @@ void Predictor::State::predict(std::span<const data::Image> images, std::vector<
   const auto said = [&](const Tensor& of, std::size_t i) {
     return interpret(description.target_kind, of.span<float>().subspan(i * outputs, outputs));
   };
-  for (std::size_t i = 0; i < images.size(); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i) {
     std::vector<double> one = said(straight, i);
     if (options.mirrored) {
       const std::vector<double> other = said(mirrored, i);
@@ -153,10 +164,12 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
     fail<UsageError>(
         "predictor: {} names for a model of {} outputs", description.classes.size(), model.classes);
   model.params->set_working_dtype(options.dtype);
-  data::Pipeline pipeline(
-      {},
-      description.normalization,
-      {description.input.height, description.input.width, description.channels});
+  data::Pipeline pipeline({},
+                          description.normalization,
+                          {description.input.height,
+                           description.input.width,
+                           description.channels,
+                           description.input.height == 0});
   state_.reset(new State{
       std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline)});
 }
@@ -180,7 +193,27 @@ std::vector<Prediction> Predictor::operator()(std::span<const data::Image> image
   std::vector<Prediction> out;
   const auto batch = static_cast<std::size_t>(state_->options.batch_size);
   for (std::size_t begin = 0; begin < images.size(); begin += batch)
-    state_->predict(images.subspan(begin, std::min(batch, images.size() - begin)), out);
+    state_->predict(
+        state_->normalised(images.subspan(begin, std::min(batch, images.size() - begin))), out);
+  return out;
+}
+
+std::vector<Prediction> Predictor::of_features(std::span<const float> values) {
+  const std::scoped_lock lock(state_->turn);
+  const SavedModel& model = state_->description;
+  check<UsageError>(
+      model.input.height == 0, "predict: '{}' takes images, not features", model.model);
+  check<UsageError>(!state_->options.mirrored, "predict: features have no mirror image");
+  const auto each = static_cast<std::size_t>(model.channels);
+  check<UsageError>(values.size() % each == 0,
+                    "predict: {} values are no samples of {} features",
+                    values.size(),
+                    each);
+  std::vector<Prediction> out;
+  const std::size_t batch = static_cast<std::size_t>(state_->options.batch_size) * each;
+  for (std::size_t begin = 0; begin < values.size(); begin += batch)
+    state_->predict(
+        state_->normalised(values.subspan(begin, std::min(batch, values.size() - begin))), out);
   return out;
 }
 

@@ -76,6 +76,11 @@ class Predictor {
   /// The same of many. The other images change a prediction by rounding at most.
   [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
 
+  /// Of samples of features, one after the other, as the data hold them: they are normalised here.
+  /// Throws UsageError for a model of images, a number of values that is no multiple of the
+  /// features, and with `PredictorOptions::mirrored`.
+  [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
+
   /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on
   /// the host; on the host too. Throws ShapeError, DTypeError.
   [[nodiscard]] Tensor logits(const Tensor& images);
