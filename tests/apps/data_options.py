@@ -55,6 +55,7 @@ SETTINGS = {
     },
     "data csv": of_images("{table}", "{damaged_table}") | {
         "path": Case([*TRAIN, "--data", "csv:path={table}"], ["--data", "csv:path={other_table}"]),
+        "features": Case([*TRAIN, "-m", "mlp", "--data", "{table}:label=class"], ["--data", "{table}:label=class,features=x"]),
         "root": given("{bare_table}", "root={images}"),
         "image": given("{table}", "image=copy"),
         "label": given("{table}", "label=kind"),

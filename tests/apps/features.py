@@ -119,6 +119,7 @@ def predicting():
           "no column 'sepal'" in shown[0]["error"] and len(shown) == 91 and "price" in shown[1]["values"], said)
     piped = subprocess.run([trial.learn, "predict", "runs/prices", "-", "--csv"], input=b"sepal;petal\n0.01;1000\n", capture_output=True, check=False)
     check("a table may come through a pipe", piped.returncode == 0 and b"standard input:2," in piped.stdout, piped)
+    refused("'-' is given twice: standard input has one end", "predict", "runs/prices", "-", "-")
     refused("--tta is for images", "predict", "runs/prices", "t.csv", "--tta")
 
 

@@ -82,7 +82,7 @@ TEST_CASE("tables are read as spreadsheets and other systems write them") {
   for (const char c : "file\tlabel\n" + photos.rows("\t")) utf16 += {c, '\0'};
   CHECK(whole(photos.load(utf16)));
   // pandas' index, and one that was written twice.
-  std::string index = ",Unnamed: 0,picture,breed\n";
+  std::string index = ",Unnamed: 0,subject,breed\n";
   for (int i = 0; i < 8; ++i)
     index += std::to_string(i) + "," + std::to_string(i) + ",.\\i\\" + std::to_string(i) +
              ".png,\"" + (i % 2 == 0 ? "cat" : "dog\n") + "\"\n";
@@ -90,7 +90,7 @@ TEST_CASE("tables are read as spreadsheets and other systems write them") {
   // Paths that are the index.
   CHECK(whole(photos.load(",breed\n" + photos.rows())));
   // The column of parts is none of labels.
-  std::string parts = "picture,split,breed\n";
+  std::string parts = "subject,split,breed\n";
   for (int i = 0; i < 8; ++i)
     parts += "i/" + std::to_string(i) + ".png," + (i < 4 ? "train," : "val,") +
              (i % 2 == 0 ? "cat\n" : "dog\n");
