@@ -241,7 +241,7 @@ TEST_CASE("what is no image or no predictor is refused") {
                        "predict: 'mlp' takes features, not images",
                        UsageError);
   CHECK_THROWS_WITH_AS((void)takes_features.of_features(std::vector<float>(7)),
-                       "predict: 7 values are no samples of 5 features",
+                       doctest::Contains("7 values are no samples of 5 features"),
                        UsageError);
   CHECK_THROWS_WITH_AS((void)trained().of_features(std::vector<float>(5)),
                        doctest::Contains("takes images, not features"),
@@ -280,7 +280,7 @@ TEST_CASE("rows of features are normalised and predicted, batch by batch") {
   }
   CHECK(two.of_features({}).empty());
   CHECK_THROWS_WITH_AS((void)predictor({.mirrored = true}).of_features(values),
-                       "predict: features have no mirror image",
+                       doctest::Contains("features have no mirror image"),
                        UsageError);
 }
 
