@@ -1,5 +1,6 @@
 #include "apps/learn/data_findings.h"
 
+#include "framework/io/json_text.h"
 #include "framework/report/text_table.h"
 
 #include <fmt/core.h>
@@ -70,7 +71,7 @@ std::string to_json(const DataFindings& f) {
                                    {"disagreeing", list(f.disagreeing)},
                                    {"repeated", list(f.repeated)},
                                    {"empty", list(f.empty)}};
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace learn::cli

@@ -7,6 +7,7 @@
 #include "framework/core/console.h"
 #include "framework/core/regular_file.h"
 #include "framework/io/free_space.h"
+#include "framework/io/json_text.h"
 #include "framework/report/text_table.h"
 
 #include <nlohmann/json.hpp>
@@ -147,9 +148,7 @@ int data_info(const DataCommandOptions& o) {
   const fs::path place = all.data.place().value_or(fs::path());
   const Files files = files_of(pair, place);
   if (o.json) {
-    console::print(
-        json_of(pair, colours, place, files).dump(2, ' ', false, Json::error_handler_t::replace) +
-        "\n");
+    console::print(json_text(json_of(pair, colours, place, files), 2) + "\n");
     return 0;
   }
   std::string text = fmt::format("{}{}: {} + {} images, {}\n",

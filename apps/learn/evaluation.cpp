@@ -10,6 +10,7 @@
 #include "framework/evaluation/top_losses.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/json_text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -58,10 +59,7 @@ void write_predictions_csv(const Evaluation& e, const fs::path& path) {
 void write_predictions_json(const Evaluation& e, const fs::path& path) {
   AtomicFile file(path);
   for (std::size_t i = 0; i < e.size(); ++i)
-    // A file's name may be any bytes.
-    file.write((i == 0 ? "[\n  " : ",\n  ") +
-               e.prediction_json(i).dump(
-                   -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    file.write((i == 0 ? "[\n  " : ",\n  ") + json_text(e.prediction_json(i)));
   file.write("\n]\n");
   file.commit();
 }

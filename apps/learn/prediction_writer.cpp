@@ -1,6 +1,7 @@
 #include "apps/learn/prediction_writer.h"
 
 #include "framework/core/console.h"
+#include "framework/io/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -82,8 +83,7 @@ class JsonWriter final : public PredictionWriter {
     for (const PredictedImage& image : images) {
       text += first_ ? "[\n  " : ",\n  ";
       first_ = false;
-      // A file's name may be any bytes.
-      text += entry(image).dump(-1, ' ', false, Json::error_handler_t::replace);
+      text += json_text(entry(image));
     }
     console::print(text);
   }

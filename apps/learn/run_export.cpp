@@ -2,6 +2,7 @@
 #include "apps/learn/run_listing.h"
 #include "apps/learn/run_settings.h"
 #include "framework/io/csv.h"
+#include "framework/io/json_text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -94,8 +95,7 @@ std::string runs_json(const std::vector<RunEntry>& runs, bool settings) {
       for (const auto& [name, value] : all.values) object["settings"][name] = value;
     }
     text += text.empty() ? "[\n  " : ",\n  ";
-    // A file's name may be any bytes.
-    text += object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += json_text(object);
   }
   return text.empty() ? "[]\n" : text + "\n]\n";
 }

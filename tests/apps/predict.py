@@ -81,6 +81,12 @@ def formats():
     write_png(Path(os.fsdecode(b"mine/\xff=.png")), 8, 8, COLOURS["red"])
     shown = json.loads(learn("predict", "last", os.fsdecode(b"mine/\xff=.png"), "--json").stdout)
     check("a name of any bytes", shown[0]["class"] == "red", shown)
+    check("which can be told from others", shown[0]["file"] == r"mine/\xff=.png", shown)
+    turned = "mine/a\u202eb\x7f.png"  # marks that turn the direction of writing, and control characters
+    write_png(Path(turned), 8, 8, COLOURS["red"])
+    shown = json.loads(learn("predict", "last", turned, "--json").stdout)
+    check("JSON is JSON, whatever a name holds", shown[0]["file"] == turned, shown)
+    Path(turned).unlink()
 
     def probability(*words):
         return float(rows(learn("predict", "last", "mine/sky.png", "--csv", *words))[0]["probability"])

@@ -38,3 +38,9 @@ TEST_CASE("a value in one line has no newline and no tab") {
   CHECK(printable_line("a\n\tb\x1b \xc3\xa9") == "a\\x0a\\x09b\\x1b \xc3\xa9");
   CHECK(printable_line({"\0", 1}) == "\\x00");
 }
+
+TEST_CASE("a text in UTF-8 has its other bytes visible, and nothing else changed") {
+  CHECK(utf8_text("a\xff\n\x1b \xc3\xa9") == "a\\xff\n\x1b \xc3\xa9");
+  CHECK(utf8_text("\xc3") == "\\xc3");
+  CHECK(utf8_text("").empty());
+}
