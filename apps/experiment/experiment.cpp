@@ -54,7 +54,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
                    std::move(net),
                    *data_,
                    training.learner_options(ctx_, precision.flat_master, data_->set().train));
-  model.prepare(*learner_, training.lr.size() > 1);
+  model.prepare(*learner_, *data_, training.lr.size() > 1);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
   device.add_callbacks(*learner_);

@@ -9,6 +9,9 @@
 namespace learn {
 
 class Learner;
+namespace data {
+class Loaders;
+}
 
 /// What an experiment trains, and which part of it.
 struct ModelSection {
@@ -28,7 +31,7 @@ struct ModelSection {
   [[nodiscard]] nn::Model make(const models::Task& task) const;
   /// Loads the pretrained weights, makes the layer groups and freezes what is not trained.
   /// `grouped`: groups are needed even if nothing is frozen. Throws UsageError, CheckpointError.
-  void prepare(Learner& learn, bool grouped) const;
+  void prepare(Learner& learn, const data::Loaders& data, bool grouped) const;
 };
 
 }  // namespace learn

@@ -109,9 +109,13 @@ int import_weights(const ImportOptions& o) {
                                *model.params,
                                model.input,
                                names,
-                               o.partial ? WeightsMatch::partial : WeightsMatch::strict);
+                               o.partial ? WeightsMatch::partial : WeightsMatch::strict,
+                               description.classes);
   if (!report.clean())
-    log::warn("[model] not everything fits, the rest has initial values:{}", report.describe());
+    log::warn("[model] some tensors do not match and keep their initial values:{}",
+              report.describe());
+  if (report.classes.differs() && report.classes.rows_taken)
+    log::info("[model] {}", report.classes.describe());
   ExperimentOptions options;
   options.model.model = description.model;
   Metadata metadata{{"learn.version", LEARN_VERSION},
