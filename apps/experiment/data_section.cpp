@@ -98,6 +98,9 @@ void DataSection::declare(OptionTable& t) {
       {"uniform", "balanced"},
       "which training images an epoch has: each once, or as many, drawn so that all classes are "
       "equally frequent");
+  t.flag("drop-last",
+         drop_last,
+         "leave out a last training batch that is not full; in each epoch other images are in it");
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
@@ -141,6 +144,12 @@ std::optional<std::filesystem::path> DataSection::place() const {
   if (spec.name != "auto") return std::nullopt;
   const std::filesystem::path found = data::find_cifar10(where);
   return found.empty() ? std::nullopt : std::optional(found);
+}
+
+std::vector<std::filesystem::path> DataSection::sources() const {
+  const auto at = place();
+  if (!at || at->empty()) return {};
+  return {*at};
 }
 
 data::DataPair DataSection::load(std::int64_t seed,
@@ -199,7 +208,8 @@ std::optional<data::Normalization> DataSection::normalization(const data::Datase
 }
 
 data::LoaderOptions DataSection::loader_options() const {
-  data::LoaderOptions options{.workers = static_cast<int>(workers),
+  data::LoaderOptions options{.drop_last = drop_last,
+                              .workers = static_cast<int>(workers),
                               .prefetch = static_cast<int>(prefetch)};
   if (sampling == "balanced") options.sampling = data::BalancedSampling{};
   return options;

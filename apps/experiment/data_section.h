@@ -23,6 +23,7 @@ struct DataSection {
   std::int64_t image_size = 0;
   std::string normalize = "auto";    ///< auto, measured, cifar10, or means and deviations
   std::string sampling = "uniform";  ///< or balanced
+  bool drop_last = false;
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
@@ -40,6 +41,8 @@ struct DataSection {
   /// The folder or archive that the data are read from; empty if they are not there, nothing if
   /// they are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
+  /// The same as a list, for `check_result_path`.
+  [[nodiscard]] std::vector<std::filesystem::path> sources() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed,
                                     std::int64_t threads,

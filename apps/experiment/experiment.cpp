@@ -50,6 +50,13 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       .augment = training.augment, .normalization = data.normalization(train), .loader = loader};
   data_.emplace(ctx_, std::move(set), std::move(batches));
   if (data_->train().on_device()) data.warn_on_device();
+  if (const std::int64_t left = data_->train().dataset().size() - data_->train().samples();
+      data.drop_last && max_batches == 0 && left > 0)
+    log::info(
+        "[data] {} of {} training images are left out in each epoch, others each time "
+        "(--drop-last)",
+        left,
+        data_->train().dataset().size());
   learner_.emplace(ctx_,
                    std::move(net),
                    *data_,

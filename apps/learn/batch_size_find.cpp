@@ -41,7 +41,7 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
 }  // namespace
 
 OptionTable batch_size_find_table(BatchSizeFindCommandOptions& o) {
-  OptionTable t = steps_of_train(o.train).without({"batch-size"});
+  OptionTable t = steps_of_train(o.train).without({"batch-size", "drop-last"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
   t.number("smallest", o.sizes.smallest, kSizes, "N", "first size; each is twice the one before");
@@ -71,6 +71,7 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
       [&](std::int64_t size) {
         data::LoaderOptions batches = loader.options();
         batches.batch_size = size;
+        batches.drop_last = true;
         return std::make_unique<data::Loader>(learn.context(), loader.dataset(), batches);
       },
       sizes);

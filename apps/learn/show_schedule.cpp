@@ -14,6 +14,7 @@ const std::vector<std::string>& of_training() {
                                               "classes",
                                               "val-split",
                                               "train-limit",
+                                              "drop-last",
                                               "model",
                                               "split",
                                               "epochs",

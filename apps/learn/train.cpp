@@ -247,6 +247,7 @@ class Run {
   /// Returns the exit code. May be called again if memory ran out before an epoch was done.
   int train(Experiment& experiment) {
     const RunSection& settings = options_.experiment.run;
+    experiment.learner().check_batches();
     if (!dir_)
       dir_ = resuming() ? RunDir::open(options_.resume)
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);

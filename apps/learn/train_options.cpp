@@ -105,7 +105,8 @@ OptionTable train_table(TrainOptions& options) {
                    "inject",       "plots",           "report",
                    "progress",     "extend",          "exist-ok",
                    "fast-dev-run", "params",          "print-config",
-                   "explain",      "label-smoothing", "class-weights"});
+                   "explain",      "label-smoothing", "class-weights",
+                   "drop-last"});
   return table;
 }
 

@@ -1,12 +1,21 @@
 // What the loop prepares, counts and gives back around passes and batches.
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
+#include "framework/nn/dry_pass.h"
 #include "framework/runtime/transfer.h"
 
 #include <limits>
 
 namespace learn {
 namespace {
+
+/// The nearest size, smaller ones first, that leaves no batch of one sample.
+std::int64_t other_batch_size(std::int64_t samples, std::int64_t size) {
+  for (std::int64_t other = size - 1; other > 1; --other)
+    if (samples % other != 1) return other;
+  for (std::int64_t other = size + 1;; ++other)
+    if (samples % other != 1) return other;
+}
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -80,6 +89,34 @@ void Learner::check_batch(const BatchSource& source) const {
                     progress_.training ? "training" : "validation",
                     said,
                     given);
+}
+
+/// Handlers may still choose the mode in which frozen layers use their running statistics.
+void Learner::check_batches() const { check_smallest_batch(ForwardMode::train_unfrozen); }
+
+void Learner::check_smallest_batch(ForwardMode mode) const {
+  const BatchSource& source = train_source();
+  const Shape sample = source.sample_shape();
+  if (source.smallest_batch() != 1 || sample.rank() == 0) return;
+  const auto norm = nn::norm_of_single_values(model(), params(), sample, mode, autocast_);
+  if (!norm) return;
+  const std::int64_t samples = source.samples();
+  if (samples == source.batches())
+    fail<UsageError>(
+        "each training batch has one sample, and BatchNorm '{}' has one value per channel of it, "
+        "which have no variance: take a batch size of 2 or more (--batch-size)",
+        *norm);
+  const std::int64_t size = (samples - 1) / (source.batches() - 1);
+  fail<UsageError>(
+      "the last of {} training batches has one sample, and BatchNorm '{}' has one value per "
+      "channel "
+      "of it, which have no variance: leave that batch out (--drop-last, "
+      "LoaderOptions::drop_last), "
+      "or take another batch size than {} (--batch-size {})",
+      source.batches(),
+      *norm,
+      size,
+      other_batch_size(samples, size));
 }
 
 void Learner::release_batch() {

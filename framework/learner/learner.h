@@ -232,6 +232,9 @@ class Learner : public ForeignMethods {
   /// What validation measures beside the loss: the learner's metrics, and those that callbacks say
   /// they add.
   [[nodiscard]] std::vector<std::string> metric_names() const;
+  /// What a fit checks before its first batch: throws UsageError if the training source has a batch
+  /// of one sample, and the model a BatchNorm that would see one value in each channel of it.
+  void check_batches() const;
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return results_; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
@@ -313,6 +316,7 @@ class Learner : public ForeignMethods {
   void begin_train_metrics();
   void check_batch(const BatchSource& source) const;
   void check_place(bool right) const;
+  void check_smallest_batch(ForwardMode mode) const;
   void begin_attempt();
   [[nodiscard]] Var forward(ForwardMode mode);
   void compute_loss();

@@ -8,6 +8,7 @@ void Learner::train(std::int64_t epochs) {
   begin_fit(epochs);
   run(Scope::train, [&] {
     restore_schedules();
+    check_smallest_batch(training_mode_);
     for (; progress_.epoch < epochs && !cancelled(); ++progress_.epoch)
       run(Scope::epoch, [&] { train_epoch(); });
   });
