@@ -3,6 +3,7 @@
 #include "framework/core/console.h"
 #include "framework/core/error.h"
 #include "framework/inference/average_weights.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
@@ -27,6 +28,7 @@ int average(const AverageOptions& o) {
     const bool run = std::filesystem::is_directory(path);
     files.push_back(saved_weights(path, run ? o.weights : std::nullopt));
   }
+  check_result_path(o.out, files);
   average_weights(files, o.out);
   std::string text = fmt::format("{}: the mean of\n", o.out);
   for (const std::filesystem::path& file : files) text += "  " + file.string() + "\n";

@@ -9,6 +9,7 @@
 #include "framework/core/nan_sign.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 #include "framework/learner/metric_registry.h"
 #include "framework/nn/loss_registry.h"
@@ -141,6 +142,27 @@ void check_targets(const EvalOptions& options, const SavedModel& saved) {
   check_targets(make_metrics(options.metrics), saved.target_kind, "'" + saved.model + "'");
 }
 
+/// The tables of `--save`. Drawings are no data.
+std::vector<std::string> tables_of(TargetKind kind) {
+  if (kind == TargetKind::labels) return {"labels.csv"};
+  if (kind == TargetKind::values) return {"values.csv"};
+  return {"confusion.csv", "classes.csv"};
+}
+
+/// Nothing is written over the weights or the data.
+void check_results(const EvalOptions& options,
+                   const fs::path& weights,
+                   TargetKind kind,
+                   const DataSection& data) {
+  std::vector<fs::path> sources = data.sources();
+  sources.push_back(weights);
+  if (!options.predictions.empty()) check_result_path(options.predictions, sources);
+  if (options.save.empty()) return;
+  std::erase_if(sources, [](const fs::path& path) { return fs::is_directory(path); });
+  for (const std::string& name : tables_of(kind))
+    check_result_path(fs::path(options.save) / name, sources);
+}
+
 }  // namespace
 
 OptionTable EvalOptions::table() {
@@ -201,13 +223,15 @@ int eval(const EvalOptions& options) {
   const SavedModel saved = saved_model(file);
   check_targets(options, saved);
 
-  Context ctx(options.compute.context_options());
   const bool elsewhere = !options.data.empty() || !options.data_dir.empty();
-  const data::Dataset data = load_data(options,
-                                       elsewhere ? trained.data : saved_data(trained.data, file),
-                                       trained.device.seed,
-                                       saved.input,
-                                       saved.classes);
+  const DataSection known = elsewhere ? trained.data : saved_data(trained.data, file);
+  DataSection measured = known;
+  if (elsewhere) measured.data_dir = options.data_dir;
+  if (!options.data.empty()) measured.data = options.data;
+  check_results(options, path, saved.target_kind, measured);
+  Context ctx(options.compute.context_options());
+  const data::Dataset data =
+      load_data(options, known, trained.device.seed, saved.input, saved.classes);
   if (data.channels != saved.channels)
     fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
                     data.name,

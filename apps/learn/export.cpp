@@ -6,6 +6,7 @@
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"
 #include "framework/inference/load_model.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
@@ -66,8 +67,9 @@ int export_model(const ExportOptions& o) {
         o.normalize ? "normalize"
         : o.softmax ? "softmax"
                     : "sigmoid");
-  const LoadedModel loaded =
-      load_model(run_folder(o.path, o.out.value_or("runs")), {.device = Device::cpu()}, o.weights);
+  const fs::path weights = saved_weights(run_folder(o.path, o.out.value_or("runs")), o.weights);
+  check_result_path(o.file, {weights});
+  const LoadedModel loaded = load_model(weights, {.device = Device::cpu()});
   const SavedModel& model = loaded.description;
   if (o.softmax) model.require(TargetKind::classes, "--softmax");
   if (o.sigmoid) model.require(TargetKind::labels, "--sigmoid");

@@ -9,6 +9,7 @@
 #include "framework/export/import_pytorch.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/result_path.h"
 #include "framework/nn/param_store.h"
 #include "models/registry.h"
 
@@ -98,6 +99,7 @@ OptionTable ImportOptions::table() {
 int import_weights(const ImportOptions& o) {
   if (!o.out.ends_with(".safetensors"))
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+  check_result_path(o.out, {o.file});
   const SavedModel description = description_of(o, SafetensorsFile(o.file));
   const exported::NameMap names = name_map(o.map);
   nn::Model model = description.make();

@@ -7,6 +7,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/io/csv.h"
+#include "framework/io/result_path.h"
 #include "framework/report/text_table.h"
 #include "framework/report/word_wrap.h"
 
@@ -92,6 +93,8 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
 
 int lr_find(const LrFindCommandOptions& o) {
   if (!o.plot.empty()) plot::check_drawing_path(o.plot);
+  for (const std::string& file : {o.plot, o.csv})
+    if (!file.empty()) check_result_path(file, o.train.experiment.data.sources());
   ExperimentOptions options = o.train.experiment;
   options.training.ema = 0;  // these two take no part in a step
   options.run.patience = 0;

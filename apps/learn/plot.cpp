@@ -4,6 +4,7 @@
 #include "callbacks/training_figures.h"
 #include "framework/core/console.h"
 #include "framework/core/format.h"
+#include "framework/io/result_path.h"
 
 #include <filesystem>
 
@@ -12,6 +13,7 @@ namespace learn::cli {
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
+  check_result_path(o.out);
   std::vector<cb::RunHistory> runs;
   for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
   std::vector<std::string> names;

@@ -2,6 +2,7 @@
 
 #include "apps/learn/report_page.h"
 #include "framework/core/console.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ int report(const ReportOptions& options) {
   if (!options.run.evaluate) check_without_evaluation(options);
   std::vector<RunReport> runs;
   fs::path out = options.out;
+  if (!out.empty()) check_result_path(out);
   for (const std::string& name : options.runs) {
     const fs::path folder = run_folder(name, "runs");
     runs.push_back(report_run(folder, options.run));

@@ -3,6 +3,7 @@
 #include "apps/experiment/experiment.h"
 #include "callbacks/schedule_preview.h"
 #include "framework/core/console.h"
+#include "framework/io/result_path.h"
 
 namespace learn::cli {
 
@@ -46,6 +47,7 @@ void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValue
 
 int show_schedule(const ShowScheduleOptions& o) {
   plot::check_drawing_path(o.out);
+  check_result_path(o.out, o.train.experiment.data.sources());
   ExperimentOptions options = o.train.experiment;
   DeviceSection nowhere;  // nothing is computed
   nowhere.device = "cpu";
