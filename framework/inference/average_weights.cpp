@@ -70,8 +70,8 @@ Metadata metadata_of(const SafetensorsFile& file, std::span<const std::filesyste
 
 void average_weights(std::span<const std::filesystem::path> files,
                      const std::filesystem::path& out) {
-  check<UsageError>(
-      files.size() >= 2, "an average is of two checkpoints at least, not {}", files.size());
+  if (files.size() < 2)
+    fail<UsageError>("an average is of two checkpoints or more, not of {}", files.size());
   const SafetensorsFile first(files.front());
   for (const std::filesystem::path& path : files.subspan(1))
     check_same_model(SafetensorsFile(path), first);
