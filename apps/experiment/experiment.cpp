@@ -4,6 +4,7 @@
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
@@ -91,8 +92,10 @@ Metadata Experiment::metadata(const std::string& config) const {
                   .target_kind = train.target_kind,
                   .channels = train.channels},
                  out);
-  if (const auto place = options_.data.place())
-    out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();
+  if (const auto place = options_.data.place()) {
+    const std::string path = std::filesystem::absolute(*place).lexically_normal().string();
+    if (utf8_text(path) == path) out["learn.data_path"] = path;  // else it is found by its option
+  }
   return out;
 }
 

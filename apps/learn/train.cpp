@@ -14,6 +14,7 @@
 #include "callbacks/lambda.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/shell_word.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
@@ -26,6 +27,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace learn::cli {
@@ -142,6 +144,25 @@ void save_when_asked(Learner& learn) {
                    learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
 }
 
+/// The first line of a text that is not UTF-8, shown as it can be.
+std::string line_with_bytes(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line) && utf8_text(line) == line) {
+  }
+  return utf8_text(line);
+}
+
+/// Checkpoints and configuration are UTF-8, which the first epoch's end is too late to find out.
+void check_utf8(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata)
+    if (utf8_text(value) != value)
+      fail<UsageError>(
+          "a name is not UTF-8, so that the run's checkpoints could not say it: rename the file or "
+          "folder, or name it through a link: {}",
+          line_with_bytes(value));
+}
+
 int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   Learner& learn = experiment.learner();
   callbacks::on(
@@ -247,13 +268,14 @@ class Run {
   /// Returns the exit code. May be called again if memory ran out before an epoch was done.
   int train(Experiment& experiment) {
     const RunSection& settings = options_.experiment.run;
+    const std::string config = write_config(table_, "train");
+    check_utf8(experiment.metadata(config));
     experiment.learner().check_batches();
     if (!dir_)
       dir_ = resuming() ? RunDir::open(options_.resume)
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);
     const RunDir& dir = *dir_;
     log::set_file((dir.path() / "run.log").string());
-    const std::string config = write_config(table_, "train");
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
     tell(fmt::format("run   {}", dir.path().string()));
