@@ -81,7 +81,7 @@ Metadata Experiment::metadata(const std::string& config) const {
   Metadata out{{"learn.version", LEARN_VERSION},
                {"learn.config", config},
                {"learn.computed_on", computed_on(ctx_.device())},
-               {"learn.dataset", train.name},
+               {"learn.dataset", utf8_text(train.name)},
                {"learn.fingerprint", train.fingerprint()},
                {"learn.valid_fingerprint", data().valid.fingerprint()},
                {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
