@@ -139,6 +139,11 @@ void Learner::set_planned_steps(std::int64_t steps) {
   progress_.fit_steps = steps;
 }
 
+bool Learner::step_applied() const {
+  require_at("step_applied", Event::step_end, Event::batch_end);
+  return batch_.outcome == Outcome::stepped && optimizer_->read_control().overflows == 0;
+}
+
 void Learner::add_metric(std::string name, double value) {
   require_at("add_metric", Event::validate_end);
   for (auto& [known, its_value] : results_.metrics)

@@ -235,6 +235,10 @@ class Learner : public ForeignMethods {
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return results_; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
+  /// Whether the update of the running batch was made: false too if the device left it out because
+  /// a gradient was not finite, which `batch().outcome` does not say. From step_end and batch_end
+  /// of a training batch; waits for the device.
+  [[nodiscard]] bool step_applied() const;
   /// Brings `progress().step_clock` up to date; waits for the device.
   void sync_step_clock();
   /// How the body of a training batch is run; `EagerStep` by default. Never null.
