@@ -18,6 +18,7 @@ bool Learner::begin_train_pass() {
   pass_continues_ = progress_.batch_in_pass > 0;
   progress_.training = progress_.batch_in_pass < progress_.batches;
   if (!progress_.training) return false;
+  params().refresh_working();  // a handler, or somebody between two fits, may have written masters
   if (progress_.batch_in_pass == 0) {
     losses_.begin(ctx_, progress_.batches);
     begin_train_metrics();

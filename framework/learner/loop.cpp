@@ -49,6 +49,7 @@ void Learner::evaluate(BatchSource& source,
   progress_.begin_pass(false, source.batches());
   valid_losses_.begin(ctx_, source.batches());
   run(Scope::validate, [&] {
+    params().refresh_working();  // a handler may have written masters
     source.begin(0);
     for (; next_batch(source); ++progress_.batch_in_pass)
       run(Scope::batch, [&] { evaluate_batch(each_batch); });
