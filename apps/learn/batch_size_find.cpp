@@ -26,6 +26,16 @@ std::string table_of(const BatchSizeFindResult& found) {
   return table.to_string();
 }
 
+std::string doubt_of(const BatchSizeFindResult& found) {
+  constexpr double kMuch = 0.25;
+  if (found.noise() < kMuch) return "";
+  return fmt::format(
+      "The timings contradict each other by {:.0f}%: the machine is busy, and the suggestion may "
+      "be "
+      "wrong. Try again when it is not, or with more --steps.\n",
+      100 * found.noise());
+}
+
 std::string suggestion_of(const BatchSizeFindResult& found) {
   const BatchSizeTrial* const best = found.suggested();
   if (best == nullptr) return "";
@@ -76,6 +86,7 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
       sizes);
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));
+  console::print(doubt_of(found));
   console::print(suggestion_of(found));
   if (found.ended == BatchSizeFindEnd::interrupted) return 128 + caught_signal();
   check<OutOfMemoryError>(
