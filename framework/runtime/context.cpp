@@ -8,6 +8,7 @@
 #include "framework/runtime/memory_limit.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 namespace learn {
@@ -24,8 +25,10 @@ std::unique_ptr<PageSource> pages_for(Device device) {
 
 Device default_device() {
   if (std::getenv("LEARN_DEVICE") != nullptr) return choose_device("auto");
+  static std::once_flag said;
   const AutoDevice best = auto_device();
-  log::info("[context] computing on {}: {}", best.device, best.reason);
+  std::call_once(said,
+                 [&] { log::info("[context] computing on {}: {}", best.device, best.reason); });
   return best.device;
 }
 
