@@ -58,6 +58,7 @@ std::string auto_text(const CudaStatus& status, const CudaReport& report) {
     return fmt::format("LEARN_DEVICE: {}", error.what());
   }
   const AutoDevice chosen = auto_device(status, report);
+  if (status.devices == 0) return to_string(chosen.device);  // the reason is the first row's
   return fmt::format("{}: {}", chosen.device, chosen.reason);
 }
 

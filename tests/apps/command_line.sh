@@ -214,6 +214,10 @@ run doctor --seconds 0.1
 check "the machine is reported" exits 0
 check "with its processor" says "cores usable"
 check "with what became of CUDA" says "cuda"
+if [ ! -e /dev/nvidia0 ]; then
+  reason=$(sed -n 's/^cuda  *none: \([^;]*\);.*/\1/p' out)
+  check "whose reason is said once" test -n "$reason" -a "$(grep -cF "$reason" out)" = 1
+fi
 check "with the speed of a matrix product" says "GFLOP/s"
 run doctor --seconds -1
 check "a wrong duration is status 2" exits 2
