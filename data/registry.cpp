@@ -371,11 +371,15 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
 
 DataPair load_auto(const DataOptions& options) {
   if (!find_cifar10(options).empty()) return load_cifar10({}, options);
-  log::info(
-      "[data] note: CIFAR-10 not found in {}; using synthetic10 (procedural shapes, NOT "
-      "CIFAR-10)",
+  fail<UsageError>(
+      "no data are named, and CIFAR-10 is not in {}. Name them:\n"
+      "  --data PATH         a folder or archive with a subfolder of images for each class, or a "
+      "table of images\n"
+      "  --data synthetic10  drawn shapes, computed; 'learn train --preset quick' trains on 10,000 "
+      "of them in minutes\n"
+      "  --data-dir DIR      a folder that holds CIFAR-10; 'learn train --data cifar10' says where "
+      "to get it",
       list(places(options, kCifar10Archive)));
-  return load_synthetic(SyntheticLevel::normal, options);
 }
 
 }  // namespace
@@ -386,7 +390,7 @@ fs::path find_cifar100(const DataOptions& options) { return find(options, kCifar
 
 Registry<DataPair(const DataOptions&)> dataset_registry() {
   Registry<DataPair(const DataOptions&)> registry("data set");
-  registry.add("auto", "cifar10 if it is found, otherwise synthetic10", load_auto);
+  registry.add("auto", "cifar10 if it is found, otherwise an error", load_auto);
   registry.add("cifar10",
                "CIFAR-10, binary version: 50,000 + 10,000 photographs",
                CifarOptions{},
