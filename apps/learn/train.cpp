@@ -6,6 +6,7 @@
 #include "apps/experiment/saved_run.h"
 #include "apps/learn/ending.h"
 #include "apps/learn/host.h"
+#include "apps/learn/launcher.h"
 #include "apps/learn/report_page.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/trial_runs.h"
@@ -354,6 +355,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     console::print(write_config(table, "train"));
     return 0;
   }
+  refuse_several_processes();
   if (options.dry_run) return dry_run(options.experiment);
   if (options.params) return show_params(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
