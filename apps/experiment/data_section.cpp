@@ -113,6 +113,14 @@ void DataSection::check() const {
     fail<UsageError>("--prefetch {} has no effect with --workers 0", prefetch);
 }
 
+void DataSection::leave_out_without_effect(const std::set<std::string>& given) {
+  if (given.contains("workers") && !given.contains("prefetch") && workers == 0)
+    prefetch = DataSection().prefetch;
+  if (given.contains("data") && !given.contains("image-size") &&
+      !takes_flag(data::dataset_spec(data), data::dataset_registry(), "size"))
+    image_size = 0;
+}
+
 void DataSection::warn_on_device() const {
   const DataSection usual;
   for (const auto& [name, value, usually] : {std::tuple{"workers", workers, usual.workers},

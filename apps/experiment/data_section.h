@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct DataSection {
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
   void check() const;
+  /// As `TrainingSection::leave_out_without_effect`.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// For commands that never look at validation images: one is loaded, and no more where that
   /// saves time.
   void leave_out_validation();

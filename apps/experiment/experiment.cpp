@@ -31,12 +31,13 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   data::DataPair set = data.load(
       device.seed, device.threads, run.progress ? progress_line("reading") : data::DataProgress());
   const data::Dataset& train = set.train;
-  if (run.monitor.empty() && train.target_kind == TargetKind::classes) {
-    options_.run.monitor = "accuracy";
-  } else if (run.monitor.empty()) {
-    options_.run.monitor = "valid_loss";
-    log::info("[data] the targets are {}: the best epoch is that of the lowest valid_loss",
-              to_text(train.target_kind));
+  options_.know(train);
+  if (run.monitor.empty()) {
+    options_.run.monitor = run.usual_monitor;
+    if (train.target_kind != TargetKind::classes)
+      log::info("[data] the targets are {}: the best epoch is that of the lowest {}",
+                to_text(train.target_kind),
+                run.monitor);
   }
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
@@ -54,7 +55,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
                    std::move(net),
                    *data_,
                    training.learner_options(ctx_, precision.flat_master, data_->set().train));
-  model.prepare(*learner_, training.lr.size() > 1);
+  model.prepare(*learner_, training.lr.size() > 1, run.out);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
   device.add_callbacks(*learner_);

@@ -9,8 +9,8 @@
 namespace learn {
 namespace {
 
-void load_pretrained(Learner& learn, const std::string& path) {
-  const std::string file = saved_weights(path).string();
+void load_pretrained(Learner& learn, const std::string& name, const std::string& out) {
+  const std::string file = saved_weights(run_folder(name, out)).string();
   const WeightsReport report = load_weights(file, learn.params(), WeightsMatch::partial);
   log::info("[model] {} tensors from '{}'", report.loaded, file);
   if (!report.clean())
@@ -43,7 +43,7 @@ void ModelSection::declare(OptionTable& t) {
   t.text(
       "pretrained",
       pretrained,
-      "RUN|FILE",
+      "RUN|FILE|last",
       "start from these weights, of a run the best ones; layers that do not match are initialised "
       "as usual");
   t.list("split",
@@ -66,6 +66,16 @@ void ModelSection::check() const {
     fail<UsageError>("--no-train-bn has no effect without --freeze: nothing is frozen");
 }
 
+void ModelSection::leave_out_without_effect(const std::set<std::string>& given) {
+  const auto left_out = [&](const char* option) {
+    return given.contains("model") && !given.contains(option) &&
+           !takes_flag(Spec::parse(model), models::model_registry(), option);
+  };
+  if (left_out("width")) width = 0;
+  if (left_out("dropout")) dropout = 0;
+  if (given.contains("freeze") && !given.contains("train-bn") && freeze == "none") train_bn = true;
+}
+
 Spec ModelSection::spec() const {
   Spec spec = Spec::parse(model);
   const models::ModelRegistry registry = models::model_registry();
@@ -78,8 +88,8 @@ nn::Model ModelSection::make(const models::Task& task) const {
   return models::make_model(spec(), task);
 }
 
-void ModelSection::prepare(Learner& learn, bool grouped) const {
-  if (!pretrained.empty()) load_pretrained(learn, pretrained);
+void ModelSection::prepare(Learner& learn, bool grouped, const std::string& out) const {
+  if (!pretrained.empty()) load_pretrained(learn, pretrained, out);
   const bool automatic = split == std::vector<std::string>{"auto"};
   const bool needed = grouped || freeze != "none";
   const std::vector<std::string>& own = learn.model_info().split;

@@ -102,6 +102,7 @@ html::Table outcome(Runs runs) {
     return run.history.epochs.empty() ? "" : number(run.history.epochs.back().samples_per_second);
   });
   table.row("steps", [](const RunReport& run) { return skipped_text(run.record); });
+  table.row("peak learning rate", [](const RunReport& run) { return peak_lr_text(run.record); });
   table.row("started", [](const RunReport& run) { return run.record.started; });
   table.row("ended", [](const RunReport& run) { return run.record.ended; });
   return std::move(table).table();

@@ -117,7 +117,7 @@ class Comparison {
 
   void add_settings() {
     std::vector<std::string> order;
-    std::map<std::string, std::vector<std::string>> cells;
+    std::map<std::string, std::vector<std::optional<ConfigEntry>>> found;
     std::vector<std::size_t> unknown;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const RunSettings settings = read_settings(runs_[i]);
@@ -126,21 +126,32 @@ class Comparison {
         unknown.push_back(i);
         continue;
       }
-      for (const auto& [name, value] : settings.values) {
-        const auto [at, is_new] = cells.try_emplace(name, runs_.size(), "-");
-        if (is_new) order.push_back(name);
-        at->second[i] = value.empty() ? "\"\"" : value;
+      for (const ConfigEntry& setting : settings.values) {
+        const auto [at, is_new] = found.try_emplace(setting.name, runs_.size());
+        if (is_new) order.push_back(setting.name);
+        at->second[i] = setting;
       }
     }
     add_title("settings that differ");
     const std::size_t before = rows_.size();
-    for (const std::string& name : order) {
-      for (const std::size_t i : unknown) cells[name][i] = kUnknown;
-      add_if_it_differs({"  " + name, cells[name]});
-    }
+    for (const std::string& name : order) add_setting(name, found[name], unknown);
     if (rows_.size() == before)
       rows_.back().name = unknown.empty() ? "settings: all the same"
                                           : "settings: those that are known are the same";
+  }
+
+  /// A default is the same as an equal value that was given.
+  void add_setting(const std::string& name,
+                   const std::vector<std::optional<ConfigEntry>>& of_runs,
+                   const std::vector<std::size_t>& unknown) {
+    Row values{"  " + name, {}};
+    Row shown = values;
+    for (const std::optional<ConfigEntry>& setting : of_runs) {
+      values.cells.push_back(setting ? setting->text : "-");
+      shown.cells.push_back(setting ? setting_text(*setting) : "-");
+    }
+    for (const std::size_t i : unknown) values.cells[i] = shown.cells[i] = kUnknown;
+    if (values.differs()) rows_.push_back(std::move(shown));
   }
 
   void add_best() {
@@ -188,6 +199,8 @@ class Comparison {
       });
     };
     rows_.push_back(of_steps("steps", [](const auto& steps) { return steps.applied; }));
+    rows_.push_back(of_record("  peak learning rate",
+                              [](const RunEntry& run) { return peak_lr_text(run.record); }));
     add_if_it_differs(of_steps("skipped steps", [](const auto& steps) { return steps.skipped; }));
     add_if_it_differs(of_steps("loss scale", [](const auto& steps) { return steps.loss_scale; }));
   }

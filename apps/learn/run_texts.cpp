@@ -34,6 +34,10 @@ std::string number_text(std::optional<double> value) {
   return fmt::format("{:.{}f}", *value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 4);
 }
 
+std::string peak_lr_text(const RunRecord& record) {
+  return record.peak_lr > 0 ? fmt::format("{:.3g}", record.peak_lr) : "";
+}
+
 std::string duration_text(std::optional<double> seconds) {
   if (!seconds) return "-";
   // What would be rounded to a minute is one.

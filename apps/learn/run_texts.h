@@ -14,6 +14,8 @@ namespace learn::cli {
 [[nodiscard]] std::string cell_text(std::string_view text, std::size_t width = 60);
 /// Four digits of a fraction, fewer of what is large; "-" if it is not known.
 [[nodiscard]] std::string number_text(std::optional<double> value);
+/// "0.01", three digits; empty if it is not known.
+[[nodiscard]] std::string peak_lr_text(const RunRecord& record);
 /// "4.2 s" below a minute, then "1:02"; "-" if it is not known.
 [[nodiscard]] std::string duration_text(std::optional<double> seconds);
 /// A moment in UTC, as records have it, by the clock of this place: "2026-11-20 12:05"; without the

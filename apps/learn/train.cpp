@@ -24,6 +24,7 @@
 #include "framework/learner/recorder.h"
 #include "framework/report/word_wrap.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -69,6 +70,10 @@ void update(RunRecord& record, Learner& learn) {
   if (const auto& best = checkpointer->monitor().best())
     record.best =
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
+  float highest = 0;
+  for (const BatchRecord& batch : recorder->batches(learn)) highest = std::max(highest, batch.lr);
+  // As it is written: 0.01, not the float's 0.009999999776.
+  record.peak_lr = parse_real(fmt::format("{}", highest), kAnyNumber);
   const SkipHistory& steps = recorder->steps(learn);
   record.steps = {.applied = steps.counts().applied,
                   .skipped = steps.counts().skipped,
@@ -237,7 +242,7 @@ void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& se
 /// A call of `learn train` that writes a run: its folder, and the options it began with.
 class Run {
  public:
-  Run(const TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
+  Run(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
       : options_(options), table_(table), argv_(argv) {}
   ~Run() { log::set_file(""); }
   Run(const Run&) = delete;
@@ -253,6 +258,7 @@ class Run {
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);
     const RunDir& dir = *dir_;
     log::set_file((dir.path() / "run.log").string());
+    options_.experiment.know(experiment.data().train);
     const std::string config = write_config(table_, "train");
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
@@ -275,7 +281,7 @@ class Run {
   }
 
  private:
-  const TrainOptions& options_;
+  TrainOptions& options_;
   const OptionTable& table_;
   const std::vector<std::string>& argv_;
   std::optional<RunDir> dir_;

@@ -46,6 +46,7 @@ Json to_json(const RunRecord& record) {
           {"device", record.device},
           {"threads", record.threads},
           {"precision", record.precision},
+          {"peak_lr", number(record.peak_lr)},
           {"model", {{"name", record.model}, {"parameters", record.parameters}}},
           {"dataset",
            {{"name", record.dataset},
