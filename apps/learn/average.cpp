@@ -24,8 +24,9 @@ int average(const AverageOptions& o) {
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
   std::vector<std::filesystem::path> files;
   for (const std::string& path : o.paths) {
-    const bool run = std::filesystem::is_directory(path);
-    files.push_back(saved_weights(path, run ? o.weights : std::nullopt));
+    const std::filesystem::path found = run_folder(path, "runs");
+    const bool run = std::filesystem::is_directory(found);
+    files.push_back(saved_weights(found, run ? o.weights : std::nullopt));
   }
   average_weights(files, o.out);
   std::string text = fmt::format("{}: the mean of\n", o.out);

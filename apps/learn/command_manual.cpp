@@ -84,7 +84,7 @@ const std::vector<Entry>& manual() {
       {"show-schedule",
        "Look at runs",
        {{"How the learning rate will move",
-         "learn show-schedule --schedule flat-cos --epochs 20"}}},
+         "learn show-schedule --data ~/photos --schedule flat-cos --epochs 20"}}},
       {"models",
        "What there is",
        {{"The layers of a model", "learn models resnet18 --classes 5 --image-size 64"}}},

@@ -5,6 +5,7 @@
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/training_section.h"
 #include "apps/learn/evaluation.h"
+#include "apps/learn/run_argument.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
 #include "framework/inference/saved_model.h"
@@ -89,8 +90,6 @@ std::string differences(const ExperimentOptions& trained, TargetKind kind) {
 }
 
 void check_options(const EvalOptions& o) {
-  if (o.out && o.path != "last")
-    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
   if (!o.data.empty() && measures_training_images(o))
     fail<UsageError>("--set train has no effect on --data {}: all images of that are measured",
                      o.data);
@@ -147,7 +146,7 @@ OptionTable EvalOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
-  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
+  declare_runs_folder(t, out);
   t.choice("set", set, {"valid", "train"}, "images that it was validated or trained on");
   t.text("data",
          data,
@@ -194,8 +193,7 @@ OptionTable EvalOptions::table() {
 
 int eval(const EvalOptions& options) {
   check_options(options);
-  const fs::path path =
-      saved_weights(run_folder(options.path, options.out.value_or("runs")), options.weights);
+  const fs::path path = saved_weights(run_argument(options.path, options.out), options.weights);
   const SafetensorsFile file(path);
   const ExperimentOptions trained = trained_with(file);
   const SavedModel saved = saved_model(file);

@@ -4,6 +4,7 @@
 #include "callbacks/training_figures.h"
 #include "framework/core/console.h"
 #include "framework/core/format.h"
+#include "framework/io/saved_weights.h"
 
 #include <filesystem>
 
@@ -13,7 +14,8 @@ int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
   std::vector<cb::RunHistory> runs;
-  for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
+  for (const std::string& run : o.runs)
+    runs.push_back(cb::read_run_history(run_folder(run, "runs")));
   std::vector<std::string> names;
   names.reserve(runs.size());
   for (const cb::RunHistory& run : runs) names.push_back(run.name);

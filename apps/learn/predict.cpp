@@ -1,6 +1,7 @@
 #include "apps/learn/predict.h"
 
 #include "apps/learn/prediction_writer.h"
+#include "apps/learn/run_argument.h"
 #include "apps/learn/standard_input.h"
 #include "data/image_files.h"
 #include "data/resize.h"
@@ -108,7 +109,7 @@ OptionTable PredictOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
-  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
+  declare_runs_folder(t, out);
   t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all").when_absent =
       "3";
   t.number(
@@ -125,10 +126,8 @@ OptionTable PredictOptions::table() {
 }
 
 int predict(const PredictOptions& o) {
-  if (o.out && o.path != "last")
-    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
   const PredictionFormat format = format_of(o);
-  ImagePrediction predict_all(load_run(run_folder(o.path, o.out.value_or("runs")),
+  ImagePrediction predict_all(load_run(run_argument(o.path, o.out),
                                        {.context = o.compute.context_options(),
                                         .batch_size = o.batch_size,
                                         .mirrored = o.mirrored,

@@ -57,7 +57,7 @@ def exports():
     refused(2, "--softmax is for ONNX", "export", "runs/net", "x.safetensors", "--softmax")
     refused(2, "--normalize is for ONNX", "export", "runs/net", "x.safetensors", "--normalize")
     refused(2, "--out elsewhere has no effect", "export", "runs/net", "x.onnx", "--out", "elsewhere")
-    refused(4, "neither a run nor a checkpoint", "export", "nowhere", "x.onnx")
+    refused(4, "there is no run 'nowhere' in 'runs', and no such path", "export", "nowhere", "x.onnx")
     refused(5, "nowhere/x.onnx", "export", "runs/net", "nowhere/x.onnx")
     check("what was refused left nothing", not list(Path(".").glob("x.*")))
 

@@ -64,6 +64,9 @@ def one_run():
     check("the command, as it is typed", html.escape(f"t: learn {shlex.join(record['argv'])}") in page)
     check("the machine", cells(page, "processor") == [[html.escape(record["machine"]["processor"])]], cells(page, "processor"))
     check("the step that was skipped", cells(page, "3") == [["overflow", "65536", "32768"]], cells(page, "3"))
+    check("the rate that a default decided", cells(page, "lr") == [["0.01", "0.01"]], cells(page, "lr"))
+    check("the highest rate of a step", cells(page, "peak learning rate") == [[f"{record['peak_lr']:.3g}"]]
+          and 0.009 < record["peak_lr"] <= 0.01, (cells(page, "peak learning rate"), record["peak_lr"]))
     check("settings beside their defaults", cells(page, "width") == [["2", "0"]], cells(page, "width"))
     check("that images are computed", "are computed, not photographed" in page)
     check("layers in the training's precision", "f16" in "".join(sum(cells(page, "layer1.conv"), [])), cells(page, "layer1.conv"))
@@ -91,7 +94,7 @@ def several():
     learn("report", "runs/t", "runs/u", "--threads", "1")
     page = Path("report.html").read_text()
     check("both are named", "<title>runs/t, runs/u</title>" in page)
-    check("what differs is side by side", cells(page, "lr") == [["", "[0.02]"]], cells(page, "lr"))
+    check("what differs is side by side", cells(page, "lr") == [["0.01", "0.02"]], cells(page, "lr"))
     check("rows that are the same can be hidden", '<tr class="same"><th scope="row">epochs</th>' in page)
     check("each is measured", page.count('class="matrix"') == 2, page.count('class="matrix"'))
     learn("report", "runs/u", "runs/u", "--no-evaluate", "--images", "0", "--out", "twice.html")
