@@ -37,7 +37,7 @@ std::string disk_text() {
 std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
   if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
   const char* advice =
-      !status.built ? "; install the CUDA Toolkit (nvcc 12 or newer) and build again to have it"
+      !status.built ? "; install the CUDA toolkit (nvcc 12.0 or newer) and build again to have it"
       : report.runtime.empty() ? "; install what is missing, or build again"
                                : "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU";
   return "none: " + status.reason + advice;
@@ -75,8 +75,9 @@ void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport&
                            gpu.minor)});
   }
   for (const CudaLibrary& library : report.libraries)
-    table.row(
-        {library.name, library.version.empty() ? "none: " + library.reason : library.version});
+    table.row({library.name,
+               library.version.empty() ? "none: " + library.reason
+                                       : fmt::format("{}, {}", library.version, library.file)});
   table.row({"--device auto", auto_text(status, report)});
 }
 
