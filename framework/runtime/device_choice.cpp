@@ -28,19 +28,29 @@ CudaReport cuda_report() {
   return {};
 }
 
-AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
+std::string too_old(std::size_t index, const CudaDeviceInfo& gpu) {
   constexpr int kLowestMajor = 8;
+  if (gpu.major >= kLowestMajor) return {};
+  return fmt::format("cuda:{}, {}, has compute capability {}.{}; {}.0 is needed",
+                     index,
+                     gpu.name,
+                     gpu.major,
+                     gpu.minor,
+                     kLowestMajor);
+}
+
+AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
   if (status.devices == 0) return {Device::cpu(), status.reason};
   for (const CudaLibrary& library : report.libraries)
     if (library.version.empty()) return {Device::cpu(), library.reason};
   std::string seen;
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const CudaDeviceInfo& gpu = report.devices[i];
-    if (gpu.major >= kLowestMajor) return {Device::cuda(static_cast<int>(i)), gpu.name};
-    seen += fmt::format(
-        "cuda:{}, {}, has compute capability {}.{}; ", i, gpu.name, gpu.major, gpu.minor);
+    const std::string reason = too_old(i, gpu);
+    if (reason.empty()) return {Device::cuda(static_cast<int>(i)), gpu.name};
+    seen += (seen.empty() ? "" : "; ") + reason;
   }
-  return {Device::cpu(), fmt::format("{}{}.0 is needed", seen, kLowestMajor)};
+  return {Device::cpu(), seen};
 }
 
 AutoDevice auto_device() {
@@ -75,6 +85,12 @@ Device choose_device(std::string_view name) {
     fail<DeviceError>("device '{}' is not available: there are {} CUDA devices, numbered from 0",
                       name,
                       status.devices);
+  if constexpr (kHaveCuda) {
+    const std::vector<CudaDeviceInfo> gpus = cuda::devices();
+    const auto at = static_cast<std::size_t>(index);
+    if (const std::string reason = at < gpus.size() ? too_old(at, gpus[at]) : ""; !reason.empty())
+      fail<DeviceError>("device '{}' cannot be used: {}", name, reason);
+  }
   return Device::cuda(index);
 }
 

@@ -63,6 +63,13 @@ TEST_CASE("auto: the first GPU that can be used, or the CPU with the reason") {
   old.devices.pop_back();
   CHECK(auto_device(two, old).device == Device::cpu());
   CHECK(auto_device(two, old).reason == "cuda:0, old, has compute capability 7.5; 8.0 is needed");
+  old.devices.push_back({"older", 1, 6, 1});
+  CHECK(auto_device(two, old).reason ==
+        "cuda:0, old, has compute capability 7.5; 8.0 is needed; cuda:1, older, has compute "
+        "capability 6.1; 8.0 is needed");
+  CHECK(too_old(2, {"T4", 1, 7, 5}) == "cuda:2, T4, has compute capability 7.5; 8.0 is needed");
+  CHECK(too_old(0, {"A100", 1, 8, 0}).empty());
+  CHECK(too_old(0, {"RTX 5090", 1, 12, 0}).empty());
   CudaReport bare = whole;
   bare.libraries[0] = {"cuDNN", "", "libcudnn.so.9 cannot be loaded"};
   CHECK(auto_device(two, bare).device == Device::cpu());
