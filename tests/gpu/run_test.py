@@ -97,12 +97,20 @@ class StepCosts(unittest.TestCase):
         self.assertEqual(step_costs.complaints(self.now, None), ["net, batch 8, fp16 is not in steps.md"])
 
     def test_a_roofline(self):
-        small = roofline.Operation("_Z1kv", 1, 32, 100, 100, 0)
+        small = roofline.Operation("_Z1kv", 1000, 256, 100, 100, 0)
         self.assertAlmostEqual(roofline.seconds(small), 3e-6)
         self.assertAlmostEqual(roofline.seconds(small._replace(read=10**9)), 1e-6 + (1e9 + 100) / (4.3e12 * 0.83))
-        conv = small._replace(name="cudnn,forward,n=8,h=32,c=64,k=64,r=3,stride=1,p=32")
+        few = small._replace(blocks=2, read=10**6, written=0)  # 512 threads with 32 bytes each in flight
+        self.assertAlmostEqual(roofline.seconds(few), 1e-6 + 1e6 / (2 * 256 * 32 / 0.5e-6))
+        conv = small._replace(name="cudnn,forward,type=f16,n=8,h=32,c=64,k=64,r=3,stride=1,p=32")
         self.assertAlmostEqual(roofline.seconds(conv), 3e-6 + 9 * 0.13e-6)  # nine slices of 64 terms
         self.assertAlmostEqual(roofline.seconds(conv._replace(operations=10**12)), 1e-6 + 1e12 / (788e12 * 0.45))
+        single = conv._replace(name=conv.name.replace("f16", "f32"), operations=10**12)
+        self.assertAlmostEqual(roofline.seconds(single), 1e-6 + 1e12 / (54e12 * 0.65))
+        product = small._replace(name="cublas,type=f32,m=8,n=8,k=64,count=2", operations=10**12)
+        self.assertAlmostEqual(roofline.seconds(product), 1e-6 + 1e12 / (54e12 * 0.78))
+        self.assertAlmostEqual(roofline.seconds(product._replace(name=product.name.replace("f32", "bf16"))),
+                               1e-6 + 1e12 / (788e12 * 0.66))
 
 
 class Summary(unittest.TestCase):
