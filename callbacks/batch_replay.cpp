@@ -55,9 +55,8 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
     const std::string name = module.path().empty()
                                  ? module.describe()
                                  : fmt::format("'{}', {}", module.path(), module.describe());
-    const bool seen = !modules_.empty() && modules_.back().output == out.id();
     modules_.push_back({out.id(), module.path(), name});
-    if (seen) return;  // it gave what its last module gave
+    // Even if it gave what its last module gave: a fault may have been planted in between.
     const std::string where = "the output of " + name;
     const Magnitude found = magnitude_of(ctx_, out.value());
     note(replay_.output, found.largest, where);

@@ -2,6 +2,7 @@
 
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
+#include "framework/io/output_place.h"
 #include "framework/learner/learner.h"
 
 #include <unistd.h>
@@ -75,7 +76,7 @@ void CsvLogger::train_begin(Learner& learn) {
   if (csv_ && !continues) return;
   csv_.reset();
   CsvTable table;
-  if (continues && fs::exists(path_)) table = table_in(path_);
+  if (continues && fs::is_regular_file(path_)) table = table_in(path_);
   Rows rows = rows_of(table, fit.epoch_clock);
   const std::vector<EpochRecord>& known = recorder.epochs();
   if (!rows.empty())
@@ -85,7 +86,8 @@ void CsvLogger::train_begin(Learner& learn) {
   else
     header_ = header_with(learn.metric_names());
   // Rows that are kept stand in the old file until they stand in the new one.
-  fs::path path = path_;
+  const fs::path file = check_output(path_);
+  fs::path path = file;
   if (!rows.empty()) path += fmt::format(".tmp.{}", ::getpid());
   for (const EpochRecord& epoch : known) rows.try_emplace(epoch.epoch, row_of(epoch));
   std::vector<std::vector<Cell>> in_order;
@@ -93,9 +95,9 @@ void CsvLogger::train_begin(Learner& learn) {
   csv_ = std::make_unique<CsvWriter>(path, header_);
   if (!in_order.empty()) csv_->rows(in_order);
   has_rows_ = !in_order.empty();
-  if (path == path_) return;
+  if (path == file) return;
   std::error_code error;
-  fs::rename(path, path_, error);
+  fs::rename(path, file, error);
   if (error) fail<IoError>("cannot create '{}': {}", path_.string(), error.message());
 }
 

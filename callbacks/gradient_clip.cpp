@@ -7,6 +7,8 @@
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <limits>
 
@@ -38,6 +40,12 @@ void GradientClip::batch_end(Learner& learn) {
 double GradientClip::last_norm(Learner& learn) const {
   if (!norm_.defined()) return std::numeric_limits<double>::quiet_NaN();
   return get(to_host(learn.context(), norm_), 0);
+}
+
+std::string clipping_advice(const Learner& learn) {
+  const auto* const clip = learn.find<GradientClip>();
+  return clip == nullptr ? "gradient clipping"
+                         : fmt::format("gradients clipped below {}", clip->limit());
 }
 
 void register_gradient_clip(CallbackRegistry& registry) {

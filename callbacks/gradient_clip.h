@@ -3,6 +3,7 @@
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
+#include <string>
 
 namespace learn::callbacks {
 
@@ -30,11 +31,16 @@ class GradientClip final : public Callback {
   /// The norm of the last step's gradients before they were clipped; NaN before the first step and
   /// when clipping by value. Waits for the device.
   [[nodiscard]] double last_norm(Learner& learn) const;
+  [[nodiscard]] float limit() const noexcept { return limit_; }
 
  private:
   float limit_;
   ClipBy by_;
   Tensor norm_;  // one f32 element on the device
 };
+
+/// What to try where gradients are too large: "gradient clipping", or, if the learner clips
+/// already, "gradients clipped below 1".
+[[nodiscard]] std::string clipping_advice(const Learner& learn);
 
 }  // namespace learn::callbacks

@@ -80,7 +80,7 @@ void MetricsLog::train_begin(Learner& learn) {
   if (file_ && !continues) return;
   const FitProgress& fit = learn.progress();
   std::string kept;
-  if (continues && fs::exists(options_.path))
+  if (continues && fs::is_regular_file(options_.path))
     kept = lines_until(options_.path, fit.batch_clock, fit.epoch_clock);
   file_.reset();
   write_file_atomically(options_.path, kept);

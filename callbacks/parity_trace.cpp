@@ -85,12 +85,18 @@ void ParityTrace::batch_begin(Learner& learn) {
 void ParityTrace::forwarded(const nn::Module& module, const Var& in, const Var& out) {
   if (forward_ != nullptr) forward_->forwarded(module, in, out);
   std::vector<CallTrace>& calls = steps_.back().calls;
-  if (!calls.empty() && calls.back().output == out.id()) return;
+  TensorTrace made;
+  if (!calls.empty() && calls.back().output == out.id()) {
+    if (forward_ == nullptr) return;
+    // The other observer may have planted a fault in what the last module inside of it gave.
+    made = trace_tensor(*ctx_, out.value(), sample_);
+    if (made.not_finite == calls.back().made.not_finite) return;
+  }
   CallTrace call{
       .path = module.path(), .text = module.describe(), .input = in.id(), .output = out.id()};
   if (std::ranges::find(calls, in.id(), &CallTrace::output) == calls.end())
     call.given = trace_tensor(*ctx_, in.value(), sample_);
-  call.made = trace_tensor(*ctx_, out.value(), sample_);
+  call.made = made.defined() ? std::move(made) : trace_tensor(*ctx_, out.value(), sample_);
   calls.push_back(std::move(call));
 }
 

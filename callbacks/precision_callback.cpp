@@ -1,5 +1,6 @@
 #include "callbacks/precision_callback.h"
 
+#include "callbacks/gradient_clip.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/core/log.h"
 #include "framework/kernels/cast/cast.h"
@@ -108,12 +109,12 @@ void PrecisionCallback::check_row(const StepControl& control, const Learner& lea
   if (row < max_skips_ || may_fall(control)) return;
   fail<DivergedError>(
       "the last {} steps, up to batch {}, had gradients that are not finite, one after the other, "
-      "at a loss scale of {} that falls no lower: lower the learning rate, clip gradients, lower "
-      "the scale or its floor, or train in fp32; the callback blame names the layer (max_skips is "
-      "{})",
+      "at a loss scale of {} that falls no lower: try a lower learning rate, {}, a lower scale or "
+      "floor of it, or fp32; the callback blame names the layer (max_skips is {})",
       row,
       learn.progress().batch_clock,
       control.loss_scale,
+      clipping_advice(learn),
       max_skips_);
 }
 

@@ -12,12 +12,29 @@ namespace {
 /// As many as a plot is wide.
 constexpr std::int64_t kMaxPoints = 1024;
 
-std::vector<std::int64_t> points_of(std::int64_t batches) {
+/// The batches of a table of at most `rows`: at the begin of epochs, or of equal parts of them, and
+/// the last one.
+std::set<std::int64_t> table_batches(std::int64_t epochs,
+                                     std::int64_t batches_per_epoch,
+                                     std::int64_t rows) {
+  std::int64_t parts = 1;
+  for (const std::int64_t wanted : {2, 4, 5, 10, 20})
+    if (wanted * epochs < rows && wanted <= batches_per_epoch) parts = wanted;
+  const std::int64_t every = (parts * epochs + rows - 2) / (rows - 1);
+  std::set<std::int64_t> batches;
+  for (std::int64_t i = 0; i < parts * epochs; i += every)
+    batches.insert(i * batches_per_epoch / parts);
+  batches.insert(epochs * batches_per_epoch - 1);
+  return batches;
+}
+
+std::vector<std::int64_t> points_of(std::int64_t epochs, std::int64_t batches_per_epoch) {
+  const std::int64_t batches = epochs * batches_per_epoch;
   const std::int64_t count = std::min(batches, kMaxPoints);
-  std::vector<std::int64_t> points;
+  std::set<std::int64_t> points = table_batches(epochs, batches_per_epoch, SchedulePreview::kRows);
   for (std::int64_t i = 0; i < count; ++i)
-    points.push_back(count == 1 ? 0 : i * (batches - 1) / (count - 1));
-  return points;
+    points.insert(count == 1 ? 0 : i * (batches - 1) / (count - 1));
+  return {points.begin(), points.end()};
 }
 
 std::vector<const ParamScheduler*> schedulers_of(const Learner& learn) {
@@ -108,17 +125,18 @@ plot::Figure SchedulePreview::figure(const std::string& title) const {
   return figure;
 }
 
-std::string SchedulePreview::to_string(std::size_t rows) const {
+std::string SchedulePreview::to_string(std::int64_t rows) const {
   std::vector<TextTable::Column> columns{{"epoch", TextTable::Align::right},
                                          {"batch", TextTable::Align::right}};
   for (const Line& line : lines)
     columns.push_back(
         {of_group(std::string(name_of(line.hyper)), line.layer_group), TextTable::Align::right});
   TextTable table(columns);
-  const std::size_t count =
-      std::clamp<std::size_t>(rows, 2, std::max<std::size_t>(2, batches.size()));
   std::set<std::size_t> chosen;
-  for (std::size_t i = 0; i < count; ++i) chosen.insert(i * (batches.size() - 1) / (count - 1));
+  for (const std::int64_t batch :
+       table_batches(epochs, batches_per_epoch, std::max<std::int64_t>(rows, 2)))
+    chosen.insert(
+        static_cast<std::size_t>(std::ranges::lower_bound(batches, batch) - batches.begin()));
   for (const std::size_t at : chosen) {
     std::vector<std::string> cells{
         fmt::format("{:.2f}",
@@ -154,7 +172,7 @@ SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs) {
   check<UsageError>(epochs >= 1, "a schedule of {} epochs: there must be at least one", epochs);
   SchedulePreview preview{.epochs = epochs, .batches_per_epoch = learn.train_source().batches()};
   const std::int64_t planned = epochs * preview.batches_per_epoch;
-  preview.batches = points_of(planned);
+  preview.batches = points_of(epochs, preview.batches_per_epoch);
   const std::vector<const ParamScheduler*> schedulers = schedulers_of(learn);
   const std::vector<GroupHypers> before = first_hypers(learn);
   std::vector<std::vector<GroupHypers>> at;

@@ -14,6 +14,7 @@ namespace learn::callbacks {
 
 /// How hyper-parameters will move in a training.
 struct SchedulePreview {
+  static constexpr std::int64_t kRows = 11;  ///< of a table
   struct Line {
     Hyper hyper = Hyper::lr;
     int layer_group = -1;        ///< -1: all of them
@@ -27,8 +28,9 @@ struct SchedulePreview {
 
   /// A panel for each hyper-parameter.
   [[nodiscard]] plot::Figure figure(const std::string& title) const;
-  /// A table of some of the batches, at most `rows`, and above it the peaks of what moves.
-  [[nodiscard]] std::string to_string(std::size_t rows = 11) const;
+  /// A table of batches at which epochs or equal parts of them begin, and of the last, at most
+  /// `rows`; and above it the peaks of what moves.
+  [[nodiscard]] std::string to_string(std::int64_t rows = kRows) const;
 };
 
 /// Evaluates all ParamSchedulers of the learner for a fit of so many epochs at

@@ -1,5 +1,6 @@
 #include "callbacks/skip_report.h"
 
+#include "callbacks/gradient_clip.h"
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/learner/learner.h"
@@ -10,9 +11,11 @@
 namespace learn::callbacks {
 namespace {
 
-constexpr std::string_view kAdvice =
-    "--callbacks blame names the layer; a lower learning rate, gradient clipping, bf16 or fp32 may "
-    "help";
+std::string advice(const Learner& learn) {
+  return fmt::format(
+      "--callbacks blame names the layer; a lower learning rate, {}, bf16 or fp32 may help",
+      clipping_advice(learn));
+}
 
 }  // namespace
 
@@ -56,7 +59,7 @@ void SkipReport::train_end(Learner& learn) {
   if (verdict_.normal)
     log::info("[skip_report] {}", verdict_.text);
   else
-    log::warn("[skip_report] {}. {}", verdict_.text, kAdvice);
+    log::warn("[skip_report] {}. {}", verdict_.text, advice(learn));
 }
 
 void SkipReport::error(Learner& learn, const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "callbacks/terminate_on_nan.h"
 
 #include "callbacks/first_non_finite.h"
+#include "callbacks/gradient_clip.h"
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
 #include "framework/core/nan_sign.h"
@@ -32,10 +33,11 @@ void TerminateOnNan::terminate(Learner& learn, const std::string& why) {
   } catch (const OutOfMemoryError&) {  // there is none left to look, which is not why it ends
   }
   why_ = cause.empty() ? why : fmt::format("{} ({})", why, cause);
-  log::warn(
-      "[terminate_on_nan] {}: training ends. Try a lower learning rate, gradient clipping, or "
-      "fp32",
-      why_);
+  log::warn("[terminate_on_nan] {}: training ends. Try a lower learning rate{} {}{}",
+            why_,
+            learn.callbacks().precision() == nullptr ? " or" : ",",
+            clipping_advice(learn),
+            learn.callbacks().precision() == nullptr ? "" : ", or fp32");
   learn.cancel(Scope::train);
 }
 
@@ -71,10 +73,10 @@ void TerminateOnNan::validate_end(Learner& learn) {
   const PassResults& results = learn.results();
   if (learn.progress().activity != Activity::fit || terminated()) return;
   if (results.valid_samples == 0 || std::isfinite(results.valid_loss)) return;
-  terminate(
-      learn,
-      fmt::format(
-          "the validation loss of epoch {} is {}", learn.progress().epoch + 1, results.valid_loss));
+  terminate(learn,
+            fmt::format("the validation loss of epoch {} is {}",
+                        learn.progress().epoch + 1,
+                        without_nan_sign(results.valid_loss)));
 }
 
 void TerminateOnNan::epoch_end(Learner& learn) {

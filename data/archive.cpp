@@ -1,11 +1,14 @@
 #include "data/file_tree.h"
 #include "data/gzip_stream.h"
+#include "data/image_codec.h"
+#include "data/names.h"
 #include "framework/core/error.h"
 #include "framework/core/regular_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
+#include <locale.h>
 
 #include <algorithm>
 #include <array>
@@ -33,11 +36,31 @@ std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
 using Bytes = std::vector<std::uint8_t>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
-bool hidden(const fs::path& path) {
-  return std::any_of(path.begin(), path.end(), [](const fs::path& part) {
-    return part.string().starts_with('.');
-  });
+/// Whether it or a folder above it is what a system left behind.
+bool of_system(const fs::path& path) {
+  return std::any_of(
+      path.begin(), path.end(), [](const fs::path& part) { return is_system_name(part.string()); });
 }
+
+/// Has the names of an archive's members be UTF-8 for this thread, whatever the user's locale is:
+/// libarchive converts names to the charset of the locale, and C has none but ASCII.
+class Utf8Names {
+ public:
+  Utf8Names() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (locale_ != nullptr) before_ = ::uselocale(locale_);
+  }
+  ~Utf8Names() {
+    if (locale_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+
+ private:
+  locale_t locale_;
+  locale_t before_ = nullptr;
+};
 
 /// "./a//b/" and "a/b" are one path.
 fs::path tidy(const fs::path& path) {
@@ -57,6 +80,7 @@ class ArchiveTree : public FileTree {
  public:
   ArchiveTree(const fs::path& where, std::vector<TreeProblem>* problems)
       : FileTree(where), problems_(problems) {
+    const Utf8Names names;
     load();
     enter_single_folder();
   }
@@ -82,13 +106,26 @@ class ArchiveTree : public FileTree {
     return names;
   }
 
-  [[nodiscard]] std::vector<fs::path> files(const fs::path& folder) const override {
+  [[nodiscard]] TreeListing list(const fs::path& folder) const override {
     const fs::path top = at(folder);
-    std::vector<fs::path> found;
+    const auto in_tree = [&](const fs::path& path) {
+      return root_.empty() ? path : path.lexically_relative(root_);
+    };
+    TreeListing found;
     for (auto file = files_.upper_bound(top); file != files_.end() && below(file->first, top);
          ++file)
-      found.push_back(root_.empty() ? file->first : file->first.lexically_relative(root_));
+      found.files.push_back(in_tree(file->first));
+    for (const fs::path& special : specials_)
+      if (below(special, top)) found.others.push_back({in_tree(special), "special"});
     return found;
+  }
+
+  [[nodiscard]] Bytes start_of(const fs::path& file) const override {
+    const auto found = files_.find(at(file));
+    if (found == files_.end()) return {};
+    const Bytes& all = found->second;
+    const auto size = static_cast<std::ptrdiff_t>(std::min(all.size(), kFormatBytes));
+    return {all.begin(), all.begin() + size};
   }
 
   [[nodiscard]] Bytes read(const fs::path& file) const override {
@@ -100,10 +137,6 @@ class ArchiveTree : public FileTree {
   [[nodiscard]] std::uintmax_t bytes(const fs::path& file) const override {
     const auto found = files_.find(at(file));
     return found == files_.end() ? 0 : found->second.size();
-  }
-
-  [[nodiscard]] bool same_folder(const fs::path& a, const fs::path& b) const override {
-    return at(a) == at(b);
   }
 
  private:
@@ -155,7 +188,7 @@ class ArchiveTree : public FileTree {
     while (!ended_) {
       const int status = archive_read_next_header(reader.get(), &entry);
       if (status == ARCHIVE_EOF) return;
-      // A warning says that a name does not fit the locale.
+      // A warning may say that a name does not fit the locale.
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return lose_rest(reader.get());
       take(reader.get(), entry);
     }
@@ -171,16 +204,23 @@ class ArchiveTree : public FileTree {
   void take(archive* reader, archive_entry* entry) {
     const char* name = archive_entry_pathname_utf8(entry);
     if (name == nullptr) name = archive_entry_pathname(entry);
-    if (name == nullptr) return refuse({}, "is a file without a readable name");
+    if (name == nullptr)
+      return refuse("?",
+                    fmt::format("has a name that is not text; it comes {}: pack the archive again, "
+                                "with names in UTF-8",
+                                last_.empty() ? "first" : "after '" + last_ + "'"));
     const fs::path path = tidy(name);
     last_ = name;
     if (path.is_absolute() || (!path.empty() && *path.begin() == ".."))
       return refuse(name, "leads out of the archive");
-    if (hidden(path)) return;
+    if (of_system(path)) return;
     if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK)
       return refuse(path, "is a link: unpack the archive and name the folder");
     const bool is_file = archive_entry_filetype(entry) == AE_IFREG;
-    if (!is_file && archive_entry_filetype(entry) != AE_IFDIR) return;
+    if (!is_file && archive_entry_filetype(entry) != AE_IFDIR) {
+      specials_.insert(path);
+      return;
+    }
     // All folders above it are kept: a name of 64 kB may have 32,000.
     constexpr std::ptrdiff_t kMaxDepth = 100;
     if (std::distance(path.begin(), path.end()) > kMaxDepth)
@@ -245,7 +285,7 @@ class ArchiveTree : public FileTree {
     const bool files_at_top = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
       return file.first.parent_path().empty();
     });
-    if (top.size() != 1 || files_at_top || top[0] == "train") return;
+    if (top.size() != 1 || files_at_top || part_named(top[0]) != Part::unsaid) return;
     root_ = top[0];
     if (problems_ == nullptr) return;
     for (TreeProblem& problem : *problems_)
@@ -255,6 +295,7 @@ class ArchiveTree : public FileTree {
   fs::path root_;
   std::set<fs::path> folders_{fs::path{}};
   std::map<fs::path, Bytes> files_;
+  std::set<fs::path> specials_;  ///< devices and the like
   std::uintmax_t allowed_ = 0;
   std::uintmax_t total_ = 0;
   std::string last_;                    ///< member whose header was read

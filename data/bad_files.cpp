@@ -30,16 +30,22 @@ void skip_bad_files(const std::vector<SkippedFile>& bad,
                     std::vector<SkippedFile>* skipped) {
   if (bad.empty()) return;
   const double share = static_cast<double>(bad.size()) / static_cast<double>(files);
-  if (share > max_bad)
-    fail<DataError>(
-        "{} of {} files in '{}' cannot be decoded: repair or remove them, or have them skipped "
-        "with ':max_bad=SHARE' behind the path, a share of {:.4f} or more, or all of them with "
-        "':skip_bad=true':{}",
-        bad.size(),
-        files,
-        where,
-        std::ceil(share * 1e4) / 1e4,
-        list(bad, kListed));
+  if (share > max_bad) {
+    // `max_bad` is below 1.
+    const double needed = std::ceil(share * 1e4) / 1e4;
+    const std::string skip =
+        needed < 1 ? fmt::format(
+                         "with ':max_bad=SHARE' after the path, a share of {:.4f} or more, "
+                         "or all of them with ':skip_bad=true'",
+                         needed)
+                   : "with ':skip_bad=true' after the path";
+    fail<DataError>("{} of {} files in '{}' cannot be decoded: repair or remove them{}:{}",
+                    bad.size(),
+                    files,
+                    where,
+                    bad.size() == files ? "" : ", or have them skipped " + skip,
+                    list(bad, kListed));
+  }
   log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",
             bad.size(),
             files,

@@ -107,6 +107,18 @@ bool holds_cifar(const FileTree& tree) {
   return tree.has_file(kCifar10Archive.file) || tree.has_file(kCifar100Archive.file);
 }
 
+void refuse_cifar_pickles(const FileTree& tree) {
+  const bool ten = tree.has_file("data_batch_1") && tree.has_file("test_batch");
+  if (!ten && !(tree.has_file("meta") && tree.has_file("train") && tree.has_file("test"))) return;
+  const CifarArchive& binary = ten ? kCifar10Archive : kCifar100Archive;
+  fail<DataError>(
+      "'{}' is the Python version of {} (pickles), which is not read: get the binary version, {}, "
+      "or write an .npz file of it (framework/docs/data.md has the lines of Python)",
+      tree.text(),
+      ten ? "CIFAR-10" : "CIFAR-100",
+      binary.url);
+}
+
 void add_cifar_records(std::span<const std::uint8_t> bytes,
                        const std::string& file,
                        const CifarFormat& format,

@@ -59,6 +59,9 @@ inline constexpr CifarArchive kCifar100Archive{
 /// Whether these are the binary files of one of them.
 [[nodiscard]] bool holds_cifar(const FileTree& tree);
 
+/// Throws DataError with what to do if these are the files of one of them for Python.
+void refuse_cifar_pickles(const FileTree& tree);
+
 /// One file of records: `label_bytes` labels, of which number `label_at` counts, then the pixels.
 struct CifarFormat {
   std::int64_t label_bytes = 1;

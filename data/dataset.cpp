@@ -45,6 +45,7 @@ Dataset empty_like(const Dataset& from) {
   out.channels = from.channels;
   out.classes = from.classes;
   out.target_kind = from.target_kind;
+  out.feature_names = from.feature_names;
   out.source = from.source;
   return out;
 }
@@ -166,6 +167,7 @@ std::string Dataset::fingerprint() const {
   for (const std::string& c : classes) digest.update(fmt::format("{}:{}\n", c.size(), c));
   if (target_kind != TargetKind::classes)
     digest.update(target_kind == TargetKind::labels ? "labels\n" : "values\n");
+  for (const std::string& f : feature_names) digest.update(fmt::format("{}:{}\n", f.size(), f));
   std::vector<std::uint8_t> bytes;
   bytes.reserve(labels.size() * 4);
   for (const std::int64_t label : labels) append32(bytes, static_cast<std::uint32_t>(label));
@@ -289,6 +291,10 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
     if (!seen.insert(name).second)
       fail<DataError>("'{}': two classes are called '{}'", where, name);
   }
+}
+
+std::string_view sample_word(const Dataset& dataset) {
+  return dataset.form().is_image() ? "images" : "rows";
 }
 
 std::vector<std::string> labels_of(const Dataset& dataset, std::int64_t sample) {

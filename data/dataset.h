@@ -1,5 +1,6 @@
 #pragma once
 #include "data/image.h"
+#include "data/passed_over.h"
 #include "data/sample_form.h"
 #include "framework/interfaces/target_kind.h"
 
@@ -8,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,7 @@ struct Dataset {
   std::vector<float> targets;  ///< of labels (0 or 1) and of values: (N, classes.size())
   /// Samples of floats, in the place of `pixels`: images (N,H,W,C) or features (N,C).
   std::vector<float> features;
+  std::vector<std::string> feature_names;  ///< of features that have names, one each
   /// What the images are read from when they are needed, in the place of `pixels`; and where each
   /// of them is in it.
   std::shared_ptr<const ImageSource> source;
@@ -92,7 +95,7 @@ struct Dataset {
   void validate() const;
 };
 
-/// A file that has no image to show.
+/// A damaged file.
 struct SkippedFile {
   std::string file;
   std::string why;
@@ -102,7 +105,8 @@ struct SkippedFile {
 struct DataPair {
   Dataset train;
   Dataset valid;
-  std::vector<SkippedFile> skipped = {};  ///< damaged files, if they were to be skipped
+  std::vector<SkippedFile> skipped = {};     ///< damaged files, if they were to be skipped
+  std::vector<PassedOver> passed_over = {};  ///< files of a folder or archive that are not read
 };
 
 /// The images at `indices`, in that order.
@@ -120,6 +124,8 @@ struct DataPair {
 /// Throws DataError that names `where` for two classes of one name, and for a name that is empty,
 /// is not UTF-8 or holds control characters: checkpoints, tables and terminals could not show it.
 void check_class_names(const std::vector<std::string>& names, const std::string& where);
+/// How messages call the samples of a set: "images", or "rows" of features.
+[[nodiscard]] std::string_view sample_word(const Dataset& dataset);
 /// What a sample is: its class, or those of its labels that it has. None for real numbers.
 [[nodiscard]] std::vector<std::string> labels_of(const Dataset& dataset, std::int64_t sample);
 /// Images per class, or with each label. Throws UsageError for a set of real targets.

@@ -7,9 +7,9 @@
 #include "data/streamed_files.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/processors.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -93,8 +93,7 @@ class Decoder {
       if ((needed - kFree) / kGrowth > bytes)
         refuse("more than photographs do that have as many bytes in their files");
     }
-    const auto memory = static_cast<std::uintmax_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<std::uintmax_t>(::sysconf(_SC_PAGE_SIZE));
+    const std::uintmax_t memory = physical_memory();
     if (needed > memory) refuse(fmt::format("the machine has {}", memory >> 20U));
     try {
       out_.pixels.resize(needed);

@@ -1,11 +1,7 @@
 #include "data/exif.h"
 
-#include <libexif/exif-data.h>
-
 #include <algorithm>
-#include <array>
-#include <memory>
-#include <string_view>
+#include <optional>
 #include <utility>
 
 namespace learn::data {
@@ -15,53 +11,98 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::string_view kHeader("Exif\0\0", 6);
 
-bool begins_with(Bytes bytes, std::string_view text) {
-  return bytes.size() >= text.size() &&
-         std::equal(text.begin(), text.end(), bytes.begin(), [](char a, std::uint8_t b) {
-           return static_cast<std::uint8_t>(a) == b;
-         });
+/// Numbers of a TIFF block, in its byte order. What lies behind its end is nothing.
+class TiffNumbers {
+ public:
+  explicit TiffNumbers(Bytes block) : block_(block), little_(!block.empty() && block[0] == 'I') {}
+
+  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t place, std::size_t bytes) const {
+    if (place > block_.size() || bytes > block_.size() - place) return std::nullopt;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i)
+      value = (value << 8U) | block_[place + (little_ ? bytes - 1 - i : i)];
+    return value;
+  }
+
+ private:
+  Bytes block_;
+  bool little_;
+};
+
+/// Bytes of a number of one of TIFF's integer types; 0 for others.
+std::size_t bytes_of_type(std::uint64_t type) {
+  switch (type) {
+    case 6:  // SBYTE
+      return 1;
+    case 3:  // SHORT
+    case 8:  // SSHORT
+      return 2;
+    case 4:   // LONG
+    case 9:   // SLONG
+    case 13:  // IFD
+      return 4;
+    case 16:  // LONG8
+      return 8;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
 
-Bytes exif_of_jpeg(Bytes file) {
-  constexpr std::uint8_t kApp1 = 0xE1;
-  constexpr std::uint8_t kStartOfScan = 0xDA;
-  // Behind the start of the image come segments: 0xFF, kind, two bytes of length, which count
-  // themselves.
-  for (std::size_t at = 2; at + 4 <= file.size() && file[at] == 0xFF;) {
-    const std::uint8_t kind = file[at + 1];
-    if (kind == 0xFF) {  // a byte that fills
-      ++at;
-      continue;
-    }
-    const std::size_t length = (std::size_t{file[at + 2]} << 8U) | file[at + 3];
-    if (kind == kStartOfScan || length < 2 || length > file.size() - at - 2) break;
-    const Bytes content = file.subspan(at + 4, length - 2);
-    if (kind == kApp1 && begins_with(content, kHeader)) return content.subspan(kHeader.size());
-    at += 2 + length;
+bool has_exif_header(Bytes block) {
+  return block.size() >= kHeader.size() &&
+         std::ranges::equal(kHeader, block.first(kHeader.size()), [](char a, std::uint8_t b) {
+           return static_cast<std::uint8_t>(a) == b;
+         });
+}
+
+int exif_orientation(Bytes block) {
+  while (has_exif_header(block)) block = block.subspan(kHeader.size());
+  constexpr std::uint64_t kVersion = 42;
+  constexpr std::uint64_t kOrientation = 0x0112;
+  constexpr std::uint64_t kEntryBytes = 12;  // tag, type, count, value or where it is
+  const TiffNumbers numbers(block);
+  if (numbers.at(2, 2) != kVersion) return 1;
+  const std::uint64_t directory = numbers.at(4, 4).value_or(0);
+  const std::uint64_t entries = numbers.at(directory, 2).value_or(0);
+  for (std::uint64_t i = 0; i < entries; ++i) {
+    const std::uint64_t entry = directory + 2 + i * kEntryBytes;
+    const std::optional<std::uint64_t> tag = numbers.at(entry, 2);
+    if (!tag) break;
+    if (tag != kOrientation) continue;
+    const std::size_t bytes = bytes_of_type(numbers.at(entry + 2, 2).value_or(0));
+    const std::uint64_t count = numbers.at(entry + 4, 4).value_or(0);
+    if (bytes == 0 || count == 0) return 1;
+    constexpr std::uint64_t kInPlace = 4;
+    const bool elsewhere = count > kInPlace / bytes;
+    const std::uint64_t place = elsewhere ? numbers.at(entry + 8, 4).value_or(0) : entry + 8;
+    const std::uint64_t value = numbers.at(place, bytes).value_or(1);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
-  return {};
+  return 1;
 }
 
-Bytes without_exif_header(Bytes block) {
-  return begins_with(block, kHeader) ? block.subspan(kHeader.size()) : block;
-}
-
-int exif_orientation(Bytes tiff) {
-  if (tiff.empty()) return 1;
-  std::vector<std::uint8_t> block(kHeader.begin(), kHeader.end());
-  block.insert(block.end(), tiff.begin(), tiff.end());
-  const std::unique_ptr<ExifData, decltype(&exif_data_unref)> data(exif_data_new(),
-                                                                   &exif_data_unref);
-  if (data == nullptr) return 1;
-  // Which would add tags that the file does not have.
-  exif_data_unset_option(data.get(), EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);
-  exif_data_load_data(data.get(), block.data(), static_cast<unsigned>(block.size()));
-  const ExifEntry* entry = exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
-  if (entry == nullptr || entry->format != EXIF_FORMAT_SHORT || entry->size < 2) return 1;
-  const int value = exif_get_short(entry->data, exif_data_get_byte_order(data.get()));
-  return value >= 1 && value <= 8 ? value : 1;
+std::vector<std::uint8_t> exif_of_profile(std::string_view text) {
+  // An empty line, the profile's name and its length come before.
+  for (int line = 0; line < 3; ++line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  std::vector<std::uint8_t> block;
+  int digits = 0;
+  unsigned value = 0;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == ' ') continue;
+    const std::size_t digit = std::string_view("0123456789abcdefABCDEF").find(c);
+    if (digit == std::string_view::npos) return {};
+    value = value * 16 + static_cast<unsigned>(digit < 16 ? digit : digit - 6);
+    if (++digits % 2 != 0) continue;
+    block.push_back(static_cast<std::uint8_t>(value));
+    value = 0;
+  }
+  return block;
 }
 
 Image upright(Image image, int orientation) {

@@ -1,11 +1,12 @@
 #include "data/image_codec.h"
 
 #include "data/image_formats.h"
+#include "data/names.h"
+#include "data/other_content.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 namespace learn::data {
@@ -27,9 +28,34 @@ constexpr std::array kFormats{Format{"JPEG", "\xFF\xD8\xFF"sv, ""sv, decode_jpeg
                               Format{"TIFF", "MM\0*"sv, ""sv, decode_tiff},
                               Format{"TIFF", "II+\0"sv, ""sv, decode_tiff},  // of more than 4 GiB
                               Format{"TIFF", "MM\0+"sv, ""sv, decode_tiff},
-                              Format{"BMP", "BM"sv, ""sv, decode_bmp}};
+                              Format{"BMP", "BM"sv, ""sv, decode_bmp},
+                              Format{"GIF", "GIF87a"sv, ""sv, decode_gif},
+                              Format{"GIF", "GIF89a"sv, ""sv, decode_gif},
+                              Format{"PNM", "P1"sv, ""sv, decode_pnm},
+                              Format{"PNM", "P2"sv, ""sv, decode_pnm},
+                              Format{"PNM", "P3"sv, ""sv, decode_pnm},
+                              Format{"PNM", "P4"sv, ""sv, decode_pnm},
+                              Format{"PNM", "P5"sv, ""sv, decode_pnm},
+                              Format{"PNM", "P6"sv, ""sv, decode_pnm}};
 
-constexpr std::array kExtensions{".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp"};
+constexpr std::array kExtensions{".jpg",
+                                 ".jpeg",
+                                 ".jpe",
+                                 ".jfif",
+                                 ".jif",
+                                 ".pjpeg",
+                                 ".pjp",
+                                 ".png",
+                                 ".webp",
+                                 ".tif",
+                                 ".tiff",
+                                 ".bmp",
+                                 ".dib",
+                                 ".gif",
+                                 ".pbm",
+                                 ".pgm",
+                                 ".ppm",
+                                 ".pnm"};
 
 bool holds(Bytes file, std::size_t at, std::string_view text) {
   if (text.empty()) return true;
@@ -37,6 +63,14 @@ bool holds(Bytes file, std::size_t at, std::string_view text) {
          std::ranges::equal(text, file.subspan(at, text.size()), [](char a, std::uint8_t b) {
            return static_cast<std::uint8_t>(a) == b;
          });
+}
+
+/// "a, b or c".
+std::string alternatives(const std::vector<std::string>& names) {
+  std::string text = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i)
+    text += (i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
 }
 
 const Format* format_of(Bytes file) {
@@ -61,7 +95,11 @@ Image sized_image(std::int64_t width, std::int64_t height, std::int64_t max_pixe
 Image decode_image(Bytes file, const DecodeOptions& options) {
   if (file.empty()) fail<DataError>("the file is empty");
   const Format* format = format_of(file);
-  if (format == nullptr) fail<DataError>("neither a JPEG, PNG, WebP, TIFF nor BMP file");
+  if (format == nullptr) {
+    const OtherContent other = other_content(file);
+    if (other.name.empty()) fail<DataError>("it is not {}", image_formats());
+    fail<DataError>("it is {}, not {}: {}", other.name, image_formats(), other.advice);
+  }
   return with_channels(format->decode(file, options.max_pixels), options.channels);
 }
 
@@ -89,18 +127,17 @@ const char* image_format(Bytes file) {
 }
 
 bool has_image_name(const std::filesystem::path& file) {
-  std::string extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  const std::string extension = in_small_letters(file.extension().string());
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
-std::string image_extensions() {
-  std::string text = kExtensions.front();
-  for (std::size_t i = 1; i < kExtensions.size(); ++i)
-    text += std::string(i + 1 < kExtensions.size() ? ", " : " or ") + kExtensions[i];
-  return text;
+std::string image_extensions() { return alternatives({kExtensions.begin(), kExtensions.end()}); }
+
+std::string image_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats)
+    if (names.empty() || names.back() != format.name) names.emplace_back(format.name);
+  return alternatives(names);
 }
 
 }  // namespace learn::data

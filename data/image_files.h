@@ -21,11 +21,11 @@ struct ImageFile {
   [[nodiscard]] Image read(std::int64_t channels = 3) const;
 };
 
-/// The image that a file is, or all files with an image's name below a folder or in an archive
-/// (`open_archive`), sorted by path; links to folders are not followed. `name`: what the user calls
-/// `path`. A folder in it, a member or the rest of an archive that cannot be read is one of them,
-/// with an error, and costs no other. Throws DataError, whose text does not name it, for what is
-/// neither or holds none.
+/// The image that a file is, or all images below a folder or in an archive (`open_archive`), sorted
+/// by path. `name`: what the user calls `path`. Files that are not taken for images
+/// (`why_passed_over`) are counted in the log. A folder in it, a member or the rest of an archive
+/// that cannot be read is one of them, with an error, and costs no other. Throws DataError, whose
+/// text does not name it, for what is neither or holds none.
 [[nodiscard]] std::vector<ImageFile> image_files(const std::filesystem::path& path,
                                                  const std::string& name);
 

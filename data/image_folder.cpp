@@ -1,166 +1,167 @@
 #include "data/image_folder.h"
 
-#include "data/decode_files.h"
-#include "data/file_tree.h"
 #include "data/image_codec.h"
-#include "data/label_list.h"
+#include "data/path_labels.h"
+#include "data/set_advice.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <map>
+#include <utility>
 
 namespace learn::data {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::string_literals;
-
-std::vector<std::string> class_names(const FileTree& tree, const fs::path& folder) {
-  if (!tree.has_folder(folder)) fail<DataError>("there is no folder '{}'", tree.text(folder));
-  std::vector<std::string> names = tree.folders(folder);
-  if (names.empty())
-    fail<DataError>(
-        "'{}' has no class folders; if names of files say the class: ':label_regex=REGEX' behind "
-        "the path",
-        tree.text(folder));
-  check_class_names(names, tree.text(folder));
-  return names;
-}
-
-std::vector<fs::path> image_files(const FileTree& tree, const fs::path& folder) {
-  std::vector<fs::path> files = tree.files(folder);
-  std::erase_if(files, [](const fs::path& file) { return !has_image_name(file); });
-  return files;
-}
-
-class FolderReader {
- public:
-  FolderReader(const FileTree& tree,
-               const fs::path& folder,
-               Split split,
-               const FolderOptions& options)
-      : tree_(tree), folder_(folder), options_(options) {
-    out_.name = tree.name();
-    out_.split = split;
-  }
-
-  Dataset read() {
-    collect();
-    return decoded();
-  }
-
-  /// What there is of the classes.
-  Dataset read_for_evaluation() {
-    out_.classes = options_.classes;
-    for (const std::string& name : class_names(tree_, folder_)) {
-      const auto known = std::ranges::find(out_.classes, name);
-      if (known == out_.classes.end())
-        fail<DataError>(
-            "'{}' has a folder for class '{}', which the model does not know: it knows {}",
-            tree_.text(folder_),
-            name,
-            join(out_.classes));
-      add_files(name, known - out_.classes.begin());
-    }
-    return decoded();
-  }
-
- private:
-  void collect() {
-    const std::vector<std::string> present = class_names(tree_, folder_);
-    out_.classes = options_.classes.empty() ? present : options_.classes;
-    for (std::size_t label = 0; label < out_.classes.size(); ++label) {
-      const std::string& name = out_.classes[label];
-      if (std::count(out_.classes.begin(), out_.classes.end(), name) > 1)
-        fail<UsageError>("class '{}' is named twice", name);
-      if (!std::binary_search(present.begin(), present.end(), name))
-        fail<DataError>("'{}' has no folder for class '{}'; it has: {}",
-                        tree_.text(folder_),
-                        name,
-                        join(present));
-      add_files(name, static_cast<std::int64_t>(label));
-    }
-  }
-
-  void add_files(const std::string& name, std::int64_t label) {
-    const std::vector<fs::path> files = image_files(tree_, folder_ / name);
-    if (files.empty())
-      fail<DataError>("class folder '{}' has no {} files: fill or remove it",
-                      tree_.text(folder_ / name),
-                      image_extensions());
-    files_.insert(files_.end(), files.begin(), files.end());
-    out_.labels.resize(files_.size(), label);
-  }
-
-  Dataset decoded() {
-    return decode_files(tree_, tree_.text(folder_), files_, std::move(out_), options_.decoding);
-  }
-
-  const FileTree& tree_;
-  fs::path folder_;
-  const FolderOptions& options_;
-  std::vector<fs::path> files_;
-  Dataset out_;
-};
-
-constexpr std::array<const char*, 3> kValidNames{"valid", "val", "test"};
-
-Dataset read_classes(const FileTree& tree,
-                     const fs::path& folder,
-                     Split split,
-                     const FolderOptions& options) {
-  return FolderReader(tree, folder, split, options).read();
-}
-
-fs::path find_valid(const FileTree& tree, const FolderOptions& options) {
-  if (!options.valid.empty()) return options.valid;
-  for (const char* name : kValidNames)
-    if (tree.has_folder(name)) return name;
-  fail<DataError>(
-      "'{}' has a folder '{}' but none of valid, val, test beside it: add one, or have a share of "
-      "the training images split off with --val-split SHARE",
-      tree.text(),
-      options.train);
-}
-
-DataPair read_train_and_valid(const FileTree& tree, const FolderOptions& options) {
-  const fs::path train_path = options.train;
-  if (options.valid_fraction.has_value())
-    return split_off(read_classes(tree, train_path, Split::train, options),
-                     *options.valid_fraction,
-                     options.seed);
-  const fs::path valid_path = find_valid(tree, options);
-  if (tree.same_folder(valid_path, train_path))
-    fail<UsageError>("'{}' cannot serve for training and for validation", tree.text(valid_path));
-  DataPair pair{read_classes(tree, train_path, Split::train, options), {}};
-  FolderOptions same_classes = options;
-  same_classes.classes = pair.train.classes;
-  if (options.classes.empty())
-    for (const std::string& name : class_names(tree, valid_path))
-      if (std::find(pair.train.classes.begin(), pair.train.classes.end(), name) ==
-          pair.train.classes.end())
-        fail<DataError>("class '{}' is in '{}' but not in '{}'",
-                        name,
-                        tree.text(valid_path),
-                        tree.text(train_path));
-  pair.valid = read_classes(tree, valid_path, Split::test, same_classes);
-  check_same_size(pair, "");
-  return pair;
-}
-
-bool by_path(const FolderOptions& options) {
-  return !options.label_regex.empty() || !options.valid_regex.empty();
-}
-
-LabelledFiles labelled(const FileTree& tree, const FolderOptions& options) {
-  return label_by_path(tree, options.label_regex, options.valid_regex);
-}
 
 LabelledOptions reading_of(const FolderOptions& options) {
   return {.classes = options.classes,
           .valid_fraction = options.valid_fraction,
           .seed = options.seed,
           .decoding = options.decoding};
+}
+
+/// What is passed over in a folder.
+std::vector<PassedOver> passed_over_in(const FileTree& tree,
+                                       const PathLabels& labels,
+                                       const fs::path& folder) {
+  const std::string start = tree.text(folder) + "/";
+  std::vector<PassedOver> there;
+  std::ranges::copy_if(
+      labels.files.passed_over, std::back_inserter(there), [&](const PassedOver& file) {
+        return folder.empty() || file.file.starts_with(start);
+      });
+  return there;
+}
+
+[[noreturn]] void fail_without_images(const FileTree& tree,
+                                      const PathLabels& labels,
+                                      Part part,
+                                      const FolderOptions& options,
+                                      const char* instead = "") {
+  const fs::path& folder = labels.folders.at(part).classes;
+  fail<DataError>(
+      "'{}' has no {}: {}{}{}",
+      tree.text(folder),
+      options.label_regex.empty() ? "class folders with images" : "images",
+      advice_without_classes(passed_over_in(tree, labels, folder)),
+      instead,
+      part == Part::unsaid ? "" : "; if it is a class itself, say ':parts=false' after the path");
+}
+
+/// A part that is to be read needs images, whatever others have. `instead`: what else to do.
+void require_images(const FileTree& tree,
+                    const PathLabels& labels,
+                    Part part,
+                    const FolderOptions& options,
+                    const char* instead = "") {
+  if (std::ranges::find(labels.files.files, part, &LabelledFile::part) == labels.files.files.end())
+    fail_without_images(tree, labels, part, options, instead);
+}
+
+/// An empty one is more likely a mistake than a class.
+void require_no_empty_classes(const FileTree& tree, const PathLabels& labels, Part part) {
+  const fs::path& classes = labels.folders.at(part).classes;
+  std::vector<std::string> filled;
+  for (const LabelledFile& file : labels.files.files)
+    if (file.part == part && (filled.empty() || filled.back() != file.labels.front()))
+      filled.push_back(file.labels.front());
+  for (const std::string& name : tree.folders(classes)) {
+    if (std::ranges::find(filled, name) != filled.end()) continue;
+    const std::vector<PassedOver> there = passed_over_in(tree, labels, classes / name);
+    fail<DataError>("class folder '{}' has no {} files: fill or remove it{}",
+                    tree.text(classes / name),
+                    image_extensions(),
+                    there.empty() ? "" : "; it has " + passed_over_text(there));
+  }
+}
+
+/// Which part is for validation; `unsaid`: a share of the training images.
+Part validation_part(const FileTree& tree, const PathLabels& labels, const FolderOptions& options) {
+  const auto has = [&](Part part) { return labels.folders.contains(part); };
+  if (has(Part::unsaid) || options.valid_fraction || !options.valid_regex.empty())
+    return Part::unsaid;
+  if (has(Part::valid)) return Part::valid;
+  if (has(Part::test)) return Part::test;
+  if (!options.label_regex.empty()) return Part::unsaid;
+  fail<DataError>(
+      "'{}' is there but no folder for validation (valid, val, test, ...) beside it: add one, or "
+      "have a share of the training images split off with --val-split SHARE; if it is a class, say "
+      "':parts=false' after the path",
+      tree.text(labels.folders.at(Part::train).folder));
+}
+
+void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOptions& options) {
+  const bool by_regex = !options.valid_regex.empty();
+  const Part train = labels.folders.contains(Part::unsaid) ? Part::unsaid : Part::train;
+  if (!labels.folders.contains(train))
+    fail<DataError>(
+        "'{}' is not taken for a class, and there is no folder for training (train, training, ...) "
+        "beside it: add one; if it is a class, say ':parts=false' after the path",
+        tree.text(labels.folders.begin()->second.folder));
+  const Part valid = validation_part(tree, labels, options);
+  if (labels.files.files.empty()) fail_without_images(tree, labels, train, options);
+  if (by_regex) {
+    if (std::ranges::find(labels.files.files, Part::valid, &LabelledFile::part) ==
+        labels.files.files.end())
+      fail<DataError>("no image of '{}' matches '{}', the regular expression of validation images",
+                      tree.text(),
+                      options.valid_regex);
+    return;
+  }
+  require_images(tree, labels, train, options);
+  if (valid != Part::unsaid)
+    require_images(tree,
+                   labels,
+                   valid,
+                   options,
+                   "; or have a share of the training images split off with --val-split SHARE");
+  if (options.classes.empty() && options.label_regex.empty())
+    require_no_empty_classes(tree, labels, train);
+}
+
+/// In the order of the labels that classes get; what was not chosen comes last.
+void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> classes) {
+  std::map<std::string, std::vector<LabelledFile>> by_class;
+  for (LabelledFile& file : files) {
+    std::vector<LabelledFile>& same = by_class[file.labels.front()];
+    same.push_back(std::move(file));
+  }
+  if (classes.empty()) {
+    for (const auto& [name, same] : by_class) classes.push_back(name);
+    sort_class_names(classes);
+  }
+  files.clear();
+  for (const std::string& name : classes)
+    if (auto same = by_class.extract(name); !same.empty())
+      std::ranges::move(same.mapped(), std::back_inserter(files));
+  for (auto& [name, same] : by_class) std::ranges::move(same, std::back_inserter(files));
+}
+
+/// A part that is not used may hold what it likes: images without labels, say.
+std::vector<PassedOver> passed_over_in_used_parts(const FileTree& tree,
+                                                  const PathLabels& labels,
+                                                  const FolderOptions& options) {
+  std::vector<PassedOver> used = labels.files.passed_over;
+  const Part valid = validation_part(tree, labels, options);
+  for (const auto& [part, place] : labels.folders) {
+    if (part == valid || part == Part::train || part == Part::unsaid) continue;
+    const std::string start = tree.text(place.folder) + "/";
+    std::erase_if(used, [&](const PassedOver& file) { return file.file.starts_with(start); });
+  }
+  return used;
+}
+
+PathLabels labelled(const FileTree& tree,
+                    const FolderOptions& options,
+                    const std::vector<std::string>& known_classes) {
+  PathLabels labels = label_by_path(tree,
+                                    {.label_regex = options.label_regex,
+                                     .valid_regex = options.valid_regex,
+                                     .parts = options.parts,
+                                     .known_classes = known_classes});
+  return labels;
 }
 
 DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
@@ -170,39 +171,31 @@ DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
         "each other",
         options.valid_regex,
         *options.valid_fraction);
-  if (by_path(options)) return read_labelled(tree, labelled(tree, options), reading_of(options));
-  if (options.valid_fraction.has_value() && !options.valid.empty())
-    fail<UsageError>(
-        "a validation folder ('{}') and a share to split off ({}) contradict each other",
-        options.valid,
-        *options.valid_fraction);
-  DataPair pair;
-  if (tree.has_folder(options.train)) {
-    pair = read_train_and_valid(tree, options);
-  } else {
-    if (!options.valid.empty())
-      fail<DataError>("'{}' has no folder '{}'", tree.text(), options.train);
-    for (const char* split : kValidNames)
-      if (tree.has_folder(split))
-        fail<DataError>("'{}' has a folder '{}' but no folder '{}': it is not taken for a class",
-                        tree.text(),
-                        split,
-                        options.train);
-    pair = split_off(read_classes(tree, {}, Split::train, options),
-                     options.valid_fraction.value_or(0.2),
-                     options.seed);
-  }
+  PathLabels labels = labelled(tree, options, {});
+  check_parts(tree, labels, options);
+  std::vector<PassedOver> passed_over = passed_over_in_used_parts(tree, labels, options);
+  log_passed_over(passed_over, tree.text());
+  if (options.label_regex.empty() && options.valid_regex.empty())
+    sort_by_class(labels.files.files, options.classes);
+  DataPair pair = read_labelled(tree, std::move(labels.files), reading_of(options));
+  pair.passed_over = std::move(passed_over);
   return pair;
 }
 
 Dataset read_for_evaluation(const FileTree& tree, const FolderOptions& options) {
-  if (by_path(options))
-    return read_labelled_for_evaluation(tree, labelled(tree, options), reading_of(options));
-  fs::path folder;
-  for (const std::string& name : {options.train, "val"s, "valid"s, "test"s})
-    if (tree.has_folder(name)) folder = name;
-  Dataset out = FolderReader(tree, folder, Split::test, options).read_for_evaluation();
-  if (!folder.empty()) out.name += "/" + folder.string();
+  PathLabels labels = labelled(tree, options, options.classes);
+  std::string suffix;
+  if (options.valid_regex.empty()) {
+    const auto is_there = [&](Part part) { return labels.folders.contains(part); };
+    const std::vector<Part> parts{Part::test, Part::valid, Part::train, Part::unsaid};
+    const Part part = *std::ranges::find_if(parts, is_there);
+    require_images(tree, labels, part, options);
+    if (part != Part::unsaid && options.label_regex.empty())
+      suffix = "/" + labels.folders.at(part).folder.filename().string();
+  }
+  log_passed_over(labels.files.passed_over, tree.text());
+  Dataset out = read_labelled_for_evaluation(tree, std::move(labels.files), reading_of(options));
+  out.name += suffix;
   return out;
 }
 

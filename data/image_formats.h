@@ -11,8 +11,10 @@ namespace learn::data {
 using Bytes = std::span<const std::uint8_t>;
 
 [[nodiscard]] Image decode_bmp(Bytes file, std::int64_t max_pixels);
+[[nodiscard]] Image decode_gif(Bytes file, std::int64_t max_pixels);
 [[nodiscard]] Image decode_jpeg(Bytes file, std::int64_t max_pixels);
 [[nodiscard]] Image decode_png(Bytes file, std::int64_t max_pixels);
+[[nodiscard]] Image decode_pnm(Bytes file, std::int64_t max_pixels);
 [[nodiscard]] Image decode_tiff(Bytes file, std::int64_t max_pixels);
 [[nodiscard]] Image decode_webp(Bytes file, std::int64_t max_pixels);
 

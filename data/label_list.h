@@ -7,39 +7,14 @@
 
 namespace learn::data {
 
-/// Which columns of a table (framework/io/csv.h) say what.
-struct TableColumns {
-  /// Empty: the one called image, file, filename, path, name or the like, else the first.
-  std::string image;
-  /// Empty: the one called label, labels, class, tags or the like, else the second.
-  std::string label;
-  /// Empty: the one called split or is_valid, if there is one. Its cells are train, valid (val,
-  /// validation) or test, or true and false, which is true for validation.
-  std::string split;
-  std::vector<std::string> targets;  ///< real numbers to be predicted, in place of labels
-  std::string label_delim;  ///< between the labels of a cell, of which there may be several
-  std::string suffix;       ///< to be added to the names of files: ".jpg"
-};
-
-/// The rows of a table. Which columns were taken goes to the log. Throws DataError, with file, line
-/// and text, for what is not there or cannot be read.
-[[nodiscard]] LabelledFiles read_label_table(const std::filesystem::path& table,
-                                             char separator,
-                                             const TableColumns& columns);
-
-/// The lines of a plain list: a path and, behind a tab or else the last blank, a label; with a
-/// `label_regex` (pattern.h) the path alone, whose label that is. Empty lines and those that begin
-/// with
-/// '#' are passed over. Throws as above.
-[[nodiscard]] LabelledFiles read_label_lines(const std::filesystem::path& list,
+/// The lines of a plain list (unicode.h): a path and, after a tab or else the last blank, a label;
+/// with a `label_regex` (pattern.h) the path alone, whose label that is. Empty lines and those that
+/// begin with '#' are passed over. Throws DataError, with file, line and text, for what is not
+/// there or cannot be read, and for a header, which a list does not have; `tree`: where the files
+/// lie.
+[[nodiscard]] LabelledFiles read_label_lines(const FileTree& tree,
+                                             const std::filesystem::path& list,
                                              Part part,
                                              const std::string& label_regex);
-
-/// The images of a tree, labelled by a regular expression on their paths, or by the folder that
-/// they lie in; in parts by `valid_regex`, else by the folders train, valid (val) and test if they
-/// are there. Throws DataError for an image that has no label, UsageError for a wrong expression.
-[[nodiscard]] LabelledFiles label_by_path(const FileTree& tree,
-                                          const std::string& label_regex,
-                                          const std::string& valid_regex);
 
 }  // namespace learn::data

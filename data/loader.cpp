@@ -276,6 +276,10 @@ std::int64_t Loader::batches() const { return impl_->batches; }
 
 std::int64_t Loader::samples() const { return impl_->first_sample(impl_->batches); }
 
+std::int64_t Loader::smallest_batch() const {
+  return samples() - impl_->first_sample(impl_->batches - 1);
+}
+
 Shape Loader::sample_shape() const { return impl_->pipeline.out_shape(); }
 
 int Loader::classes() const { return static_cast<int>(impl_->dataset.classes.size()); }

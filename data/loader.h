@@ -56,6 +56,7 @@ class Loader final : public BatchSource {
 
   [[nodiscard]] std::int64_t batches() const override;
   [[nodiscard]] std::int64_t samples() const override;
+  [[nodiscard]] std::int64_t smallest_batch() const override;
   void begin(std::int64_t epoch) override;
   /// `batch.x` and `batch.y` are views of the loader's own memory, reused from batch to batch.
   [[nodiscard]] bool next(Batch& batch) override;

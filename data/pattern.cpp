@@ -56,4 +56,15 @@ std::optional<std::string> Pattern::find(const std::string& in) const {
   return in.substr(ends[2 * group], ends[2 * group + 1] - ends[2 * group]);
 }
 
+std::string Pattern::label_of(const std::string& path, const std::string& where) const {
+  const std::optional<std::string> label = find(path);
+  if (!label || label->empty())
+    fail<DataError>("{}: '{}' {} the regular expression '{}', so it has no label",
+                    where,
+                    path,
+                    label ? "has an empty match of" : "does not match",
+                    text_);
+  return *label;
+}
+
 }  // namespace learn::data

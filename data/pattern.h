@@ -17,6 +17,9 @@ class Pattern {
   /// ways to match the text.
   [[nodiscard]] std::optional<std::string> find(const std::string& in) const;
 
+  /// The same of a path that must have a label by it. Throws DataError that begins with `where`.
+  [[nodiscard]] std::string label_of(const std::string& path, const std::string& where) const;
+
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:

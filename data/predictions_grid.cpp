@@ -115,6 +115,8 @@ plot::ImageGrid top_losses_grid(const Dataset& dataset,
     add_line(
         cell,
         {std::isnan(one.loss) ? "loss NaN" : fmt::format("loss {:.3g}", one.loss), plot::kSoftInk});
+    cell.source = dataset.files.empty() ? fmt::format("image {}", one.index)
+                                        : dataset.files[static_cast<std::size_t>(one.index)];
     grid.cells.push_back(std::move(cell));
   }
   return grid;

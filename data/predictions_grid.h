@@ -32,7 +32,8 @@ struct JudgedImage {
                                                double threshold = kLabelThreshold);
 
 /// The `count` images of the largest loss, NaN before all, the largest first: what was predicted,
-/// as in `predictions_grid`, the true class with its probability, or the true labels, and the loss.
+/// as in `predictions_grid`, the true class with its probability, or the true labels, the loss, and
+/// the image's file, or its number if it is not from a file.
 /// Throws as that.
 [[nodiscard]] plot::ImageGrid top_losses_grid(const Dataset& dataset,
                                               std::span<const JudgedImage> judged,

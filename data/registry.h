@@ -46,10 +46,10 @@ struct DataOptions {
 /// Whether it is one of those known by path, which is their option "path".
 [[nodiscard]] bool lies_at_path(const Spec& spec);
 
-/// Loads a data set as `dataset_spec` reads it; with "auto": CIFAR-10 if it is found, otherwise
-/// synthetic10 with a note in the log. A set that was asked for by name is never replaced by
-/// another. Throws UsageError for an unknown name, for an option that would have no effect, and
-/// DataError for missing or damaged data, and for a single class.
+/// Loads a data set as `dataset_spec` reads it; "auto" is CIFAR-10. No set is ever replaced by
+/// another. Throws UsageError for an unknown name, for an option that would have no effect, for
+/// "auto" where CIFAR-10 is not found, and DataError for missing or damaged data, and for a single
+/// class.
 [[nodiscard]] DataPair load(std::string_view spec, const DataOptions& options = {});
 [[nodiscard]] DataPair load(const Spec& spec, const DataOptions& options);
 

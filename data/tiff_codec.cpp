@@ -45,6 +45,17 @@ int close(thandle_t) { return 0; }
 
 toff_t size(thandle_t handle) { return static_cast<Source*>(handle)->file.size(); }
 
+/// The whole file, so that libtiff takes nothing from a copy in pieces: version 4.5.0 refuses tiles
+/// without compression whose piece it rounds up.
+int map(thandle_t handle, void** base, toff_t* bytes) {
+  const Bytes file = static_cast<Source*>(handle)->file;
+  *base = const_cast<std::uint8_t*>(file.data());
+  *bytes = file.size();
+  return 1;
+}
+
+void unmap(thandle_t, void*, toff_t) {}
+
 int keep_error(TIFF*, void* to, const char*, const char* format, va_list values) {
   std::array<char, 256> text{};
   (void)std::vsnprintf(text.data(), text.size(), format, values);
@@ -68,7 +79,7 @@ Tiff open(Source& source, std::int64_t max_pixels) {
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_error, &source);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), ignore_warning, nullptr);
   return {TIFFClientOpenExt(
-              "", "rm", &source, read, write, seek, close, size, nullptr, nullptr, options.get()),
+              "", "r", &source, read, write, seek, close, size, map, unmap, options.get()),
           &TIFFClose};
 }
 
@@ -100,10 +111,11 @@ Image decode_tiff(Bytes file, std::int64_t max_pixels) {
   std::uint16_t extra = 0;
   const std::uint16_t* kinds = nullptr;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
-  if (extra == 1 && kinds[0] == EXTRASAMPLE_UNASSALPHA) {
-    // Else libtiff multiplies colours by it.
-    std::uint16_t multiplied = EXTRASAMPLE_ASSOCALPHA;
-    TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, 1, &multiplied);
+  if (extra > 0 && kinds[0] == EXTRASAMPLE_UNASSALPHA) {
+    // Else libtiff multiplies colours by the first of them.
+    std::vector<std::uint16_t> bands(kinds, kinds + extra);
+    bands[0] = EXTRASAMPLE_ASSOCALPHA;
+    TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, extra, bands.data());
   }
   Reading reading(tiff.get(), source);
   const int orientation = reading.orientation;

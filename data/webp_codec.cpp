@@ -29,7 +29,7 @@ Bytes check_webp_chunks(Bytes file) {
     if (kind == "EXIF") exif = file.subspan(at + kChunkHeader, length);
     at += kChunkHeader + length + length % 2;
   }
-  return without_exif_header(exif);
+  return exif;
 }
 
 const char* text_of(VP8StatusCode status) {

@@ -66,15 +66,14 @@ void register_resnet9(ModelRegistry& registry) {
           t.number("width", o.width, kWidth, "N", "channels of the first layer");
         },
         [name](const ResNet9Options& o, const Task& task) {
-          constexpr std::int64_t kSmallest = 8;  // three max pools halve the image
-          const std::int64_t height = task.input[0];
-          const std::int64_t width_of_image = task.input[1];
-          if (height < kSmallest || width_of_image < kSmallest)
+          constexpr std::int64_t kSmallest = 8;       // three max pools halve the image
+          const bool image = task.input.rank() == 3;  // else the next call refuses it
+          if (image && (task.input[0] < kSmallest || task.input[1] < kSmallest))
             fail<UsageError>("model '{0}' needs images of at least {1}x{1}, these are {2}x{3}",
                              name,
                              kSmallest,
-                             height,
-                             width_of_image);
+                             task.input[0],
+                             task.input[1]);
           return make_convolutional<ResNet9>(name, task, {"layer2", "linear"}, o);
         });
   };

@@ -1,6 +1,7 @@
 // The only file that includes toml++.
 #include "apps/experiment/config_file.h"
 
+#include "framework/core/quoted_list.h"
 #include "framework/io/atomic_file.h"
 
 #include <toml++/toml.h>
@@ -17,6 +18,13 @@ std::string line_of(const std::string& source, unsigned line) {
   std::string text;
   for (unsigned i = 0; i < line; ++i) std::getline(lines, text);
   return text;
+}
+
+constexpr std::string_view kDefaultMark = "# default";
+
+/// Whether the value on this line was a default when the file was written.
+bool is_marked(const std::string& source, unsigned line) {
+  return line_of(source, line).ends_with(kDefaultMark);
 }
 
 /// The message, the place, and the line with a mark under its `width` characters, as compilers do;
@@ -73,24 +81,21 @@ std::optional<std::string> text_of(const toml::node& node, const Option& option)
       if (node.is_number()) return number_text(node);
       return std::nullopt;
     case OptionKind::text:
-      if (const auto* text = node.as_string()) return text->get();
-      return std::nullopt;
     case OptionKind::list:
       break;
   }
   if (const auto* text = node.as_string()) return text->get();
   if (node.is_number()) return number_text(node);
+  if (option.kind == OptionKind::text) return std::nullopt;
   const auto* array = node.as_array();
   if (array == nullptr) return std::nullopt;
-  std::string list;
+  std::vector<std::string> items;
   for (const toml::node& item : *array) {
     const auto* text = item.as_string();
-    const std::string one = text != nullptr ? text->get() : number_text(item);
-    if (one.empty()) return std::nullopt;
-    if (!list.empty()) list += option.separator;
-    list += one;
+    items.push_back(text != nullptr ? text->get() : number_text(item));
+    if (items.back().empty()) return std::nullopt;
   }
-  return list;
+  return join_quoted(items, option.separator);
 }
 
 constexpr std::string_view name_of(OptionKind kind) {
@@ -102,7 +107,7 @@ constexpr std::string_view name_of(OptionKind kind) {
     case OptionKind::real:
       return "a number";
     case OptionKind::text:
-      return "a text in quotes";
+      return "a text in quotes, or a number";
     case OptionKind::list:
       return "a list";
   }
@@ -133,7 +138,7 @@ void add_entry(ConfigFile& file,
   if (!text)
     fail_at(
         file, at.line, at.column, 1, fmt::format("'{}' must be {}", name, name_of(option->kind)));
-  file.entries.push_back({name, *text, at.line, at.column});
+  file.entries.push_back({name, *text, at.line, at.column, is_marked(file.source, at.line)});
 }
 
 /// The place behind the string that begins at `at`: in three quotes or one, of either kind. One
@@ -202,10 +207,10 @@ std::string shown(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   if (const auto* text = node.as_string()) return text->get();
   if (node.is_number()) return number_text(node);
-  std::string list;
+  std::vector<std::string> items;
   if (const auto* array = node.as_array())
-    for (const toml::node& item : *array) list += (list.empty() ? "" : ",") + shown(item);
-  return list;
+    for (const toml::node& item : *array) items.push_back(shown(item));
+  return join_quoted(items, ',');
 }
 
 }  // namespace
@@ -240,29 +245,47 @@ ConfigFile read_config(const std::filesystem::path& path,
   return parse_config(read_text_file(path), path.string(), section, table);
 }
 
-OptionValues read_config_values(const std::filesystem::path& path, const std::string& section) {
-  const ConfigFile file{path.string(), read_text_file(path), {}};
+std::vector<ConfigEntry> config_values(const std::string& source,
+                                       const std::string& name,
+                                       const std::string& section) {
+  const ConfigFile file{name, source, {}};
   const toml::table root = parse_toml(file);
   const toml::table* const entries = root[section].as_table();
-  std::vector<std::pair<unsigned, std::pair<std::string, std::string>>> by_line;
+  std::vector<ConfigEntry> values;
   if (entries != nullptr)
-    for (const auto& [key, node] : *entries)
-      by_line.push_back({key.source().begin.line, {std::string(key.str()), shown(node)}});
-  std::stable_sort(by_line.begin(), by_line.end(), [](const auto& a, const auto& b) {
-    return a.first < b.first;
-  });
-  OptionValues values;
-  for (auto& [line, value] : by_line) values.push_back(std::move(value));
+    for (const auto& [key, node] : *entries) {
+      const auto at = key.source().begin;
+      values.push_back({std::string(key.str()),
+                        shown(node),
+                        at.line,
+                        at.column,
+                        is_marked(source, node.source().begin.line)});
+    }
+  std::ranges::stable_sort(values, {}, &ConfigEntry::line);
   return values;
 }
 
+std::vector<ConfigEntry> read_config_values(const std::filesystem::path& path,
+                                            const std::string& section) {
+  return config_values(read_text_file(path), path.string(), section);
+}
+
 void set_options(const OptionTable& table, const ConfigFile& config) {
-  for (const ConfigEntry& entry : config.entries) {
+  const auto set = [&](const ConfigEntry& entry) {
     try {
       table.find(entry.name)->set(entry.text);
     } catch (const UsageError& e) {
       fail_at(config, entry.line, entry.column, 1, fmt::format("{}: {}", entry.name, e.what()));
     }
+  };
+  for (const ConfigEntry& entry : config.entries) set(entry);
+  // Only now is it known what the defaults of the file's other values are.
+  for (const ConfigEntry& entry : config.entries) {
+    const Option& option = *table.find(entry.name);
+    if (!entry.by_default || !option.by_default) continue;
+    const std::string value = option.toml();
+    option.clear();
+    if (std::ranges::count(option.by_default(), value) == 0) set(entry);
   }
 }
 
@@ -270,11 +293,20 @@ std::string write_config(const OptionTable& table, const std::string& section) {
   std::string text = fmt::format("[{}]\n", section);
   std::string group;
   for (const Option& option : table.all()) {
-    const std::string value = option.toml();
-    if (!option.in_config || value.empty()) continue;
+    if (!option.in_config) continue;
+    std::string line;
+    if (const std::string value = option.resolved(); !value.empty())
+      line = fmt::format("{} = {}{}{}",
+                         option.name,
+                         value,
+                         option.is_default() ? "  " : "",
+                         option.is_default() ? kDefaultMark : "");
+    else if (option.by_default && !option.by_default().empty())
+      line = fmt::format("# {}: {}", option.name, option.when_absent);
+    if (line.empty()) continue;
     if (option.group != group) text += fmt::format("\n# {}\n", option.group);
     group = option.group;
-    text += fmt::format("{} = {}\n", option.name, value);
+    text += line + "\n";
   }
   return text;
 }

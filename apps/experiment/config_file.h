@@ -12,6 +12,7 @@ struct ConfigEntry {
   std::string text;
   unsigned line = 0;
   unsigned column = 0;
+  bool by_default = false;  ///< its line ends with `# default`, as `write_config` marks it
 };
 struct ConfigFile {
   std::string name;  ///< for error texts
@@ -30,16 +31,24 @@ struct ConfigFile {
                                      const std::string& section,
                                      const OptionTable& table);
 
-/// Sets the options; a refused value is a UsageError with its place in the file.
+/// Sets the options; a refused value is a UsageError with its place in the file. A value that is
+/// marked as a default and is still the default of the file's other options leaves its option
+/// unset, so that it follows the optimizer, schedule or data if these are changed later.
 void set_options(const OptionTable& table, const ConfigFile& config);
 
-/// What stands in the section of a file, in its order, as the command line would give it, whatever
-/// options these are of: to be shown, as those of a run of another version. Throws as `read_config`
-/// does, but for keys and types.
-[[nodiscard]] OptionValues read_config_values(const std::filesystem::path& path,
-                                              const std::string& section);
+/// Returns what is in the section, in its order, as the command line would give it, whatever
+/// options these are of: to be shown, as those of a run of another version. Throws as
+/// `parse_config` does, but for keys and types.
+[[nodiscard]] std::vector<ConfigEntry> config_values(const std::string& source,
+                                                     const std::string& name,
+                                                     const std::string& section);
+/// The same of a file. Throws IoError too.
+[[nodiscard]] std::vector<ConfigEntry> read_config_values(const std::filesystem::path& path,
+                                                          const std::string& section);
 
-/// Every option that is part of the configuration and set, as a file that `read_config` takes back.
+/// Returns every option that is part of the configuration with the value that holds, as a file that
+/// `read_config` takes back. Values that are defaults are marked by `# default`; a default that
+/// depends on data that are not loaded yet is a comment.
 [[nodiscard]] std::string write_config(const OptionTable& table, const std::string& section);
 
 }  // namespace learn

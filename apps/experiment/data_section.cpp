@@ -58,7 +58,12 @@ void DataSection::declare(OptionTable& t) {
   // Whether they are those it was begun with is seen from the data themselves.
   set.may_change = true;
   declare_data_dir(t, data_dir).may_change = true;
-  t.list("classes", classes, ',', "A,B,...", "use only these classes, labelled in this order");
+  t.list("classes",
+         classes,
+         ',',
+         "A,B,...",
+         "use only these classes, labelled in this order; a name with a comma stands in double "
+         "quotes");
   t.number(
       "val-split",
       val_split,
@@ -98,6 +103,9 @@ void DataSection::declare(OptionTable& t) {
       {"uniform", "balanced"},
       "which training images an epoch has: each once, or as many, drawn so that all classes are "
       "equally frequent");
+  t.flag("drop-last",
+         drop_last,
+         "leave out a last training batch that is not full; in each epoch other images are in it");
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
@@ -111,6 +119,14 @@ void DataSection::declare(OptionTable& t) {
 void DataSection::check() const {
   if (workers == 0 && prefetch != DataSection().prefetch)
     fail<UsageError>("--prefetch {} has no effect with --workers 0", prefetch);
+}
+
+void DataSection::leave_out_without_effect(const std::set<std::string>& given) {
+  if (given.contains("workers") && !given.contains("prefetch") && workers == 0)
+    prefetch = DataSection().prefetch;
+  if (given.contains("data") && !given.contains("image-size") &&
+      !takes_flag(data::dataset_spec(data), data::dataset_registry(), "size"))
+    image_size = 0;
 }
 
 void DataSection::warn_on_device() const {
@@ -141,6 +157,12 @@ std::optional<std::filesystem::path> DataSection::place() const {
   if (spec.name != "auto") return std::nullopt;
   const std::filesystem::path found = data::find_cifar10(where);
   return found.empty() ? std::nullopt : std::optional(found);
+}
+
+std::vector<std::filesystem::path> DataSection::sources() const {
+  const auto at = place();
+  if (!at || at->empty()) return {};
+  return {*at};
 }
 
 data::DataPair DataSection::load(std::int64_t seed,
@@ -199,7 +221,8 @@ std::optional<data::Normalization> DataSection::normalization(const data::Datase
 }
 
 data::LoaderOptions DataSection::loader_options() const {
-  data::LoaderOptions options{.workers = static_cast<int>(workers),
+  data::LoaderOptions options{.drop_last = drop_last,
+                              .workers = static_cast<int>(workers),
                               .prefetch = static_cast<int>(prefetch)};
   if (sampling == "balanced") options.sampling = data::BalancedSampling{};
   return options;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct DataSection {
   std::int64_t image_size = 0;
   std::string normalize = "auto";    ///< auto, measured, cifar10, or means and deviations
   std::string sampling = "uniform";  ///< or balanced
+  bool drop_last = false;
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
   /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
@@ -34,12 +36,16 @@ struct DataSection {
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
   void check() const;
+  /// As `TrainingSection::leave_out_without_effect`.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// For commands that never look at validation images: one is loaded, and no more where that
   /// saves time.
   void leave_out_validation();
   /// The folder or archive that the data are read from; empty if they are not there, nothing if
   /// they are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
+  /// The same as a list, for `check_result_path`.
+  [[nodiscard]] std::vector<std::filesystem::path> sources() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed,
                                     std::int64_t threads,

@@ -4,6 +4,7 @@
 #include "apps/experiment/range_check.h"
 #include "callbacks/rollback.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
@@ -31,13 +32,16 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   data::DataPair set = data.load(
       device.seed, device.threads, run.progress ? progress_line("reading") : data::DataProgress());
   const data::Dataset& train = set.train;
-  if (run.monitor.empty() && train.target_kind == TargetKind::classes) {
-    options_.run.monitor = "accuracy";
-  } else if (run.monitor.empty()) {
-    options_.run.monitor = "valid_loss";
-    log::info("[data] the targets are {}: the best epoch is that of the lowest valid_loss",
-              to_text(train.target_kind));
+  options_.know(train);
+  if (run.monitor.empty()) {
+    options_.run.monitor = run.usual_monitor;
+    if (train.target_kind != TargetKind::classes)
+      log::info("[data] the targets are {}: the best epoch is that of the lowest {}",
+                to_text(train.target_kind),
+                run.monitor);
   }
+  if (!train.form().is_image() && training.augment == "full")
+    fail<UsageError>("--augment full is for images; '{}' has features", train.name);
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();
@@ -50,11 +54,18 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
       .augment = training.augment, .normalization = data.normalization(train), .loader = loader};
   data_.emplace(ctx_, std::move(set), std::move(batches));
   if (data_->train().on_device()) data.warn_on_device();
+  if (const std::int64_t left = data_->train().dataset().size() - data_->train().samples();
+      data.drop_last && max_batches == 0 && left > 0)
+    log::info(
+        "[data] {} of {} training images are left out in each epoch, others each time "
+        "(--drop-last)",
+        left,
+        data_->train().dataset().size());
   learner_.emplace(ctx_,
                    std::move(net),
                    *data_,
                    training.learner_options(ctx_, precision.flat_master, data_->set().train));
-  model.prepare(*learner_, training.lr.size() > 1);
+  model.prepare(*learner_, *data_, training.lr.size() > 1, run.out);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
   device.add_callbacks(*learner_);
@@ -73,7 +84,7 @@ Metadata Experiment::metadata(const std::string& config) const {
   Metadata out{{"learn.version", LEARN_VERSION},
                {"learn.config", config},
                {"learn.computed_on", computed_on(ctx_.device())},
-               {"learn.dataset", train.name},
+               {"learn.dataset", utf8_text(train.name)},
                {"learn.fingerprint", train.fingerprint()},
                {"learn.valid_fingerprint", data().valid.fingerprint()},
                {"learn.dataset_synthetic", train.synthetic ? "true" : "false"}};
@@ -82,10 +93,13 @@ Metadata Experiment::metadata(const std::string& config) const {
                   .input = {train.height, train.width},
                   .normalization = data_->normalization(),
                   .target_kind = train.target_kind,
-                  .channels = train.channels},
+                  .channels = train.channels,
+                  .features = train.feature_names},
                  out);
-  if (const auto place = options_.data.place())
-    out["learn.data_path"] = std::filesystem::absolute(*place).lexically_normal().string();
+  if (const auto place = options_.data.place()) {
+    const std::string path = std::filesystem::absolute(*place).lexically_normal().string();
+    if (utf8_text(path) == path) out["learn.data_path"] = path;  // else it is found by its option
+  }
   return out;
 }
 

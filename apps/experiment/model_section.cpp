@@ -1,21 +1,12 @@
 #include "apps/experiment/model_section.h"
 
 #include "apps/experiment/spec_flag.h"
-#include "framework/core/log.h"
-#include "framework/io/checkpoint.h"
+#include "framework/inference/pretrained.h"
 #include "framework/io/saved_weights.h"
 #include "framework/learner/learner.h"
 
 namespace learn {
 namespace {
-
-void load_pretrained(Learner& learn, const std::string& path) {
-  const std::string file = saved_weights(path).string();
-  const WeightsReport report = load_weights(file, learn.params(), WeightsMatch::partial);
-  log::info("[model] {} tensors from '{}'", report.loaded, file);
-  if (!report.clean())
-    log::warn("[model] not everything fits, the rest starts anew:{}", report.describe());
-}
 
 void freeze_groups(Learner& learn, const std::string& freeze, bool train_bn) {
   if (freeze == "none") return;
@@ -40,12 +31,11 @@ void ModelSection::declare(OptionTable& t) {
            "N",
            "width of the model; 0: its default");
   t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
-  t.text(
-      "pretrained",
-      pretrained,
-      "RUN|FILE",
-      "start from these weights, of a run the best ones; layers that do not match are initialised "
-      "as usual");
+  t.text("pretrained",
+         pretrained,
+         "RUN|FILE|last",
+         "start from these weights, of a run the best ones; the last layer's are taken by the "
+         "names of the classes; what does not match is initialised as usual");
   t.list("split",
          split,
          ',',
@@ -66,6 +56,16 @@ void ModelSection::check() const {
     fail<UsageError>("--no-train-bn has no effect without --freeze: nothing is frozen");
 }
 
+void ModelSection::leave_out_without_effect(const std::set<std::string>& given) {
+  const auto left_out = [&](const char* option) {
+    return given.contains("model") && !given.contains(option) &&
+           !takes_flag(Spec::parse(model), models::model_registry(), option);
+  };
+  if (left_out("width")) width = 0;
+  if (left_out("dropout")) dropout = 0;
+  if (given.contains("freeze") && !given.contains("train-bn") && freeze == "none") train_bn = true;
+}
+
 Spec ModelSection::spec() const {
   Spec spec = Spec::parse(model);
   const models::ModelRegistry registry = models::model_registry();
@@ -78,8 +78,12 @@ nn::Model ModelSection::make(const models::Task& task) const {
   return models::make_model(spec(), task);
 }
 
-void ModelSection::prepare(Learner& learn, bool grouped) const {
-  if (!pretrained.empty()) load_pretrained(learn, pretrained);
+void ModelSection::prepare(Learner& learn,
+                           const data::Loaders& data,
+                           bool grouped,
+                           const std::string& out) const {
+  if (!pretrained.empty())
+    (void)load_pretrained(run_folder(pretrained, out), learn.model_info(), data);
   const bool automatic = split == std::vector<std::string>{"auto"};
   const bool needed = grouped || freeze != "none";
   const std::vector<std::string>& own = learn.model_info().split;

@@ -3,12 +3,16 @@
 #include "models/registry.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace learn {
 
 class Learner;
+namespace data {
+class Loaders;
+}
 
 /// What an experiment trains, and which part of it.
 struct ModelSection {
@@ -23,12 +27,18 @@ struct ModelSection {
   void declare(OptionTable& table);
   /// Throws UsageError for an option that the model does not have.
   void check() const;
+  /// As `TrainingSection::leave_out_without_effect`.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// The model with all that is said of it: "resnet9:width=16". Throws UsageError.
   [[nodiscard]] Spec spec() const;
   [[nodiscard]] nn::Model make(const models::Task& task) const;
   /// Loads the pretrained weights, makes the layer groups and freezes what is not trained.
-  /// `grouped`: groups are needed even if nothing is frozen. Throws UsageError, CheckpointError.
-  void prepare(Learner& learn, bool grouped) const;
+  /// `grouped`: groups are needed even if nothing is frozen. `out`: the folder of all runs, where
+  /// `pretrained` may be one. Throws UsageError, CheckpointError.
+  void prepare(Learner& learn,
+               const data::Loaders& data,
+               bool grouped,
+               const std::string& out) const;
 };
 
 }  // namespace learn

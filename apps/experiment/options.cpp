@@ -24,6 +24,27 @@ void ExperimentOptions::check() const {
   if (const std::string* const spec = precision_callback()) precision.check_replaced(*spec);
 }
 
+void ExperimentOptions::know(const data::Dataset& train) {
+  training.know(train);
+  run.know(train.target_kind);
+}
+
+void ExperimentOptions::leave_out_without_effect(const std::set<std::string>& given) {
+  const OptionTable options = table();
+  std::vector<std::string> before;
+  for (const Option& option : options.all()) before.push_back(option.toml());
+  data.leave_out_without_effect(given);
+  model.leave_out_without_effect(given);
+  training.leave_out_without_effect(given);
+  run.leave_out_without_effect(given);
+  auto was = before.begin();
+  for (const Option& option : options.all())
+    if (const std::string value = *was++; value != option.toml())
+      log::info("[options] {} = {} is left out: it has no effect beside the options that are given",
+                option.name,
+                value);
+}
+
 void ExperimentOptions::leave_out_precision_callback() {
   const std::string* const found = precision_callback();
   if (found == nullptr) return;

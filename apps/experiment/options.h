@@ -6,6 +6,7 @@
 #include "apps/experiment/run_section.h"
 #include "apps/experiment/training_section.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct ExperimentOptions {
   [[nodiscard]] OptionTable table();
   /// Options that make no sense together are refused, so that none is ignored: UsageError.
   void check() const;
+  /// Sets the defaults that depend on the data: what a configuration then says is all that holds.
+  void know(const data::Dataset& train);
+  /// Unsets values of a file, a preset or a saved run that have no effect beside the options that
+  /// are `given`, so that no option is refused that nobody typed. The log says which.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// The callback of mixed precision that is given in full; null if there is none.
   [[nodiscard]] const std::string* precision_callback() const;
   /// Takes it away, with a warning: a run that had it continues in another precision.

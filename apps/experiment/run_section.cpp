@@ -7,6 +7,12 @@
 #include "framework/learner/learner.h"
 
 namespace learn {
+namespace {
+
+constexpr const char* kOfClasses = "accuracy";
+constexpr const char* kOfOthers = "valid_loss";
+
+}  // namespace
 
 void RunSection::declare(OptionTable& t) {
   t.group("Run");
@@ -17,11 +23,18 @@ void RunSection::declare(OptionTable& t) {
            kNotNegative,
            "N",
            "keep a checkpoint every N epochs; 0: last and best only");
-  t.text("monitor",
-         monitor,
-         "VALUE",
-         "value that makes an epoch the best: accuracy, valid_loss, train_loss, ...")
-      .when_absent = "accuracy of classes, valid_loss of several labels and of real numbers";
+  Option& best =
+      t.text("monitor",
+             monitor,
+             "VALUE",
+             "value that makes an epoch the best: accuracy, valid_loss, train_loss, ...");
+  best.when_absent = "accuracy of classes, valid_loss of several labels and of real numbers";
+  best.toml = [this] { return monitor.empty() ? std::string() : toml_text(monitor); };
+  best.by_default = [this] {
+    if (!usual_monitor.empty()) return std::vector<std::string>{toml_text(usual_monitor)};
+    return std::vector<std::string>{toml_text(kOfClasses), toml_text(kOfOthers)};
+  };
+  best.clear = [this] { monitor.clear(); };
   t.number("patience",
            patience,
            kNotNegative,
@@ -82,6 +95,16 @@ void RunSection::check() const {
                      save_every,
                      *checkpointer,
                      save_every);
+}
+
+void RunSection::know(TargetKind targets) {
+  usual_monitor = targets == TargetKind::classes ? kOfClasses : kOfOthers;
+}
+
+void RunSection::leave_out_without_effect(const std::set<std::string>& given) {
+  if (given.contains("callbacks") && !given.contains("save-every") &&
+      named("checkpointer") != nullptr)
+    save_every = 0;
 }
 
 void RunSection::add_callbacks(Learner& learn) const {

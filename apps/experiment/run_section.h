@@ -1,7 +1,9 @@
 #pragma once
 #include "framework/core/option_table.h"
+#include "framework/interfaces/target_kind.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +28,17 @@ struct RunSection {
   bool plots = true;
   bool report = true;
   bool progress = true;
+  std::string usual_monitor;  ///< not an option: that of the data; empty until these are known
 
   void declare(OptionTable& table);
   /// Of `callbacks`, the text that names this one; null if there is none.
   [[nodiscard]] const std::string* named(std::string_view callback) const;
   /// Throws UsageError for options that contradict each other.
   void check() const;
+  /// Sets the default that depends on the data.
+  void know(TargetKind targets);
+  /// As `TrainingSection::leave_out_without_effect`.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// Early stopping, what was named with --callbacks and takes part in the training, faults to
   /// inject, and the end at a loss that is not finite. Throws UsageError for a value to monitor or
   /// a place of a fault that there is not.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 namespace learn {
@@ -32,9 +33,16 @@ const std::string* find_value(const SafetensorsFile& file, const std::string& ke
 ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
   ConfigFile config =
       parse_config(saved_value(file, "learn.config"), "learn.config", "train", table);
+  // Older versions took other data where CIFAR-10 was not found: those that were taken count.
+  const std::string* const dataset = find_value(file, "learn.dataset");
+  for (ConfigEntry& entry : config.entries)
+    if (entry.name == "data" && entry.text == "auto" && dataset != nullptr &&
+        data::dataset_registry().contains(*dataset))
+      entry.text = *dataset;
   if (find_value(file, "learn.data_path") == nullptr) return config;
-  for (auto& [name, text, line, column] : config.entries) {
-    const bool is_path = name == "data" && text.find('/') == std::string::npos &&
+  for (ConfigEntry& entry : config.entries) {
+    std::string& text = entry.text;
+    const bool is_path = entry.name == "data" && text.find('/') == std::string::npos &&
                          !data::dataset_registry().contains(Spec::parse(text).name);
     if (is_path && !fs::exists(text)) text.insert(0, "./");
   }
@@ -102,6 +110,39 @@ DataSection saved_data(DataSection trained, const SafetensorsFile& file) {
         *path);
   trained.found_at = *path;
   return trained;
+}
+
+void warn_of_edited_config(const fs::path& run) {
+  const fs::path edited = run / "config.toml";
+  if (!fs::exists(edited)) return;
+  const LastState state = find_last_state(weights_of(run));
+  std::map<std::string, std::string> saved;
+  for (const ConfigEntry& entry :
+       config_values(saved_value(*state.file, "learn.config"), "learn.config", "train"))
+    saved[entry.name] = entry.text;
+  std::string differences;
+  try {
+    for (const auto& [name, text, line, column, by_default] : read_config_values(edited, "train")) {
+      const auto found = saved.find(name);
+      // Older versions did not save defaults.
+      if (found == saved.end() ? by_default : found->second == text) continue;
+      differences += fmt::format("\n  {}: {} in the file, {} in the checkpoint",
+                                 name,
+                                 shown(text),
+                                 found == saved.end() ? "nothing" : shown(found->second));
+    }
+  } catch (const Error& e) {
+    log::warn("[resume] the options of the checkpoint count; '{}' is not read: {}",
+              edited.string(),
+              e.what());
+    return;
+  }
+  if (!differences.empty())
+    log::warn(
+        "[resume] '{}' was changed; the options of the checkpoint count, and replace it:{}\n  To "
+        "train with other options, begin a new run: --config FILE",
+        edited.string(),
+        differences);
 }
 
 DataSection saved_data(DataSection trained, const fs::path& run) {

@@ -12,14 +12,18 @@ namespace learn {
 
 class Experiment;
 
-/// The folder of the run that `--resume` names: a folder, or "last" for the latest one in `out`.
-/// Throws CheckpointError if it holds no checkpoint to resume from.
+/// The folder of the run that `--resume` names, as `run_folder` finds it. Throws CheckpointError if
+/// it holds no checkpoint to resume from.
 [[nodiscard]] std::filesystem::path find_run(const std::string& resume, const std::string& out);
 /// Sets the options that the experiment was begun with. Throws CheckpointError for a checkpoint
 /// that was not written for one.
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file);
 /// The same out of the state that a run resumes from.
 void set_saved_options(const OptionTable& table, const std::filesystem::path& run);
+
+/// Warns of each option whose value in the run's config.toml is not the one of the checkpoint,
+/// which counts: somebody has edited the file.
+void warn_of_edited_config(const std::filesystem::path& run);
 
 /// The data that the experiment was begun with: `trained` as it is, or, if its paths lead nowhere
 /// from the present folder and no others were given, at the place where they were then. Throws

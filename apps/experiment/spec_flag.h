@@ -17,6 +17,15 @@ namespace learn {
   return find_option(spec, option) != nullptr;
 }
 
+/// Whether `add_flag` would take the option: what `spec` names has it, and the spec does not set
+/// it.
+template <class Signature>
+[[nodiscard]] bool takes_flag(const Spec& spec,
+                              const Registry<Signature>& registry,
+                              std::string_view option) {
+  return registry.configure(spec.name).options.find(option) != nullptr && !has_option(spec, option);
+}
+
 /// `--flag value` is short for an option of what `spec` names: adds it there. Throws UsageError if
 /// that has no such option, or if the spec sets it already.
 template <class Signature>

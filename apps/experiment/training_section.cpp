@@ -13,11 +13,15 @@
 #include "framework/optim/registry.h"
 #include "framework/runtime/transfer.h"
 
+#include <array>
+
 namespace learn {
 namespace {
 
 constexpr double kUsualWeightDecay = 0.01;
 const char* const kBalanced = "balanced";
+constexpr std::array kTargetKinds{TargetKind::classes, TargetKind::labels, TargetKind::values};
+constexpr std::size_t kManyClasses = 11;  ///< of which the five most probable ones say something
 
 Spec optimizer_spec(const TrainingSection& o, bool flat) {
   Spec spec = Spec::parse(o.optimizer);
@@ -83,13 +87,56 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
 }
 
 /// What is measured unless it is said.
-std::vector<Metric> usual_metrics(const data::Dataset& train) {
-  if (train.target_kind == TargetKind::labels) return {metrics::accuracy_multi()};
-  if (train.target_kind == TargetKind::values) return {metrics::mae()};
-  constexpr int kTop = 5;
-  std::vector<Metric> usual{metrics::accuracy()};
-  if (train.classes.size() > std::size_t{2} * kTop) usual.push_back(metrics::top_k(kTop));
-  return usual;
+std::vector<std::string> usual_metrics_of(TargetKind targets, std::size_t classes) {
+  if (targets == TargetKind::labels) return {"accuracy_multi"};
+  if (targets == TargetKind::values) return {"mae"};
+  if (classes >= kManyClasses) return {"accuracy", "top_k"};
+  return {"accuracy"};
+}
+
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + toml_text(text);
+  return "[" + list + "]";
+}
+
+/// The default of an option of what `spec` names; nothing if it has no such option, or sets it.
+template <class Signature>
+std::vector<std::string> usual_of(const Registry<Signature>& registry,
+                                  const std::string& text,
+                                  const char* option) {
+  const Spec spec = Spec::parse(text);
+  const auto configured = registry.configure(spec.name);
+  const Option* const found = configured.options.find(option);
+  if (found == nullptr || has_option(spec, option)) return {};
+  return {found->usual};
+}
+
+bool moves_momentum(const std::string& schedule) {
+  return optim::schedule_registry().make(schedule)(1, 1).momentum != nullptr;
+}
+
+void declare_momentum(OptionTable& t, TrainingSection& o) {
+  constexpr const char* kBySchedule = "schedule";
+  Option& momentum = t.number("momentum",
+                              o.momentum,
+                              kShare,
+                              "M|schedule",
+                              "momentum or beta1; schedule: moved by the schedule, or the "
+                              "optimizer's");
+  momentum.kind = OptionKind::text;
+  momentum.when_absent = "the optimizer's, cycled with one-cycle";
+  momentum.set = [&o, set = momentum.set](const std::string& text) {
+    if (text == kBySchedule)
+      o.momentum.reset();
+    else
+      set(text);
+  };
+  momentum.by_default = [&o]() -> std::vector<std::string> {
+    if (moves_momentum(o.schedule)) return {toml_text(kBySchedule)};
+    return usual_of(optim::optimizer_registry(), o.optimizer, "momentum");
+  };
+  momentum.clear = [&o] { o.momentum.reset(); };
 }
 
 /// "0.01 for adam, ..."
@@ -104,15 +151,23 @@ std::string usual_rates() {
 
 void declare_loss(OptionTable& t, TrainingSection& o) {
   t.group("Loss");
-  declare_spec(t,
-               "loss",
-               o.loss,
-               nn::loss_registry(),
-               join(nn::loss_registry().names(), "|"),
-               "what is minimised")
-      .when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
+  Option& loss = declare_spec(t,
+                              "loss",
+                              o.loss,
+                              nn::loss_registry(),
+                              join(nn::loss_registry().names(), "|"),
+                              "what is minimised");
+  loss.when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
                      nn::usual_loss(TargetKind::labels) + " of several labels, " +
                      nn::usual_loss(TargetKind::values) + " of real numbers";
+  loss.toml = [&o] { return o.loss.empty() ? std::string() : toml_text(o.loss); };
+  loss.by_default = [&o] {
+    std::vector<std::string> usual;
+    if (!o.usual_loss.empty()) return std::vector<std::string>{toml_text(o.usual_loss)};
+    for (const TargetKind kind : kTargetKinds) usual.push_back(toml_text(nn::usual_loss(kind)));
+    return usual;
+  };
+  loss.clear = [&o] { o.loss.clear(); };
   Option& weights = t.list("class-weights",
                            o.class_weights,
                            ',',
@@ -142,9 +197,19 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
-  declare_metric_specs(t, o.metrics, "what validation measures beside the loss").when_absent =
+  Option& metrics = declare_metric_specs(t, o.metrics, "what validation measures beside the loss");
+  metrics.when_absent =
       "accuracy, and top_k where there are more than 10 classes; accuracy_multi of several labels; "
       "mae of real numbers";
+  metrics.by_default = [&o] {
+    if (!o.usual_metrics.empty()) return std::vector<std::string>{toml_list(o.usual_metrics)};
+    std::vector<std::string> usual;
+    for (const TargetKind kind : kTargetKinds)
+      usual.push_back(toml_list(usual_metrics_of(kind, 2)));
+    usual.push_back(toml_list(usual_metrics_of(TargetKind::classes, kManyClasses)));
+    return usual;
+  };
+  metrics.clear = [&o] { o.metrics.clear(); };
   t.flag("train-metrics",
          o.train_metrics,
          "the same of the training images, as train_NAME: of what training computes anyway, with a "
@@ -179,31 +244,48 @@ void TrainingSection::declare(OptionTable& t) {
          "where memory runs out in the first epoch, begin again with half the batch size and twice "
          "--accumulate, up to 3 times; BatchNorm sees the smaller batches")
       .may_change = true;
-  t.numbers(
-       "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y is spread over the layer groups")
-      .when_absent = "by optimizer, " + usual_rates();
+  Option& rate = t.numbers(
+      "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y is spread over the layer groups");
+  rate.when_absent = "by optimizer, " + usual_rates();
+  rate.by_default = [this] {
+    const double usual = optim::optimizer_registry().make(optimizer)().usual_lr;
+    return std::vector<std::string>{fmt::format("[{}]", usual)};
+  };
+  rate.clear = [this] { lr.clear(); };
   declare_spec(t,
                "schedule",
                schedule,
                optim::schedule_registry(),
                join(optim::schedule_registry().names(), "|"),
                "learning rate schedule; const leaves the rate to a param_scheduler of --callbacks");
-  t.number("warmup", warmup, kShare, "SHARE", "share of the training in which the rate rises")
-      .when_absent = "0.25 with one-cycle, else 0";
+  Option& rise =
+      t.number("warmup", warmup, kShare, "SHARE", "share of the training in which the rate rises");
+  rise.when_absent = "0.25 with one-cycle, else 0";
+  rise.by_default = [this] {
+    // A constant rate that does not rise is no schedule, see `add_callbacks`.
+    return schedule == "const" ? std::vector<std::string>()
+                               : usual_of(optim::schedule_registry(), schedule, "warmup");
+  };
+  rise.clear = [this] { warmup.reset(); };
   declare_spec(t,
                "optimizer",
                optimizer,
                optim::optimizer_registry(),
                join(optim::optimizer_registry().names(), "|"),
                "optimizer");
-  t.number("momentum", momentum, kShare, "M", "momentum or beta1").when_absent =
-      "the optimizer's, cycled with one-cycle";
-  t.number("weight-decay",
-           weight_decay,
-           kNotNegative,
-           "X",
-           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt")
-      .when_absent = fmt::format("{}", kUsualWeightDecay);
+  declare_momentum(t, *this);
+  Option& decay = t.number("weight-decay",
+                           weight_decay,
+                           kNotNegative,
+                           "X",
+                           "weight decay, decoupled (adam: L2); BatchNorm and biases are exempt");
+  decay.when_absent = fmt::format("{}", kUsualWeightDecay);
+  decay.by_default = [this] {
+    return has_option(Spec::parse(optimizer), "weight_decay")
+               ? std::vector<std::string>()
+               : std::vector<std::string>{fmt::format("{}", kUsualWeightDecay)};
+  };
+  decay.clear = [this] { weight_decay.reset(); };
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_loss(t, *this);
   declare_regularisation(t, *this);
@@ -215,6 +297,32 @@ void TrainingSection::check() const {
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
   if (!loss.empty()) (void)nn::loss_registry().make(loss_spec(*this, {}));
   (void)make_metrics(metrics);
+}
+
+void TrainingSection::know(const data::Dataset& train) {
+  usual_loss = nn::usual_loss(train.target_kind);
+  usual_metrics = usual_metrics_of(train.target_kind, train.classes.size());
+}
+
+void TrainingSection::leave_out_without_effect(const std::set<std::string>& given) {
+  const auto left_out = [&](const char* option, const char* beside) {
+    return given.contains(beside) && !given.contains(option);
+  };
+  const Spec of_optimizer = Spec::parse(optimizer);
+  if (left_out("momentum", "optimizer") && has_option(of_optimizer, "momentum")) momentum.reset();
+  if (left_out("weight-decay", "optimizer") && has_option(of_optimizer, "weight_decay"))
+    weight_decay.reset();
+  const Spec of_schedule = Spec::parse(schedule);
+  if (left_out("warmup", "schedule") &&
+      !takes_flag(of_schedule, optim::schedule_registry(), "warmup"))
+    warmup.reset();
+  if (!given.contains("loss") || loss.empty()) return;
+  const Spec of_loss = Spec::parse(loss);
+  if (left_out("label-smoothing", "loss") &&
+      !takes_flag(of_loss, nn::loss_registry(), "label_smoothing"))
+    label_smoothing = 0;
+  if (left_out("class-weights", "loss") && !nn::loss_registry().make(of_loss)().weighs_classes)
+    class_weights.clear();
 }
 
 bool TrainingSection::halve_batch() {
@@ -237,7 +345,8 @@ LearnerOptions TrainingSection::learner_options(Context& ctx,
   LearnerOptions options;
   options.loss = loss_for(ctx, train, *this);
   options.optimizer = optim::optimizer_registry().make(optimizer_spec(*this, flat))().make;
-  options.metrics = metrics.empty() ? usual_metrics(train) : make_metrics(metrics);
+  options.metrics = make_metrics(
+      metrics.empty() ? usual_metrics_of(train.target_kind, train.classes.size()) : metrics);
   check_targets(options.metrics, train.target_kind, "'" + train.name + "'");
   options.train_metrics = train_metrics;
   options.lr = learning_rates();

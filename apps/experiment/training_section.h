@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,11 +31,19 @@ struct TrainingSection {
   double ema = 0;                          ///< decay; 0: no average
   std::vector<std::string> metrics;        ///< specs of the registry; empty: the usual ones
   bool train_metrics = false;
+  /// Not an option: the usual loss and metrics of the data; empty until these are known.
+  std::string usual_loss;
+  std::vector<std::string> usual_metrics;
 
   void declare(OptionTable& table);
   /// Throws UsageError for options that the optimizer, the schedule or the loss does not have, and
   /// for two metrics of one name.
   void check() const;
+  /// Sets the defaults that depend on the data.
+  void know(const data::Dataset& train);
+  /// Unsets values of a file or a saved run that have no effect beside the options that are
+  /// `given`, unless they are given themselves.
+  void leave_out_without_effect(const std::set<std::string>& given);
   /// Half the batch size, and twice as many of them for each update, whose gradients stay the same.
   /// False if a batch is one image.
   bool halve_batch();

@@ -7,6 +7,7 @@
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/io/result_path.h"
 
 #include <algorithm>
 #include <array>
@@ -83,6 +84,7 @@ void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& comm
 
 int audit(const AuditOptions& o) {
   const PrecisionSection& precision = o.train.experiment.precision;
+  if (!o.save.empty()) check_result_path(o.save, o.train.experiment.data.sources());
   Audited audited = split_off_precision(o.train.experiment);
   audited.full.data.leave_out_validation();
   Experiment experiment(std::move(audited.full));

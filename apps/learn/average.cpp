@@ -3,6 +3,7 @@
 #include "framework/core/console.h"
 #include "framework/core/error.h"
 #include "framework/inference/average_weights.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
@@ -24,9 +25,11 @@ int average(const AverageOptions& o) {
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
   std::vector<std::filesystem::path> files;
   for (const std::string& path : o.paths) {
-    const bool run = std::filesystem::is_directory(path);
-    files.push_back(saved_weights(path, run ? o.weights : std::nullopt));
+    const std::filesystem::path found = run_folder(path, "runs");
+    const bool run = std::filesystem::is_directory(found);
+    files.push_back(saved_weights(found, run ? o.weights : std::nullopt));
   }
+  check_result_path(o.out, files);
   average_weights(files, o.out);
   std::string text = fmt::format("{}: the mean of\n", o.out);
   for (const std::filesystem::path& file : files) text += "  " + file.string() + "\n";

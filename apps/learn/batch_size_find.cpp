@@ -26,6 +26,16 @@ std::string table_of(const BatchSizeFindResult& found) {
   return table.to_string();
 }
 
+std::string doubt_of(const BatchSizeFindResult& found) {
+  constexpr double kMuch = 0.25;
+  if (found.noise() < kMuch) return "";
+  return fmt::format(
+      "The timings contradict each other by {:.0f}%: the machine is busy, and the suggestion may "
+      "be "
+      "wrong. Try again when it is not, or with more --steps.\n",
+      100 * found.noise());
+}
+
 std::string suggestion_of(const BatchSizeFindResult& found) {
   const BatchSizeTrial* const best = found.suggested();
   if (best == nullptr) return "";
@@ -41,7 +51,7 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
 }  // namespace
 
 OptionTable batch_size_find_table(BatchSizeFindCommandOptions& o) {
-  OptionTable t = steps_of_train(o.train).without({"batch-size"});
+  OptionTable t = steps_of_train(o.train).without({"batch-size", "drop-last"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
   t.number("smallest", o.sizes.smallest, kSizes, "N", "first size; each is twice the one before");
@@ -71,19 +81,24 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
       [&](std::int64_t size) {
         data::LoaderOptions batches = loader.options();
         batches.batch_size = size;
+        batches.drop_last = true;
         return std::make_unique<data::Loader>(learn.context(), loader.dataset(), batches);
       },
       sizes);
+  if (found.trials.empty() && found.ended == BatchSizeFindEnd::samples)
+    fail<UsageError>("--smallest {}: there are only {} training images",
+                     sizes.smallest,
+                     loader.dataset().size());
+  if (found.trials.empty() && found.ended == BatchSizeFindEnd::memory)
+    fail<OutOfMemoryError>(
+        "not even a batch of {} fits in memory: begin with a --smallest below it, "
+        "or take a smaller model",
+        found.refused);
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));
+  console::print(doubt_of(found));
   console::print(suggestion_of(found));
-  if (found.ended == BatchSizeFindEnd::interrupted) return 128 + caught_signal();
-  check<OutOfMemoryError>(
-      !found.trials.empty(),
-      "not even a batch of {} fits in memory: begin with a --smallest below it, "
-      "or take a smaller model",
-      found.refused);
-  return 0;
+  return found.ended == BatchSizeFindEnd::interrupted ? 128 + caught_signal() : 0;
 }
 
 }  // namespace learn::cli

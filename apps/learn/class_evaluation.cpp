@@ -11,12 +11,17 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPairs = 5;  // of classes, the most confused ones
 
 Cell number(double value) { return value; }
 
@@ -121,7 +126,8 @@ plot::Figure reliability(const Calibration& calibration) {
            .x_label = "confidence",
            .series = {std::move(measured),
                       {.name = "as confident as right", .x = {0, 1}, .y = {0, 1}, .dashed = true}},
-           .y_label = "share of right predictions"}}};
+           .y_label = "share of right predictions",
+           .fixed_scale = true}}};
 }
 
 }  // namespace
@@ -144,15 +150,18 @@ const std::string& ClassEvaluation::name_of(std::int64_t of_class) const {
 
 std::string ClassEvaluation::table() const { return class_table(confusion_, data().classes); }
 
-std::string ClassEvaluation::summary() const {
+std::int64_t ClassEvaluation::right() const {
   std::int64_t right = 0;
   for (int c = 0; c < confusion_.classes(); ++c) right += confusion_.count(c, c);
+  return right;
+}
+
+std::string ClassEvaluation::summary() const {
   return fmt::format(
-      "accuracy {:.4f}  ({} of {})", confusion_.accuracy(), right, confusion_.samples());
+      "accuracy {:.4f}  ({} of {})", confusion_.accuracy(), right(), confusion_.samples());
 }
 
 std::string ClassEvaluation::details(bool confusion) const {
-  constexpr std::size_t kPairs = 5;
   const std::string pairs = confused_pairs(confusion_, data().classes, kPairs);
   return fmt::format("calibration: ECE {}, largest gap {}, Brier {}\n{}{}",
                      four_digits(calibration_.ece),
@@ -160,6 +169,57 @@ std::string ClassEvaluation::details(bool confusion) const {
                      four_digits(calibration_.brier),
                      pairs.empty() ? "" : fmt::format("most confused: {}\n", pairs),
                      confusion ? "\n" + matrix_table(confusion_, data().classes) : "");
+}
+
+nlohmann::ordered_json ClassEvaluation::summary_json() const {
+  return {{"accuracy", finite_or_null(confusion_.accuracy())}, {"right", right()}};
+}
+
+nlohmann::ordered_json ClassEvaluation::scores_json(bool confusion) const {
+  const ClassReport report = class_report(confusion_);
+  const std::vector<Confusion> pairs = confusion_.most_confused();
+  Json classes = Json::array();
+  for (int c = 0; c < confusion_.classes(); ++c) {
+    const ClassScores& scores = report.classes[static_cast<std::size_t>(c)];
+    const std::int64_t predicted = confusion_.predicted(c);
+    const auto worst = std::ranges::find(pairs, c, &Confusion::truth);
+    const auto share = [](double value, std::int64_t of) {
+      return of == 0 ? Json() : finite_or_null(value);
+    };
+    classes.push_back({{"class", name_of(c)},
+                       {"images", scores.support},
+                       {"predicted", predicted},
+                       {"precision", share(scores.precision, predicted)},
+                       {"recall", share(scores.recall, scores.support)},
+                       {"f1", share(scores.f1, scores.support + predicted)},
+                       {"taken_for", worst == pairs.end() ? Json() : Json(name_of(worst->guess))}});
+  }
+  const auto mean = [](const ClassScores& scores) {
+    return Json{{"precision", finite_or_null(scores.precision)},
+                {"recall", finite_or_null(scores.recall)},
+                {"f1", finite_or_null(scores.f1)}};
+  };
+  Json confused = Json::array();
+  for (const Confusion& pair : std::span(pairs).first(std::min(kPairs, pairs.size())))
+    confused.push_back({{"class", name_of(pair.truth)},
+                        {"taken_for", name_of(pair.guess)},
+                        {"images", pair.count}});
+  Json out{{"calibration",
+            {{"ece", finite_or_null(calibration_.ece)},
+             {"largest_gap", finite_or_null(calibration_.mce)},
+             {"brier", finite_or_null(calibration_.brier)}}},
+           {"classes", std::move(classes)},
+           {"mean_of_classes", mean(report.macro)},
+           {"mean_of_images", mean(report.weighted)},
+           {"most_confused", std::move(confused)}};
+  if (!confusion) return out;
+  Json& matrix = out["confusion"] = Json::array();
+  for (int truth = 0; truth < confusion_.classes(); ++truth) {
+    Json& row = matrix.emplace_back(Json::array());
+    for (int guess = 0; guess < confusion_.classes(); ++guess)
+      row.push_back(confusion_.count(truth, guess));
+  }
+  return out;
 }
 
 std::vector<TextTable::Column> ClassEvaluation::top_columns() const {
@@ -192,7 +252,6 @@ std::vector<Cell> ClassEvaluation::prediction_cells(std::size_t i) const {
 }
 
 nlohmann::ordered_json ClassEvaluation::prediction_json(std::size_t i) const {
-  using Json = nlohmann::ordered_json;
   return {{"file", file(i)},
           {"truth", name_of(data().labels[i])},
           {"predicted", predicted(i) < 0 ? Json() : Json(name_of(predicted(i)))},
@@ -213,8 +272,8 @@ void ClassEvaluation::save(const std::string& model,
 }
 
 std::vector<html::Block> ClassEvaluation::blocks() const {
-  constexpr std::size_t kPairs = 8;
-  const std::string pairs = confused_pairs(confusion_, data().classes, kPairs);
+  constexpr std::size_t kPairsOfPage = 8;
+  const std::string pairs = confused_pairs(confusion_, data().classes, kPairsOfPage);
   std::vector<html::Block> blocks{
       html::Facts{{{"accuracy", four_digits(confusion_.accuracy())},
                    {"loss", four_digits(predictions().loss)},

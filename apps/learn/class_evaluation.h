@@ -15,6 +15,8 @@ class ClassEvaluation final : public Evaluation {
   [[nodiscard]] std::string table() const override;
   [[nodiscard]] std::string summary() const override;
   [[nodiscard]] std::string details(bool confusion) const override;
+  [[nodiscard]] nlohmann::ordered_json summary_json() const override;
+  [[nodiscard]] nlohmann::ordered_json scores_json(bool confusion) const override;
   [[nodiscard]] std::vector<TextTable::Column> top_columns() const override;
   [[nodiscard]] std::vector<std::string> top_cells(std::size_t i) const override;
   [[nodiscard]] std::vector<std::string> prediction_columns() const override;
@@ -29,6 +31,7 @@ class ClassEvaluation final : public Evaluation {
   /// Of an image; -1: none, as an output is NaN.
   [[nodiscard]] std::int64_t predicted(std::size_t i) const;
   [[nodiscard]] const std::string& name_of(std::int64_t of_class) const;
+  [[nodiscard]] std::int64_t right() const;
 
   ConfusionMatrix confusion_;
   Calibration calibration_;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace learn::cli {
 namespace {
@@ -185,9 +186,10 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
     parsed.arguments.resize(chosen->arguments.size());
     for (std::size_t i = 0; i < chosen->arguments.size(); ++i)
       add_argument(app, chosen->arguments[i], parsed.arguments[i]);
-    for (const Option& option : chosen->options.all()) add_option(app, option, parsed);
+    const OptionTable accepted = chosen->options.with(chosen->without_effect);
+    for (const Option& option : accepted.all()) add_option(app, option, parsed);
     const std::vector<std::string> own =
-        prepared({first + 1, argv.end()}, "learn " + chosen->name, chosen->options);
+        prepared({first + 1, argv.end()}, "learn " + chosen->name, accepted);
     words.insert(words.end(), own.begin(), own.end());
   }
   parse(app, words);
@@ -206,6 +208,9 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
       fail<UsageError>("{} is required: {}", argument.name, usage_line(*chosen, "learn "));
     for (const std::string& word : parsed.arguments[i]) require_text(argument.name, word);
   }
+  for (const auto& value : std::exchange(parsed.values, {}))
+    (chosen->without_effect.find(value.first) != nullptr ? parsed.without_effect : parsed.values)
+        .push_back(value);
   parsed.command = chosen;
   return parsed;
 }

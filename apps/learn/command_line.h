@@ -35,6 +35,9 @@ struct Command {
   std::vector<Argument> arguments;
   std::string group{};  ///< heading in the help of the program; see command_manual.h
   std::vector<Example> examples{};
+  /// Options that a copied line of `learn train` may have: they are accepted, and the log says that
+  /// they have no effect.
+  OptionTable without_effect{};
 };
 
 /// What was on the command line, nothing applied yet.
@@ -42,7 +45,8 @@ struct Parsed {
   const Command* command = nullptr;  ///< one of those that were given; null for a program of none
   /// The words of each of the command's arguments.
   std::vector<std::vector<std::string>> arguments;
-  OptionValues values;  ///< option and text, in order
+  OptionValues values;          ///< option and text, in order
+  OptionValues without_effect;  ///< the same of options that have none
   bool quiet = false;
   bool verbose = false;
   std::string print;  ///< help or version was asked for: print this and leave

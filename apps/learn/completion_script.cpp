@@ -9,8 +9,36 @@ namespace learn::cli {
 namespace {
 
 constexpr const char* kBash = R"(# bash completion for learn
+# The word $1 without its quotes and backslashes: REPLY. If a quote is still open: quote, and
+# before, the part of REPLY that stands before it.
+_learn_plain() {
+  local rest=$1 char
+  REPLY= quote= before=
+  while [[ -n $rest ]]; do
+    char=${rest:0:1} rest=${rest:1}
+    if [[ $char == "$quote" ]]; then
+      quote=
+    elif [[ -z $quote && $char == [\'\"] ]]; then
+      quote=$char before=$REPLY
+    elif [[ $char == \\ && $quote != \' ]]; then
+      [[ $quote == \" && $rest != [\$\`\"\\]* ]] && REPLY+=$char
+      REPLY+=${rest:0:1} rest=${rest:1}
+    else
+      REPLY+=$char
+    fi
+  done
+}
+# A candidate as it is typed: a name may hold what bash would expand or run. REPLY.
+_learn_quoted() {
+  REPLY=$1
+  case $quote in
+    \') REPLY=${REPLY//\'/\'\\\'\'} ;;
+    \") REPLY=${REPLY//\\/\\\\} REPLY=${REPLY//\"/\\\"} REPLY=${REPLY//\$/\\$} REPLY=${REPLY//\`/\\\`} ;;
+    *) [[ $REPLY == *[!A-Za-z0-9_./:=,@%+-]* ]] && printf -v REPLY %q "$REPLY" ;;
+  esac
+}
 _learn() {
-  local rest=${COMP_LINE:0:COMP_POINT} words=() piece trimmed i line before
+  local rest=${COMP_LINE:0:COMP_POINT} words=() piece trimmed i line current REPLY quote before
   # Bash parts words at = and : too; what nothing parts in the line is one word.
   for ((i = 0; i <= COMP_CWORD; i++)); do
     trimmed=${rest#"${rest%%[![:space:]]*}"}
@@ -23,15 +51,13 @@ _learn() {
     fi
     rest=${trimmed#"$piece"}
   done
-  local last=$((${#words[@]} - 1))
-  for ((i = 1; i <= last; i++)); do
-    # A quote that is still open, or that encloses the word, is none of it.
-    [[ ${words[i]} == [\'\"]* ]] && words[i]=${words[i]:1} && [[ i -lt last ]] && words[i]=${words[i]%[\'\"]}
+  for ((i = 1; i < ${#words[@]}; i++)); do
+    _learn_plain "${words[i]}"
+    words[i]=$REPLY
   done
-  local current=${words[last]}
+  current=$REPLY
   # What stands before the last = or : is there already, unless a quote holds all together.
-  before=
-  [[ $trimmed != [\'\"]* && $current == *[=:]* ]] && before=${current%"${current##*[=:]}"}
+  [[ -z $quote ]] && before= && [[ $current == *[=:]* ]] && before=${current%"${current##*[=:]}"}
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
@@ -45,7 +71,8 @@ _learn() {
         ;;
       ?*)
         line=${line%%$'\t'*}
-        COMPREPLY+=("${line#"$before"}")
+        _learn_quoted "${line#"$before"}"
+        COMPREPLY+=("$REPLY")
         [[ $line == *= ]] && compopt -o nospace 2>/dev/null
         ;;
     esac

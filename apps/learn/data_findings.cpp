@@ -1,5 +1,6 @@
 #include "apps/learn/data_findings.h"
 
+#include "framework/io/json_text.h"
 #include "framework/report/text_table.h"
 
 #include <fmt/core.h>
@@ -49,15 +50,24 @@ nlohmann::ordered_json list(const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string to_text(const DataFindings& f, bool all) {
-  std::string text = fmt::format("{}: {} images", f.name, grouped(f.images));
+  std::string text = fmt::format("{}: {} {}", f.name, grouped(f.images), f.samples);
   if (!f.sizes.empty()) text += ", " + sizes_text(f.sizes, all);
   text += '\n';
   add(text, "damaged:", f.damaged, all);
-  add(text, "for validation that are training images, too:", f.in_both, all);
-  add(text, "with the pixels of another and not its labels:", f.disagreeing, all);
+  const std::string contents = f.samples == "images" ? "pixels" : "numbers";
+  add(text, fmt::format("for validation that are training {}, too:", f.samples), f.in_both, all);
+  add(text,
+      fmt::format("with the {} of another and not its labels:", contents),
+      f.disagreeing,
+      all);
+  add(text, "passed over that may be images:", f.lost, all);
+  add(text, "passed over (no fault by itself):", f.passed_over, all);
   add(text, "that are in their part before (no fault by itself):", f.repeated, all);
-  add(text, "without images:", f.empty, all);
-  return text + (f.wrong() ? "something is wrong with it\n" : "nothing is wrong with it\n");
+  add(text, fmt::format("without {}:", f.samples), f.empty, all);
+  add(text, "whose names look alike; if two are one class, give them one name:", f.alike, all);
+  if (f.wrong()) return text + "something is wrong with it\n";
+  return text +
+         (f.alike.empty() ? "nothing is wrong with it\n" : "check the names of its classes\n");
 }
 
 std::string to_json(const DataFindings& f) {
@@ -68,9 +78,12 @@ std::string to_json(const DataFindings& f) {
                                    {"damaged", list(f.damaged)},
                                    {"in_both", list(f.in_both)},
                                    {"disagreeing", list(f.disagreeing)},
+                                   {"lost", list(f.lost)},
+                                   {"passed_over", list(f.passed_over)},
                                    {"repeated", list(f.repeated)},
-                                   {"empty", list(f.empty)}};
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+                                   {"empty", list(f.empty)},
+                                   {"alike", list(f.alike)}};
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace learn::cli

@@ -15,18 +15,22 @@ struct Finding {
 /// What `learn data verify` finds.
 struct DataFindings {
   std::string name;
+  std::string samples = "images";  ///< or "rows"
   std::int64_t images = 0;
   std::vector<Finding> damaged;
   std::vector<Finding> in_both;      ///< validation images that are training images, too
   std::vector<Finding> disagreeing;  ///< images of equal pixels and different targets
+  std::vector<Finding> lost;         ///< files that may be images and are passed over
   // What need not be wrong.
-  std::vector<Finding> repeated;  ///< images that are in their part before
-  std::vector<Finding> empty;     ///< classes without images in a part
+  std::vector<Finding> passed_over;  ///< other files
+  std::vector<Finding> repeated;     ///< images that are in their part before
+  std::vector<Finding> empty;        ///< classes without images in a part
+  std::vector<Finding> alike;        ///< classes whose names look like another's
   std::map<std::string, std::int64_t> sizes;
 
   /// Whether it is something that spoils a training.
   [[nodiscard]] bool wrong() const {
-    return !damaged.empty() || !in_both.empty() || !disagreeing.empty();
+    return !damaged.empty() || !in_both.empty() || !disagreeing.empty() || !lost.empty();
   }
 };
 

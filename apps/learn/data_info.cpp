@@ -7,6 +7,7 @@
 #include "framework/core/console.h"
 #include "framework/core/regular_file.h"
 #include "framework/io/free_space.h"
+#include "framework/io/json_text.h"
 #include "framework/report/text_table.h"
 
 #include <nlohmann/json.hpp>
@@ -74,28 +75,37 @@ std::string numbers(const std::vector<float>& values) {
   return text;
 }
 
+/// Smallest, mean and largest value of each column of (N, names).
+std::string spread_table(const char* what,
+                         const std::vector<std::string>& names,
+                         const std::vector<float>& values) {
+  const auto right = TextTable::Align::right;
+  TextTable table({{what}, {"smallest", right}, {"mean", right}, {"largest", right}});
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    double sum = 0;
+    float low = values[c];
+    float high = low;
+    for (std::size_t i = c; i < values.size(); i += names.size()) {
+      sum += values[i];
+      low = std::min(low, values[i]);
+      high = std::max(high, values[i]);
+    }
+    table.row(
+        {names[c],
+         fmt::format("{:.4g}", low),
+         fmt::format("{:.4g}",
+                     sum * static_cast<double>(names.size()) / static_cast<double>(values.size())),
+         fmt::format("{:.4g}", high)});
+  }
+  return table.to_string();
+}
+
 /// Images of each class or with each label; smallest, mean and largest value.
 std::string target_table(const data::DataPair& pair) {
   const data::Dataset& train = pair.train;
   const auto right = TextTable::Align::right;
   if (train.target_kind == data::TargetKind::values) {
-    TextTable table({{"value"}, {"smallest", right}, {"mean", right}, {"largest", right}});
-    for (std::size_t c = 0; c < train.classes.size(); ++c) {
-      double sum = 0;
-      float low = train.targets_of(0)[c];
-      float high = low;
-      for (std::int64_t i = 0; i < train.size(); ++i) {
-        const float value = train.targets_of(i)[c];
-        sum += value;
-        low = std::min(low, value);
-        high = std::max(high, value);
-      }
-      table.row({train.classes[c],
-                 fmt::format("{:.4g}", low),
-                 fmt::format("{:.4g}", sum / static_cast<double>(train.size())),
-                 fmt::format("{:.4g}", high)});
-    }
-    return table.to_string();
+    return spread_table("value", train.classes, train.targets);
   }
   const bool labels = train.target_kind == data::TargetKind::labels;
   TextTable table({{labels ? "label" : "class"}, {"train", right}, {"valid", right}});
@@ -123,8 +133,9 @@ Json json_of(const data::DataPair& pair,
            {"std", colours.std},
            {"targets", text_of(train.target_kind)},
            {"names", train.classes}};
+  if (!train.feature_names.empty()) out["features"] = train.feature_names;
   const auto part = [](const data::Dataset& set) {
-    Json json{{"images", set.size()}, {"fingerprint", set.fingerprint()}};
+    Json json{{data::sample_word(set), set.size()}, {"fingerprint", set.fingerprint()}};
     if (set.target_kind != data::TargetKind::values) json["counts"] = class_counts(set);
     return json;
   };
@@ -133,6 +144,10 @@ Json json_of(const data::DataPair& pair,
   out["skipped"] = Json::array();
   for (const data::SkippedFile& file : pair.skipped)
     out["skipped"].push_back({{"file", file.file}, {"why", file.why}});
+  out["passed_over"] = {{"kinds", data::kinds_of(pair.passed_over)}, {"files", Json::array()}};
+  for (const data::PassedOver& file : pair.passed_over)
+    out["passed_over"]["files"].push_back(
+        {{"file", file.file}, {"kind", file.kind}, {"may_be_image", file.may_be_image}});
   return out;
 }
 
@@ -147,16 +162,15 @@ int data_info(const DataCommandOptions& o) {
   const fs::path place = all.data.place().value_or(fs::path());
   const Files files = files_of(pair, place);
   if (o.json) {
-    console::print(
-        json_of(pair, colours, place, files).dump(2, ' ', false, Json::error_handler_t::replace) +
-        "\n");
+    console::print(json_text(json_of(pair, colours, place, files), 2) + "\n");
     return 0;
   }
-  std::string text = fmt::format("{}{}: {} + {} images, {}\n",
+  std::string text = fmt::format("{}{}: {} + {} {}, {}\n",
                                  train.name,
                                  train.synthetic ? " (synthetic)" : "",
                                  grouped(train.size()),
                                  grouped(pair.valid.size()),
+                                 data::sample_word(train),
                                  size_text(train));
   const auto line = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) text += fmt::format("{:12} {}\n", name, value);
@@ -167,13 +181,18 @@ int data_info(const DataCommandOptions& o) {
   for (const auto& [name, count] : files.formats)
     formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", grouped(count), name);
   line("formats", formats);
-  line("mean", numbers(colours.mean));
-  line("deviation", numbers(colours.std));
+  if (train.form().is_image()) {
+    line("mean", numbers(colours.mean));
+    line("deviation", numbers(colours.std));
+  }
   line("fingerprint", train.fingerprint() + " (train)");
   line("", pair.valid.fingerprint() + " (valid)");
   if (!pair.skipped.empty())
     line("skipped", fmt::format("{} damaged files", grouped(std::ssize(pair.skipped))));
+  if (!pair.passed_over.empty()) line("passed over", data::passed_over_text(pair.passed_over));
   line("targets", fmt::format("{} {}", train.classes.size(), text_of(train.target_kind)));
+  if (!train.feature_names.empty())
+    text += "\n" + spread_table("feature", train.feature_names, train.features);
   console::print(text + "\n" + target_table(pair));
   return 0;
 }

@@ -85,6 +85,8 @@ int data_make(const DataCommandOptions& o) {
   const ExperimentOptions& all = o.experiment();
   const data::DataPair pair =
       all.data.load(all.device.seed, all.device.threads, progress_line("reading"));
+  if (!pair.train.form().is_image())
+    fail<UsageError>("'{}' has features: only images are written as files", pair.train.name);
   check_names(pair.train);
   const auto threads = static_cast<int>(all.device.threads);
   std::vector<std::vector<Cell>> rows;

@@ -2,7 +2,9 @@
 #include "apps/experiment/spec_flag.h"
 #include "apps/learn/data_command.h"
 #include "apps/learn/data_findings.h"
+#include "data/array_set.h"
 #include "data/cifar10.h"
+#include "data/class_names.h"
 #include "data/digest.h"
 #include "data/duplicates.h"
 #include "data/file_tree.h"
@@ -32,9 +34,12 @@ data::DataPair load(const DataCommandOptions& o) {
   const DataSection& section = o.experiment().data;
   Spec spec = data::dataset_spec(section.data);
   const std::string* const path = find_option(spec, "path");
-  const bool binary =
-      spec.name == "folder" && path != nullptr && data::holds_cifar(*data::open_tree(*path));
-  if (data::lies_at_path(spec) && !binary) {
+  const auto in_records = [&] {
+    const auto tree = data::open_tree(*path);
+    return data::holds_cifar(*tree) || data::holds_arrays(*tree);
+  };
+  const bool binary = spec.name == "folder" && path != nullptr && in_records();
+  if (data::lies_at_path(spec) && !binary && find_option(spec, "features") == nullptr) {
     std::erase_if(spec.options, [](const auto& option) {
       return option.first == "max_bad" || option.first == "skip_bad" || option.first == "stream" ||
              option.first == "size" || option.first == "cache";
@@ -63,6 +68,9 @@ Seen look_at(const data::Dataset& set, std::int64_t i) {
       const data::Image image = set.source->decode(set.places[static_cast<std::size_t>(i)]);
       seen.size = {image.height, image.width};
       digest.update(image.pixels);
+    } else if (set.form().floats) {
+      const auto values = set.features_of(i);
+      digest.update({reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()});
     } else {
       seen.size = {set.height, set.width};
       digest.update(set.image(i));
@@ -106,7 +114,7 @@ void find_equal(const std::vector<Seen>& train,
       if (const auto [at, fresh] = first.emplace(image.pixels, &image);
           !fresh && at->second->target != image.target)
         findings.disagreeing.push_back({image.name,
-                                        fmt::format("is '{}', {} of the same pixels is '{}'",
+                                        fmt::format("is '{}', {}, which is equal, is '{}'",
                                                     image.target,
                                                     at->second->name,
                                                     at->second->target)});
@@ -120,16 +128,27 @@ void find_sizes(const std::vector<Seen>& part, DataFindings& findings) {
       ++findings.sizes[fmt::format("{}x{}", image.size.width, image.size.height)];
 }
 
+void find_passed_over(const data::DataPair& pair, DataFindings& findings) {
+  for (const data::PassedOver& file : pair.passed_over)
+    (file.may_be_image ? findings.lost : findings.passed_over).push_back({file.file, file.kind});
+}
+
 void find_empty_classes(const data::DataPair& pair, DataFindings& findings) {
   if (pair.train.target_kind == data::TargetKind::values) return;
   for (const data::Dataset* set : {&pair.train, &pair.valid}) {
     const std::vector<std::int64_t> counts = class_counts(*set);
     for (std::size_t c = 0; c < counts.size(); ++c)
       if (counts[c] == 0)
-        findings.empty.push_back(
-            {set->classes[c],
-             set == &pair.train ? "has no training image" : "has no validation image"});
+        findings.empty.push_back({set->classes[c],
+                                  fmt::format("has no {} {}",
+                                              set == &pair.train ? "training" : "validation",
+                                              data::sample_word(*set))});
   }
+}
+
+void find_alike(const data::DataPair& pair, DataFindings& findings) {
+  for (const auto& [first, second] : data::alike_names(pair.train.classes))
+    findings.alike.push_back({"'" + second + "'", "looks like '" + first + "'"});
 }
 
 }  // namespace
@@ -139,13 +158,17 @@ int data_verify(const DataCommandOptions& o) {
   const auto threads = static_cast<int>(o.experiment().device.threads);
   const std::vector<Seen> train = look_at(pair.train, threads);
   const std::vector<Seen> valid = look_at(pair.valid, threads);
-  DataFindings findings{.name = pair.train.name, .images = std::ssize(train) + std::ssize(valid)};
+  DataFindings findings{.name = pair.train.name,
+                        .samples = std::string(data::sample_word(pair.train)),
+                        .images = std::ssize(train) + std::ssize(valid)};
   for (const std::vector<Seen>* part : {&train, &valid}) {
     find_damaged(*part, findings);
-    find_sizes(*part, findings);
+    if (pair.train.form().is_image()) find_sizes(*part, findings);
   }
   find_equal(train, valid, findings);
+  find_passed_over(pair, findings);
   find_empty_classes(pair, findings);
+  find_alike(pair, findings);
   console::print(o.json ? to_json(findings) : to_text(findings, o.all));
   return static_cast<int>(findings.wrong() ? ExitCode::data : ExitCode::ok);
 }

@@ -3,6 +3,7 @@
 #include "apps/learn/host.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/core/environment.h"
 #include "framework/core/version.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/report/text_table.h"
@@ -13,7 +14,6 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 namespace learn::cli {
@@ -37,7 +37,7 @@ std::string disk_text() {
 std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
   if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
   const char* advice =
-      !status.built ? "; install the CUDA Toolkit (nvcc 12 or newer) and build again to have it"
+      !status.built ? "; install the CUDA toolkit (nvcc 12.0 or newer) and build again to have it"
       : report.runtime.empty() ? "; install what is missing, or build again"
                                : "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU";
   return "none: " + status.reason + advice;
@@ -52,12 +52,13 @@ std::string driver_text(const CudaReport& report) {
 /// What "auto" stands for; what is wrong, if the environment asks for a device that is not there.
 std::string auto_text(const CudaStatus& status, const CudaReport& report) {
   try {
-    if (const char* const wanted = std::getenv("LEARN_DEVICE"); wanted != nullptr)
+    if (const char* const wanted = environment("LEARN_DEVICE"); wanted != nullptr)
       return fmt::format("{}: LEARN_DEVICE is '{}'", choose_device("auto"), wanted);
   } catch (const Error& error) {
     return fmt::format("LEARN_DEVICE: {}", error.what());
   }
   const AutoDevice chosen = auto_device(status, report);
+  if (status.devices == 0) return to_string(chosen.device);  // the reason is the first row's
   return fmt::format("{}: {}", chosen.device, chosen.reason);
 }
 
@@ -75,8 +76,9 @@ void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport&
                            gpu.minor)});
   }
   for (const CudaLibrary& library : report.libraries)
-    table.row(
-        {library.name, library.version.empty() ? "none: " + library.reason : library.version});
+    table.row({library.name,
+               library.version.empty() ? "none: " + library.reason
+                                       : fmt::format("{}, {}", library.version, library.file)});
   table.row({"--device auto", auto_text(status, report)});
 }
 

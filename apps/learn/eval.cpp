@@ -3,27 +3,36 @@
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/progress_line.h"
 #include "apps/experiment/saved_run.h"
+#include "apps/experiment/spec_flag.h"
 #include "apps/experiment/training_section.h"
 #include "apps/learn/evaluation.h"
+#include "apps/learn/json_number.h"
+#include "apps/learn/run_argument.h"
+#include "data/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/quoted_list.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 #include "framework/learner/metric_registry.h"
 #include "framework/nn/loss_registry.h"
 #include "framework/report/text_table.h"
 #include "framework/runtime/transfer.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <filesystem>
-#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /// The options the checkpoint was trained with.
 ExperimentOptions trained_with(const SafetensorsFile& file) {
@@ -34,19 +43,50 @@ ExperimentOptions trained_with(const SafetensorsFile& file) {
 
 bool measures_training_images(const EvalOptions& options) { return options.set == "train"; }
 
+/// Of a model of features, which the data need not name again.
+std::string with_features(const std::string& data, const SavedModel& model) {
+  Spec spec = data::dataset_spec(data);
+  if (model.input.height > 0) return data;
+  if (spec.name != "csv")
+    fail<UsageError>("--data {}: the model takes features, not images: name a table, FILE.csv",
+                     data);
+  if (!model.features.empty() && find_option(spec, "features") == nullptr)
+    spec.options.emplace_back("features", join_quoted(model.features, ','));
+  return spec.text();
+}
+
+/// Throws DataError unless the model takes such samples.
+void check_samples(const data::Dataset& data, const SavedModel& model) {
+  const auto what = [](bool image) { return image ? "images" : "features"; };
+  const bool image = data.form().is_image();
+  if (image != (model.input.height > 0))
+    fail<DataError>("'{}' has {}, the model takes {}", data.name, what(image), what(!image));
+  if (!model.features.empty() && data.feature_names != model.features)
+    fail<DataError>("'{}' has the features {}, the model takes {}",
+                    data.name,
+                    join(data.feature_names),
+                    join(model.features));
+  if (data.channels != model.channels)
+    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
+                    data.name,
+                    data.channels,
+                    model.channels,
+                    model.channels);
+}
+
 /// The images that it was validated or trained on, or those of other data.
 data::Dataset load_data(const EvalOptions& options,
                         const DataSection& trained,
                         std::int64_t seed,
-                        data::ImageSize input,
-                        const std::vector<std::string>& classes) {
+                        const SavedModel& model) {
   const std::int64_t threads = options.compute.threads;
   DataSection wanted = trained;
   if (options.valid_limit > 0 || !options.data.empty()) wanted.valid_limit = options.valid_limit;
   if (!options.data_dir.empty() || !options.data.empty()) wanted.data_dir = options.data_dir;
   if (!options.data.empty()) {
-    wanted.data = options.data;
-    return wanted.load_for_evaluation(input, classes, threads, progress_line("reading"));
+    wanted.data = with_features(options.data, model);
+    return wanted.load_for_evaluation(
+        model.input, model.classes, threads, progress_line("reading"));
   }
   const bool train = measures_training_images(options);
   // Else the training images matter only when the validation images were split off from them.
@@ -55,19 +95,25 @@ data::Dataset load_data(const EvalOptions& options,
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 
+/// Of what it was trained with, or all there is of other data.
+std::string_view part_of(const EvalOptions& options) {
+  if (!options.data.empty()) return "all";
+  return measures_training_images(options) ? "training" : "validation";
+}
+
 /// "all 120 images of photos": what was measured.
 std::string describe(const EvalOptions& options, const data::Dataset& data) {
   const bool limited = data.size() == options.valid_limit;
-  return fmt::format("{}{} {}images of {}{}",
+  return fmt::format("{}{} {}{} of {}{}{}",
                      limited                ? ""
                      : options.data.empty() ? "the "
                                             : "all ",
                      data.size(),
-                     !options.data.empty()               ? ""
-                     : measures_training_images(options) ? "training "
-                                                         : "validation ",
+                     options.data.empty() ? fmt::format("{} ", part_of(options)) : "",
+                     data::sample_word(data),
                      data.name,
-                     data.synthetic ? " (synthetic)" : "");
+                     data.synthetic ? " (synthetic)" : "",
+                     options.mirrored ? ", each with its mirror image" : "");
 }
 
 /// What makes the numbers here other ones than those of the training.
@@ -89,8 +135,6 @@ std::string differences(const ExperimentOptions& trained, TargetKind kind) {
 }
 
 void check_options(const EvalOptions& o) {
-  if (o.out && o.path != "last")
-    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
   if (!o.data.empty() && measures_training_images(o))
     fail<UsageError>("--set train has no effect on --data {}: all images of that are measured",
                      o.data);
@@ -98,17 +142,23 @@ void check_options(const EvalOptions& o) {
 }
 
 /// What was asked for by name, of outputs on the host.
-std::string chosen_metrics(Context& ctx, const EvalOptions& options, const Evaluation& evaluation) {
-  if (options.metrics.empty()) return "";
+MetricValues chosen_metrics(Context& ctx,
+                            const EvalOptions& options,
+                            const Evaluation& evaluation) {
+  if (options.metrics.empty()) return {};
   const std::vector<Metric> metrics = make_metrics(options.metrics);
   MetricPasses passes(ctx, metrics);
   const Predictions& p = evaluation.predictions();
   passes.add(to_device(ctx, ctx.persistent(), p.preds),
              to_device(ctx, ctx.persistent(), p.targets));
+  return passes.values();
+}
+
+std::string to_text(const MetricValues& metrics) {
   std::string text;
-  for (const auto& [name, value] : passes.values())
-    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "  ", name, without_nan_sign(value));
-  return text + "\n";
+  for (const auto& [name, value] : metrics)
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, four_digits(value));
+  return text.empty() ? text : text + "\n";
 }
 
 std::string top_losses_table(const Evaluation& evaluation, std::int64_t count) {
@@ -133,6 +183,41 @@ std::string loss_line(const Evaluation& evaluation) {
                      evaluation.summary());
 }
 
+/// All that the text says, for programs.
+std::string to_json(const EvalOptions& options,
+                    const fs::path& weights,
+                    const SavedModel& saved,
+                    const Evaluations& all,
+                    const MetricValues& metrics) {
+  using Json = nlohmann::ordered_json;
+  const Evaluation& e = *all.measured;
+  const auto headline = [](const Evaluation& of) {
+    Json out{{"loss", finite_or_null(of.predictions().loss)}};
+    out.update(of.summary_json());
+    return out;
+  };
+  const fs::path run = run_folder(options.path, options.out.value_or("runs"));
+  Json out{{"run", fs::is_directory(run) ? Json(run.string()) : Json()},
+           {"weights", weights.string()},
+           {"model", saved.model},
+           {"data", e.data().name},
+           {"synthetic", e.data().synthetic},
+           {"part", part_of(options)},
+           {"samples", e.size()},
+           {"targets", metadata_name(saved.target_kind)},
+           {"measures", loss_name(saved.target_kind)},
+           {"tta", options.mirrored},
+           {"undecided", e.undecided()}};
+  out.update(headline(e));
+  if (all.plain != nullptr) out["without_tta"] = headline(*all.plain);
+  for (const auto& [name, value] : metrics) out["metrics"][name] = finite_or_null(value);
+  out.update(e.scores_json(options.confusion));
+  for (const std::size_t i : e.top_losses(options.top_losses))
+    out["top_losses"].push_back(e.prediction_json(i));
+  // A file's name may be any bytes.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 /// Options that not all targets have.
 void check_targets(const EvalOptions& options, const SavedModel& saved) {
   if (options.confusion) saved.require(TargetKind::classes, "--confusion");
@@ -141,13 +226,34 @@ void check_targets(const EvalOptions& options, const SavedModel& saved) {
   check_targets(make_metrics(options.metrics), saved.target_kind, "'" + saved.model + "'");
 }
 
+/// The tables of `--save`. Drawings are no data.
+std::vector<std::string> tables_of(TargetKind kind) {
+  if (kind == TargetKind::labels) return {"labels.csv"};
+  if (kind == TargetKind::values) return {"values.csv"};
+  return {"confusion.csv", "classes.csv"};
+}
+
+/// Nothing is written over the weights or the data.
+void check_results(const EvalOptions& options,
+                   const fs::path& weights,
+                   TargetKind kind,
+                   const DataSection& data) {
+  std::vector<fs::path> sources = data.sources();
+  sources.push_back(weights);
+  if (!options.predictions.empty()) check_result_path(options.predictions, sources);
+  if (options.save.empty()) return;
+  std::erase_if(sources, [](const fs::path& path) { return fs::is_directory(path); });
+  for (const std::string& name : tables_of(kind))
+    check_result_path(fs::path(options.save) / name, sources);
+}
+
 }  // namespace
 
 OptionTable EvalOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
-  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
+  declare_runs_folder(t, out);
   t.choice("set", set, {"valid", "train"}, "images that it was validated or trained on");
   t.text("data",
          data,
@@ -163,9 +269,14 @@ OptionTable EvalOptions::table() {
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
+  t.flag("tta",
+         mirrored,
+         "mean of the probabilities, or values, of each image and of its mirror image; shows what "
+         "that changes");
   compute.declare(t);
   t.group("What to show");
   declare_metric_specs(t, metrics, "more numbers, by name");
+  t.flag("json", json, "print all of it as a JSON object");
   t.flag("confusion", confusion, "print the confusion matrix");
   t.number("threshold",
            threshold,
@@ -194,57 +305,60 @@ OptionTable EvalOptions::table() {
 
 int eval(const EvalOptions& options) {
   check_options(options);
-  const fs::path path =
-      saved_weights(run_folder(options.path, options.out.value_or("runs")), options.weights);
+  const fs::path path = saved_weights(run_argument(options.path, options.out), options.weights);
   const SafetensorsFile file(path);
   const ExperimentOptions trained = trained_with(file);
   const SavedModel saved = saved_model(file);
   check_targets(options, saved);
 
-  Context ctx(options.compute.context_options());
   const bool elsewhere = !options.data.empty() || !options.data_dir.empty();
-  const data::Dataset data = load_data(options,
-                                       elsewhere ? trained.data : saved_data(trained.data, file),
-                                       trained.device.seed,
-                                       saved.input,
-                                       saved.classes);
-  if (data.channels != saved.channels)
-    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
-                    data.name,
-                    data.channels,
-                    saved.channels,
-                    saved.channels);
-  const std::unique_ptr<Evaluation> evaluation =
-      evaluate(ctx,
-               path,
-               saved,
-               data,
-               {.batch_size = options.batch_size,
-                .workers = options.workers,
-                .threshold = options.threshold.value_or(kLabelThreshold)});
+  const DataSection known = elsewhere ? trained.data : saved_data(trained.data, file);
+  DataSection measured = known;
+  if (elsewhere) measured.data_dir = options.data_dir;
+  if (!options.data.empty()) measured.data = options.data;
+  check_results(options, path, saved.target_kind, measured);
+  Context ctx(options.compute.context_options());
+  const data::Dataset data = load_data(options, known, trained.device.seed, saved);
+  check_samples(data, saved);
+  const Evaluations all = evaluate(ctx,
+                                   path,
+                                   saved,
+                                   data,
+                                   {.batch_size = options.batch_size,
+                                    .workers = options.workers,
+                                    .threshold = options.threshold.value_or(kLabelThreshold),
+                                    .mirrored = options.mirrored});
+  const Evaluation& evaluation = *all.measured;
+  const MetricValues metrics = chosen_metrics(ctx, options, evaluation);
   constexpr std::int64_t kDrawn = 16;
   const std::string title = fmt::format("{} on {}", saved.model, describe(options, data));
-  if (!options.predictions.empty()) write_predictions(*evaluation, options.predictions);
+  if (!options.predictions.empty()) write_predictions(evaluation, options.predictions);
   if (!options.save.empty())
-    save_evaluation(*evaluation,
+    save_evaluation(evaluation,
                     options.top_losses > 0 ? options.top_losses : kDrawn,
                     saved.model,
                     title,
                     options.save);
-  console::print(fmt::format(
-      "{}{}{}\n\n{}\n{}{}{}{}{}{}",
-      path.string(),
-      separator(),
-      title,
-      evaluation->table(),
-      loss_line(*evaluation),
-      differences(trained, saved.target_kind),
-      chosen_metrics(ctx, options, *evaluation),
-      evaluation->details(options.confusion),
-      top_losses_table(*evaluation, options.top_losses),
-      options.save.empty() ? "" : fmt::format("\ntables and drawings are in {}\n", options.save)));
-  const double loss = evaluation->predictions().loss;
-  const std::int64_t undecided = evaluation->undecided();
+  if (options.json) {
+    console::print(to_json(options, path, saved, all, metrics));
+  } else {
+    console::print(fmt::format(
+        "{}{}{}\n\n{}\n{}{}{}{}{}{}{}",
+        path.string(),
+        separator(),
+        title,
+        evaluation.table(),
+        loss_line(evaluation),
+        all.plain == nullptr ? "" : "without --tta  " + loss_line(*all.plain),
+        differences(trained, saved.target_kind),
+        to_text(metrics),
+        evaluation.details(options.confusion),
+        top_losses_table(evaluation, options.top_losses),
+        options.save.empty() ? ""
+                             : fmt::format("\ntables and drawings are in {}\n", options.save)));
+  }
+  const double loss = evaluation.predictions().loss;
+  const std::int64_t undecided = evaluation.undecided();
   if (undecided == 0 && std::isfinite(loss)) return 0;
   fail<DivergedError>(
       "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
@@ -252,7 +366,7 @@ int eval(const EvalOptions& options) {
       path.string(),
       without_nan_sign(loss),
       undecided,
-      evaluation->size());
+      evaluation.size());
 }
 
 }  // namespace learn::cli

@@ -21,6 +21,8 @@ struct EvalOptions {
   std::int64_t workers = 2;
   std::vector<std::string> metrics;  ///< specs of the registry, beside what is always shown
   bool confusion = false;            ///< print the matrix
+  bool mirrored = false;             ///< mean of each image and its mirror image
+  bool json = false;                 ///< print an object instead of text
   std::optional<double> threshold;   ///< above which a label is there; else 0.5
   std::int64_t top_losses = 0;       ///< images of the largest loss to print, and to draw
   std::string predictions;           ///< a .csv or .json file to write

@@ -6,10 +6,13 @@
 #include "data/loader.h"
 #include "data/predictions_grid.h"
 #include "framework/core/nan_sign.h"
+#include "framework/evaluation/confusion_matrix.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/evaluation/top_losses.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
+#include "framework/io/json_text.h"
+#include "framework/tensor/host_tensor.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -48,6 +51,39 @@ void check_targets(const SavedModel& model, const data::Dataset& data) {
                     join(model.classes));
 }
 
+/// What is measured, of one sample.
+double loss_of(const data::Dataset& data, std::int64_t i, std::span<const float> outputs) {
+  if (data.target_kind == TargetKind::classes)
+    return negative_log_softmax(outputs,
+                                static_cast<std::size_t>(data.labels[static_cast<std::size_t>(i)]));
+  const auto targets = data.targets_of(i);
+  double sum = 0;
+  for (std::size_t c = 0; c < outputs.size(); ++c)
+    sum += data.target_kind == TargetKind::labels
+               ? negative_log_sigmoid(has_label(targets[c]) ? outputs[c] : -outputs[c])
+               : std::pow(double{outputs[c]} - double{targets[c]}, 2);
+  return sum / static_cast<double>(outputs.size());
+}
+
+/// The mean of two passes over the same samples, with losses and classes.
+Predictions mean_predictions(const data::Dataset& data,
+                             const Predictions& plain,
+                             const Tensor& mirrored) {
+  Predictions mean{.preds = host_tensor(mirrored.shape(), DType::f32), .targets = plain.targets};
+  mean.losses = host_tensor({data.size()}, DType::f32);
+  mean.decoded = host_tensor({data.size()}, DType::i64);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(data.size()); ++i) {
+    const std::vector<float> outputs =
+        mean_outputs(data.target_kind, row(plain.preds, i), row(mirrored, i));
+    std::ranges::copy(outputs, mean.preds.span<float>().subspan(i * outputs.size()).begin());
+    const double loss = loss_of(data, static_cast<std::int64_t>(i), outputs);
+    mean.loss += loss / static_cast<double>(data.size());
+    mean.losses.span<float>()[i] = static_cast<float>(loss);
+    mean.decoded.span<std::int64_t>()[i] = predicted_class(outputs);
+  }
+  return mean;
+}
+
 void write_predictions_csv(const Evaluation& e, const fs::path& path) {
   CsvWriter csv(path, e.prediction_columns());
   std::vector<std::vector<Cell>> rows;
@@ -58,10 +94,7 @@ void write_predictions_csv(const Evaluation& e, const fs::path& path) {
 void write_predictions_json(const Evaluation& e, const fs::path& path) {
   AtomicFile file(path);
   for (std::size_t i = 0; i < e.size(); ++i)
-    // A file's name may be any bytes.
-    file.write((i == 0 ? "[\n  " : ",\n  ") +
-               e.prediction_json(i).dump(
-                   -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    file.write((i == 0 ? "[\n  " : ",\n  ") + json_text(e.prediction_json(i)));
   file.write("\n]\n");
   file.commit();
 }
@@ -104,24 +137,29 @@ std::vector<std::size_t> Evaluation::top_losses(std::int64_t count) const {
   return learn::top_losses(predictions_.losses.span<float>(), static_cast<std::size_t>(count));
 }
 
-std::unique_ptr<Evaluation> evaluate(Context& ctx,
-                                     const fs::path& weights,
-                                     const SavedModel& model,
-                                     const data::Dataset& data,
-                                     const Measuring& measuring) {
+Evaluations evaluate(Context& ctx,
+                     const fs::path& weights,
+                     const SavedModel& model,
+                     const data::Dataset& data,
+                     const Measuring& measuring) {
   check_targets(model, data);
-  data::Loader loader(ctx,
-                      data,
-                      {.batch_size = measuring.batch_size,
-                       .workers = static_cast<int>(measuring.workers),
-                       .normalization = model.normalization});
+  if (measuring.mirrored && !data.form().is_image())
+    fail<UsageError>("--tta is for images: the samples of '{}' have no mirror image", data.name);
+  data::LoaderOptions batches{.batch_size = measuring.batch_size,
+                              .workers = static_cast<int>(measuring.workers),
+                              .normalization = model.normalization};
+  data::Loader loader(ctx, data, batches);
   Learner learn(
       ctx, model.make(), loader, {.loss = measured_loss(data.target_kind), .report = Report::off});
   load_weights(weights, learn.params());
   const bool classes = data.target_kind == TargetKind::classes;
-  return judged(data,
-                learn.get_preds(loader, {.with_losses = true, .with_decoded = classes}),
-                measuring.threshold);
+  Predictions plain = learn.get_preds(loader, {.with_losses = true, .with_decoded = classes});
+  if (!measuring.mirrored) return {judged(data, std::move(plain), measuring.threshold), nullptr};
+  batches.transforms = {data::FlipLr{1}};
+  data::Loader mirrored(ctx, data, batches);
+  Predictions mean = mean_predictions(data, plain, learn.get_preds(mirrored).preds);
+  return {judged(data, std::move(mean), measuring.threshold),
+          judged(data, std::move(plain), measuring.threshold)};
 }
 
 std::string_view loss_name(TargetKind kind) {

@@ -50,6 +50,11 @@ class Evaluation {
   /// one.
   [[nodiscard]] virtual std::string details(bool confusion) const = 0;
 
+  /// The same for programs: what `summary` says, and what `table` and `details` do. Of what there
+  /// is nothing to be a share of it is null, as a number that is not finite.
+  [[nodiscard]] virtual nlohmann::ordered_json summary_json() const = 0;
+  [[nodiscard]] virtual nlohmann::ordered_json scores_json(bool confusion) const = 0;
+
   /// The columns of a table of largest losses behind file and loss, and the cells of an image.
   [[nodiscard]] virtual std::vector<TextTable::Column> top_columns() const = 0;
   [[nodiscard]] virtual std::vector<std::string> top_cells(std::size_t i) const = 0;
@@ -79,14 +84,20 @@ struct Measuring {
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;            ///< threads that prepare batches
   double threshold = kLabelThreshold;  ///< above which a label is there
+  bool mirrored = false;               ///< the mean of each image and of its mirror image
+};
+struct Evaluations {
+  std::unique_ptr<Evaluation> measured;
+  std::unique_ptr<Evaluation> plain;  ///< of the images alone, if `measured` is mirrored; else null
 };
 /// What the weights in a checkpoint make of a set: in f32, batch by batch, as in a validation.
-/// Borrows the set. Throws DataError for a set of other targets than the model's, CheckpointError.
-[[nodiscard]] std::unique_ptr<Evaluation> evaluate(Context& ctx,
-                                                   const std::filesystem::path& weights,
-                                                   const SavedModel& model,
-                                                   const data::Dataset& data,
-                                                   const Measuring& measuring);
+/// Borrows the set. Throws DataError for a set of other targets than the model's, CheckpointError,
+/// UsageError for mirror images of what are no images.
+[[nodiscard]] Evaluations evaluate(Context& ctx,
+                                   const std::filesystem::path& weights,
+                                   const SavedModel& model,
+                                   const data::Dataset& data,
+                                   const Measuring& measuring);
 /// The loss that is measured, in words: "cross-entropy".
 [[nodiscard]] std::string_view loss_name(TargetKind kind);
 

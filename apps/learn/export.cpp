@@ -1,11 +1,13 @@
 #include "apps/learn/export.h"
 
+#include "apps/learn/run_argument.h"
 #include "framework/core/console.h"
 #include "framework/export/onnx.h"
 #include "framework/export/passes.h"
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"
 #include "framework/inference/load_model.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
@@ -41,7 +43,7 @@ OptionTable ExportOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
-  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
+  declare_runs_folder(t, out);
   t.flag("fold", fold, "fold BatchNorm into the convolutions and linear layers before it");
   t.flag(
       "normalize", normalize, "ONNX: the graph takes values in [0, 1] and normalises them itself");
@@ -51,8 +53,6 @@ OptionTable ExportOptions::table() {
 }
 
 int export_model(const ExportOptions& o) {
-  if (o.out && o.path != "last")
-    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
   const std::string ending = fs::path(o.file).extension().string();
   if (ending != ".onnx" && ending != ".safetensors")
     fail<UsageError>(
@@ -66,9 +66,12 @@ int export_model(const ExportOptions& o) {
         o.normalize ? "normalize"
         : o.softmax ? "softmax"
                     : "sigmoid");
-  const LoadedModel loaded =
-      load_model(run_folder(o.path, o.out.value_or("runs")), {.device = Device::cpu()}, o.weights);
+  const fs::path weights = saved_weights(run_argument(o.path, o.out), o.weights);
+  check_result_path(o.file, {weights});
+  const LoadedModel loaded = load_model(weights, {.device = Device::cpu()});
   const SavedModel& model = loaded.description;
+  if (model.input.height == 0)
+    fail<UsageError>("'{}' takes features: only models of images are exported", model.model);
   if (o.softmax) model.require(TargetKind::classes, "--softmax");
   if (o.sigmoid) model.require(TargetKind::labels, "--sigmoid");
   exported::Graph graph =

@@ -18,7 +18,6 @@ constexpr std::array kOptions{ForeignWord{"a", "--model NAME"},
                               ForeignWord{"amp", "--precision fp16-amp"},
                               ForeignWord{"arch", "--model NAME"},
                               ForeignWord{"architecture", "--model NAME"},
-                              ForeignWord{"auto-augment", "--augment full"},
                               ForeignWord{"auto-lr-find", "learn lr-find"},
                               ForeignWord{"autocast", "--precision fp16-amp"},
                               ForeignWord{"backbone", "--model NAME"},
@@ -83,7 +82,6 @@ constexpr std::array kOptions{ForeignWord{"a", "--model NAME"},
                               ForeignWord{"max-grad-norm", "--clip-norm X"},
                               ForeignWord{"max-lr", "--lr X"},
                               ForeignWord{"mixed-precision", "--precision fp16-amp"},
-                              ForeignWord{"mixup", "--augment full"},
                               ForeignWord{"model-ema", "--ema 0.999"},
                               ForeignWord{"model-name", "--model NAME"},
                               ForeignWord{"n-epochs", "--epochs N"},
@@ -162,10 +160,64 @@ constexpr std::array kCommands{ForeignWord{"benchmark", "learn doctor"},
                                ForeignWord{"summary", "learn models NAME"},
                                ForeignWord{"swa", "learn average RUN..."},
                                ForeignWord{"test", "learn eval RUN"},
-                               ForeignWord{"tune", "learn lr-find"},
                                ForeignWord{"val", "learn eval RUN"},
                                ForeignWord{"validate", "learn eval RUN"},
                                ForeignWord{"version", "learn --version"}};
+
+/// What is not there, and what comes near.
+constexpr std::string_view kMixing =
+    "there is no mixing of images; --label-smoothing X softens targets, too, and '--augment full' "
+    "hides parts of images";
+constexpr std::string_view kAutomaticAugmentation =
+    "there is no automatic augmentation; '--augment full' shifts, mirrors and hides parts of "
+    "images";
+constexpr std::string_view kColours =
+    "there is no augmentation of colours; a program can have its own (cookbook.md)";
+constexpr std::string_view kSearch =
+    "there is no search for settings; 'learn lr-find' suggests a rate, 'learn batch-size-find' a "
+    "batch size, and 'learn runs RUN RUN' compares trainings";
+constexpr std::string_view kServing =
+    "there is no server; 'learn predict RUN IMAGE... --json' classifies files, and 'learn export "
+    "RUN "
+    "model.onnx' is for servers of ONNX models";
+constexpr std::string_view kProcesses =
+    "a training is one process on one device; there is no data parallel training yet";
+
+constexpr std::array kAbsent{ForeignWord{"aa", kAutomaticAugmentation},
+                             ForeignWord{"augmix", kAutomaticAugmentation},
+                             ForeignWord{"auto-augment", kAutomaticAugmentation},
+                             ForeignWord{"autoaugment", kAutomaticAugmentation},
+                             ForeignWord{"brightness", kColours},
+                             ForeignWord{"color-jitter", kColours},
+                             ForeignWord{"cutmix", kMixing},
+                             ForeignWord{"cutmix-alpha", kMixing},
+                             ForeignWord{"ddp", kProcesses},
+                             ForeignWord{"dist-backend", kProcesses},
+                             ForeignWord{"distributed", kProcesses},
+                             ForeignWord{"grid-search", kSearch},
+                             ForeignWord{"hsv-h", kColours},
+                             ForeignWord{"local-rank", kProcesses},
+                             ForeignWord{"mixup", kMixing},
+                             ForeignWord{"mixup-alpha", kMixing},
+                             ForeignWord{"multi-gpu", kProcesses},
+                             ForeignWord{"num-nodes", kProcesses},
+                             ForeignWord{"num-processes", kProcesses},
+                             ForeignWord{"optuna", kSearch},
+                             ForeignWord{"ra", kAutomaticAugmentation},
+                             ForeignWord{"rand-augment", kAutomaticAugmentation},
+                             ForeignWord{"randaugment", kAutomaticAugmentation},
+                             ForeignWord{"search", kSearch},
+                             ForeignWord{"serve", kServing},
+                             ForeignWord{"server", kServing},
+                             ForeignWord{"strategy", kProcesses},
+                             ForeignWord{"sweep", kSearch},
+                             ForeignWord{"sync-batchnorm", kProcesses},
+                             ForeignWord{"sync-bn", kProcesses},
+                             ForeignWord{"trivial-augment", kAutomaticAugmentation},
+                             ForeignWord{"trivialaugment", kAutomaticAugmentation},
+                             ForeignWord{"tune", kSearch},
+                             ForeignWord{"web", kServing},
+                             ForeignWord{"world-size", kProcesses}};
 
 template <std::size_t N>
 std::string_view find(const std::array<ForeignWord, N>& words, std::string_view name) {
@@ -180,5 +232,7 @@ std::string_view find(const std::array<ForeignWord, N>& words, std::string_view 
 std::string_view foreign_option(std::string_view name) { return find(kOptions, name); }
 
 std::string_view foreign_command(std::string_view name) { return find(kCommands, name); }
+
+std::string_view absent_feature(std::string_view name) { return find(kAbsent, name); }
 
 }  // namespace learn::cli

@@ -5,6 +5,7 @@
 #include "apps/learn/completion.h"
 #include "apps/learn/man_page.h"
 #include "apps/learn/options.h"
+#include "apps/learn/unknown_word.h"
 #include "framework/core/console.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
@@ -44,7 +45,7 @@ int help(const std::string& topic, const std::vector<Command>& commands) {
       "there is no help on '{}'{}\n  'learn help' lists the commands, 'learn options' what is "
       "chosen by name",
       topic,
-      did_you_mean(topic, known));
+      topic_hint(topic, known));
 }
 
 std::string page(const std::string& name, const std::vector<Command>& commands) {

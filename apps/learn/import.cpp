@@ -9,6 +9,7 @@
 #include "framework/export/import_pytorch.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/result_path.h"
 #include "framework/nn/param_store.h"
 #include "models/registry.h"
 
@@ -98,6 +99,7 @@ OptionTable ImportOptions::table() {
 int import_weights(const ImportOptions& o) {
   if (!o.out.ends_with(".safetensors"))
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+  check_result_path(o.out, {o.file});
   const SavedModel description = description_of(o, SafetensorsFile(o.file));
   const exported::NameMap names = name_map(o.map);
   nn::Model model = description.make();
@@ -109,9 +111,13 @@ int import_weights(const ImportOptions& o) {
                                *model.params,
                                model.input,
                                names,
-                               o.partial ? WeightsMatch::partial : WeightsMatch::strict);
+                               o.partial ? WeightsMatch::partial : WeightsMatch::strict,
+                               description.classes);
   if (!report.clean())
-    log::warn("[model] not everything fits, the rest has initial values:{}", report.describe());
+    log::warn("[model] some tensors do not match and keep their initial values:{}",
+              report.describe());
+  if (report.classes.differs() && report.classes.rows_taken)
+    log::info("[model] {}", report.classes.describe());
   ExperimentOptions options;
   options.model.model = description.model;
   Metadata metadata{{"learn.version", LEARN_VERSION},

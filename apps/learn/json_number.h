@@ -6,6 +6,8 @@ namespace learn::cli {
 /// A probability or a loss with the digits that are known. JSON has no NaN: what is not finite is
 /// null.
 [[nodiscard]] nlohmann::ordered_json rounded(double value);
+/// A number with all its digits; likewise.
+[[nodiscard]] nlohmann::ordered_json finite_or_null(double value);
 /// A float with the fewest digits that give it back, not those that its double shows; likewise.
 [[nodiscard]] nlohmann::ordered_json shortest(float value);
 

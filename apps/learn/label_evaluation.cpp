@@ -17,6 +17,7 @@ namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr TextTable::Align kRight = TextTable::Align::right;
 
@@ -32,6 +33,19 @@ std::vector<std::string> row_of(const std::string& name, const LabelScores& s) {
           share(s.recall, s.positives),
           share(s.f1, s.positives + s.predicted),
           share(s.average_precision, s.positives)};
+}
+
+/// The same for programs.
+Json json_of(const LabelScores& s) {
+  const auto share = [](double value, std::int64_t of) {
+    return of == 0 ? Json() : finite_or_null(value);
+  };
+  return {{"images", s.positives},
+          {"predicted", s.predicted},
+          {"precision", share(s.precision, s.predicted)},
+          {"recall", share(s.recall, s.positives)},
+          {"f1", share(s.f1, s.positives + s.predicted)},
+          {"average_precision", share(s.average_precision, s.positives)}};
 }
 
 /// One label of all images.
@@ -60,7 +74,8 @@ plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::s
   plot::Panel panel{.title = all ? "Precision and recall" : "Precision and recall of the worst",
                     .x_label = "recall",
                     .series = {},
-                    .y_label = "precision"};
+                    .y_label = "precision",
+                    .fixed_scale = true};
   for (const std::size_t c : order) {
     plot::Series series{.name = e.data().classes[c], .x = {}, .y = {}};
     for (const PrecisionRecall& at : curve_of(e, c)) {
@@ -134,6 +149,25 @@ std::string LabelEvaluation::details(bool) const {
                      all_right(),
                      size(),
                      threshold_);
+}
+
+nlohmann::ordered_json LabelEvaluation::summary_json() const {
+  return {{"accuracy_multi", finite_or_null(report_.accuracy)},
+          {"right", report_.right},
+          {"decisions", report_.decisions}};
+}
+
+nlohmann::ordered_json LabelEvaluation::scores_json(bool) const {
+  Json labels = Json::array();
+  for (std::size_t c = 0; c < report_.labels.size(); ++c) {
+    Json label{{"label", data().classes[c]}};
+    label.update(json_of(report_.labels[c]));
+    labels.push_back(std::move(label));
+  }
+  return {{"threshold", threshold_},
+          {"all_labels_right", all_right()},
+          {"labels", std::move(labels)},
+          {"mean_of_labels", json_of(report_.macro)}};
 }
 
 std::vector<TextTable::Column> LabelEvaluation::top_columns() const {

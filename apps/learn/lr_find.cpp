@@ -6,7 +6,9 @@
 #include "callbacks/lr_find_figure.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
 #include "framework/io/csv.h"
+#include "framework/io/result_path.h"
 #include "framework/report/text_table.h"
 #include "framework/report/word_wrap.h"
 
@@ -27,8 +29,8 @@ std::string table_of(const LrFindResult& found) {
     if (i % step == 0 || i + 1 == count)
       table.row({fmt::format("{}", i + 1),
                  fmt::format("{:.2e}", found.lrs[i]),
-                 fmt::format("{:.4f}", found.losses[i]),
-                 fmt::format("{:.4f}", found.smoothed[i])});
+                 fmt::format("{:.4f}", without_nan_sign(found.losses[i])),
+                 fmt::format("{:.4f}", without_nan_sign(found.smoothed[i]))});
   return table.to_string();
 }
 
@@ -92,6 +94,8 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
 
 int lr_find(const LrFindCommandOptions& o) {
   if (!o.plot.empty()) plot::check_drawing_path(o.plot);
+  for (const std::string& file : {o.plot, o.csv})
+    if (!file.empty()) check_result_path(file, o.train.experiment.data.sources());
   ExperimentOptions options = o.train.experiment;
   options.training.ema = 0;  // these two take no part in a step
   options.run.patience = 0;

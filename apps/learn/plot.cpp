@@ -1,9 +1,12 @@
 #include "apps/learn/plot.h"
 
+#include "apps/learn/run_texts.h"
 #include "callbacks/run_history.h"
 #include "callbacks/training_figures.h"
 #include "framework/core/console.h"
 #include "framework/core/format.h"
+#include "framework/io/result_path.h"
+#include "framework/io/saved_weights.h"
 
 #include <filesystem>
 
@@ -12,8 +15,12 @@ namespace learn::cli {
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
+  check_result_path(o.out);
+  std::vector<std::filesystem::path> folders;
+  for (const std::string& run : o.runs) folders.push_back(run_folder(run, "runs"));
+  check_named_once(folders);
   std::vector<cb::RunHistory> runs;
-  for (const std::string& run : o.runs) runs.push_back(cb::read_run_history(run));
+  for (const std::filesystem::path& folder : folders) runs.push_back(cb::read_run_history(folder));
   std::vector<std::string> names;
   names.reserve(runs.size());
   for (const cb::RunHistory& run : runs) names.push_back(run.name);

@@ -1,8 +1,10 @@
 #include "apps/learn/predict.h"
 
 #include "apps/learn/prediction_writer.h"
+#include "apps/learn/run_argument.h"
 #include "apps/learn/standard_input.h"
 #include "data/image_files.h"
+#include "data/label_table.h"
 #include "data/resize.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
@@ -48,12 +50,16 @@ class Images {
   std::vector<data::ImageFile> all_;
 };
 
+void set_prediction(PredictedImage& sample, Prediction prediction) {
+  sample.prediction = std::move(prediction);
+  if (!sample.prediction.valid())
+    sample.error = "the model's output is NaN: its weights are not finite, or too large";
+}
+
 class ImagePrediction {
  public:
   ImagePrediction(Predictor predictor, int threads)
       : predictor_(std::move(predictor)), pool_(threads_or_cores(threads)) {}
-
-  [[nodiscard]] const Predictor& predictor() const { return predictor_; }
 
   [[nodiscard]] std::vector<PredictedImage> operator()(std::span<const data::ImageFile> wanted) {
     std::vector<PredictedImage> out(wanted.size());
@@ -71,13 +77,11 @@ class ImagePrediction {
       }
     });
     std::erase_if(images, [](const data::Image& image) { return image.pixels.empty(); });
-    const std::vector<Prediction> predictions = predictor_(images);
+    std::vector<Prediction> predictions = predictor_(images);
     auto prediction = predictions.begin();
     for (PredictedImage& image : out) {
       if (!image.error.empty()) continue;
-      image.prediction = *prediction++;
-      if (!image.prediction.valid())
-        image.error = "the model's output is NaN: its weights are not finite, or too large";
+      set_prediction(image, std::move(*prediction++));
     }
     return out;
   }
@@ -87,9 +91,97 @@ class ImagePrediction {
   ThreadPool pool_;
 };
 
+/// The rows of the tables, or of each that cannot be read its error.
+class Rows {
+ public:
+  Rows(const std::vector<std::string>& words, const SavedModel& model) {
+    for (const std::string& word : words) add(word, model);
+  }
+
+  [[nodiscard]] std::vector<PredictedImage> predicted(Predictor& predictor) const {
+    std::vector<PredictedImage> out;
+    std::vector<Prediction> predictions = predictor.of_features(values_);
+    auto next = predictions.begin();
+    for (PredictedImage row : rows_) {
+      if (row.error.empty()) set_prediction(row, std::move(*next++));
+      out.push_back(std::move(row));
+    }
+    return out;
+  }
+
+ private:
+  void add(const std::string& word, const SavedModel& model) {
+    const bool piped = word == "-";
+    if (piped && input_) fail<UsageError>("'-' is given twice: standard input has one end");
+    if (piped) input_.emplace();
+    const std::string name = piped ? "standard input" : word;
+    try {
+      const data::FeatureRows rows = data::read_feature_rows(
+          piped ? input_->spooled() : std::filesystem::path(word), name, model.features);
+      for (const std::string& row : rows.names) rows_.push_back({.name = row});
+      values_.insert(values_.end(), rows.values.begin(), rows.values.end());
+    } catch (const DataError& error) {
+      rows_.push_back({.name = name, .error = error.what()});
+    }
+  }
+
+  std::optional<StandardInput> input_;
+  std::vector<PredictedImage> rows_;
+  std::vector<float> values_;
+};
+
 PredictionFormat format_of(const PredictOptions& o) {
   if (o.csv && o.json) fail<UsageError>("--csv and --json: one of them, or neither for a table");
   return o.csv ? PredictionFormat::csv : o.json ? PredictionFormat::json : PredictionFormat::text;
+}
+
+/// Throws UsageError for what features do not have.
+void check_features(const PredictOptions& o, const SavedModel& model) {
+  if (o.mirrored) fail<UsageError>("--tta is for images, the model takes features");
+  if (model.features.empty())
+    fail<UsageError>(
+        "'{}' does not name its features, so they cannot be found in a table: predict in a "
+        "program, "
+        "with Predictor::of_features",
+        model.model);
+}
+
+/// Writes predictions as they come, warns of those that are missing, and counts both.
+class Output {
+ public:
+  explicit Output(std::unique_ptr<PredictionWriter> writer) : writer_(std::move(writer)) {}
+
+  void write(std::span<const PredictedImage> samples) {
+    for (const PredictedImage& sample : samples)
+      if (!sample.error.empty()) {
+        log::warn("[predict] '{}': {}", sample.name, sample.error);
+        ++bad_;
+      }
+    all_ += samples.size();
+    writer_->write(samples);
+  }
+
+  /// Throws DataError if one is missing.
+  void end(const char* what) {
+    writer_->end();
+    if (bad_ > 0) fail<DataError>("{} of {} {} have no prediction", bad_, all_, what);
+  }
+
+ private:
+  std::unique_ptr<PredictionWriter> writer_;
+  std::size_t all_ = 0;
+  std::size_t bad_ = 0;
+};
+
+void predict_images(const PredictOptions& o, Predictor predictor, Output& output) {
+  ImagePrediction predict_all(std::move(predictor), static_cast<int>(o.compute.threads));
+  const Images images(o.images);
+  const auto batch = static_cast<std::size_t>(o.batch_size);
+  for (std::span<const data::ImageFile> rest = images.all(); !rest.empty();) {
+    const auto wanted = rest.first(std::min(batch, rest.size()));
+    output.write(predict_all(wanted));
+    rest = rest.subspan(wanted.size());
+  }
 }
 
 /// Throws UsageError for what the model's targets do not have.
@@ -108,7 +200,7 @@ OptionTable PredictOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
-  t.text("out", out, "DIR", "folder of all runs, for 'last'").when_absent = "runs";
+  declare_runs_folder(t, out);
   t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all").when_absent =
       "3";
   t.number(
@@ -125,35 +217,23 @@ OptionTable PredictOptions::table() {
 }
 
 int predict(const PredictOptions& o) {
-  if (o.out && o.path != "last")
-    fail<UsageError>("--out {} has no effect: it is where 'last' looks", *o.out);
   const PredictionFormat format = format_of(o);
-  ImagePrediction predict_all(load_run(run_folder(o.path, o.out.value_or("runs")),
-                                       {.context = o.compute.context_options(),
-                                        .batch_size = o.batch_size,
-                                        .mirrored = o.mirrored,
-                                        .dtype = o.compute.dtype()},
-                                       o.weights),
-                              static_cast<int>(o.compute.threads));
-  const SavedModel& model = predict_all.predictor().description();
-  auto form = make_prediction_form(model, shown_of(o, model));
-  const Images images(o.images);
-  const auto writer = make_prediction_writer(format, std::move(form));
-  std::size_t bad = 0;
-  const auto batch = static_cast<std::size_t>(o.batch_size);
-  for (std::span<const data::ImageFile> rest = images.all(); !rest.empty();) {
-    const auto wanted = rest.first(std::min(batch, rest.size()));
-    const std::vector<PredictedImage> predicted = predict_all(wanted);
-    for (const PredictedImage& image : predicted)
-      if (!image.error.empty()) {
-        log::warn("[predict] '{}': {}", image.name, image.error);
-        ++bad;
-      }
-    writer->write(predicted);
-    rest = rest.subspan(wanted.size());
-  }
-  writer->end();
-  if (bad > 0) fail<DataError>("{} of {} images have no prediction", bad, images.all().size());
+  Predictor predictor = load_run(run_argument(o.path, o.out),
+                                 {.context = o.compute.context_options(),
+                                  .batch_size = o.batch_size,
+                                  .mirrored = o.mirrored,
+                                  .dtype = o.compute.dtype()},
+                                 o.weights);
+  const SavedModel& model = predictor.description();
+  const bool images = model.input.height > 0;
+  if (!images) check_features(o, model);
+  Output output(make_prediction_writer(
+      format, make_prediction_form(model, shown_of(o, model)), images ? "image" : "row"));
+  if (images)
+    predict_images(o, std::move(predictor), output);
+  else
+    output.write(Rows(o.images, model).predicted(predictor));
+  output.end(images ? "images" : "rows or tables");
   return 0;
 }
 

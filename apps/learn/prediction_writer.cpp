@@ -1,6 +1,7 @@
 #include "apps/learn/prediction_writer.h"
 
 #include "framework/core/console.h"
+#include "framework/io/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,8 @@ using Form = std::unique_ptr<PredictionForm>;
 
 class TextWriter final : public PredictionWriter {
  public:
-  explicit TextWriter(Form form) : form_(std::move(form)), table_(columns()) {}
+  TextWriter(Form form, const std::string& sample)
+      : form_(std::move(form)), table_(columns(sample)) {}
 
   void write(std::span<const PredictedImage> images) override {
     for (const PredictedImage& image : images) {
@@ -30,8 +32,8 @@ class TextWriter final : public PredictionWriter {
   }
 
  private:
-  [[nodiscard]] std::vector<TextTable::Column> columns() const {
-    std::vector<TextTable::Column> all{{"image"}};
+  [[nodiscard]] std::vector<TextTable::Column> columns(const std::string& sample) const {
+    std::vector<TextTable::Column> all{{sample}};
     for (TextTable::Column& column : form_->columns()) all.push_back(std::move(column));
     return all;
   }
@@ -82,8 +84,7 @@ class JsonWriter final : public PredictionWriter {
     for (const PredictedImage& image : images) {
       text += first_ ? "[\n  " : ",\n  ";
       first_ = false;
-      // A file's name may be any bytes.
-      text += entry(image).dump(-1, ' ', false, Json::error_handler_t::replace);
+      text += json_text(entry(image));
     }
     console::print(text);
   }
@@ -108,10 +109,12 @@ class JsonWriter final : public PredictionWriter {
 
 }  // namespace
 
-std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format, Form form) {
+std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format,
+                                                         Form form,
+                                                         const std::string& sample) {
   if (format == PredictionFormat::csv) return std::make_unique<CsvOutput>(std::move(form));
   if (format == PredictionFormat::json) return std::make_unique<JsonWriter>(std::move(form));
-  return std::make_unique<TextWriter>(std::move(form));
+  return std::make_unique<TextWriter>(std::move(form), sample);
 }
 
 }  // namespace learn::cli

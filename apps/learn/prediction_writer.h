@@ -30,8 +30,8 @@ class PredictionWriter {
 
 /// One that shows each as `form` does. As CSV and JSON every image is there as soon as it is known,
 /// with the error of one that has no prediction; as a table they are printed at the end, without
-/// those.
+/// those. `sample`: the table's heading of the samples' names, "image" or "row".
 [[nodiscard]] std::unique_ptr<PredictionWriter> make_prediction_writer(
-    PredictionFormat format, std::unique_ptr<PredictionForm> form);
+    PredictionFormat format, std::unique_ptr<PredictionForm> form, const std::string& sample);
 
 }  // namespace learn::cli

@@ -1,7 +1,10 @@
 #include "apps/learn/report.h"
 
 #include "apps/learn/report_page.h"
+#include "apps/learn/run_texts.h"
 #include "framework/core/console.h"
+#include "framework/io/output_place.h"
+#include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <algorithm>
@@ -62,10 +65,16 @@ OptionTable ReportOptions::table() {
 
 int report(const ReportOptions& options) {
   if (!options.run.evaluate) check_without_evaluation(options);
+  std::vector<fs::path> folders;
+  for (const std::string& name : options.runs) folders.push_back(run_folder(name, "runs"));
+  check_named_once(folders);
   std::vector<RunReport> runs;
   fs::path out = options.out;
-  for (const std::string& name : options.runs) {
-    const fs::path folder = run_folder(name, "runs");
+  if (!out.empty()) {
+    check_output(out);
+    check_result_path(out);
+  }
+  for (const fs::path& folder : folders) {
     runs.push_back(report_run(folder, options.run));
     if (out.empty()) out = options.runs.size() == 1 ? folder / "report.html" : "report.html";
   }

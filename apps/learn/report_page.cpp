@@ -56,7 +56,10 @@ class SideBySide {
         return at == values(run).end() ? std::string() : at->second;
       });
   }
-  [[nodiscard]] html::Table table() && { return std::move(table_); }
+  [[nodiscard]] html::Table table() && {
+    table_.pairs = runs_.size() == 1;
+    return std::move(table_);
+  }
 
  private:
   Runs runs_;
@@ -74,7 +77,9 @@ std::string skipped_text(const RunRecord& record) {
   return fmt::format("{}, and {} skipped", record.steps.applied, record.steps.skipped);
 }
 
+/// Of a single run what neither `facts` nor the head of the page say.
 html::Table outcome(Runs runs) {
+  const bool alone = runs.size() == 1;
   SideBySide table(runs, "", false);
   table.row("status", [](const RunReport& run) {
     return run.record.status + (run.record.error.empty() ? "" : ": " + run.record.error);
@@ -84,26 +89,34 @@ html::Table outcome(Runs runs) {
   });
   table.row("data", [](const RunReport& run) { return data_text(run.record); });
   table.row("precision", [](const RunReport& run) { return run.record.precision; });
-  table.row("epochs", [](const RunReport& run) {
-    return fmt::format("{} of {}", run.record.epochs_done, run.record.epochs);
-  });
-  table.row("best", [](const RunReport& run) { return best_text(run.record); });
+  if (!alone) {
+    table.row("epochs", [](const RunReport& run) {
+      return fmt::format("{} of {}", run.record.epochs_done, run.record.epochs);
+    });
+    table.row("best", [](const RunReport& run) { return best_text(run.record); });
+  }
   std::set<std::string> results;
   for (const RunReport& run : runs)
-    for (const auto& [name, value] : run.record.results)
-      if (name != "seconds" && name != "samples_per_second") results.insert(name);
+    for (const auto& [name, value] : run.record.results) results.insert(name);
+  for (const char* const elsewhere : {"seconds", "samples_per_second"}) results.erase(elsewhere);
+  if (alone)
+    for (const char* const fact : {"valid_loss", "train_loss"}) results.erase(fact);
   for (const std::string& name : results)
     table.row("last " + name, [&](const RunReport& run) {
       const auto at = run.record.results.find(name);
       return at == run.record.results.end() ? "" : number(at->second);
     });
-  table.row("training time", [](const RunReport& run) { return clock_text(trained_seconds(run)); });
-  table.row("images per second", [](const RunReport& run) {
-    return run.history.epochs.empty() ? "" : number(run.history.epochs.back().samples_per_second);
-  });
+  if (!alone) {
+    table.row("training time",
+              [](const RunReport& run) { return clock_text(trained_seconds(run)); });
+    table.row("images per second", [](const RunReport& run) {
+      return run.history.epochs.empty() ? "" : number(run.history.epochs.back().samples_per_second);
+    });
+    table.row("started", [](const RunReport& run) { return moment_text(run.record.started); });
+    table.row("ended", [](const RunReport& run) { return moment_text(run.record.ended); });
+  }
   table.row("steps", [](const RunReport& run) { return skipped_text(run.record); });
-  table.row("started", [](const RunReport& run) { return run.record.started; });
-  table.row("ended", [](const RunReport& run) { return run.record.ended; });
+  table.row("peak learning rate", [](const RunReport& run) { return peak_lr_text(run.record); });
   return std::move(table).table();
 }
 
@@ -221,9 +234,6 @@ html::Table settings_of(const RunReport& run) {
 
 html::Section settings(Runs runs) {
   html::Section section{"Settings", {}};
-  for (const RunReport& run : runs)
-    section.blocks.emplace_back(
-        html::Note{run.history.name + ": " + command_text(run.record.argv)});
   if (runs.size() == 1) {
     section.blocks.emplace_back(settings_of(runs[0]));
     return section;
@@ -253,8 +263,17 @@ html::Page report_page(Runs runs) {
   std::vector<std::string> names;
   for (const RunReport& run : runs) names.push_back(run.history.name);
   html::Page page{.title = join(names, ", ")};
-  if (runs.size() == 1)
-    page.subtitle = fmt::format("{} on {}", runs[0].record.model, data_text(runs[0].record));
+  if (runs.size() == 1) {
+    const RunRecord& record = runs[0].record;
+    page.subtitle = fmt::format("{} on {}", record.model, data_text(record));
+    page.details = {fmt::format("started {}{}",
+                                moment_text(record.started),
+                                record.ended.empty() ? "" : ", ended " + moment_text(record.ended)),
+                    command_text(record.argv)};
+  } else {
+    for (const RunReport& run : runs)
+      page.details.push_back(run.history.name + ": " + command_text(run.record.argv));
+  }
   page.sections.push_back(summary(runs));
   page.sections.push_back({"Curves", {callbacks::results_figure("", histories(runs))}});
   page.sections.push_back(schedule(runs));

@@ -19,6 +19,7 @@
 #include "apps/learn/plot.h"
 #include "apps/learn/predict.h"
 #include "apps/learn/report.h"
+#include "apps/learn/run_argument.h"
 #include "apps/learn/runs.h"
 #include "apps/learn/show_batch.h"
 #include "apps/learn/show_schedule.h"
@@ -61,33 +62,29 @@ Command eval_command() {
                 o->path = parsed.argument();
                 return eval(*o);
               },
-          .arguments = {{.name = "RUN|FILE|last",
-                         .help = "folder of a run, a .safetensors file, or the latest run in --out",
-                         .required = true}}};
+          .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true}}};
 }
 
 Command predict_command() {
   const auto o = std::make_shared<PredictOptions>();
   const OptionTable t = o->table();
-  return {
-      .name = "predict",
-      .help = "say what is on images, with a trained model",
-      .options = t,
-      .run =
-          [o, t](const Parsed& parsed) {
-            set_options(t, parsed.values);
-            o->path = parsed.argument();
-            o->images = parsed.arguments[1];
-            return predict(*o);
-          },
-      .arguments = {{.name = "RUN|FILE|last",
-                     .help = "folder of a run, a .safetensors file, or the latest run in --out",
-                     .required = true},
-                    {.name = "IMAGE",
-                     .help = "JPEG, PNG, WebP, TIFF and BMP files, folders and archives of them, "
-                             "or -: one of these through standard input",
-                     .required = true,
-                     .several = true}}};
+  return {.name = "predict",
+          .help = "say what is on images, with a trained model",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->path = parsed.argument();
+                o->images = parsed.arguments[1];
+                return predict(*o);
+              },
+          .arguments = {
+              {.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
+              {.name = "IMAGE",
+               .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and archives "
+                       "of them, or -: one of these through standard input",
+               .required = true,
+               .several = true}}};
 }
 
 Command export_command() {
@@ -103,9 +100,7 @@ Command export_command() {
                 o->file = parsed.argument(1);
                 return export_model(*o);
               },
-          .arguments = {{.name = "RUN|FILE|last",
-                         .help = "folder of a run, a .safetensors file, or the latest run in --out",
-                         .required = true},
+          .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
                         {.name = "TARGET",
                          .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py "
                                  "is written",
@@ -140,7 +135,7 @@ Command average_command() {
                 return average(*o);
               },
           .arguments = {{.name = "RUN|FILE",
-                         .help = "folders of runs and .safetensors files",
+                         .help = "names of runs in runs, their folders, and .safetensors files",
                          .required = true,
                          .several = true}}};
 }
@@ -193,15 +188,18 @@ Command autocast_command() {
 
 Command audit_command() {
   const auto o = std::make_shared<AuditOptions>();
+  const auto scratch = std::make_shared<TrainOptions>();
   const OptionTable t = audit_table(*o);
   return {
       .name = "audit",
       .help = "train some steps in fp32 and in half precision, and say where they depart and why",
       .options = t,
-      .run = [o, t](const Parsed& parsed) {
-        resolve(*o, t, parsed.values);
-        return audit(*o);
-      }};
+      .run =
+          [o, t, scratch](const Parsed& parsed) {
+            resolve(*o, t, parsed.values);
+            return audit(*o);
+          },
+      .without_effect = rest_of_train(*scratch, t)};
 }
 
 Command runs_command() {
@@ -231,17 +229,19 @@ Command plot_command() {
            {"results", "schedule"},
            "losses and metrics, or what the steps were made with");
   t.text("out", o->out, "FILE", "the drawing to write, a .png or an .svg file");
-  return {
-      .name = "plot",
-      .help = "draw the losses and metrics of runs, several in one plot",
-      .options = t,
-      .run =
-          [o, t](const Parsed& parsed) {
-            set_options(t, parsed.values);
-            o->runs = parsed.arguments[0];
-            return plot(*o);
-          },
-      .arguments = {{.name = "RUN", .help = "folders of runs", .required = true, .several = true}}};
+  return {.name = "plot",
+          .help = "draw the losses and metrics of runs, several in one plot",
+          .options = t,
+          .run =
+              [o, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                o->runs = parsed.arguments[0];
+                return plot(*o);
+              },
+          .arguments = {{.name = "RUN",
+                         .help = "names of runs in runs, or their folders",
+                         .required = true,
+                         .several = true}}};
 }
 
 Command report_command() {
@@ -257,57 +257,69 @@ Command report_command() {
                 return report(*o);
               },
           .arguments = {{.name = "RUN|last",
-                         .help = "folders of runs, or the latest in runs",
+                         .help = "names of runs in runs, their folders, or the latest one",
                          .required = true,
                          .several = true}}};
 }
 
 Command show_batch_command() {
   const auto o = std::make_shared<ShowBatchOptions>();
+  const auto scratch = std::make_shared<TrainOptions>();
   const OptionTable t = show_batch_table(*o);
   return {.name = "show-batch",
           .help = "draw images of a training's batches, as they are and augmented",
           .options = t,
-          .run = [o, t](const Parsed& parsed) {
-            resolve(*o, t, parsed.values);
-            return show_batch(*o);
-          }};
+          .run =
+              [o, t, scratch](const Parsed& parsed) {
+                resolve(*o, t, parsed.values);
+                return show_batch(*o);
+              },
+          .without_effect = rest_of_train(*scratch, t)};
 }
 
 Command show_schedule_command() {
   const auto o = std::make_shared<ShowScheduleOptions>();
+  const auto scratch = std::make_shared<TrainOptions>();
   const OptionTable t = show_schedule_table(*o);
   return {.name = "show-schedule",
           .help = "show how learning rate, momentum and the like will move in a training",
           .options = t,
-          .run = [o, t](const Parsed& parsed) {
-            resolve(*o, t, parsed.values);
-            return show_schedule(*o);
-          }};
+          .run =
+              [o, t, scratch](const Parsed& parsed) {
+                resolve(*o, t, parsed.values);
+                return show_schedule(*o);
+              },
+          .without_effect = rest_of_train(*scratch, t)};
 }
 
 Command lr_find_command() {
   const auto o = std::make_shared<LrFindCommandOptions>();
+  const auto scratch = std::make_shared<TrainOptions>();
   const OptionTable t = lr_find_table(*o);
   return {.name = "lr-find",
           .help = "try learning rates from small to large, and suggest one for a training",
           .options = t,
-          .run = [o, t](const Parsed& parsed) {
-            resolve(*o, t, parsed.values);
-            return lr_find(*o);
-          }};
+          .run =
+              [o, t, scratch](const Parsed& parsed) {
+                resolve(*o, t, parsed.values);
+                return lr_find(*o);
+              },
+          .without_effect = rest_of_train(*scratch, t)};
 }
 
 Command batch_size_find_command() {
   const auto o = std::make_shared<BatchSizeFindCommandOptions>();
+  const auto scratch = std::make_shared<TrainOptions>();
   const OptionTable t = batch_size_find_table(*o);
   return {.name = "batch-size-find",
           .help = "time training steps at batch sizes that fit in memory, and suggest one",
           .options = t,
-          .run = [o, t](const Parsed& parsed) {
-            resolve(*o, t, parsed.values);
-            return batch_size_find(*o);
-          }};
+          .run =
+              [o, t, scratch](const Parsed& parsed) {
+                resolve(*o, t, parsed.values);
+                return batch_size_find(*o);
+              },
+          .without_effect = rest_of_train(*scratch, t)};
 }
 
 Command data_command_entry() {
@@ -346,6 +358,21 @@ Command doctor_command() {
           }};
 }
 
+int report(std::string_view what, ExitCode code) {
+  log::flush();
+  console::say(stderr, fmt::format("error: {}", what));
+  return static_cast<int>(code);
+}
+
+/// Their values are checked all the same.
+void say_without_effect(const Parsed& parsed) {
+  if (parsed.without_effect.empty()) return;
+  set_options(parsed.command->without_effect, parsed.without_effect);
+  std::vector<std::string> names;
+  for (const auto& [name, text] : parsed.without_effect) names.push_back("--" + name);
+  log::info("[options] without effect in 'learn {}': {}", parsed.command->name, join(names));
+}
+
 int dispatch(const std::vector<std::string>& argv) {
   const auto commands = all_commands(argv);
   // For the shells' scripts: no command that people see, and words of it may be empty.
@@ -361,13 +388,13 @@ int dispatch(const std::vector<std::string>& argv) {
   log::set_level(parsed.quiet     ? log::Level::warn
                  : parsed.verbose ? log::Level::debug
                                   : log::Level::info);
-  return parsed.command->run(parsed);
-}
-
-int report(std::string_view what, ExitCode code) {
-  log::flush();
-  console::say(stderr, fmt::format("error: {}", what));
-  return static_cast<int>(code);
+  say_without_effect(parsed);
+  try {
+    return parsed.command->run(parsed);
+  } catch (const std::bad_alloc&) {
+    if (parsed.command->options.find("batch-size") == nullptr) throw;
+    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+  }
 }
 
 }  // namespace
@@ -409,7 +436,7 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   } catch (const Error& e) {
     return report(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
-    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+    return report("out of memory", ExitCode::out_of_memory);
   } catch (const std::exception& e) {
     return report(std::string(e.what()) + "\nThis is a fault of learn itself; please report it.",
                   ExitCode::internal);

@@ -55,6 +55,7 @@ class Comparison {
     const bool ambiguous = std::set(names.begin(), names.end()).size() < names.size();
     for (std::size_t i = 0; i < runs.size(); ++i)
       names_.push_back(ambiguous ? cell_text(runs[i].path.string(), kMaxCell) : names[i]);
+    comparable_ = !data_row().differs() && !validation_row().differs();
     add_state();
     add_settings();
     add_results();
@@ -96,6 +97,14 @@ class Comparison {
     });
   }
 
+  [[nodiscard]] Row data_row() const {
+    return of_record("  data", [](const RunEntry& run) { return run.record.dataset; });
+  }
+  [[nodiscard]] Row validation_row() const {
+    return of_record("  validation images",
+                     [](const RunEntry& run) { return grouped(run.record.valid_samples); });
+  }
+
   void add_title(const std::string& title) { rows_.push_back({title, {}}); }
 
   void add_if_it_differs(const Row& row) {
@@ -117,7 +126,7 @@ class Comparison {
 
   void add_settings() {
     std::vector<std::string> order;
-    std::map<std::string, std::vector<std::string>> cells;
+    std::map<std::string, std::vector<std::optional<ConfigEntry>>> found;
     std::vector<std::size_t> unknown;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const RunSettings settings = read_settings(runs_[i]);
@@ -126,21 +135,32 @@ class Comparison {
         unknown.push_back(i);
         continue;
       }
-      for (const auto& [name, value] : settings.values) {
-        const auto [at, is_new] = cells.try_emplace(name, runs_.size(), "-");
-        if (is_new) order.push_back(name);
-        at->second[i] = value.empty() ? "\"\"" : value;
+      for (const ConfigEntry& setting : settings.values) {
+        const auto [at, is_new] = found.try_emplace(setting.name, runs_.size());
+        if (is_new) order.push_back(setting.name);
+        at->second[i] = setting;
       }
     }
     add_title("settings that differ");
     const std::size_t before = rows_.size();
-    for (const std::string& name : order) {
-      for (const std::size_t i : unknown) cells[name][i] = kUnknown;
-      add_if_it_differs({"  " + name, cells[name]});
-    }
+    for (const std::string& name : order) add_setting(name, found[name], unknown);
     if (rows_.size() == before)
       rows_.back().name = unknown.empty() ? "settings: all the same"
                                           : "settings: those that are known are the same";
+  }
+
+  /// A default is the same as an equal value that was given.
+  void add_setting(const std::string& name,
+                   const std::vector<std::optional<ConfigEntry>>& of_runs,
+                   const std::vector<std::size_t>& unknown) {
+    Row values{"  " + name, {}};
+    Row shown = values;
+    for (const std::optional<ConfigEntry>& setting : of_runs) {
+      values.cells.push_back(setting ? setting->text : "-");
+      shown.cells.push_back(setting ? setting_text(*setting) : "-");
+    }
+    for (const std::size_t i : unknown) values.cells[i] = shown.cells[i] = kUnknown;
+    if (values.differs()) rows_.push_back(std::move(shown));
   }
 
   void add_best() {
@@ -166,8 +186,14 @@ class Comparison {
     }));
   }
 
+  /// Where results of the runs mean the same.
+  void mark_best(Row& row, const Values& values, bool lower) const {
+    if (comparable_) cli::mark_best(row, values, lower);
+  }
+
   void add_results() {
-    add_title("results, * the best; of the last epoch:");
+    add_title(comparable_ ? "results, * the best; of the last epoch:"
+                          : "results, on other validation images each; of the last epoch:");
     const std::size_t before = rows_.size();
     add_best();
     std::set<std::string> names;
@@ -188,6 +214,8 @@ class Comparison {
       });
     };
     rows_.push_back(of_steps("steps", [](const auto& steps) { return steps.applied; }));
+    rows_.push_back(of_record("  peak learning rate",
+                              [](const RunEntry& run) { return peak_lr_text(run.record); }));
     add_if_it_differs(of_steps("skipped steps", [](const auto& steps) { return steps.skipped; }));
     add_if_it_differs(of_steps("loss scale", [](const auto& steps) { return steps.loss_scale; }));
   }
@@ -199,13 +227,12 @@ class Comparison {
                   [](const RunEntry& run) { return fmt::format("{}", run.record.threads); }),
         of_record("  parameters",
                   [](const RunEntry& run) { return grouped(run.record.parameters); }),
-        of_record("  data", [](const RunEntry& run) { return run.record.dataset; }),
+        data_row(),
         of_record("  training images",
                   [](const RunEntry& run) { return grouped(run.record.train_samples); }),
         of_record("  their fingerprint",
                   [](const RunEntry& run) { return run.record.fingerprint.substr(0, 16); }),
-        of_record("  validation images",
-                  [](const RunEntry& run) { return grouped(run.record.valid_samples); })};
+        validation_row()};
     for (const auto texts : {&RunRecord::machine, &RunRecord::versions}) {
       std::set<std::string> names;
       for (const RunEntry& run : runs_)
@@ -220,7 +247,7 @@ class Comparison {
     const std::size_t before = rows_.size();
     for (const Row& one : all) add_if_it_differs(one);
     if (rows_.size() == before) rows_.back().name = "machine, data and versions: all the same";
-    if (all[3].differs() || all[6].differs())
+    if (!comparable_)
       notes_ += "\nThey were validated on other images: their results do not compare.\n";
   }
 
@@ -270,6 +297,7 @@ class Comparison {
   std::vector<std::string> names_;
   std::vector<Row> rows_;  ///< one without cells is a title
   std::string notes_;
+  bool comparable_ = true;  ///< all were validated on the same images, as far as that is known
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "apps/learn/run_listing.h"
 #include "apps/learn/run_settings.h"
 #include "framework/io/csv.h"
+#include "framework/io/json_text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -27,10 +28,11 @@ std::vector<Cell> csv_row(const RunEntry& run, const std::set<std::string>& resu
                {record.model,
                 record.dataset,
                 record.precision,
+                record.peak_lr > 0 ? cell(record.peak_lr) : Cell(),
                 whole(static_cast<std::uint64_t>(record.epochs_done)),
                 whole(static_cast<std::uint64_t>(record.epochs))});
   else
-    row.resize(row.size() + 5);
+    row.resize(row.size() + 6);
   if (record.best)
     row.insert(row.end(),
                {record.best->metric,
@@ -63,6 +65,7 @@ std::string runs_csv(const std::vector<RunEntry>& runs) {
                            "model",
                            "data",
                            "precision",
+                           "peak_lr",
                            "epochs_done",
                            "epochs",
                            "best_metric",
@@ -90,12 +93,15 @@ std::string runs_json(const std::vector<RunEntry>& runs, bool settings) {
       object["problem"] = run.problem;
     if (settings) {
       const RunSettings all = read_settings(run);
-      if (all.problem.empty()) object["settings"] = Json::object();
-      for (const auto& [name, value] : all.values) object["settings"][name] = value;
+      if (all.problem.empty())
+        object.update({{"settings", Json::object()}, {"defaults", Json::array()}});
+      for (const ConfigEntry& setting : all.values) {
+        object["settings"][setting.name] = setting.text;
+        if (setting.by_default) object["defaults"].push_back(setting.name);
+      }
     }
     text += text.empty() ? "[\n  " : ",\n  ";
-    // A file's name may be any bytes.
-    text += object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += json_text(object);
   }
   return text.empty() ? "[]\n" : text + "\n]\n";
 }

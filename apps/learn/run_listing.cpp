@@ -70,6 +70,7 @@ class Listing {
     add("valid_loss", Align::right, [](const RunEntry& run) {
       return number_text(result_of(run, "valid_loss"));
     });
+    add("peak lr", Align::right, [](const RunEntry& run) { return peak_lr_text(run.record); });
     add("started", Align::left, [](const RunEntry& run) {
       return moment_text(run.record.started);
     });
@@ -83,6 +84,7 @@ class Listing {
                                                    [&] { drop_equal("precision"); },
                                                    [&] { shorten_started(); },
                                                    [&] { drop_equal("model"); },
+                                                   [&] { drop_equal("peak lr"); },
                                                    [&] { drop("size"); },
                                                    [&] { drop("data"); },
                                                    [&] { shorten("model", 14); },
@@ -90,6 +92,7 @@ class Listing {
                                                    [&] { shorten("name", 24); },
                                                    [&] { shorten(best_, 20); },
                                                    [&] { drop("time"); },
+                                                   [&] { drop("peak lr"); },
                                                    [&] { drop("model"); },
                                                    [&] { drop("valid_loss"); },
                                                    [&] { shorten("name", 12); },
@@ -100,7 +103,7 @@ class Listing {
     }
     // Where a wide column went, a narrow one may have room.
     for (const char* const title :
-         {"started", "valid_loss", "model", "time", "precision", "data", "size"}) {
+         {"started", "valid_loss", "model", "time", "peak lr", "precision", "data", "size"}) {
       Column& column = at(title);
       const bool was_shown = std::exchange(column.shown, true);
       column.shown = was_shown || this->width() <= width;

@@ -20,7 +20,7 @@ void sort_runs(std::vector<RunEntry>& runs, const std::string& key, bool reverse
 /// The same for programs, everything in it: comma-separated values with a header.
 [[nodiscard]] std::string runs_csv(const std::vector<RunEntry>& runs);
 /// An array of objects: name, path, status, time, size, and "record", which is run.json, or
-/// "problem"; with `settings`, those of config.toml.
+/// "problem"; with `settings`, those of config.toml, and the names of those that are defaults.
 [[nodiscard]] std::string runs_json(const std::vector<RunEntry>& runs, bool settings);
 
 }  // namespace learn::cli

@@ -1,11 +1,13 @@
 #include "apps/learn/run_report.h"
 
+#include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
 #include "data/show_batch.h"
 #include "framework/core/log.h"
 #include "framework/io/saved_weights.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -14,14 +16,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An empty text and none at all are the same to an option.
-std::string plain(const std::string& toml) { return toml == "\"\"" ? "" : toml; }
+/// "0.01" of "[0.01]", as the command line would give it.
+std::string plain(const Option& option, const std::string& toml) {
+  if (toml.empty()) return "";
+  return config_values(fmt::format("[train]\n{} = {}\n", option.name, toml), "", "train")[0].text;
+}
 
-std::vector<RunReport::Setting> settings_of(const OptionTable& table) {
+/// What a checkpoint says of its training: the values that were given, and the defaults that held.
+std::vector<RunReport::Setting> settings_of(const OptionTable& table, const SafetensorsFile& file) {
   std::vector<RunReport::Setting> settings;
   for (const Option& option : table.all())
     if (option.in_config)
-      settings.push_back({option.name, plain(option.toml()), plain(option.usual)});
+      settings.push_back(
+          {option.name, "", option.by_default ? "" : plain(option, option.usual), false});
+  for (const ConfigEntry& entry : config_values(saved_value(file, "learn.config"), "", "train")) {
+    const auto at = std::ranges::find(settings, entry.name, &RunReport::Setting::name);
+    if (at == settings.end()) continue;
+    at->value = entry.text;
+    at->by_default = entry.by_default;
+    if (entry.by_default) at->usual = entry.text;
+  }
   return settings;
 }
 
@@ -37,12 +51,13 @@ std::vector<html::Block> evaluation_blocks(const Evaluation& e,
                                            const fs::path& weights,
                                            std::int64_t top_losses) {
   std::vector<html::Block> blocks{
-      html::Note{fmt::format("{} on the {} validation images, in fp32, as plain {}",
+      html::Note{fmt::format("{} on the {} validation {}, in fp32, as plain {}",
                              weights.filename().string(),
                              e.size(),
+                             data::sample_word(e.data()),
                              loss_name(e.data().target_kind))}};
   for (html::Block& block : e.blocks()) blocks.push_back(std::move(block));
-  if (top_losses > 0)
+  if (top_losses > 0 && e.data().form().is_image())
     blocks.insert(blocks.end(),
                   {html::Heading{"Largest losses"}, top_losses_grid(e, top_losses, "")});
   return blocks;
@@ -59,7 +74,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
   ExperimentOptions trained;
   const OptionTable table = trained.table();
   set_saved_options(table, file);
-  report.settings = settings_of(table);
+  report.settings = settings_of(table, file);
 
   std::optional<Context> ctx;  // made first, so that a wrong device is told at once
   if (o.evaluate) ctx.emplace(o.compute.context_options());
@@ -75,15 +90,17 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
       own = loaders_to_look_at(cpu, trained);
       loaded = own.get();
     }
-    if (o.images > 0)
+    if (o.images > 0 && loaded->set().train.form().is_image())
       report.images = {data::show_batch(loaded->train(), {.images = o.images, .versions = 5})};
     if (o.evaluate)
       report.evaluation = evaluation_blocks(
-          *evaluate(*ctx, weights, saved, loaded->set().valid, o.measuring), weights, o.top_losses);
+          *evaluate(*ctx, weights, saved, loaded->set().valid, o.measuring).measured,
+          weights,
+          o.top_losses);
   } catch (const Error& e) {  // the rest is worth having
     log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};
-    if (o.images > 0 && report.images.empty()) report.images = {note};
+    if (o.images > 0 && report.images.empty() && saved.input.height > 0) report.images = {note};
     if (o.evaluate) report.evaluation = {note};
   }
   return report;

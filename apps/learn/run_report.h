@@ -33,8 +33,9 @@ struct RunReport {
   callbacks::RunHistory history;
   struct Setting {
     std::string name;
-    std::string value;  ///< as TOML; empty: not set
+    std::string value;  ///< as the command line would give it; empty: not set, or not known
     std::string usual;  ///< the default
+    bool by_default = false;
   };
   std::vector<Setting> settings;
   nn::Summary layers;

@@ -1,7 +1,5 @@
 #include "apps/learn/run_settings.h"
 
-#include "apps/experiment/config_file.h"
-
 namespace learn::cli {
 
 RunSettings read_settings(const RunEntry& run) {
@@ -10,6 +8,10 @@ RunSettings read_settings(const RunEntry& run) {
   } catch (const Error& e) {
     return {{}, e.what()};
   }
+}
+
+std::string setting_text(const ConfigEntry& setting) {
+  return (setting.text.empty() ? "\"\"" : setting.text) + (setting.by_default ? " (default)" : "");
 }
 
 }  // namespace learn::cli

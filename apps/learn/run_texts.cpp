@@ -1,5 +1,6 @@
 #include "apps/learn/run_texts.h"
 
+#include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/shell_word.h"
 #include "framework/learner/monitor.h"
@@ -32,6 +33,10 @@ std::string number_text(std::optional<double> value) {
   const double size = std::abs(*value);
   if (size >= 1e6 || (size < 1e-3 && size > 0)) return fmt::format("{:.3e}", *value);
   return fmt::format("{:.{}f}", *value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 4);
+}
+
+std::string peak_lr_text(const RunRecord& record) {
+  return record.peak_lr > 0 ? fmt::format("{:.3g}", record.peak_lr) : "";
 }
 
 std::string duration_text(std::optional<double> seconds) {
@@ -83,6 +88,19 @@ std::optional<double> result_of(const RunEntry& run, const std::string& name) {
   const auto found = run.record.results.find(name);
   if (found == run.record.results.end() || !std::isfinite(found->second)) return std::nullopt;
   return found->second;
+}
+
+void check_named_once(const std::vector<std::filesystem::path>& runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      std::error_code ignored;
+      if (runs[k] == runs[i])
+        fail<UsageError>("'{}' is named twice: name each run once", runs[i].string());
+      if (std::filesystem::equivalent(runs[k], runs[i], ignored))
+        fail<UsageError>("'{}' and '{}' are the same run: name each run once",
+                         runs[k].string(),
+                         runs[i].string());
+    }
 }
 
 bool lower_is_better(const std::string& name) {

@@ -2,6 +2,7 @@
 #include "framework/io/run_list.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace learn::cli {
 [[nodiscard]] std::string cell_text(std::string_view text, std::size_t width = 60);
 /// Four digits of a fraction, fewer of what is large; "-" if it is not known.
 [[nodiscard]] std::string number_text(std::optional<double> value);
+/// "0.01", three digits; empty if it is not known.
+[[nodiscard]] std::string peak_lr_text(const RunRecord& record);
 /// "4.2 s" below a minute, then "1:02"; "-" if it is not known.
 [[nodiscard]] std::string duration_text(std::optional<double> seconds);
 /// A moment in UTC, as records have it, by the clock of this place: "2026-11-20 12:05"; without the
@@ -32,5 +35,8 @@ namespace learn::cli {
 [[nodiscard]] std::optional<double> result_of(const RunEntry& run, const std::string& name);
 /// Whether a result of this name gets better as it gets smaller.
 [[nodiscard]] bool lower_is_better(const std::string& name);
+
+/// Throws UsageError for a run that is named twice, by whatever names.
+void check_named_once(const std::vector<std::filesystem::path>& runs);
 
 }  // namespace learn::cli

@@ -3,6 +3,7 @@
 #include "apps/learn/run_comparison.h"
 #include "apps/learn/run_listing.h"
 #include "apps/learn/run_removal.h"
+#include "apps/learn/run_texts.h"
 #include "framework/core/console.h"
 #include "framework/io/free_space.h"
 #include "framework/io/remove_run.h"
@@ -44,32 +45,14 @@ void check_options(const RunsOptions& o) {
 
 std::size_t table_width(const RunsOptions& o) { return o.wide ? 0 : terminal_width(STDOUT_FILENO); }
 
-/// A name in the folder of all runs, or a path, of something that is there. A path counts from here
-/// before it counts from there.
-fs::path path_of(const std::string& word, const std::string& out) {
-  std::error_code ignored;
-  const auto is_there = [&](const fs::path& path) {
-    return fs::exists(fs::symlink_status(path, ignored));
-  };
-  const fs::path path(word);
-  const bool leads_out = path.is_absolute() || std::ranges::count(path, "..") > 0 || word == ".";
-  const fs::path below = fs::path(out) / path;
-  if (word.find('/') == std::string::npos && !leads_out && is_there(below)) return below;
-  if (is_there(path)) return path;
-  if (!leads_out && is_there(below)) return below;
-  if (word == "last") return run_folder(word, out);
-  std::vector<std::string> known;
-  if (fs::is_directory(out, ignored))
-    for (const RunEntry& run : list_runs(out).runs) known.push_back(run.name);
-  fail<UsageError>(
-      "there is no run '{}' in '{}', and no such path{}", word, out, did_you_mean(word, known));
-}
-
 int show(const RunsOptions& o, const std::string& out) {
-  std::vector<RunEntry> found;
+  std::vector<fs::path> paths;
   // Of a link what it names: 'latest' is no run of its own.
   for (const std::string& name : o.names)
-    found.push_back(look_at_run(run_folder(path_of(name, out).string(), out)));
+    paths.push_back(run_folder(anything_named(name, out).string(), out));
+  check_named_once(paths);
+  std::vector<RunEntry> found;
+  for (const fs::path& path : paths) found.push_back(look_at_run(path));
   if (o.csv)
     console::print(runs_csv(found));
   else if (o.json)
@@ -163,7 +146,7 @@ int runs(const RunsOptions& o) {
   if (o.names.empty()) return list(o, out);
   if (!o.remove) return show(o, out);
   std::vector<fs::path> paths;
-  for (const std::string& name : o.names) paths.push_back(path_of(name, out));
+  for (const std::string& name : o.names) paths.push_back(anything_named(name, out));
   return remove_runs(paths, o.yes);
 }
 

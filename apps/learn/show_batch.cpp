@@ -3,6 +3,7 @@
 #include "apps/experiment/experiment.h"
 #include "data/show_batch.h"
 #include "framework/core/console.h"
+#include "framework/io/result_path.h"
 
 namespace learn::cli {
 
@@ -52,6 +53,7 @@ void resolve(ShowBatchOptions& o, const OptionTable& table, const OptionValues& 
 int show_batch(const ShowBatchOptions& o) {
   plot::check_drawing_path(o.out);
   const ExperimentOptions& all = o.train.experiment;
+  check_result_path(o.out, all.data.sources());
   Context ctx({.device = Device::cpu(), .threads = static_cast<int>(all.device.threads)});
   const std::unique_ptr<data::Loaders> loaders = loaders_to_look_at(ctx, all);
   const plot::ImageGrid grid = data::show_batch(o.valid ? loaders->valid() : loaders->train(),

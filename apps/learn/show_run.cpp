@@ -61,6 +61,7 @@ void add_record(Facts& facts, const RunRecord& record) {
   facts.add("epochs", fmt::format("{} of {}", record.epochs_done, record.epochs));
   facts.add("best", best_text(record));
   facts.add("steps", steps_text(record.steps));
+  facts.add("peak learning rate", peak_lr_text(record));
   facts.add("started", moment_text(record.started));
   for (const auto& [at, argv, precision] : record.resumes)
     facts.add("resumed",
@@ -112,7 +113,7 @@ std::string show_run(const RunEntry& run) {
 
   const RunSettings settings = read_settings(run);
   Facts all;
-  for (const auto& [name, value] : settings.values) all.add(name, value.empty() ? "\"\"" : value);
+  for (const ConfigEntry& setting : settings.values) all.add(setting.name, setting_text(setting));
   text += settings.problem.empty()
               ? "\nsettings\n" + all.text("  ")
               : fmt::format("\nits settings are not known: {}\n", settings.problem);

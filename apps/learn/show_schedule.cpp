@@ -3,6 +3,7 @@
 #include "apps/experiment/experiment.h"
 #include "callbacks/schedule_preview.h"
 #include "framework/core/console.h"
+#include "framework/io/result_path.h"
 
 namespace learn::cli {
 
@@ -14,6 +15,7 @@ const std::vector<std::string>& of_training() {
                                               "classes",
                                               "val-split",
                                               "train-limit",
+                                              "drop-last",
                                               "model",
                                               "split",
                                               "epochs",
@@ -45,6 +47,7 @@ void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValue
 
 int show_schedule(const ShowScheduleOptions& o) {
   plot::check_drawing_path(o.out);
+  check_result_path(o.out, o.train.experiment.data.sources());
   ExperimentOptions options = o.train.experiment;
   DeviceSection nowhere;  // nothing is computed
   nowhere.device = "cpu";

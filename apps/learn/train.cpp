@@ -6,6 +6,7 @@
 #include "apps/experiment/saved_run.h"
 #include "apps/learn/ending.h"
 #include "apps/learn/host.h"
+#include "apps/learn/launcher.h"
 #include "apps/learn/report_page.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/trial_runs.h"
@@ -14,6 +15,7 @@
 #include "callbacks/lambda.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/shell_word.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
@@ -23,9 +25,11 @@
 #include "framework/learner/recorder.h"
 #include "framework/report/word_wrap.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 namespace learn::cli {
@@ -68,6 +72,10 @@ void update(RunRecord& record, Learner& learn) {
   if (const auto& best = checkpointer->monitor().best())
     record.best =
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
+  float highest = 0;
+  for (const BatchRecord& batch : recorder->batches(learn)) highest = std::max(highest, batch.lr);
+  // As it is written: 0.01, not the float's 0.009999999776.
+  record.peak_lr = parse_real(fmt::format("{}", highest), kAnyNumber);
   const SkipHistory& steps = recorder->steps(learn);
   record.steps = {.applied = steps.counts().applied,
                   .skipped = steps.counts().skipped,
@@ -142,6 +150,25 @@ void save_when_asked(Learner& learn) {
                    learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
 }
 
+/// The first line of a text that is not UTF-8, shown as it can be.
+std::string line_with_bytes(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line) && utf8_text(line) == line) {
+  }
+  return utf8_text(line);
+}
+
+/// Checkpoints and configuration are UTF-8, which the first epoch's end is too late to find out.
+void check_utf8(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata)
+    if (utf8_text(value) != value)
+      fail<UsageError>(
+          "a name is not UTF-8, so that the run's checkpoints could not say it: rename the file or "
+          "folder, or name it through a link: {}",
+          line_with_bytes(value));
+}
+
 int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
   Learner& learn = experiment.learner();
   callbacks::on(
@@ -195,7 +222,6 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
                    record.epochs));
 }
 
-/// The page about a run that has come to its end. No run fails for it.
 /// The files that have no image, of a set that may have some.
 void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& dir) {
   if (skipped.empty()) return;
@@ -204,17 +230,24 @@ void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& d
   CsvWriter(dir.path() / "skipped.csv", {"file", "why"}).rows(rows);
 }
 
-void write_report(Experiment& experiment, const RunDir& dir) {
+/// The page about a run that has come to its end. No run fails for it.
+/// `measure`: what the model does with its validation images, which may take long.
+void write_report(Experiment& experiment, const RunDir& dir, bool measure) {
   const DeviceSection& device = experiment.options().device;
   const std::filesystem::path page = dir.path() / "report.html";
   try {
-    const RunReport report =
-        report_run(dir.path(),
-                   {.compute = {.device = to_string(experiment.context().device()),
-                                .winograd = device.winograd,
-                                .cuda = device.cuda,
-                                .threads = device.threads}},
-                   &experiment.loaders());
+    RunReport report = report_run(dir.path(),
+                                  {.evaluate = measure,
+                                   .compute = {.device = to_string(experiment.context().device()),
+                                               .winograd = device.winograd,
+                                               .cuda = device.cuda,
+                                               .threads = device.threads}},
+                                  &experiment.loaders());
+    if (!measure)
+      report.evaluation = {
+          html::Note{fmt::format("Not measured, as the training was interrupted: "
+                                 "learn report {} does that.",
+                                 shell_word(dir.path().string()))}};
     html::save(page, report_page({&report, 1}));
   } catch (const Error& e) {
     log::warn("[report] '{}' is not written: {}", page.string(), e.what());
@@ -236,7 +269,7 @@ void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& se
 /// A call of `learn train` that writes a run: its folder, and the options it began with.
 class Run {
  public:
-  Run(const TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
+  Run(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
       : options_(options), table_(table), argv_(argv) {}
   ~Run() { log::set_file(""); }
   Run(const Run&) = delete;
@@ -247,12 +280,15 @@ class Run {
   /// Returns the exit code. May be called again if memory ran out before an epoch was done.
   int train(Experiment& experiment) {
     const RunSection& settings = options_.experiment.run;
+    options_.experiment.know(experiment.data().train);
+    const std::string config = write_config(table_, "train");
+    check_utf8(experiment.metadata(config));
+    experiment.learner().check_batches();
     if (!dir_)
       dir_ = resuming() ? RunDir::open(options_.resume)
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);
     const RunDir& dir = *dir_;
     log::set_file((dir.path() / "run.log").string());
-    const std::string config = write_config(table_, "train");
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
     tell(fmt::format("run   {}", dir.path().string()));
@@ -267,14 +303,16 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
-    // Whoever interrupts a run wants the terminal back.
-    if (settings.report && record.status != "interrupted") write_report(experiment, dir);
+    // Whoever interrupts a run needs the terminal back: what takes long is left out.
+    const bool interrupted = record.status == "interrupted";
+    if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
+      write_report(experiment, dir, !interrupted);
     say_ending(record, dir, settings);
     return code;
   }
 
  private:
-  const TrainOptions& options_;
+  TrainOptions& options_;
   const OptionTable& table_;
   const std::vector<std::string>& argv_;
   std::optional<RunDir> dir_;
@@ -354,6 +392,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     console::print(write_config(table, "train"));
     return 0;
   }
+  refuse_several_processes();
   if (options.dry_run) return dry_run(options.experiment);
   if (options.params) return show_params(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);

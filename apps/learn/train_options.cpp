@@ -2,6 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/saved_run.h"
+#include "framework/io/saved_weights.h"
 
 #include <algorithm>
 #include <optional>
@@ -21,12 +22,14 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
     presets_help += fmt::format("; {}: {}", preset.name, preset.help);
   }
   t.choice("preset", o.preset, names, presets_help);
-  t.text("resume",
-         o.resume,
-         "RUN|last",
-         "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
-         "never stopped, to the bit on the same kind of processor or GPU; 'last': the latest in "
-         "--out. After a signal that is the middle of an epoch, after a crash the end of one");
+  t.text(
+      "resume",
+      o.resume,
+      "RUN|last",
+      "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
+      "never stopped, to the bit on the same kind of processor or GPU; a name of a run in --out, "
+      "its folder, or 'last': the latest in --out. After a signal that is the middle of an epoch, "
+      "after a crash the end of one");
   t.number("extend",
            o.extend,
            {.low = 0, .high = 100000},
@@ -105,7 +108,8 @@ OptionTable train_table(TrainOptions& options) {
                    "inject",       "plots",           "report",
                    "progress",     "extend",          "exist-ok",
                    "fast-dev-run", "params",          "print-config",
-                   "explain",      "label-smoothing", "class-weights"});
+                   "explain",      "label-smoothing", "class-weights",
+                   "drop-last"});
   return table;
 }
 
@@ -122,10 +126,11 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   std::optional<ResumeGuard> guard;
   if (!resume.empty()) {
     const std::string out = given("out");
-    if (!out.empty() && resume != "last")
+    if (!out.empty() && resume.find('/') != std::string::npos)
       fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, resume);
     resume = find_run(resume, out.empty() ? options.experiment.run.out : out).string();
     set_saved_options(table, resume);
+    warn_of_edited_config(resume);
     guard.emplace(options.experiment, table);
   }
   if (!preset.empty()) {
@@ -143,10 +148,14 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
   const PrecisionSection before = precision;
   set_options(table, command_line);
   precision.settle();
+  options.experiment.leave_out_without_effect(names_of(command_line));
   if (!guard) precision.change_from(before, names_of(command_line));
   if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
   if (guard) guard->check(options.experiment, table, over_preset, options.extend > 0);
   options.resume = resume;
+  // Another run may be the latest one when the configuration is read again.
+  if (std::string& from = options.experiment.model.pretrained; from == "last" && resume.empty())
+    from = run_folder(from, options.experiment.run.out).string();
   if (options.extend > 0) options.experiment.training.epochs = options.extend;
   check_call(options);
   options.experiment.check();
@@ -159,6 +168,14 @@ OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>&
     check<std::logic_error>(
         std::erase(left_out, name) == 1, "there is no option '{}' to keep", name);
   return all.without(left_out);
+}
+
+OptionTable rest_of_train(TrainOptions& options, const OptionTable& used) {
+  const OptionTable all = options.experiment.table();
+  std::vector<std::string> names;
+  for (const std::string& name : all.names())
+    if (used.find(name) != nullptr) names.push_back(name);
+  return all.without(names);
 }
 
 OptionTable steps_of_train(TrainOptions& options) {

@@ -37,6 +37,10 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
 /// Those that matter for single steps of a training: for commands that try steps and leave no run.
 [[nodiscard]] OptionTable steps_of_train(TrainOptions& options);
 
+/// The options of an experiment that are not in `used`: those that a line of `learn train` may have
+/// and that mean nothing to a command with the options `used`.
+[[nodiscard]] OptionTable rest_of_train(TrainOptions& options, const OptionTable& used);
+
 /// `resolve` for a command that has the options `kept` of these, and others that are its own, in
 /// `table`.
 void resolve_some(TrainOptions& options,

@@ -8,6 +8,7 @@
 #include "callbacks/param_audit.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
 #include "framework/learner/recorder.h"
 #include "framework/report/text_table.h"
 #include "framework/report/word_wrap.h"
@@ -105,7 +106,7 @@ int dry_run(ExperimentOptions options) {
                 mebibytes(experiment.context().step().stats().peak) + " activations"});
   plan.row({"loss",
             fmt::format("{:.4f} after {} batches",
-                        recorder.batches(learn).back().smooth_loss,
+                        without_nan_sign(recorder.batches(learn).back().smooth_loss),
                         training.batches())});
   plan.row({"speed",
             fmt::format("{} samples/s training, {} validation",

@@ -66,6 +66,8 @@ std::string hint(const std::string& word,
     return word.starts_with("--") ? "" : fmt::format("; did you mean '--{}'?", name);
   if (const std::string here = translated(name, options); !here.empty())
     return fmt::format("; here use '{}'", here);
+  if (const std::string_view instead = absent_feature(name); !instead.empty())
+    return fmt::format("; {}", instead);
   if (name.starts_with("no-") && options.find(name.substr(3)) != nullptr)
     return fmt::format("; '--{}' takes a value, it cannot be switched off", name.substr(3));
   const std::vector<std::string> near = options_with(name, options);
@@ -77,18 +79,35 @@ std::string hint(const std::string& word,
   return "";
 }
 
+/// The place of the command in a line that begins with an option: the value of an option may have
+/// the name of a command, too.
+std::size_t place_of_command(const std::vector<std::string>& words,
+                             const std::vector<Command>& commands) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool is_value = std::ranges::any_of(commands, [&](const Command& command) {
+      return option_before_value(words[i - 1], command.options) != nullptr;
+    });
+    if (!is_value && std::ranges::find(commands, words[i], &Command::name) != commands.end())
+      return i;
+  }
+  return words.size();
+}
+
 /// An option that stands before the command.
 [[noreturn]] void reject_early_option(const std::vector<std::string>& words,
                                       const std::vector<Command>& commands) {
   const std::string& word = words.front();
   const std::string name(without_dashes(word));
-  for (const Command& command : commands)
-    if (std::ranges::find(words, command.name) != words.end()) {
-      // Where there is a command, it tells whether it has the option.
-      if (names_option(word.substr(0, word.find('=')), command.options))
-        fail<UsageError>("options stand behind the command: learn {} {}", command.name, word);
+  if (const std::size_t place = place_of_command(words, commands); place < words.size()) {
+    const Command& command = *std::ranges::find(commands, words[place], &Command::name);
+    if (!names_option(word.substr(0, word.find('=')), command.options))
       reject_option(word, "learn " + command.name, command.options, commands);
-    }
+    std::vector<std::string> ordered = words;
+    std::rotate(ordered.begin(),
+                ordered.begin() + static_cast<std::ptrdiff_t>(place),
+                ordered.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+    fail<UsageError>("options come after the command: learn {}", shell_words(ordered));
+  }
   const std::vector<std::string> others = commands_with(name, commands);
   fail<UsageError>("'{}' is not an option of 'learn' itself{}\n  'learn --help' lists the commands",
                    word,
@@ -109,16 +128,22 @@ bool names_option(std::string_view word, const OptionTable& options) {
           options.find(name.substr(3))->kind == OptionKind::flag);
 }
 
+std::string topic_hint(const std::string& word, const std::vector<std::string>& known) {
+  if (const std::string_view here = foreign_command(word); !here.empty())
+    return fmt::format("; here use '{}'", here);
+  if (const std::string_view instead = absent_feature(word); !instead.empty())
+    return fmt::format("; {}", instead);
+  return did_you_mean(word, known);
+}
+
 void reject_command(const std::vector<std::string>& words, const std::vector<Command>& commands) {
   const std::string& word = words.front();
   if (word.starts_with("-")) reject_early_option(words, commands);
   std::vector<std::string> names;
   names.reserve(commands.size());
   for (const Command& one : commands) names.push_back(one.name);
-  const std::string_view here = foreign_command(word);
-  fail<UsageError>("unknown command '{}'{}\n  'learn --help' lists the commands",
-                   word,
-                   here.empty() ? did_you_mean(word, names) : fmt::format("; here use '{}'", here));
+  fail<UsageError>(
+      "unknown command '{}'{}\n  'learn --help' lists the commands", word, topic_hint(word, names));
 }
 
 void reject_option(const std::string& word,

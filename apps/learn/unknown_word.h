@@ -15,6 +15,14 @@ namespace learn::cli {
 [[nodiscard]] std::string_view foreign_option(std::string_view name);
 [[nodiscard]] std::string_view foreign_command(std::string_view name);
 
+/// Returns what to use in place of something that other tools have and this one has not, as a
+/// clause: "there is no mixup: ...". Empty if the word is none of that kind.
+[[nodiscard]] std::string_view absent_feature(std::string_view name);
+
+/// What may be meant by a word that is neither a command nor a topic, as the end of a message.
+[[nodiscard]] std::string topic_hint(const std::string& word,
+                                     const std::vector<std::string>& known);
+
 // Each throws UsageError that says what may be meant: what is begun or misspelt, what another
 // command has, what another tool calls so; never the word itself.
 

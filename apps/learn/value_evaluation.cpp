@@ -15,6 +15,7 @@ namespace learn::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr TextTable::Align kRight = TextTable::Align::right;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -33,6 +34,12 @@ std::vector<std::string> row_of(const std::string& name, const ValueScores& s) {
 
 std::vector<std::string> mean_row(const std::string& name, const ValueErrors& mean) {
   return {name, "", "", number(mean.mae), number(mean.rmse), four_digits(mean.r2)};
+}
+
+Json json_of(const ValueErrors& errors) {
+  return {{"mae", finite_or_null(errors.mae)},
+          {"rmse", finite_or_null(errors.rmse)},
+          {"r2", finite_or_null(errors.r2)}};
 }
 
 /// Predictions against truths, each a dot, and the line on which they would be right.
@@ -54,7 +61,8 @@ plot::Panel scatter(const Evaluation& e, std::size_t value) {
       .x_label = "true",
       .series = {std::move(dots),
                  {.name = "right", .x = {least, largest}, .y = {least, largest}, .dashed = true}},
-      .y_label = "predicted"};
+      .y_label = "predicted",
+      .fixed_scale = true};
 }
 
 plot::Figure scatters(const Evaluation& e, const std::string& title) {
@@ -95,6 +103,21 @@ std::string ValueEvaluation::summary() const {
 
 std::string ValueEvaluation::details(bool) const { return ""; }
 
+nlohmann::ordered_json ValueEvaluation::summary_json() const { return json_of(report_.mean); }
+
+nlohmann::ordered_json ValueEvaluation::scores_json(bool) const {
+  Json values = Json::array();
+  for (std::size_t c = 0; c < report_.values.size(); ++c) {
+    const ValueScores& scores = report_.values[c];
+    Json value{{"value", data().classes[c]},
+               {"mean", finite_or_null(scores.mean)},
+               {"deviation", finite_or_null(scores.deviation)}};
+    value.update(json_of(scores.errors));
+    values.push_back(std::move(value));
+  }
+  return {{"values", std::move(values)}};
+}
+
 std::vector<TextTable::Column> ValueEvaluation::top_columns() const {
   std::vector<TextTable::Column> columns;
   for (const std::string& name : data().classes) {
@@ -131,14 +154,15 @@ std::vector<Cell> ValueEvaluation::prediction_cells(std::size_t i) const {
 }
 
 nlohmann::ordered_json ValueEvaluation::prediction_json(std::size_t i) const {
-  using Json = nlohmann::ordered_json;
   Json truth = Json::object(), predicted = Json::object();
   for (std::size_t c = 0; c < data().classes.size(); ++c) {
     truth[data().classes[c]] = shortest(truths(i)[c]);
     predicted[data().classes[c]] = shortest(static_cast<float>(outputs(i)[c]));
   }
-  return {
-      {"file", file(i)}, {"truth", truth}, {"predicted", predicted}, {"loss", rounded(loss(i))}};
+  return {{"file", file(i)},
+          {"truth", truth},
+          {"predicted", predicted},
+          {"loss", shortest(static_cast<float>(loss(i)))}};
 }
 
 void ValueEvaluation::save(const std::string&,

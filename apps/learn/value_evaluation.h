@@ -15,6 +15,8 @@ class ValueEvaluation final : public Evaluation {
   [[nodiscard]] std::string table() const override;
   [[nodiscard]] std::string summary() const override;
   [[nodiscard]] std::string details(bool confusion) const override;
+  [[nodiscard]] nlohmann::ordered_json summary_json() const override;
+  [[nodiscard]] nlohmann::ordered_json scores_json(bool confusion) const override;
   [[nodiscard]] std::vector<TextTable::Column> top_columns() const override;
   [[nodiscard]] std::vector<std::string> top_cells(std::size_t i) const override;
   [[nodiscard]] std::vector<std::string> prediction_columns() const override;

@@ -1,79 +1,98 @@
-# The CUDA backend is compiled whenever nvcc >= 12 is found (no GPU needed) and chosen at run time.
+# The CUDA backend is compiled wherever the toolkit, 12.0 or newer, and the headers of cuDNN are (no GPU needed), and chosen
+# at run time. LEARN_CUDA=AUTO does without it, and says why; ON stops with the same reason.
+include(CudaToolkit)
 set(LEARN_HAVE_CUDA 0)
+set(obstacle "LEARN_CUDA is OFF")
 if(NOT LEARN_CUDA STREQUAL "OFF")
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
-    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc) # often not on PATH
-  endif()
   # OFF: learn_cuda_settings says what to compile for. Set before enable_language, or CMake caches nvcc's default.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "OFF: sm_80, 86, 89, 90, 100 and later ones; or CMake's own list")
+    set(CMAKE_CUDA_ARCHITECTURES OFF CACHE STRING "OFF: what framework/cmake/CudaCode.cmake says; or CMake's own list")
   endif()
   # One compiler for all of a program: the system's default may be newer than nvcc takes, or older than we do.
-  if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
-    set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
-  endif()
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
-    enable_language(CUDA)
-    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0)
-      # CMake 3.25, as in Debian 12, sets a property of this target even where there is no such library: CUDA 13 has none.
-      if(NOT TARGET CUDA::nvToolsExt)
-        add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
-      endif()
-      find_package(CUDAToolkit REQUIRED)
-      find_package(CUDNN 9)
-      if(CUDNN_FOUND)
-        set(LEARN_HAVE_CUDA 1)
-      else()
-        message(STATUS "CUDA backend off: nvcc is here, but not the headers of cuDNN >= 9 (cudnn.h). Install "
-                       "cuDNN (NVIDIA's package libcudnn9-dev-cuda-${CUDAToolkit_VERSION_MAJOR}) or set CUDNN_ROOT")
-      endif()
-    else()
-      message(STATUS "CUDA backend off: nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20, 12.0 is needed")
+  if(NOT CMAKE_CUDA_HOST_COMPILER)
+    set(CMAKE_CUDA_HOST_COMPILER "$ENV{CUDAHOSTCXX}")
+    if(NOT CMAKE_CUDA_HOST_COMPILER)
+      set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
     endif()
   endif()
+  set(obstacle "")
+  set(checked "${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_HOST_COMPILER}")
+  if(NOT CMAKE_CUDA_COMPILER OR NOT CUDA_CUDART OR NOT LEARN_CUDA_CHECKED STREQUAL checked)
+    learn_look_for_cuda(obstacle)
+  endif()
+  if(NOT obstacle)
+    enable_language(CUDA)
+    # Not known where nvcc cannot link a program of its own; /usr/include would go before the compiler's own headers.
+    if(NOT CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES)
+      set(CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+    endif()
+    set(LEARN_CUDA_CHECKED "${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_HOST_COMPILER}" CACHE INTERNAL "usable")
+    # CMake 3.25, as in Debian 12, sets a property of this target even where there is no such library: CUDA 13 has none.
+    if(NOT TARGET CUDA::nvToolsExt)
+      add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+    endif()
+    set(CUDA_cudart_LIBRARY "${CUDA_CUDART}" CACHE INTERNAL "what CUDA::cudart is") # it may have no name without a number
+    find_package(CUDAToolkit QUIET)
+    learn_python_folders(LEARN_PYTHON_FOLDERS)
+    find_package(CUDNN 9.8 QUIET)
+    find_file(cublas_header cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} NO_CACHE)
+    set(pip nvidia-cudnn-cu${CUDAToolkit_VERSION_MAJOR})
+    if(NOT CUDAToolkit_FOUND)
+      set(obstacle "the headers of the CUDA toolkit do not belong to ${CMAKE_CUDA_COMPILER}")
+    elseif(NOT cublas_header)
+      set(obstacle "the toolkit at ${CUDAToolkit_INCLUDE_DIRS} has no cublasLt.h: install the headers of cuBLAS")
+    elseif(NOT CUDNN_INCLUDE_DIR)
+      set(obstacle "cuDNN's headers (cudnn.h) are not there: install NVIDIA's package libcudnn9-dev-cuda-${CUDAToolkit_VERSION_MAJOR} or pip's ${pip}, or set CUDNN_ROOT")
+    elseif(NOT CUDNN_FOUND)
+      set(obstacle "cuDNN ${CUDNN_VERSION} (${CUDNN_INCLUDE_DIR}) is too old: 9.8 or newer is needed")
+    else()
+      set(LEARN_HAVE_CUDA 1)
+    endif()
+  endif()
+  if(obstacle AND LEARN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "LEARN_CUDA=ON, but ${obstacle}")
+  endif()
 endif()
 
-if(LEARN_HAVE_CUDA)
-  # CMake 3.25 does not know that nvcc 13 speaks C++20. A raw -std flag would lose against CMake's own.
-  if(NOT "cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
-    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
-    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
-    list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
-    set(CMAKE_CUDA20_COMPILE_FEATURES cuda_std_20)
-  endif()
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  # Shared everywhere: executables would otherwise link the static runtime as well, and a test runtime
-  # could not take its place.
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
-  # cuDNN and cuBLASLt are loaded by name when they are first needed; these are where to look if the
-  # loader does not find them.
-  foreach(_library CUDNN CUBLASLT)
-    set(LEARN_${_library}_LIBRARY "")
-  endforeach()
-  if(CUDNN_LIBRARY)
-    set(LEARN_CUDNN_LIBRARY "${CUDNN_LIBRARY}")
-  endif()
-  if(TARGET CUDA::cublasLt)
-    get_target_property(LEARN_CUBLASLT_LIBRARY CUDA::cublasLt IMPORTED_LOCATION)
-  endif()
-elseif(LEARN_CUDA STREQUAL "ON")
-  message(FATAL_ERROR "LEARN_CUDA=ON, but nvcc >= 12 and cuDNN >= 9 were not both found; set CUDACXX or "
-                      "CMAKE_CUDA_COMPILER, and CUDNN_ROOT")
+if(NOT LEARN_HAVE_CUDA)
+  message(STATUS "CUDA backend: off, because ${obstacle}")
+  return()
 endif()
 
-# One PTX for all architectures: the machine code of each is assembled from the very text that the tests
-# interpret, a driver can compile the same for later ones, and nvcc's front end runs once instead of five times.
-set(code "architectures ${CMAKE_CUDA_ARCHITECTURES}")
+# CMake 3.25 does not know that nvcc 13 speaks C++20. A raw -std flag would lose against CMake's own.
+if(NOT "cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
+  set(CMAKE_CUDA20_COMPILE_FEATURES cuda_std_20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+# What needs the runtime links CUDA::cudart, the shared one: a test runtime could not take the place of the static one,
+# which CMake would add, nor is there a libcudart.so for its -lcudart in pip's packages.
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+# cuDNN and cuBLASLt are loaded by name when they are first needed; these are where to look if the
+# loader does not find them.
+foreach(_library CUDNN CUBLASLT)
+  set(LEARN_${_library}_LIBRARY "")
+endforeach()
+if(CUDNN_LIBRARY)
+  set(LEARN_CUDNN_LIBRARY "${CUDNN_LIBRARY}")
+endif()
+find_library(CUDA_CUBLASLT NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR} NAMES_PER_DIR HINTS ${CUDAToolkit_LIBRARY_DIR}
+             ${LEARN_PYTHON_FOLDERS} PATH_SUFFIXES cublas/lib)
+if(CUDA_CUBLASLT)
+  set(LEARN_CUBLASLT_LIBRARY "${CUDA_CUBLASLT}")
+endif()
+
 set(LEARN_CUDA_CODE "")
+set(code "architectures ${CMAKE_CUDA_ARCHITECTURES}")
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(code "sm_80,sm_86,sm_89,sm_90,sm_100,compute_80")
-  set(LEARN_CUDA_CODE "--generate-code=arch=compute_80,code=[${code}]")
+  learn_cuda_code(${CMAKE_CUDA_COMPILER_VERSION} LEARN_CUDA_CODE)
+  set(code "${LEARN_CUDA_CODE}")
 endif()
-message(STATUS "CUDA backend: ${LEARN_HAVE_CUDA} (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN "
-               "${CUDNN_VERSION}, ${code})")
+message(STATUS "CUDA backend: on (${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, ${CUDA_CUDART}, cuDNN ${CUDNN_VERSION}, "
+               "${code})")
 
 # Kernels: double arithmetic, local memory and spills are warnings too. -Wpedantic and -Wold-style-cast cannot be used:
 # nvcc's own preprocessing breaks them thousands of times.
@@ -87,7 +106,7 @@ function(learn_cuda_settings target)
             $<$<BOOL:${LEARN_WARNINGS_AS_ERRORS}>:-Xcompiler=-Werror>
             $<$<BOOL:${LEARN_WARNINGS_AS_ERRORS}>:-Xptxas=-Werror>
             --expt-relaxed-constexpr
-            --compress-mode=none
+            ${LEARN_CUDA_NO_COMPRESSION}
             -lineinfo>)
   target_link_libraries(${target} PUBLIC CUDA::cudart)
 endfunction()

@@ -5,8 +5,8 @@
 # prints the command to run. A machine that has it all never reaches apt or sudo, so it may be offline.
 #   CXX=g++-12            the compiler to build with, if the default one is too old
 #   LEARN_PACKAGES=skip   looks for nothing: everything is there, installed by other means
-# The CUDA toolkit and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12 and
-# cuDNN >= 9 are. Alpine needs `apk add bash` first.
+# The CUDA toolkit and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12.0 and
+# the headers of cuDNN >= 9.8 are. Alpine needs `apk add bash` first.
 set -euo pipefail
 
 case ${1:-} in

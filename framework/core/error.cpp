@@ -1,18 +1,19 @@
 #include "framework/core/error.h"
 
+#include "framework/core/environment.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <string_view>
 
 namespace learn {
 
 void detail::note_raised(SourceLocation at) noexcept {
-  const char* const log = std::getenv("LEARN_ERROR_LOG");
+  const char* const log = environment("LEARN_ERROR_LOG");
   if (log == nullptr) return;
   // One short write at the end of the file: processes do not mix their lines, and what is noted
   // outlives a process that is killed next.

@@ -51,6 +51,13 @@ using OutOfMemoryError = ErrorOf<ExitCode::out_of_memory, struct OutOfMemoryTag>
 using DivergedError = ErrorOf<ExitCode::diverged, struct DivergedTag>;  ///< loss is not finite
 using DeviceError = ErrorOf<ExitCode::device, struct DeviceTag>;  ///< device absent or failing
 
+/// Whether an error is of the program itself: its text has the place in the source. An error that a
+/// user can cause, by an option or a file, has none.
+template <class E>
+inline constexpr bool kShowsPlace = true;
+template <ExitCode code, class Tag>
+inline constexpr bool kShowsPlace<ErrorOf<code, Tag>> = code == ExitCode::internal;
+
 /// Where an error is raised. `std::source_location` is missing in clang 14's library.
 struct SourceLocation {
   const char* file;
@@ -82,13 +89,14 @@ void note_raised(SourceLocation at) noexcept;
 [[nodiscard]] std::string located(SourceLocation at, fmt::string_view text, fmt::format_args args);
 }  // namespace detail
 
-/// Throws `E` with the formatted text and its place ("conv.cpp:41: ...") unless `ok`. For
-/// programming errors: shapes, dtypes, misuse of an interface. The text says both values.
+/// Throws `E` with the formatted text unless `ok`, and with its place ("conv.cpp:41: ...") if it is
+/// a programming error: shapes, dtypes, misuse of an interface. The text says both values.
 template <class E = ShapeError, class... Args>
 void check(bool ok, detail::LocatedFormat<std::type_identity_t<Args>...> message, Args&&... args) {
   if (ok) [[likely]]
     return;
-  throw E(detail::located(message.at, message.text, fmt::make_format_args(args...)));
+  const auto text = kShowsPlace<E> ? &detail::located : &detail::unlocated;
+  throw E(text(message.at, message.text, fmt::make_format_args(args...)));
 }
 
 /// Throws `E` with the formatted text alone. For errors of the outside world: files, options, data.

@@ -1,6 +1,7 @@
 #include "framework/core/log.h"
 
 #include "framework/core/console.h"
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -75,9 +75,8 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 spdlog::color_mode wanted_colors() {
-  const char* const none = std::getenv("NO_COLOR");  // https://no-color.org
-  return none != nullptr && *none != '\0' ? spdlog::color_mode::never
-                                          : spdlog::color_mode::automatic;
+  return environment("NO_COLOR") != nullptr ? spdlog::color_mode::never  // https://no-color.org
+                                            : spdlog::color_mode::automatic;
 }
 
 /// A bar that is drawn on the terminal makes room.

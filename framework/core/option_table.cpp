@@ -1,5 +1,7 @@
 #include "framework/core/option_table.h"
 
+#include "framework/core/quoted_list.h"
+
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -73,6 +75,18 @@ std::string as_toml(const std::filesystem::path& path) { return toml_text(path.s
 
 }  // namespace detail
 
+std::string Option::resolved() const {
+  std::string stored = toml();
+  if (!stored.empty() || !by_default) return stored;
+  const std::vector<std::string> known = by_default();
+  return known.size() == 1 ? known.front() : std::string();
+}
+
+bool Option::is_default() const {
+  const std::string stored = toml();
+  return by_default ? stored.empty() : stored == usual;
+}
+
 std::string Option::default_text() const {
   if (!when_absent.empty()) return when_absent;
   if (usual == "[]") return "";
@@ -127,7 +141,7 @@ Option& OptionTable::list(const std::string& name,
                 .kind = OptionKind::list,
                 .separator = separator};
   option.set = [&field, separator](const std::string& text) {
-    field = split(text, std::string_view(&separator, 1));
+    field = split_quoted(text, separator);
     if (field.empty()) fail<UsageError>("the list is empty");
   };
   option.toml = [&field] {
@@ -157,6 +171,16 @@ Option& OptionTable::numbers(const std::string& name,
     return field.empty() ? out : "[" + out + "]";
   };
   return add(std::move(option));
+}
+
+OptionTable OptionTable::with(const OptionTable& more) const {
+  OptionTable all = *this;
+  for (const Option& option : more.options_) {
+    check<std::logic_error>(
+        find(option.name) == nullptr, "the option '{}' is in both tables", option.name);
+    all.options_.push_back(option);
+  }
+  return all;
 }
 
 OptionTable OptionTable::without(const std::vector<std::string>& left_out) const {

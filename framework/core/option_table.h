@@ -44,7 +44,18 @@ struct Option {
   std::function<void(const std::string&)> set;
   /// The stored value as TOML; empty if nothing is set.
   std::function<std::string()> toml;
+  /// Of an option whose default depends on others: the values, as TOML, that may hold where nothing
+  /// is set. One if it is known, several if it depends on data that are not loaded yet, none if
+  /// nothing holds. Empty for an option with a fixed default, or without one.
+  std::function<std::vector<std::string>()> by_default;
+  /// Makes such an option unset again.
+  std::function<void()> clear;
 
+  /// The value that holds, as TOML: the stored one, or the default where it is known. Empty if
+  /// there is neither.
+  [[nodiscard]] std::string resolved() const;
+  /// Whether the value that holds is the default.
+  [[nodiscard]] bool is_default() const;
   /// The default as users write it; empty if there is none to show.
   [[nodiscard]] std::string default_text() const;
   /// "a share [default: 0.5]".
@@ -159,6 +170,8 @@ class OptionTable {
   /// not.
   void mark_rare(const std::vector<std::string>& names);
 
+  /// These options and those of another table. Throws std::logic_error for a name that both have.
+  [[nodiscard]] OptionTable with(const OptionTable& more) const;
   /// The same options, bound to the same fields, but for these. Throws std::logic_error for a name
   /// that there is not.
   [[nodiscard]] OptionTable without(const std::vector<std::string>& left_out) const;

@@ -1,14 +1,32 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace learn {
+
+/// A character of UTF-8, or a byte that is not part of one.
+struct CodePoint {
+  static constexpr std::uint32_t kMalformed = 0xFFFFFFFF;
+  std::string_view bytes;
+  std::uint32_t value = kMalformed;
+  [[nodiscard]] bool malformed() const noexcept { return value == kMalformed; }
+  /// A control character, a mark that turns the direction of writing, or malformed.
+  [[nodiscard]] bool steers() const noexcept;
+};
+
+/// The first character of a text that is not empty.
+[[nodiscard]] CodePoint first_code_point(std::string_view text);
 
 /// The text as a terminal may show it. What could steer the terminal or hide what is written is
 /// made visible: control characters but newline and tab, marks that turn the direction of writing,
 /// and bytes that are not UTF-8 become "\x1b" and the like. Names of files and classes come from
 /// anywhere.
 [[nodiscard]] std::string printable(std::string_view text);
+/// The text in UTF-8: bytes that are not become "\xff" and the like, as `printable` shows them, and
+/// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be
+/// found again.
+[[nodiscard]] std::string utf8_text(std::string_view text);
 /// The same in one line: newlines and tabs are made visible too. For a value in a message.
 [[nodiscard]] std::string printable_line(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "framework/core/processors.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -39,5 +40,10 @@ int physical_cores() {
 }
 
 int threads_or_cores(int threads) { return threads > 0 ? threads : physical_cores(); }
+
+std::uintmax_t physical_memory() {
+  return static_cast<std::uintmax_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uintmax_t>(::sysconf(_SC_PAGE_SIZE));
+}
 
 }  // namespace learn

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 
 namespace learn {
 
@@ -8,5 +9,7 @@ namespace learn {
 [[nodiscard]] int physical_cores();
 /// `threads`, or as many as physical cores if it is 0 or less.
 [[nodiscard]] int threads_or_cores(int threads);
+/// Bytes of memory that the machine has.
+[[nodiscard]] std::uintmax_t physical_memory();
 
 }  // namespace learn

@@ -4,6 +4,7 @@
 #include "framework/drawing/svg.h"
 #include "framework/drawing/text_layout.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/output_place.h"
 #include "framework/report/png.h"
 
 #include <cairo-svg.h>
@@ -279,7 +280,7 @@ void check_drawing_path(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   if (ending != ".png" && ending != ".svg")
     fail<UsageError>("'{}': a drawing is a .png or an .svg file", path.string());
-  check_folder_of(path);
+  check_output(path);
 }
 
 }  // namespace learn::plot

@@ -54,6 +54,14 @@ int columns_of(const ImageGrid& grid, const Size& cell) {
   return best;
 }
 
+/// With the name of its file.
+std::vector<CaptionLine> caption_of(const GridCell& cell) {
+  std::vector<CaptionLine> lines = cell.caption;
+  if (!cell.source.empty())
+    lines.push_back({cell.source.substr(cell.source.find_last_of('/') + 1), kSoftInk});
+  return lines;
+}
+
 TextStyle style_of(const CaptionLine& line) {
   return {.size = kCaptionSize, .bold = line.bold, .color = line.color, .cut_middle = true};
 }
@@ -68,7 +76,7 @@ void draw_cell(
     x += size.width + kBetweenImages;
   }
   double y = corner.y + room.height + 3;
-  for (const CaptionLine& line : cell.caption) {
+  for (const CaptionLine& line : caption_of(cell)) {
     TextStyle style = style_of(line);
     style.width = room.width;
     drawing.text({corner.x, y}, line.text, style);
@@ -89,7 +97,7 @@ Size images_room(const ImageGrid& grid, double side) {
 double caption_width(const ImageGrid& grid) {
   double width = 0;
   for (const GridCell& cell : grid.cells)
-    for (const CaptionLine& line : cell.caption)
+    for (const CaptionLine& line : caption_of(cell))
       width = std::max(width, std::ceil(Drawing::measure(line.text, style_of(line)).width) + 1);
   return std::min(width, kMaxCaption);
 }
@@ -106,7 +114,7 @@ Drawing image_grid(const ImageGrid& grid) {
     room.width = std::max(room.width, captions);
   }
   std::size_t lines = 0;
-  for (const GridCell& cell : grid.cells) lines = std::max(lines, cell.caption.size());
+  for (const GridCell& cell : grid.cells) lines = std::max(lines, caption_of(cell).size());
   const Size cell{room.width, room.height + 3 + static_cast<double>(lines) * kLine};
   const int columns = columns_of(grid, cell);
   const int rows = std::max(1, (static_cast<int>(grid.cells.size()) + columns - 1) / columns);

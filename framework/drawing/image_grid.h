@@ -18,6 +18,9 @@ struct CaptionLine {
 struct GridCell {
   std::vector<Image> images;
   std::vector<CaptionLine> caption;
+  /// Where the image is to be found: the path of its file. A drawing shows the last part of it
+  /// under the caption, a page all of it.
+  std::string source = "";
 };
 
 struct ImageGrid {

@@ -30,6 +30,9 @@ struct Panel {
   bool log_y = false;      ///< logarithmic; values that are not positive are left out
   bool log_x = false;
   std::string y_label = "";  ///< with its unit
+  /// A reader has no use for another scale, logarithmic or linear: shares, and what is compared
+  /// with a straight line.
+  bool fixed_scale = false;
 };
 
 /// The place in the palette of each series of a panel.

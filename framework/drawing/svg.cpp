@@ -1,6 +1,7 @@
 #include "framework/drawing/svg.h"
 
 #include "framework/core/fnv1a.h"
+#include "framework/core/printable.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : utf8_text(text)) {
     // XML has no control characters but these two.
     const bool visible = static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t';
     if (c == '&')

@@ -16,19 +16,28 @@ std::string trimmed(std::string_view text) {
 }
 
 /// What the stars of a pattern stand for, the first as little as can be; nothing if it does not
-/// fit.
+/// fit. Each piece between stars is taken where it is first: what is left for the others is most.
 std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
+  std::size_t star = pattern.find('*');
   if (star == std::string_view::npos)
     return pattern == name ? std::optional(std::vector<std::string>()) : std::nullopt;
   if (!name.starts_with(pattern.substr(0, star))) return std::nullopt;
-  for (std::size_t end = star; end <= name.size(); ++end) {
-    auto rest = match(pattern.substr(star + 1), name.substr(end));
-    if (!rest) continue;
-    rest->insert(rest->begin(), std::string(name.substr(star, end - star)));
-    return rest;
+  name.remove_prefix(star);
+  std::vector<std::string> texts;
+  while (true) {
+    const std::size_t next = pattern.find('*', star + 1);
+    const bool last = next == std::string_view::npos;
+    const std::string_view piece =
+        pattern.substr(star + 1, last ? std::string_view::npos : next - star - 1);
+    const std::size_t at = !last                   ? name.find(piece)
+                           : name.ends_with(piece) ? name.size() - piece.size()
+                                                   : std::string_view::npos;
+    if (at == std::string_view::npos) return std::nullopt;
+    texts.emplace_back(name.substr(0, at));
+    name.remove_prefix(at + piece.size());
+    if (last) return texts;
+    star = next;
   }
-  return std::nullopt;
 }
 
 std::string filled(std::string_view pattern, const std::vector<std::string>& texts) {
@@ -53,15 +62,9 @@ NameMap::NameMap(std::string_view text, const std::string& source) {
     Rule rule{trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1))};
     if (rule.theirs.empty())
       fail<UsageError>("{}, line {}: '{}' says no name of theirs", source, number, line);
-    constexpr std::ptrdiff_t kStars = 4;  // each is tried at every place of a name
-    const std::ptrdiff_t stars = std::ranges::count(rule.theirs, '*');
-    if (std::ranges::count(rule.ours, '*') > stars || stars > kStars)
+    if (std::ranges::count(rule.ours, '*') > std::ranges::count(rule.theirs, '*'))
       fail<UsageError>(
-          "{}, line {}: '{}' has more '*' on the right than on the left, or more than {}",
-          source,
-          number,
-          line,
-          kStars);
+          "{}, line {}: '{}' has more '*' on the right than on the left", source, number, line);
     rules_.push_back(std::move(rule));
   }
 }

@@ -50,10 +50,9 @@ std::string onnx_text(const Graph& graph, const std::map<std::string, std::strin
   }
   constexpr std::size_t kLargest = std::numeric_limits<std::int32_t>::max();
   const std::size_t size = model.ByteSizeLong();
-  check<UsageError>(size <= kLargest,
-                    "the model takes {} bytes, and an ONNX file can hold {} at most",
-                    size,
-                    kLargest);
+  if (size > kLargest)
+    fail<UsageError>(
+        "the model takes {} bytes, and an ONNX file can hold {} at most", size, kLargest);
   return model.SerializeAsString();
 }
 

@@ -57,7 +57,7 @@ class Forward {
       }
       if (const std::string now = block_of(operation.module); now != block) {
         block = now;
-        if (!block.empty()) out += "        # " + block + "\n";
+        if (!block.empty()) out += "        # " + python_words(block) + "\n";
       }
       const std::string name = name_for(i, operation.output);
       out += fmt::format("        {} = {}\n", name, made.text);
@@ -224,8 +224,8 @@ STD = {7}
 
 
 )",
-             notes.model,
-             notes.weights_file,
+             python_words(notes.model),
+             python_words(notes.weights_file),
              image[0],
              image[1],
              image[2],

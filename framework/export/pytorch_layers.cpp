@@ -1,6 +1,7 @@
 #include "framework/export/pytorch_layers.h"
 
 #include "framework/core/error.h"
+#include "framework/core/printable.h"
 
 #include <algorithm>
 #include <array>
@@ -71,7 +72,9 @@ std::string layer_of(const Graph& graph, const Operation& operation) {
 }
 
 bool is_identifier(const std::string& name) {
-  return !name.empty() && (std::isdigit(static_cast<unsigned char>(name.front())) == 0);
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::ranges::all_of(name, fits) &&
+         std::isdigit(static_cast<unsigned char>(name.front())) == 0;
 }
 
 std::vector<std::string> parts_of(const std::string& path) {
@@ -99,15 +102,27 @@ std::string python_pair(std::int64_t a, std::int64_t b) {
 
 std::string python_text(const std::string& text) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < ' ')
-      out += fmt::format("\\x{:02x}", static_cast<int>(c));
+  for (std::string_view rest = text; !rest.empty();) {
+    const CodePoint c = first_code_point(rest);
+    if (c.malformed())
+      out += fmt::format("\\udc{:02x}", static_cast<unsigned char>(c.bytes.front()));
+    else if (c.bytes == "\"" || c.bytes == "\\")
+      out += "\\" + std::string(c.bytes);
+    else if (c.steers())
+      out +=
+          c.value < 0x100 ? fmt::format("\\x{:02x}", c.value) : fmt::format("\\u{:04x}", c.value);
     else
-      out += c;
+      out += c.bytes;
+    rest.remove_prefix(c.bytes.size());
   }
   return out + "\"";
+}
+
+std::string python_words(const std::string& text) {
+  std::string out;
+  for (const char c : printable_line(text))
+    out += c == '\\' || c == '"' ? std::string("\\") + c : std::string(1, c);
+  return out;
 }
 
 bool PyTorchLayers::Tree::is_list() const {
@@ -172,7 +187,7 @@ std::string PyTorchLayers::init() const {
     const std::string made = text_of(root_.children.at(name), indent);
     text += is_identifier(name)
                 ? fmt::format("{}self.{} = {}\n", indent, name, made)
-                : fmt::format("{}self.add_module(\"{}\", {})\n", indent, name, made);
+                : fmt::format("{}self.add_module({}, {})\n", indent, python_text(name), made);
   }
   return text;
 }
@@ -184,7 +199,8 @@ std::string PyTorchLayers::access(const Operation& operation) const {
   for (const std::string& part : parts_of(path)) {
     const bool list = tree->is_list();
     if (tree == &root_)
-      text = is_identifier(part) ? "self." + part : fmt::format("self.get_submodule(\"{}\")", part);
+      text = is_identifier(part) ? "self." + part
+                                 : fmt::format("self.get_submodule({})", python_text(part));
     else
       text += list ? "[" + part + "]" : "[" + python_text(part) + "]";
     tree = &tree->children.at(part);

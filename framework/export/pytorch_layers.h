@@ -34,8 +34,11 @@ class PyTorchLayers {
 
 /// Whether a convolution's padding is the same on opposite sides, as PyTorch's layer has it.
 [[nodiscard]] bool is_symmetric(const Conv2dOptions& options);
-/// A text as a Python literal.
+/// A text as a Python literal. Bytes that are not UTF-8 become lone surrogates, by which Python
+/// knows them in names of files.
 [[nodiscard]] std::string python_text(const std::string& text);
+/// A text for a line of a docstring or comment, with all that is not plain text made visible.
+[[nodiscard]] std::string python_words(const std::string& text);
 /// "3", or "(3, 5)".
 [[nodiscard]] std::string python_pair(std::int64_t a, std::int64_t b);
 

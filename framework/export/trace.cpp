@@ -241,8 +241,8 @@ class Tracer final : public ForwardObserver {
 }  // namespace
 
 Graph trace(nn::Module& model, nn::ParamStore& store, const Shape& sample) {
-  check<UsageError>(
-      sample.rank() == 3, "only models of images (H,W,C) are exported, not {}", sample);
+  if (sample.rank() != 3)
+    fail<UsageError>("only models of images (H,W,C) are exported, not {}", sample);
   Context& ctx = store.context();
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
   Tensor x = tape.empty({kBatch, sample[0], sample[1], sample[2]}, store.working_dtype());

@@ -52,6 +52,7 @@ std::string chart(const plot::Panel& panel) {
                   {"integer_x", panel.integer_x},
                   {"log_x", panel.log_x},
                   {"log_y", panel.log_y},
+                  {"may_change", !panel.fixed_scale},
                   {"series", series}};
   return fmt::format(
       "<figure class=\"chart\"><figcaption>{}</figcaption>\n<div class=\"legend\"></div>\n"

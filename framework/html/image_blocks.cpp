@@ -50,6 +50,14 @@ std::string gallery_cell(const plot::GridCell& cell) {
     alternative += (alternative.empty() ? "" : ", ") + line.text;
     caption += fmt::format("<span{}>{}</span>", class_of(line), escaped(line.text));
   }
+  if (!cell.source.empty()) {
+    const std::size_t name = cell.source.find_last_of('/') + 1;
+    caption +=
+        fmt::format("<span class=\"source\" title=\"{}\"><span>{}</span><span>{}</span></span>",
+                    escaped(cell.source),
+                    escaped(cell.source.substr(0, name)),
+                    escaped(cell.source.substr(name)));
+  }
   std::string html = "<figure><div>";
   for (const plot::Image& image : cell.images) html += image_tag(reduced(image), "", alternative);
   return html + "</div><figcaption>" + caption + "</figcaption></figure>\n";

@@ -19,6 +19,13 @@ std::string section_html(const Section& section, std::size_t number) {
   return html + "</section>\n";
 }
 
+std::string lines_under_title(const Page& page) {
+  std::string html = fmt::format("<p class=\"soft\">{}</p>", escaped(page.subtitle));
+  for (const std::string& line : page.details)
+    html += fmt::format("<p class=\"soft detail\">{}</p>", escaped(line));
+  return html;
+}
+
 std::string contents(const Page& page) {
   std::string html = "<nav aria-label=\"Sections\">";
   for (std::size_t i = 0; i < page.sections.size(); ++i)
@@ -37,11 +44,11 @@ std::string render(const Page& page) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{0}</title>\n<style>\n{1}</style>\n</head>\n<body>\n<header>\n"
-      "<div><h1>{0}</h1><p class=\"soft\">{2}</p></div>\n"
+      "<div><h1>{0}</h1>{2}</div>\n"
       "<button id=\"theme\" type=\"button\" hidden>Light or dark</button>\n</header>\n",
       escaped(page.title),
       kPageStyle,
-      escaped(page.subtitle));
+      lines_under_title(page));
   html += contents(page) + "<main>\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i)
     html += section_html(page.sections[i], i + 1);

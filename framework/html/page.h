@@ -45,6 +45,8 @@ struct Table {
   std::vector<Row> rows;
   /// A box that is ticked when the page opens: rows that are `same` are not shown.
   bool hides_same = false;
+  /// Of two columns without titles: rows stand next to each other where there is room.
+  bool pairs = false;
 };
 
 /// What stands in a section. A figure of plots has curves whose values are read with the pointer. A
@@ -62,6 +64,7 @@ struct Section {
 struct Page {
   std::string title;
   std::string subtitle = "";
+  std::vector<std::string> details = {};  ///< lines under it: when, by which command
   std::vector<Section> sections;
 };
 

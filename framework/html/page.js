@@ -106,7 +106,11 @@
       this.tip.hidden = true;
       figure.append(this.tip);
       this.fillLegend();
-      new ResizeObserver(() => this.draw()).observe(this.plot);
+      this.draw();
+      // Drawing changes the height of what is observed, which must not happen while it is observed.
+      new ResizeObserver(() => {
+        if (this.plot.clientWidth !== this.width) requestAnimationFrame(() => this.draw());
+      }).observe(this.plot);
       document.addEventListener('pointerdown', (event) => { if (!this.plot.contains(event.target)) this.hide(); });
     }
 
@@ -126,6 +130,7 @@
         });
         this.legend.append(button);
       }
+      if (!this.data.may_change) return;
       if (!this.data.series.some((series) => series.y.some((y) => y > 0))) return;
       const scale = html('button', 'scale');
       scale.type = 'button';
@@ -156,7 +161,8 @@
     }
 
     draw() {
-      const width = Math.max(200, this.plot.clientWidth);
+      this.width = this.plot.clientWidth;
+      const width = Math.max(200, this.width);
       const height = Math.round(Math.min(360, Math.max(220, width * 0.6)));
       const visible = this.data.series.filter((series) => !this.hidden.has(series));
       const xs = [];
@@ -295,6 +301,18 @@
       this.cursor.setAttribute('visibility', 'hidden');
     }
   }
+
+  // A path that is clicked on is copied; where that is not allowed it is selected all the same.
+  for (const source of document.querySelectorAll('.source'))
+    source.addEventListener('click', async () => {
+      try {
+        await navigator.clipboard.writeText(source.title);
+      } catch {
+        return;
+      }
+      source.classList.add('copied');
+      setTimeout(() => source.classList.remove('copied'), 1500);
+    });
 
   const theme = document.getElementById('theme');
   theme.hidden = false;

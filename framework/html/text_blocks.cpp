@@ -23,6 +23,16 @@ std::string row_of(const Table& table, const Table::Row& row) {
   return html + "</tr>\n";
 }
 
+std::string head_of(const Table& table) {
+  if (table.pairs) return "";
+  std::string html = "<thead><tr>";
+  for (const Table::Column& column : table.columns)
+    html += cell("th",
+                 std::string(" scope=\"col\"") + (column.number ? " class=\"number\"" : ""),
+                 column.title);
+  return html + "</tr></thead>\n";
+}
+
 }  // namespace
 
 std::string html_of(const Heading& heading) { return cell("h3", "", heading.text) + "\n"; }
@@ -40,17 +50,12 @@ std::string html_of(const Facts& facts) {
 }
 
 std::string html_of(const Table& table) {
-  std::string html = "<div class=\"table\">\n";
+  std::string html = table.pairs ? "<div class=\"table pairs\">\n" : "<div class=\"table\">\n";
   if (table.hides_same)
     html +=
         "<label class=\"toggle\"><input type=\"checkbox\" checked> only what differs</label>\n"
         "<p class=\"none soft\">Nothing differs.</p>\n";
-  html += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
-  for (const Table::Column& column : table.columns)
-    html += cell("th",
-                 std::string(" scope=\"col\"") + (column.number ? " class=\"number\"" : ""),
-                 column.title);
-  html += "</tr></thead>\n<tbody>\n";
+  html += "<div class=\"scroll\" tabindex=\"0\"><table>\n" + head_of(table) + "<tbody>\n";
   for (const Table::Row& row : table.rows) html += row_of(table, row);
   return html + "</tbody>\n</table></div>\n</div>\n";
 }

@@ -30,15 +30,20 @@ std::string in_one_line(std::string text) {
   return text;
 }
 
-/// Of classes nothing is said.
+/// Targets that are classes and features without names are not in the file.
 std::string value_of(const SafetensorsFile& file, const std::string& key) {
-  const bool said = key != "learn.targets" || file.metadata().contains(key);
-  return said ? saved_value(file, key) : metadata_name(TargetKind::classes);
+  if (file.metadata().contains(key)) return saved_value(file, key);
+  if (key == "learn.features") return "";
+  return key == "learn.targets" ? metadata_name(TargetKind::classes) : saved_value(file, key);
 }
 
 void check_same_model(const SafetensorsFile& file, const SafetensorsFile& first) {
-  for (const char* key :
-       {"learn.model", "learn.targets", "learn.classes", "learn.input", "learn.normalization"}) {
+  for (const char* key : {"learn.model",
+                          "learn.targets",
+                          "learn.classes",
+                          "learn.input",
+                          "learn.features",
+                          "learn.normalization"}) {
     const std::string here = value_of(file, key);
     const std::string there = value_of(first, key);
     if (here != there)
@@ -70,8 +75,8 @@ Metadata metadata_of(const SafetensorsFile& file, std::span<const std::filesyste
 
 void average_weights(std::span<const std::filesystem::path> files,
                      const std::filesystem::path& out) {
-  check<UsageError>(
-      files.size() >= 2, "an average is of two checkpoints at least, not {}", files.size());
+  if (files.size() < 2)
+    fail<UsageError>("an average is of two checkpoints or more, not of {}", files.size());
   const SafetensorsFile first(files.front());
   for (const std::filesystem::path& path : files.subspan(1))
     check_same_model(SafetensorsFile(path), first);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 namespace learn {
 namespace {
@@ -64,13 +65,15 @@ struct Predictor::State {
   [[nodiscard]] Tensor logits(const Tensor& x);
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> said) const;
-  void predict(std::span<const data::Image> images, std::vector<Prediction>& out);
+  [[nodiscard]] Tensor normalised(std::span<const float> features);
+  /// Of normalised samples.
+  void predict(Tensor x, std::vector<Prediction>& out);
 };
 
 Tensor Predictor::State::normalised(std::span<const data::Image> images) {
   const auto [height, width] = description.input;
   const std::int64_t channels = description.channels;
-  if (height == 0) fail<UsageError>("predict: '{}' takes features, no images", description.model);
+  if (height == 0) fail<UsageError>("predict: '{}' takes features, not images", description.model);
   Tensor x =
       host_tensor({static_cast<std::int64_t>(images.size()), height, width, channels}, DType::f32);
   float* out = x.span<float>().data();
@@ -91,6 +94,16 @@ Tensor Predictor::State::normalised(std::span<const data::Image> images) {
     pipeline.run(std::span(fits ? image.pixels : scaled.pixels), 0, 0, 0, out, scratch);
     out += height * width * channels;
   }
+  return x;
+}
+
+Tensor Predictor::State::normalised(std::span<const float> features) {
+  const auto each = static_cast<std::size_t>(description.channels);
+  Tensor x = host_tensor({static_cast<std::int64_t>(features.size() / each), description.channels},
+                         DType::f32);
+  float* out = x.span<float>().data();
+  for (; !features.empty(); features = features.subspan(each), out += each)
+    pipeline.run(features.first(each), 0, 0, 0, out, scratch);
   return x;
 }
 
@@ -122,8 +135,7 @@ Prediction Predictor::State::decode(std::vector<float> said) const {
   return out;
 }
 
-void Predictor::State::predict(std::span<const data::Image> images, std::vector<Prediction>& out) {
-  Tensor x = normalised(images);
+void Predictor::State::predict(Tensor x, std::vector<Prediction>& out) {
   const Tensor straight = logits(x);
   if (options.mirrored) mirror(x);
   const Tensor mirrored = options.mirrored ? logits(x) : Tensor();
@@ -131,7 +143,7 @@ void Predictor::State::predict(std::span<const data::Image> images, std::vector<
   const auto said = [&](const Tensor& of, std::size_t i) {
     return interpret(description.target_kind, of.span<float>().subspan(i * outputs, outputs));
   };
-  for (std::size_t i = 0; i < images.size(); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i) {
     std::vector<double> one = said(straight, i);
     if (options.mirrored) {
       const std::vector<double> other = said(mirrored, i);
@@ -147,16 +159,21 @@ Predictor::Predictor(std::unique_ptr<Context> ctx,
                      nn::Model model,
                      SavedModel description,
                      const PredictorOptions& options) {
+  if (ctx == nullptr || model.params == nullptr || model.module == nullptr)
+    fail<UsageError>("predictor: {} is missing; was it moved from?",
+                     ctx == nullptr ? "the context" : "the model's parameters or module");
   if (options.batch_size < 1)
     fail<UsageError>("predictor: the batch size must be at least 1, got {}", options.batch_size);
   if (description.classes.size() != static_cast<std::size_t>(model.classes))
     fail<UsageError>(
         "predictor: {} names for a model of {} outputs", description.classes.size(), model.classes);
   model.params->set_working_dtype(options.dtype);
-  data::Pipeline pipeline(
-      {},
-      description.normalization,
-      {description.input.height, description.input.width, description.channels});
+  data::Pipeline pipeline({},
+                          description.normalization,
+                          {description.input.height,
+                           description.input.width,
+                           description.channels,
+                           description.input.height == 0});
   state_.reset(new State{
       std::move(ctx), std::move(model), std::move(description), options, std::move(pipeline)});
 }
@@ -165,36 +182,59 @@ Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 
-const std::vector<std::string>& Predictor::classes() const noexcept {
-  return state_->description.classes;
+Predictor::State& Predictor::state() const {
+  check<std::logic_error>(state_ != nullptr, "predictor: this one was moved from; use the other");
+  return *state_;
 }
 
-const SavedModel& Predictor::description() const noexcept { return state_->description; }
+const std::vector<std::string>& Predictor::classes() const { return state().description.classes; }
+
+const SavedModel& Predictor::description() const { return state().description; }
 
 Prediction Predictor::operator()(const data::Image& image) {
   return (*this)(std::span(&image, 1)).front();
 }
 
 std::vector<Prediction> Predictor::operator()(std::span<const data::Image> images) {
-  const std::scoped_lock lock(state_->turn);
+  const std::scoped_lock lock(state().turn);
   std::vector<Prediction> out;
-  const auto batch = static_cast<std::size_t>(state_->options.batch_size);
+  const auto batch = static_cast<std::size_t>(state().options.batch_size);
   for (std::size_t begin = 0; begin < images.size(); begin += batch)
-    state_->predict(images.subspan(begin, std::min(batch, images.size() - begin)), out);
+    state().predict(
+        state().normalised(images.subspan(begin, std::min(batch, images.size() - begin))), out);
+  return out;
+}
+
+std::vector<Prediction> Predictor::of_features(std::span<const float> values) {
+  const std::scoped_lock lock(state().turn);
+  const SavedModel& model = state().description;
+  check<UsageError>(
+      model.input.height == 0, "predict: '{}' takes images, not features", model.model);
+  check<UsageError>(!state().options.mirrored, "predict: features have no mirror image");
+  const auto each = static_cast<std::size_t>(model.channels);
+  check<UsageError>(values.size() % each == 0,
+                    "predict: {} values are no samples of {} features",
+                    values.size(),
+                    each);
+  std::vector<Prediction> out;
+  const std::size_t batch = static_cast<std::size_t>(state().options.batch_size) * each;
+  for (std::size_t begin = 0; begin < values.size(); begin += batch)
+    state().predict(
+        state().normalised(values.subspan(begin, std::min(batch, values.size() - begin))), out);
   return out;
 }
 
 Tensor Predictor::logits(const Tensor& images) {
-  const std::scoped_lock lock(state_->turn);
+  const std::scoped_lock lock(state().turn);
   Shape wanted{images.shape().rank() > 0 ? images.shape()[0] : 0};
-  for (const std::int64_t extent : state_->description.input_shape()) wanted.push_back(extent);
+  for (const std::int64_t extent : state().description.input_shape()) wanted.push_back(extent);
   check(images.shape() == wanted,
         "predictor: samples must be {}, they are {}",
         wanted,
         images.shape());
   check<DTypeError>(
       images.dtype() == DType::f32, "predictor: images must be f32, they are {}", images.dtype());
-  return state_->logits(images);
+  return state().logits(images);
 }
 
 }  // namespace learn

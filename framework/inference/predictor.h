@@ -66,9 +66,9 @@ class Predictor {
   Predictor& operator=(Predictor&&) noexcept;
 
   /// Names of the classes, the labels or the values.
-  [[nodiscard]] const std::vector<std::string>& classes() const noexcept;
+  [[nodiscard]] const std::vector<std::string>& classes() const;
   /// What it was made of.
-  [[nodiscard]] const SavedModel& description() const noexcept;
+  [[nodiscard]] const SavedModel& description() const;
 
   /// Of an image of any size: it is scaled to cover the model's input, and the middle is cut out,
   /// as the training's images were. Throws DataError for one whose pixels are not H*W*3.
@@ -76,12 +76,18 @@ class Predictor {
   /// The same of many. The other images change a prediction by rounding at most.
   [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
 
+  /// Of samples of features, one after the other, as the data hold them: they are normalised here.
+  /// Throws UsageError for a model of images, a number of values that is no multiple of the
+  /// features, and with `PredictorOptions::mirrored`.
+  [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
+
   /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on
   /// the host; on the host too. Throws ShapeError, DTypeError.
   [[nodiscard]] Tensor logits(const Tensor& images);
 
  private:
   struct State;
+  [[nodiscard]] State& state() const;
   std::unique_ptr<State> state_;
 };
 

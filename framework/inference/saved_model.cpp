@@ -85,6 +85,17 @@ Shape input_of(const SafetensorsFile& file) {
 }
 
 constexpr const char* kTargets = "learn.targets";
+constexpr const char* kFeatures = "learn.features";
+
+/// Not said by models of images.
+std::vector<std::string> features_of(const SafetensorsFile& file, const Shape& input) {
+  const auto found = file.metadata().find(kFeatures);
+  if (found == file.metadata().end()) return {};
+  std::vector<std::string> names = lines_of(found->second);
+  if (input.rank() != 1 || static_cast<std::int64_t>(names.size()) != input[0])
+    refuse(file, kFeatures, found->second, "which does not fit the model's input");
+  return names;
+}
 
 /// Not said by those that tell classes apart.
 data::TargetKind target_kind_of(const SafetensorsFile& file) {
@@ -134,6 +145,7 @@ SavedModel saved_model(const SafetensorsFile& file) {
   out.channels = input[-1];
   if (input.rank() == 3) out.input = {input[0], input[1]};
   out.normalization = normalization_of(file, out.channels);
+  out.features = features_of(file, input);
   return out;
 }
 
@@ -144,6 +156,7 @@ void describe_model(const SavedModel& model, Metadata& metadata) {
   metadata["learn.input"] = join(std::span(input.begin(), input.end()), " ");
   metadata["learn.normalization"] =
       to_text(data::for_channels(model.normalization, model.channels));
+  if (!model.features.empty()) metadata[kFeatures] = join(model.features, "\n");
   if (model.target_kind != TargetKind::classes)
     metadata[kTargets] = metadata_name(model.target_kind);
 }

@@ -20,6 +20,8 @@ struct SavedModel {
   std::filesystem::path file{};  ///< that says so; empty: none does
   data::TargetKind target_kind = data::TargetKind::classes;
   std::int64_t channels = 3;  ///< of the images, or the number of features
+  /// Names of the features, if they have any.
+  std::vector<std::string> features = {};
 
   /// (H,W,C), or (C) of features.
   [[nodiscard]] Shape input_shape() const;

@@ -26,6 +26,8 @@ class BatchSource {
   /// dropped).
   [[nodiscard]] virtual std::int64_t batches() const = 0;
   [[nodiscard]] virtual std::int64_t samples() const = 0;
+  /// The fewest samples that a batch of a pass has; 0 where that is not known.
+  [[nodiscard]] virtual std::int64_t smallest_batch() const { return 0; }
   /// What a model for it must take and tell apart: the shape of one sample, (H,W,C) for images, and
   /// the number of classes. Empty and 0 where that is not known.
   [[nodiscard]] virtual Shape sample_shape() const { return {}; }

@@ -1,6 +1,7 @@
 #include "framework/io/append_file.h"
 
 #include "framework/core/error.h"
+#include "framework/io/output_place.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +14,12 @@ namespace learn {
 
 AppendFile::AppendFile(std::filesystem::path path, Open how, FileSystem& files)
     : path_(std::move(path)), files_(files) {
+  if (how != Open::create) {
+    OutputPlace place = open_output(path_);
+    path_ = std::move(place.path);
+    fd_ = place.stream;
+    if (fd_ >= 0) return;
+  }
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
   if (how == Open::empty) flags |= O_TRUNC;
   if (how == Open::create) flags |= O_EXCL;

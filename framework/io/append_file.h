@@ -18,7 +18,8 @@ class AppendFile {
     keep,    ///< behind what is there
     create,  ///< there must be none
   };
-  /// Creates the file if there is none. Follows no symbolic link. Throws IoError.
+  /// Creates the file if there is none. Follows links, and writes to devices and FIFOs, as
+  /// `open_output` says; `create` does neither. Throws IoError.
   AppendFile(std::filesystem::path path, Open how, FileSystem& files = disk());
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

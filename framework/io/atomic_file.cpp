@@ -2,8 +2,10 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/once.h"
 #include "framework/core/regular_file.h"
 #include "framework/io/free_space.h"
+#include "framework/io/output_place.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,8 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -32,10 +32,7 @@ bool means_no_links(int error) {
 
 /// At the first of many saves only.
 void warn_of_no_links(const fs::path& target, const fs::path& previous, int error) {
-  static std::mutex mutex;
-  static std::set<fs::path> said;
-  const std::lock_guard lock(mutex);
-  if (!said.insert(target).second) return;
+  if (!first_time("no hard links: " + target.string())) return;
   log::warn(
       "[io] this file system makes no hard links ({}): '{}' is kept without the one before it, "
       "'{}'",
@@ -77,16 +74,18 @@ bool AtomicFile::is_temporary(std::string_view file_name) {
   return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-AtomicFile::AtomicFile(fs::path target, std::uint64_t size, FileSystem& files)
-    : files_(files),
-      target_(std::move(target)),
-      temporary_(temporary_beside(target_)),
-      size_(size) {
+AtomicFile::AtomicFile(const fs::path& target, std::uint64_t size, FileSystem& files)
+    : files_(files), size_(size) {
+  OutputPlace place = open_output(target);
+  target_ = std::move(place.path);
+  fd_ = place.stream;
+  if (fd_ >= 0) return;
+  temporary_ = temporary_beside(target_);
   files_.unlink(temporary_);  // left by a killed process that had our number
   fd_ = files_.create(temporary_);
   if (fd_ >= 0) return;
   const int error = errno;
-  check_folder_of(target_);
+  check_output(target);
   errno = error;
   fail_to("create");
 }
@@ -102,13 +101,13 @@ void AtomicFile::discard() noexcept {
 /// The temporary file goes first, so that the space it took counts as free.
 void AtomicFile::fail_to(const char* what, SourceLocation at) {
   const int error = errno;
-  const std::string temporary = temporary_.string();
+  const std::string written_to = (temporary_.empty() ? target_ : temporary_).string();
   discard();
   fail_from<IoError>(
       at,
       "cannot {} '{}': {}{}",
       what,
-      temporary,
+      written_to,
       std::strerror(error),
       about_space(error, std::max(size_, written_), files_.free_space(target_.parent_path())));
 }
@@ -128,9 +127,13 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::commit(const fs::path& previous) {
-  while (files_.sync(fd_) != 0)
+  const bool is_stream = temporary_.empty();
+  while (files_.sync(fd_) != 0) {
+    if (is_stream && errno == EINVAL) break;  // nothing to sync
     if (errno != EINTR) fail_to("sync");
+  }
   if (files_.close(std::exchange(fd_, -1)) != 0) fail_to("close");
+  if (is_stream) return;
   if (!previous.empty()) keep_as(previous);
   if (files_.rename(temporary_, target_) != 0) fail_to("put in place");
   temporary_.clear();
@@ -155,12 +158,6 @@ void AtomicFile::keep_as(const fs::path& previous) {
   files_.unlink(staging);
   errno = error;
   if (!kept) fail_to("keep what is there before");
-}
-
-void check_folder_of(const fs::path& target) {
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  if (std::error_code error; !fs::is_directory(folder, error))
-    fail<IoError>("cannot write '{}': there is no folder '{}'", target.string(), folder.string());
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {

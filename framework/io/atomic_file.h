@@ -12,13 +12,14 @@
 namespace learn {
 
 /// Writes a file so that, whatever happens, readers find the old content or the new one, whole: to
-/// a temporary file beside it, then fsync, rename, fsync of the directory. Symbolic links at the
-/// target are replaced, never followed.
+/// a temporary file next to it, then fsync, rename, fsync of the directory. Replaces nothing but
+/// files: a link stays and the file it names is replaced; a device, a FIFO or a descriptor such as
+/// /dev/stdout is written to directly; anything else is refused (see OutputPlace).
 class AtomicFile {
  public:
   /// Creates the temporary file. `size` is what will be written in all, if that is known: a full
-  /// disk is reported with it. Throws IoError.
-  explicit AtomicFile(std::filesystem::path target,
+  /// disk is reported with it. Throws IoError, also as `open_output`.
+  explicit AtomicFile(const std::filesystem::path& target,
                       std::uint64_t size = 0,
                       FileSystem& files = disk());
   /// Removes the temporary file unless `commit` succeeded.
@@ -30,8 +31,9 @@ class AtomicFile {
   /// then.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Puts the file in place. If `previous` is given, the old content is kept under that name;
-  /// where the file system has no hard links it is not, and the log says so once. Throws IoError.
+  /// Puts the file in place; closes what is written directly. If `previous` is given, the old
+  /// content is kept under that name; where the file system has no hard links it is not, and the
+  /// log says so once. Throws IoError.
   void commit(const std::filesystem::path& previous = {});
 
   /// Whether a file of this name is a temporary one, of this process or of one that was killed.
@@ -44,7 +46,7 @@ class AtomicFile {
 
   FileSystem& files_;
   std::filesystem::path target_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // empty: `fd_` is the target itself
   std::uint64_t size_;
   std::uint64_t written_ = 0;
   int fd_ = -1;
@@ -52,10 +54,6 @@ class AtomicFile {
 
 /// The name of a temporary file beside `target`, different in each process.
 [[nodiscard]] std::filesystem::path temporary_beside(const std::filesystem::path& target);
-
-/// Throws IoError unless there is a folder to write `target` in, so that a long computation does
-/// not end with it.
-void check_folder_of(const std::filesystem::path& target);
 
 /// `AtomicFile` for a text that is at hand. Throws IoError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);

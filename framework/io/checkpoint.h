@@ -1,6 +1,7 @@
 #pragma once
 #include "framework/core/function_ref.h"
 #include "framework/interfaces/state_visitor.h"
+#include "framework/io/class_match.h"
 #include "framework/io/safetensors.h"
 
 #include <filesystem>
@@ -10,8 +11,9 @@
 namespace learn {
 
 namespace nn {
+struct Model;
 class ParamStore;
-}
+}  // namespace nn
 
 /// Shows everything that belongs in a checkpoint: `[&](StateVisitor& v) { learner.visit_state(v);
 /// }`.
@@ -45,6 +47,7 @@ struct WeightsReport {
   std::vector<std::string> unexpected;  ///< in the file, not in the model
   std::vector<std::string> mismatched;  ///< in both, with different shapes
   std::int64_t loaded = 0;              ///< parameters and buffers that were read
+  ClassMatch classes{};                 ///< where names of classes were given
   [[nodiscard]] bool clean() const {
     return missing.empty() && unexpected.empty() && mismatched.empty();
   }
@@ -58,12 +61,21 @@ enum class WeightsMatch : std::uint8_t {
 };
 
 /// Reads such a file (any floating dtype), or the model's part of a training's state, into a model.
-/// Weight norm's parameters may have the names of PyTorch's `parametrizations`, too.
-/// Everything is compared before anything is written; values that are not finite are loaded, with a
-/// warning. Throws CheckpointError that lists the differences, also in `partial` mode if nothing at
-/// all matches.
+/// Weight norm's parameters may have the names of PyTorch's `parametrizations`, too; they and plain
+/// weights are made of each other. A prefix that wrappers of PyTorch put before all names
+/// ("module.", "_orig_mod.") is left out, with a note in the log. Everything is compared before
+/// anything is written; values that are not finite are loaded, with a warning. Throws
+/// CheckpointError that lists the differences, also in `partial` mode if nothing at all matches.
 WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
+                           WeightsMatch match = WeightsMatch::strict);
+/// The same for a model whose outputs have the names `classes` (or labels, or values). If the file
+/// names its own, rows of the last layer are taken by name, whatever their order and number; rows
+/// of new classes keep their values, which in `strict` mode is an error. See
+/// `WeightsReport::classes`.
+WeightsReport load_weights(const std::filesystem::path& path,
+                           const nn::Model& model,
+                           const std::vector<std::string>& classes,
                            WeightsMatch match = WeightsMatch::strict);
 
 }  // namespace learn

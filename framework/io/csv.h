@@ -42,18 +42,27 @@ struct CsvTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  ///< each as wide as the header
   std::vector<std::size_t> lines;              ///< which a row begins at, counted from 1
+  std::size_t header_line = 1;                 ///< the same of the header
 
   /// Column by name, or nothing.
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
 };
 
-/// What `CsvWriter` writes and what people and spreadsheets do: quotes as in RFC 4180, another
-/// separator, lines that end in CR LF, an UTF-8 mark at the start. Empty lines are passed over.
-/// `name`: of the file, for messages. Throws DataError with the line for a quote without end and a
-/// row of another width than the header, and for a text without any row.
+/// What `CsvWriter` writes: quotes as in RFC 4180, lines that end in LF, CR LF or CR, a UTF-8 mark
+/// at the start. Empty lines are passed over. `name`: of the file, for messages. Throws DataError
+/// with the line for a quote without end and a row of another width than the header, and for a text
+/// without any row.
 [[nodiscard]] CsvTable parse_csv(std::string_view text,
                                  const std::string& name,
                                  char separator = ',');
+
+/// What people and spreadsheets write: as `parse_csv`, and a first line "sep=;" is not a row but
+/// names the separator, blanks before a quoted cell are dropped, and rows whose cells are all blank
+/// are passed over. `separator` '\0': what the line "sep=" says, else the one of comma, semicolon
+/// and tab that the first row holds most often.
+[[nodiscard]] CsvTable parse_spreadsheet(std::string_view text,
+                                         const std::string& name,
+                                         char separator = '\0');
 
 /// The table of a file of up to 64 MiB. Throws IoError, and what `parse_csv` does.
 [[nodiscard]] CsvTable read_csv(const std::filesystem::path& path);

@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/json_text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -14,9 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return json_text(text); }
 
 std::string print(const JsonValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);

@@ -8,19 +8,32 @@
 
 namespace learn {
 
+namespace {
+
+std::unique_ptr<SafetensorsFile> open_state(const std::filesystem::path& path) {
+  auto file = std::make_unique<SafetensorsFile>(path);
+  const auto kind = file->metadata().find("learn.kind");
+  if (kind == file->metadata().end() || kind->second != "train")
+    fail<CheckpointError>("'{}' holds no state of a training: another file has taken its place",
+                          path.string());
+  return file;
+}
+
+}  // namespace
+
 LastState find_last_state(const std::filesystem::path& weights) {
   const std::filesystem::path last = weights / "last.safetensors";
   const std::filesystem::path previous = weights / "last.prev.safetensors";
   std::string problem;
   try {
-    if (std::filesystem::exists(last)) return {std::make_unique<SafetensorsFile>(last), ""};
+    if (std::filesystem::exists(last)) return {open_state(last), ""};
     problem = fmt::format("'{}' is missing", last.string());
   } catch (const Error& e) {
     problem = e.what();
   }
   if (!std::filesystem::exists(previous)) fail<CheckpointError>("{}", problem);
   try {
-    return {std::make_unique<SafetensorsFile>(previous), problem};
+    return {open_state(previous), problem};
   } catch (const Error& e) {
     fail<CheckpointError>("{}\n  and so is the state before it: {}", problem, e.what());
   }

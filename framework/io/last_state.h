@@ -15,9 +15,9 @@ struct LastState {
   std::string problem;  ///< why it is not `last.safetensors`, in words; empty if it is
 };
 
-/// In the folder of a run's checkpoints `last.safetensors`, or, where that is missing or damaged,
-/// `last.prev.safetensors`, the state one save before it. Throws CheckpointError if neither is
-/// whole.
+/// In the folder of a run's checkpoints `last.safetensors`, or, where that is missing, damaged or
+/// no state of a training, `last.prev.safetensors`, the state one save before it. Throws
+/// CheckpointError if neither is whole.
 [[nodiscard]] LastState find_last_state(const std::filesystem::path& weights);
 
 /// Loads it as `load_state` does. If it is the one before the last, warns, and sets the last aside.

@@ -45,6 +45,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
                 {"device", &record.device},
                 {"threads", &record.threads},
                 {"precision", &record.precision},
+                {"peak_lr", &record.peak_lr},
                 {"model.name", &record.model},
                 {"model.parameters", &record.parameters},
                 {"dataset.name", &record.dataset},

@@ -1,5 +1,7 @@
 #include "framework/io/run_record.h"
 
+#include "framework/io/json_text.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -46,6 +48,7 @@ Json to_json(const RunRecord& record) {
           {"device", record.device},
           {"threads", record.threads},
           {"precision", record.precision},
+          {"peak_lr", number(record.peak_lr)},
           {"model", {{"name", record.model}, {"parameters", record.parameters}}},
           {"dataset",
            {{"name", record.dataset},
@@ -66,8 +69,7 @@ Json to_json(const RunRecord& record) {
 }  // namespace
 
 std::string run_record_text(const RunRecord& record) {
-  // Arguments may be anything the shell passed; what is not UTF-8 is replaced, not an error.
-  return to_json(record).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(to_json(record), 2) + '\n';
 }
 
 }  // namespace learn

@@ -22,6 +22,7 @@ struct RunRecord {
   std::string model;
   std::int64_t parameters = 0;
   std::string precision;
+  double peak_lr = 0;  ///< the highest learning rate of a step so far; 0: not known
   std::string dataset;
   bool synthetic = false;   ///< made by a program: its accuracy says nothing about real images
   std::string fingerprint;  ///< tells data sets of one name apart

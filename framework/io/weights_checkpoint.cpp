@@ -1,46 +1,20 @@
 #include "framework/core/error.h"
 #include "framework/core/format.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/not_finite.h"
+#include "framework/io/read_weights.h"
+#include "framework/nn/dry_pass.h"
+#include "framework/nn/model.h"
 #include "framework/nn/param_store.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
 #include "framework/tensor/factory.h"
 
-#include <set>
+#include <string_view>
 
 namespace learn {
 namespace {
 
 constexpr std::string_view kBatches = "num_batches_tracked";
-
-/// (K,R,S,C) as PyTorch orders it; other ranks are the same in both worlds.
-Shape file_shape(const Shape& s) { return s.rank() == 4 ? Shape{s[0], s[3], s[1], s[2]} : s; }
-
-/// Calls `f(ours, file)` for each element: its index in our layout and in the file's.
-template <class F>
-void for_each_element(const Shape& s, F&& f) {
-  if (s.rank() != 4) {
-    for (std::int64_t i = 0; i < s.elements(); ++i) f(i, i);
-    return;
-  }
-  const std::int64_t taps = s[1] * s[2];
-  std::int64_t i = 0;
-  for (std::int64_t k = 0; k < s[0]; ++k)
-    for (std::int64_t tap = 0; tap < taps; ++tap)
-      for (std::int64_t c = 0; c < s[3]; ++c) f(i++, (k * s[3] + c) * taps + tap);
-}
-
-/// PyTorch's parametrizations.weight_norm has other names than weight_norm and reads both; so do
-/// we.
-std::string parametrized(const std::string& name) {
-  for (const auto& [old_name, new_name] :
-       {std::pair("weight_g", "original0"), std::pair("weight_v", "original1")})
-    if (name.ends_with(old_name))
-      return name.substr(0, name.size() - std::string_view(old_name).size()) +
-             "parametrizations.weight." + new_name;
-  return name;
-}
 
 /// A parameter or buffer by its name in the file.
 struct Place {
@@ -48,79 +22,25 @@ struct Place {
   Tensor tensor;
 };
 
-/// How a kind of file names tensors and lays them out.
-struct Convention {
-  std::string params;   ///< before the names of parameters
-  std::string buffers;  ///< before the names of buffers
-  bool pytorch = true;  ///< OIHW
-};
-const Convention kWeights{};
-/// As `Learner::visit_state` writes a whole training; its other tensors do not concern a model.
-const Convention kTraining{"model.params.", "model.buffers.", false};
-
-std::vector<Place> places_of(nn::ParamStore& store, const Convention& convention) {
+std::vector<Place> places_of(nn::ParamStore& store) {
   std::vector<Place> places;
   for (std::int64_t i = 0; i < store.size(); ++i)
-    places.push_back({convention.params + store.info(i).name, store.master(i)});
+    places.push_back({store.info(i).name, store.master(i)});
   for (std::int64_t i = 0; i < store.buffer_count(); ++i)
-    places.push_back({convention.buffers + store.buffer(i).name, store.buffer(i).value});
+    places.push_back({store.buffer(i).name, store.buffer(i).value});
   return places;
 }
 
-void read_into(Context& ctx,
-               const SafetensorsFile& file,
-               const TensorEntry& entry,
-               const Convention& convention,
-               Tensor& destination,
-               detail::NotFinite& not_finite) {
-  Tensor tensor = destination.device().is_cpu() ? destination : to_host(ctx, destination);
-  std::vector<std::byte> bytes(entry.end - entry.begin);
-  file.read(entry, bytes);
-  not_finite.look_at(entry.name, entry.dtype, bytes);
-  const Shape& shape = tensor.shape();
-  const Shape order = convention.pytorch ? shape : Shape{shape.elements()};
-  visit_floating(entry.dtype, [&]<class From>() {
-    const auto* from = reinterpret_cast<const From*>(bytes.data());
-    visit_floating(tensor.dtype(), [&]<class To>() {
-      const std::span<To> to = tensor.span<To>();
-      for_each_element(order, [&](std::int64_t ours, std::int64_t theirs) {
-        to[static_cast<std::size_t>(ours)] = from_double<To>(as_double(from[theirs]));
-      });
-    });
-  });
-  if (!destination.device().is_cpu()) copy(ctx, to_device(ctx, ctx.step(), tensor), destination);
-}
-
-/// Compares names and shapes; `matches` gets what can be loaded.
-WeightsReport compare(const SafetensorsFile& file,
-                      const std::vector<Place>& places,
-                      const Convention& convention,
-                      std::vector<std::pair<const TensorEntry*, Tensor>>& matches) {
-  WeightsReport report;
-  std::set<std::string_view> known;
-  for (const Place& place : places) {
-    auto found = file.tensors().find(place.name);
-    if (found == file.tensors().end()) found = file.tensors().find(parametrized(place.name));
-    if (found != file.tensors().end()) known.insert(found->first);
-    if (found == file.tensors().end()) {
-      report.missing.push_back(place.name);
-      continue;
-    }
-    const TensorEntry& entry = found->second;
-    const Shape& own = place.tensor.shape();
-    const Shape wanted = convention.pytorch ? file_shape(own) : own;
-    if (entry.shape == wanted && is_floating(entry.dtype))
-      matches.emplace_back(&entry, place.tensor);
-    else
-      report.mismatched.push_back(
-          fmt::format("{} is {} {}, here {}", place.name, entry.dtype, entry.shape, wanted));
+/// The tensors of a model: all of a file of weights, and in the state of a training those that
+/// `Learner::visit_state` wrote for it.
+detail::NamedEntries entries_of(const SafetensorsFile& file, bool training) {
+  detail::NamedEntries entries;
+  for (const auto& [name, entry] : file.tensors()) {
+    if (!training) entries.emplace(name, &entry);
+    for (const std::string_view prefix : {"model.params.", "model.buffers."})
+      if (training && name.starts_with(prefix)) entries.emplace(name.substr(prefix.size()), &entry);
   }
-  for (const auto& [name, entry] : file.tensors())
-    if ((name.starts_with(convention.params) || name.starts_with(convention.buffers)) &&
-        !known.contains(name) && !name.ends_with(kBatches))
-      report.unexpected.push_back(name);
-  report.loaded = static_cast<std::int64_t>(matches.size());
-  return report;
+  return entries;
 }
 
 std::string join(std::string_view title, const std::vector<std::string>& names) {
@@ -133,6 +53,23 @@ std::string join(std::string_view title, const std::vector<std::string>& names) 
   return text;
 }
 
+WeightsReport load(const SafetensorsFile& file,
+                   nn::ParamStore& store,
+                   detail::ReadWeights options) {
+  const auto kind = file.metadata().find("learn.kind");
+  const auto is = [&](std::string_view one) {
+    return kind != file.metadata().end() && kind->second == one;
+  };
+  if (is("pytorch"))
+    fail<CheckpointError>(
+        "'{}' was exported for PyTorch, with other layouts than a checkpoint; 'learn import' reads "
+        "it",
+        file.path().string());
+  const bool training = is("train");
+  options.pytorch = !training;
+  return detail::read_weights(file, entries_of(file, training), store, options);
+}
+
 }  // namespace
 
 std::string WeightsReport::describe() const {
@@ -143,13 +80,13 @@ std::string WeightsReport::describe() const {
 void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata) {
   Arena arena("weights export", cpu_pages());
   std::vector<NamedTensor> tensors;
-  for (const Place& place : places_of(store, kWeights)) {
+  for (const Place& place : places_of(store)) {
     const Tensor ours_on_host = to_host(store.context(), place.tensor);
-    Tensor copy(arena, file_shape(place.tensor.shape()), DType::f32);
+    Tensor copy(arena, detail::file_shape(place.tensor.shape()), DType::f32);
     const std::span<float> to = copy.span<float>();
     visit_floating(ours_on_host.dtype(), [&]<class T>() {
       const std::span<const T> from = ours_on_host.span<T>();
-      for_each_element(ours_on_host.shape(), [&](std::int64_t ours, std::int64_t theirs) {
+      detail::for_each_element(ours_on_host.shape(), [&](std::int64_t ours, std::int64_t theirs) {
         to[static_cast<std::size_t>(theirs)] = as_float(from[static_cast<std::size_t>(ours)]);
       });
     });
@@ -168,31 +105,19 @@ void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Meta
 WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
                            WeightsMatch match) {
+  return load(SafetensorsFile(path), store, {.match = match});
+}
+
+WeightsReport load_weights(const std::filesystem::path& path,
+                           const nn::Model& model,
+                           const std::vector<std::string>& classes,
+                           WeightsMatch match) {
   const SafetensorsFile file(path);
-  const auto kind = file.metadata().find("learn.kind");
-  const auto is = [&](std::string_view one) {
-    return kind != file.metadata().end() && kind->second == one;
-  };
-  if (is("pytorch"))
-    fail<CheckpointError>(
-        "'{}' was exported for PyTorch, with other layouts than a checkpoint; 'learn import' reads "
-        "it",
-        path.string());
-  const bool training = is("train");
-  const Convention& convention = training ? kTraining : kWeights;
-  std::vector<std::pair<const TensorEntry*, Tensor>> matches;
-  WeightsReport report = compare(file, places_of(store, convention), convention, matches);
-  if (match == WeightsMatch::strict && !report.clean())
-    fail<CheckpointError>("'{}' does not fit the model:{}", path.string(), report.describe());
-  if (matches.empty())
-    fail<CheckpointError>("nothing in '{}' fits the model:{}", path.string(), report.describe());
-  detail::NotFinite not_finite;
-  for (auto& [entry, tensor] : matches)
-    read_into(store.context(), file, *entry, convention, tensor, not_finite);
-  not_finite.warn(path);
-  store.refresh_working();
-  store.commit_buffers();
-  return report;
+  return load(file,
+              *model.params,
+              {.match = match,
+               .classes = {detail::class_names(file), classes},
+               .class_tensors = nn::output_parameters(*model.module, *model.params, model.input)});
 }
 
 }  // namespace learn

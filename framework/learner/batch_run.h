@@ -12,7 +12,8 @@ class Callback;
 /// in this order: deferred, skipped, cancelled.
 ///
 /// The device looks for gradients that are not finite and leaves out the update, without asking the
-/// host: `PassResults::skipped_steps` and `StepControl::skipped` count these.
+/// host: `PassResults::skipped_steps` and `StepControl::skipped` count these, and
+/// `Learner::step_applied` asks.
 enum class Outcome : std::uint8_t {
   pending,    ///< not decided yet
   stepped,    ///< the update was made, unless a gradient was not finite: see below

@@ -13,7 +13,7 @@ namespace {
 /// algorithms and wait for workers that only begin.
 class StepTimer final : public Callback {
  public:
-  explicit StepTimer(std::int64_t steps) : steps_(steps) {}
+  explicit StepTimer(std::int64_t steps) : steps_(steps), windows_(std::min(steps, kWindows)) {}
   [[nodiscard]] std::string_view name() const override { return "batch_size_find"; }
   [[nodiscard]] int order() const override { return order::kRecorder; }
   [[nodiscard]] bool runs_in_sandbox() const override { return true; }
@@ -24,20 +24,35 @@ class StepTimer final : public Callback {
       learn.sync_step_clock();  // waits for the device
       begin_ = Clock::now();
     }
-    if (batches_ < kWarmUp + steps_) return;
+    const std::int64_t timed = batches_ - kWarmUp;
+    const auto window = static_cast<std::int64_t>(window_seconds_.size());
+    if (timed < (window + 1) * steps_ / windows_) return;
     learn.sync_step_clock();
-    seconds_ = std::chrono::duration<double>(Clock::now() - begin_).count();
-    learn.cancel(Scope::train);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const std::int64_t in_window = timed - window * steps_ / windows_;
+    window_seconds_.push_back((seconds - seconds_.value_or(0)) / static_cast<double>(in_window));
+    seconds_ = seconds;
+    if (timed == steps_) learn.cancel(Scope::train);
   }
   void validate_begin(Learner& learn) override { learn.cancel(Scope::validate); }
 
   /// Nothing if the training was ended before.
-  [[nodiscard]] std::optional<double> seconds() const { return seconds_; }
+  [[nodiscard]] std::optional<double> seconds() const {
+    return static_cast<std::int64_t>(window_seconds_.size()) == windows_ ? seconds_ : std::nullopt;
+  }
+  /// Of the timings of a step, one for each window.
+  [[nodiscard]] double spread() const {
+    const auto [fastest, slowest] = std::ranges::minmax(window_seconds_);
+    return slowest / fastest - 1;
+  }
   [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::int64_t kWindows = 3;
   std::int64_t steps_;
+  std::int64_t windows_;
+  std::vector<double> window_seconds_;  // of a step
   std::int64_t batches_ = 0;
   std::int64_t samples_ = 0;
   Clock::time_point begin_;
@@ -63,6 +78,7 @@ std::optional<BatchSizeTrial> trial(Learner& learn,
   return BatchSizeTrial{.batch_size = batch_size,
                         .step_seconds = seconds / static_cast<double>(steps),
                         .samples_per_second = static_cast<double>(timer->samples()) / seconds,
+                        .spread = timer->spread(),
                         .bytes = arena->stats().peak};
 }
 
@@ -71,11 +87,11 @@ std::optional<BatchSizeTrial> trial(Learner& learn,
 BatchSizeFindResult Learner::batch_size_find(const BatchSourceOfSize& make_source,
                                              const BatchSizeFindOptions& options) {
   require_idle("batch_size_find");
-  check<UsageError>(options.smallest > 0 && options.largest >= options.smallest,
-                    "batch_size_find: sizes from {} to {}: the first must be above 0, the last not "
-                    "below it",
-                    options.smallest,
-                    options.largest);
+  if (options.smallest <= 0 || options.largest < options.smallest)
+    fail<UsageError>(
+        "batch_size_find: sizes from {} to {}: the first must be above 0, the last not below it",
+        options.smallest,
+        options.largest);
   check<UsageError>(
       options.steps > 0, "batch_size_find: {} steps to time; one is needed", options.steps);
   const std::int64_t samples = train_source().samples();
@@ -109,6 +125,18 @@ const BatchSizeTrial* BatchSizeFindResult::suggested() const {
   for (const BatchSizeTrial& one : trials)
     if (one.samples_per_second >= kAsFast * best) return &one;
   return nullptr;
+}
+
+double BatchSizeFindResult::noise() const {
+  double noise = 0;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    noise = std::max(noise, trials[i].spread);
+    if (i == 0 || i + 1 == trials.size()) continue;
+    const double beside =
+        std::min(trials[i - 1].samples_per_second, trials[i + 1].samples_per_second);
+    noise = std::max(noise, beside / trials[i].samples_per_second - 1);
+  }
+  return noise;
 }
 
 std::string BatchSizeFindResult::why() const {

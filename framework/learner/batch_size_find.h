@@ -37,6 +37,8 @@ struct BatchSizeTrial {
   std::int64_t batch_size = 0;
   double step_seconds = 0;  ///< of a training step with its batch, the mean
   double samples_per_second = 0;
+  double spread =
+      0;  ///< how far its timings, three if there are steps enough, lie apart, as a share
   std::size_t bytes = 0;  ///< most that steps held at a time, beside weights and their state
 };
 
@@ -51,6 +53,9 @@ struct BatchSizeFindResult {
   /// The smallest that is as fast as the fastest, to `kAsFast`; null if none fits. Larger ones make
   /// fewer updates in the same time.
   [[nodiscard]] const BatchSizeTrial* suggested() const;
+  /// How far timings contradict each other, as a share: those of one size, or a size that is slower
+  /// than the ones before and after it. What a busy machine does; 0 if they agree.
+  [[nodiscard]] double noise() const;
   /// "a batch of 1024 does not fit in memory".
   [[nodiscard]] std::string why() const;
 };

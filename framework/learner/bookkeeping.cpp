@@ -1,12 +1,21 @@
 // What the loop prepares, counts and gives back around passes and batches.
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
+#include "framework/nn/dry_pass.h"
 #include "framework/runtime/transfer.h"
 
 #include <limits>
 
 namespace learn {
 namespace {
+
+/// The nearest size, smaller ones first, that leaves no batch of one sample.
+std::int64_t other_batch_size(std::int64_t samples, std::int64_t size) {
+  for (std::int64_t other = size - 1; other > 1; --other)
+    if (samples % other != 1) return other;
+  for (std::int64_t other = size + 1;; ++other)
+    if (samples % other != 1) return other;
+}
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -18,6 +27,7 @@ bool Learner::begin_train_pass() {
   pass_continues_ = progress_.batch_in_pass > 0;
   progress_.training = progress_.batch_in_pass < progress_.batches;
   if (!progress_.training) return false;
+  params().refresh_working();  // a handler, or somebody between two fits, may have written masters
   if (progress_.batch_in_pass == 0) {
     losses_.begin(ctx_, progress_.batches);
     begin_train_metrics();
@@ -52,7 +62,11 @@ void Learner::end_train_pass() {
 
 bool Learner::next_batch(BatchSource& source) {
   release_batch();
-  if (cancelled() || !source.next(batch_)) return false;
+  if (cancelled()) return false;
+  if (!source.next(batch_)) {
+    check_pass_is_whole();
+    return false;
+  }
   if (progress_.batch_in_pass == 0) check_batch(source);
   if (progress_.training && pass_continues_)
     check_place(progress_.batch_in_pass < progress_.batches);
@@ -69,6 +83,19 @@ void Learner::check_place(bool right) const {
         progress_.batches);
 }
 
+/// Schedules are planned by what the source announces. That a resumed pass is whole is checked by
+/// `end_train_pass`.
+void Learner::check_pass_is_whole() const {
+  if (progress_.batch_in_pass == progress_.batches || (progress_.training && pass_continues_))
+    return;
+  fail<DataError>(
+      "the {} source announced {} batches and gave {}: its batches() must return how many next() "
+      "gives in a pass",
+      progress_.training ? "training" : "validation",
+      progress_.batches,
+      progress_.batch_in_pass);
+}
+
 void Learner::check_batch(const BatchSource& source) const {
   const Shape said = source.sample_shape();
   if (said.rank() == 0) return;
@@ -82,6 +109,34 @@ void Learner::check_batch(const BatchSource& source) const {
                     given);
 }
 
+/// Handlers may still choose the mode in which frozen layers use their running statistics.
+void Learner::check_batches() const { check_smallest_batch(ForwardMode::train_unfrozen); }
+
+void Learner::check_smallest_batch(ForwardMode mode) const {
+  const BatchSource& source = train_source();
+  const Shape sample = source.sample_shape();
+  if (source.smallest_batch() != 1 || sample.rank() == 0) return;
+  const auto norm = nn::norm_of_single_values(model(), params(), sample, mode, autocast_);
+  if (!norm) return;
+  const std::int64_t samples = source.samples();
+  if (samples == source.batches())
+    fail<UsageError>(
+        "each training batch has one sample, and BatchNorm '{}' has one value per channel of it, "
+        "which have no variance: take a batch size of 2 or more (--batch-size)",
+        *norm);
+  const std::int64_t size = (samples - 1) / (source.batches() - 1);
+  fail<UsageError>(
+      "the last of {} training batches has one sample, and BatchNorm '{}' has one value per "
+      "channel "
+      "of it, which have no variance: leave that batch out (--drop-last, "
+      "LoaderOptions::drop_last), "
+      "or take another batch size than {} (--batch-size {})",
+      source.batches(),
+      *norm,
+      size,
+      other_batch_size(samples, size));
+}
+
 void Learner::release_batch() {
   batch_ = {};
   tape_.reset();
@@ -91,6 +146,7 @@ void Learner::release_batch() {
 void Learner::begin_attempt() {
   scopes_.unwind_to(Scope::batch);
   callbacks_.reset();
+  if (!progress_.gradients_held) seeded_by_.clear();
   batch_ = {std::move(static_cast<Batch&>(batch_))};
 }
 
@@ -170,7 +226,7 @@ void Learner::validate_epoch() {
   evaluate(*data_.valid, add_metrics, take_results);
 }
 
-void Learner::sync_step_clock() { progress_.step_clock = optimizer_->read_control().step; }
+void Learner::sync_step_clock() { progress_.step_clock = optimizer().read_control().step; }
 
 void Learner::set_results(const Tensor& pred,
                           const Tensor& loss,

@@ -82,9 +82,22 @@ class Callback {
 
 using EventSet = std::bitset<kEventCount>;
 
+/// Whether `C` overrides something by which a callback takes part in a training without handling an
+/// event.
+template <std::derived_from<Callback> C>
+[[nodiscard]] constexpr bool acts_without_events() {
+#define LEARN_IS_BASES(name) \
+  requires { requires std::is_same_v<decltype(&C::name), decltype(&Callback::name)>; }
+  return !(LEARN_IS_BASES(captured_options) && LEARN_IS_BASES(claims) && LEARN_IS_BASES(metrics) &&
+           LEARN_IS_BASES(precision) && LEARN_IS_BASES(visit_state) && LEARN_IS_BASES(attached));
+#undef LEARN_IS_BASES
+}
+
 /// The events that `C` handles, found at compile time by the types of pointers to its handlers: one
 /// is a member of `Callback` exactly when no class between declares it. A handler with other
-/// parameters, which nobody would call, or with another framework's name does not compile.
+/// parameters, which nobody would call, or with another framework's name does not compile, and
+/// neither does a callback that does nothing. A misspelt handler without `override` in a class that
+/// has others cannot be found: C++20 cannot list the members of a class.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
 #define LEARN_REFUSE(there, here)                                                     \
@@ -94,6 +107,17 @@ template <std::derived_from<Callback> C>
   LEARN_FOREIGN_HANDLERS(LEARN_REFUSE)
 #undef LEARN_REFUSE
   EventSet set;
+  constexpr int kHandlers =
+#define LEARN_COUNT_AS(name, ...) \
+  +!std::is_same_v<decltype(&C::name), void (Callback::*)(__VA_ARGS__)>
+#define LEARN_COUNT(name, role, scope) LEARN_COUNT_AS(name, Learner&)
+      LEARN_EVENTS(LEARN_COUNT) LEARN_COUNT_AS(cancelled, Learner&, Scope)
+          LEARN_COUNT_AS(error, Learner&, const std::exception&);
+#undef LEARN_COUNT
+#undef LEARN_COUNT_AS
+  static_assert(kHandlers > 0 || std::is_same_v<C, Callback> || acts_without_events<C>(),
+                "this callback handles no event, so it does nothing: is the name of a handler "
+                "misspelt? Write 'override' after it");
 #define LEARN_FIND_AS(name, ...)                                                           \
   static_assert(std::is_convertible_v<decltype(&C::name), void (C::*)(__VA_ARGS__)>,       \
                 "a handler of '" #name "' is: void " #name "(" #__VA_ARGS__ ") override"); \

@@ -1,6 +1,7 @@
 // Events and scopes (ADR 0003): how they open, close and are cancelled, and what handlers may do.
 #include "framework/learner/learner.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -75,7 +76,16 @@ void Learner::run_activity(Activity activity, FunctionRef<void()> body) {
   }
 }
 
+void Learner::require_model(std::string_view what) const {
+  check<std::logic_error>(
+      model_.module != nullptr,
+      "{}: this learner's model was taken by take_model(); use the learner that "
+      "has it now",
+      what);
+}
+
 void Learner::require_idle(std::string_view what) const {
+  require_model(what);
   check<std::logic_error>(progress_.activity == Activity::none,
                           "{}: {} cannot be called while the learner runs",
                           current_handler(),
@@ -131,12 +141,19 @@ void Learner::set_loss(Var loss) {
 void Learner::set_seed(Tensor seed) {
   require_at("set_seed", Event::backward_begin);
   batch_.seed = std::move(seed);
-  if (batch_.seed_set_by == nullptr) batch_.seed_set_by = callbacks_.running();
+  const Callback* const setter = callbacks_.running();
+  if (batch_.seed_set_by == nullptr) batch_.seed_set_by = setter;
+  if (std::ranges::find(seeded_by_, setter) == seeded_by_.end()) seeded_by_.push_back(setter);
 }
 
 void Learner::set_planned_steps(std::int64_t steps) {
   require_at("set_planned_steps", Event::train_begin);
   progress_.fit_steps = steps;
+}
+
+bool Learner::step_applied() const {
+  require_at("step_applied", Event::step_end, Event::batch_end);
+  return batch_.outcome == Outcome::stepped && optimizer_->read_control().overflows == 0;
 }
 
 void Learner::add_metric(std::string name, double value) {
@@ -167,17 +184,18 @@ nn::ParamStore& Learner::grads() {
                           "scales the backward pass)",
                           current_handler(),
                           name_or_nobody(batch_.seed_set_by));
-  check<std::logic_error>(batch_.seed_set_by == nullptr || batch_.unscaled_by != nullptr,
+  check<std::logic_error>(seeded_by_.empty(),
                           "{}: asked for unscaled gradients, but '{}' has set a gradient seed and "
                           "not called grads_unscaled()",
                           current_handler(),
-                          name_or_nobody(batch_.seed_set_by));
+                          seeded_by_.empty() ? "" : seeded_by_.front()->name());
   return params();
 }
 
 void Learner::grads_unscaled() {
   require_at("grads_unscaled", Event::backward_end);
   batch_.unscaled_by = callbacks_.running();
+  std::erase(seeded_by_, callbacks_.running());
 }
 
 }  // namespace learn

@@ -55,10 +55,19 @@ class Learner::Joined {
   bool keeps_states_ = false;
 };
 
+void Learner::check_announced(std::int64_t epochs) const {
+  const std::int64_t batches = train_source().batches();
+  const std::int64_t samples = train_source().samples();
+  if (batches <= 0) fail<UsageError>("fit: the training source has no batches");
+  if (samples < 0) fail<UsageError>("fit: the training source announced {} samples", samples);
+  if (std::int64_t all = 0; __builtin_mul_overflow(batches, epochs, &all))
+    fail<UsageError>("fit: {} epochs of {} batches are more than can be counted", epochs, batches);
+}
+
 void Learner::fit(std::int64_t epochs, const LearningRates& lrs, const FitCallbacks& callbacks) {
   require_idle("fit");
   if (epochs < 0) fail<UsageError>("fit: {} epochs; the count cannot be negative", epochs);
-  if (train_source().batches() <= 0) fail<UsageError>("fit: the training source has no batches");
+  check_announced(epochs);
   const Joined joined(*this, callbacks);
   optimizer_->set_lrs(lrs);
   run_activity(Activity::fit, [&] { train(epochs); });

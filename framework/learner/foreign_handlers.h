@@ -78,4 +78,20 @@
   X(end_batch, batch_end(Learner&))                       \
   X(end_validate, validate_end(Learner&))                 \
   X(end_epoch, epoch_end(Learner&))                       \
-  X(end_train, train_end(Learner&))
+  X(end_train, train_end(Learner&))                       \
+  X(fit_begin, train_begin(Learner&))                     \
+  X(fit_start, train_begin(Learner&))                     \
+  X(fit_end, train_end(Learner&))                         \
+  X(train_start, train_begin(Learner&))                   \
+  X(epoch_start, epoch_begin(Learner&))                   \
+  X(batch_start, batch_begin(Learner&))                   \
+  X(step_start, step_begin(Learner&))                     \
+  X(validate_start, validate_begin(Learner&))             \
+  X(validation_begin, validate_begin(Learner&))           \
+  X(validation_start, validate_begin(Learner&))           \
+  X(validation_end, validate_end(Learner&))               \
+  X(valid_begin, validate_begin(Learner&))                \
+  X(valid_end, validate_end(Learner&))                    \
+  X(loss_end, backward_begin(Learner&))                   \
+  X(canceled, cancelled(Learner&, Scope))                 \
+  X(on_error, error(Learner&, const std::exception&))

@@ -106,7 +106,8 @@ class Learner : public ForeignMethods {
   /// different shapes of a sample, and changes nothing then; std::logic_error from a handler.
   void set_data(BatchSources data);
   /// The trained model, for another learner: `std::move(learn).take_model()`. The optimizer's state
-  /// of it is dropped. This learner can only be destroyed then. std::logic_error from a handler.
+  /// of it is dropped. What this learner recorded can still be read (results, progress, options,
+  /// callbacks); whatever needs the model is a std::logic_error. std::logic_error from a handler.
   [[nodiscard]] Model take_model() &&;
 
   /// For callbacks made by the registry.
@@ -125,7 +126,8 @@ class Learner : public ForeignMethods {
 
   /// Trains for `epochs` passes, with a validation pass after each if there is a validation source.
   /// At `options().lr` unless rates are given. Throws UsageError for a negative count, bad rates,
-  /// or a training source without batches.
+  /// or a training source without batches; DataError if a source gives fewer batches than it
+  /// announced.
   void fit(std::int64_t epochs) { fit(epochs, options_.lr); }
   void fit(std::int64_t epochs, const LearningRates& lrs, const FitCallbacks& callbacks = {});
   /// The one-cycle policy (Leslie Smith, 2018) with fastai's constants: learning rate up from
@@ -192,8 +194,9 @@ class Learner : public ForeignMethods {
   void set_pred(Var pred);
   /// What is recorded, and where the backward pass begins: one element. From backward_begin.
   void set_loss(Var loss);
-  /// The loss's gradient: one device element, not to be written to later. Who sets it calls
-  /// `grads_unscaled`. From backward_begin.
+  /// The loss's gradient: one device element, not to be written to later. A callback that sets it
+  /// calls `grads_unscaled` before the step; otherwise the step is a std::logic_error that names
+  /// it. From backward_begin.
   void set_seed(Tensor seed);
   /// How many updates the fit will make, for schedules on that clock. From train_begin.
   void set_planned_steps(std::int64_t steps);
@@ -217,10 +220,22 @@ class Learner : public ForeignMethods {
   // Parts.
 
   [[nodiscard]] Context& context() const noexcept { return ctx_; }
-  [[nodiscard]] nn::Module& model() const noexcept { return *model_.module; }
-  [[nodiscard]] const Model& model_info() const noexcept { return model_; }
-  [[nodiscard]] nn::ParamStore& params() const noexcept { return *model_.params; }
-  [[nodiscard]] optim::Optimizer& optimizer() const noexcept { return *optimizer_; }
+  [[nodiscard]] nn::Module& model() const {
+    require_model("model");
+    return *model_.module;
+  }
+  [[nodiscard]] const Model& model_info() const {
+    require_model("model_info");
+    return model_;
+  }
+  [[nodiscard]] nn::ParamStore& params() const {
+    require_model("params");
+    return *model_.params;
+  }
+  [[nodiscard]] optim::Optimizer& optimizer() const {
+    require_model("optimizer");
+    return *optimizer_;
+  }
   [[nodiscard]] Tape& tape() noexcept { return tape_; }
   [[nodiscard]] BatchSource& train_source() const noexcept { return *data_.train; }
   [[nodiscard]] BatchSource* valid_source() const noexcept { return data_.valid; }
@@ -232,9 +247,16 @@ class Learner : public ForeignMethods {
   /// What validation measures beside the loss: the learner's metrics, and those that callbacks say
   /// they add.
   [[nodiscard]] std::vector<std::string> metric_names() const;
+  /// What a fit checks before its first batch: throws UsageError if the training source has a batch
+  /// of one sample, and the model a BatchNorm that would see one value in each channel of it.
+  void check_batches() const;
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return results_; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
+  /// Whether the update of the running batch was made: false too if the device left it out because
+  /// a gradient was not finite, which `batch().outcome` does not say. From step_end and batch_end
+  /// of a training batch; waits for the device.
+  [[nodiscard]] bool step_applied() const;
   /// Brings `progress().step_clock` up to date; waits for the device.
   void sync_step_clock();
   /// How the body of a training batch is run; `EagerStep` by default. Never null.
@@ -311,8 +333,11 @@ class Learner : public ForeignMethods {
   void release_batch();
   [[nodiscard]] Tensor sample_losses();
   void begin_train_metrics();
+  void check_announced(std::int64_t epochs) const;
   void check_batch(const BatchSource& source) const;
+  void check_pass_is_whole() const;
   void check_place(bool right) const;
+  void check_smallest_batch(ForwardMode mode) const;
   void begin_attempt();
   [[nodiscard]] Var forward(ForwardMode mode);
   void compute_loss();
@@ -327,6 +352,7 @@ class Learner : public ForeignMethods {
   [[nodiscard]] bool cancelled() const noexcept { return scopes_.cancelled(); }
   template <std::same_as<Event>... Events>
   void require_at(std::string_view what, Events... events) const;
+  void require_model(std::string_view what) const;
   void require_idle(std::string_view what) const;
   void run_activity(Activity activity, FunctionRef<void()> body);
 
@@ -348,6 +374,8 @@ class Learner : public ForeignMethods {
   ScopeStack scopes_;
   FitProgress progress_;
   BatchRun batch_;
+  // Set a seed that gradients of this update are still scaled by; batches share it that are held.
+  std::vector<const Callback*> seeded_by_;
   PassResults results_;
   LossMeter losses_;        // of the training pass, which may be a part of a saved fit
   LossMeter valid_losses_;  // of other passes

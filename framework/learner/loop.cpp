@@ -2,12 +2,15 @@
 // in bookkeeping.cpp, how events and scopes work in events.cpp.
 #include "framework/learner/learner.h"
 
+#include <stdexcept>
+
 namespace learn {
 
 void Learner::train(std::int64_t epochs) {
   begin_fit(epochs);
   run(Scope::train, [&] {
     restore_schedules();
+    check_smallest_batch(training_mode_);
     for (; progress_.epoch < epochs && !cancelled(); ++progress_.epoch)
       run(Scope::epoch, [&] { train_epoch(); });
   });
@@ -38,6 +41,12 @@ bool Learner::train_batch() {
 }
 
 void Learner::step() {
+  check<std::logic_error>(
+      seeded_by_.empty(),
+      "'{}' has set a gradient seed, and the optimizer would step with gradients "
+      "that are scaled by it: take it out of them at backward_end, and call "
+      "grads_unscaled() there",
+      seeded_by_.empty() ? "" : seeded_by_.front()->name());
   optimizer_->step();
   batch_.outcome = Outcome::stepped;
   if (ctx_.device().is_cpu()) sync_step_clock();
@@ -49,6 +58,7 @@ void Learner::evaluate(BatchSource& source,
   progress_.begin_pass(false, source.batches());
   valid_losses_.begin(ctx_, source.batches());
   run(Scope::validate, [&] {
+    params().refresh_working();  // a handler may have written masters
     source.begin(0);
     for (; next_batch(source); ++progress_.batch_in_pass)
       run(Scope::batch, [&] { evaluate_batch(each_batch); });

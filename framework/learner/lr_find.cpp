@@ -1,5 +1,6 @@
 #include "framework/learner/lr_find.h"
 
+#include "framework/core/nan_sign.h"
 #include "framework/learner/sandbox.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/convert.h"
@@ -69,7 +70,7 @@ void Sweep::batch_end(Learner& learn) {
     fail<DivergedError>(
         "lr_find: the loss is {} before anything was learned, so that no rate can be found: look "
         "at the data and the first weights (first_non_finite says where it begins)",
-        mean);
+        without_nan_sign(mean));
   result_.lrs.push_back(
       static_cast<double>(learn.optimizer().lr(learn.params().layer_groups() - 1)));
   result_.losses.push_back(mean);
@@ -107,11 +108,11 @@ std::vector<float> ratios_of(const LearningRates& lrs, int groups) {
 
 LrFindResult Learner::lr_find(const LrFindOptions& options) {
   require_idle("lr_find");
-  check<UsageError>(std::isfinite(options.end) && options.start > 0 && options.end > options.start,
-                    "lr_find: rates from {} to {}: the first must be above 0, the last above the "
-                    "first",
-                    options.start,
-                    options.end);
+  if (!std::isfinite(options.end) || !(options.start > 0) || !(options.end > options.start))
+    fail<UsageError>(
+        "lr_find: rates from {} to {}: the first must be above 0, the last above the first",
+        options.start,
+        options.end);
   check<UsageError>(options.iterations >= kFewest,
                     "lr_find: {} iterations; {} are needed",
                     options.iterations,

@@ -46,7 +46,7 @@ void Progress::train_begin(Learner& learn) {
   last_batch_ = last_shown_ = Clock::now();
   training_ = validation_ = {};
   metrics_ = learn.metric_names();
-  set_titles();
+  titles_.clear();
 }
 
 void Progress::batch_end(Learner& learn) {
@@ -65,10 +65,10 @@ void Progress::epoch_end(Learner& learn) {
   if (epoch == nullptr) return;
   std::vector<std::string> metrics;
   for (const auto& [metric, value] : epoch->metrics) metrics.push_back(metric);
-  if (learn.valid_source() != nullptr && metrics != metrics_) {
-    metrics_ = std::move(metrics);
-    set_titles();
-  }
+  const bool others = learn.valid_source() != nullptr && metrics != metrics_;
+  if (others) metrics_ = std::move(metrics);
+  // Only now are the metrics known that a handler adds without having named them.
+  if (others || titles_.empty()) set_titles();
   std::vector<std::string> cells{
       std::to_string(epoch->epoch), figure(epoch->train_loss), figure(epoch->valid_loss)};
   for (const auto& [metric, value] : epoch->metrics) cells.push_back(figure(value));
@@ -156,7 +156,7 @@ BarState Progress::state_of(Learner& learn) const {
                .batch = fit.batch_in_pass + 1,
                .batches = fit.batches,
                .training = fit.training,
-               .loss = batches.empty() ? 0 : batches.back().smooth_loss,
+               .loss = batches.empty() ? 0 : without_nan_sign(batches.back().smooth_loss),
                .samples_per_second = (fit.training ? training_ : validation_).samples_per_second()};
   bar.eta_seconds = seconds_left(learn);
   return bar;

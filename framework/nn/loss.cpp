@@ -36,7 +36,8 @@ Loss elementwise(const char* name, const Expr& f) {
 
 Expr huber_of(const Expr& difference, double delta) {
   const Expr distance = abs(difference);
-  return select(distance <= delta, 0.5 * difference * difference, delta * (distance - 0.5 * delta));
+  // Of NaN the curve, which passes it on.
+  return select(delta < distance, delta * (distance - 0.5 * delta), 0.5 * difference * difference);
 }
 
 const char* const kWeighted = "weighted_cross_entropy";
@@ -93,7 +94,9 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
     const Var weights = tape.input(weight);
     const double classes = static_cast<double>(pred.shape()[1]);
     const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
-      return -log_p * (w * ((1 - smoothing) * share + smoothing / classes));
+      const Expr counts = w * ((1 - smoothing) * share + smoothing / classes);
+      // A class that is not wanted costs nothing, however impossible it is.
+      return select(counts == 0, 0, -log_p * counts);
     };
     const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
     const Var sum_of_weights = batch_weight(tape, target);

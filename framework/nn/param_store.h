@@ -177,7 +177,8 @@ class ParamStore {
   void keep_f32(const std::vector<std::string>& names);
   [[nodiscard]] const std::deque<ModulePlace>& modules() const noexcept { return modules_; }
   /// Casts the masters to the half copies again: to be called after masters were written by others
-  /// than an optimizer. Does nothing where the model is f32.
+  /// than an optimizer. A Learner does it at the begin of each pass over data, so that its handlers
+  /// need it only after writing inside of a pass. Does nothing where the model is f32.
   void refresh_working();
 
   // Access.

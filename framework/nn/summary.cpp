@@ -1,7 +1,6 @@
 #include "framework/nn/summary.h"
 
-#include "framework/autograd/tape.h"
-#include "framework/kernels/cast/fill.h"
+#include "framework/nn/dry_pass.h"
 
 #include <fmt/core.h>
 
@@ -186,14 +185,8 @@ Summary summarize(Module& model,
                   const std::optional<DType>& autocast) {
   check<UsageError>(store.materialized(),
                     "summary: the parameters have no memory yet: call ParamStore::materialize");
-  Shape batch{1};
-  for (const std::int64_t extent : input) batch.push_back(extent);
   CallLog log;
-  Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false, .autocast = autocast});
-  tape.observe(&log);
-  Tensor x = tape.empty(batch, store.working_dtype());
-  kernels::fill(ctx, x, 0);
-  (void)model(tape.input(x));
+  dry_pass(model, store, input, ctx, log, autocast);
 
   const Owners owners = find_owners(store, log);
   Summary result;

@@ -7,7 +7,9 @@ namespace learn::optim {
 Adam::Adam(nn::ParamStore& store, const AdamOptions& options)
     : Optimizer(store,
                 common_options(options),
-                {.momentum = options.beta1, .beta2 = options.beta2, .eps = options.eps}),
+                {.momentum = static_cast<float>(options.beta1),
+                 .beta2 = static_cast<float>(options.beta2),
+                 .eps = static_cast<float>(options.eps)}),
       mean_(store.state("mean")),
       square_(store.state("mean_square")) {}
 

@@ -5,11 +5,11 @@ namespace learn::optim {
 
 /// The defaults are fastai's: beta2 0.99 and eps 1e-5 (PyTorch: 0.999 and 1e-8).
 struct AdamOptions {
-  float lr = 1e-3F;
-  float beta1 = 0.9F;
-  float beta2 = 0.99F;
-  float eps = 1e-5F;
-  float weight_decay = 0;
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double eps = 1e-5;
+  double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
   bool flat = true;

@@ -63,8 +63,8 @@ Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, Gro
   Context& ctx = store.context();
   check<DTypeError>(store.master_dtype() != DType::f64,
                     "optimizers update f32 masters, this store was materialized as f64");
-  defaults.lr = options.lr;
-  defaults.weight_decay = options.weight_decay;
+  defaults.lr = static_cast<float>(options.lr);
+  defaults.weight_decay = static_cast<float>(options.weight_decay);
   check_hypers(defaults);
   hypers_.assign(2, defaults);
   if (!options.decay_bn_bias) hypers_[1].weight_decay = 0;

@@ -22,8 +22,8 @@ enum class WeightDecay : std::uint8_t {
 /// Options every optimizer shares. Each has a struct of its own that repeats them under the same
 /// names, so that all of its options can be named in one initialiser.
 struct OptimizerOptions {
-  float lr = 1e-3F;
-  float weight_decay = 0;
+  double lr = 1e-3;
+  double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   /// Decay BatchNorm parameters and biases too (fastai's wd_bn_bias, default off).
   bool decay_bn_bias = false;

@@ -7,7 +7,9 @@ namespace learn::optim {
 RmsProp::RmsProp(nn::ParamStore& store, const RmsPropOptions& options)
     : Optimizer(store,
                 common_options(options),
-                {.momentum = options.momentum, .beta2 = options.alpha, .eps = options.eps}),
+                {.momentum = static_cast<float>(options.momentum),
+                 .beta2 = static_cast<float>(options.alpha),
+                 .eps = static_cast<float>(options.eps)}),
       square_(store.state("mean_square")),
       mean_(options.centered ? &store.state("mean") : nullptr),
       buffer_(store.state("momentum_buffer")) {}

@@ -5,12 +5,12 @@ namespace learn::optim {
 
 /// eps as in fastai; PyTorch's is 1e-8.
 struct RmsPropOptions {
-  float lr = 1e-3F;
-  float alpha = 0.99F;
-  float momentum = 0;
+  double lr = 1e-3;
+  double alpha = 0.99;
+  double momentum = 0;
   bool centered = false;
-  float eps = 1e-5F;
-  float weight_decay = 0;
+  double eps = 1e-5;
+  double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
   bool flat = true;

@@ -7,7 +7,8 @@ namespace learn::optim {
 Sgd::Sgd(nn::ParamStore& store, const SgdOptions& options)
     : Optimizer(store,
                 common_options(options),
-                {.momentum = options.momentum, .dampening = options.dampening}),
+                {.momentum = static_cast<float>(options.momentum),
+                 .dampening = static_cast<float>(options.dampening)}),
       nesterov_(options.nesterov),
       buffer_(store.state("momentum_buffer")) {
   if (nesterov_ && (options.momentum <= 0 || options.dampening != 0))
@@ -30,7 +31,7 @@ void register_sgd(OptimizerRegistry& registry) {
   registry.add(
       "sgd",
       "stochastic gradient descent",
-      SgdOptions{.momentum = 0.9F},
+      SgdOptions{.momentum = 0.9},
       [](OptionTable& t, SgdOptions& o) {
         t.number("momentum", o.momentum, kShare, "M", "momentum");
         t.number("dampening", o.dampening, kShare, "X", "dampening of the momentum");

@@ -4,11 +4,11 @@
 namespace learn::optim {
 
 struct SgdOptions {
-  float lr = 1e-3F;
-  float momentum = 0;
-  float dampening = 0;
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
   bool nesterov = false;
-  float weight_decay = 0;
+  double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
   bool flat = true;

@@ -1,5 +1,6 @@
 #include "framework/report/progress_bar.h"
 
+#include "framework/core/environment.h"
 #include "framework/report/text_table.h"
 
 #include <fmt/core.h>
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -93,8 +93,8 @@ std::size_t terminal_width(int fd) {
 
 bool locale_is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
+    const char* const value = environment(name);
+    if (value == nullptr) continue;
     const std::string_view locale(value);
     return locale.find("UTF-8") != std::string_view::npos ||
            locale.find("utf8") != std::string_view::npos;

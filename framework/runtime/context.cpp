@@ -1,13 +1,16 @@
 #include "framework/runtime/context.h"
 
 #include "framework/core/build.h"
+#include "framework/core/environment.h"
 #include "framework/core/log.h"
+#include "framework/core/once.h"
 #include "framework/core/processors.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"
 #include "framework/runtime/memory_limit.h"
 
-#include <cstdlib>
+#include <fmt/core.h>
+
 #include <string>
 
 namespace learn {
@@ -23,9 +26,10 @@ std::unique_ptr<PageSource> pages_for(Device device) {
 }  // namespace
 
 Device default_device() {
-  if (std::getenv("LEARN_DEVICE") != nullptr) return choose_device("auto");
+  if (environment("LEARN_DEVICE") != nullptr) return choose_device("auto");
   const AutoDevice best = auto_device();
-  log::info("[context] computing on {}: {}", best.device, best.reason);
+  const std::string text = fmt::format("[context] computing on {}: {}", best.device, best.reason);
+  if (first_time(text)) log::info("{}", text);  // a program may have many contexts
   return best.device;
 }
 

@@ -3,6 +3,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/version.h"
+#include "framework/runtime/library_search.h"
 
 #include <dlfcn.h>
 
@@ -17,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kName = "liblearn_cuda.so";
+const std::string kRuntime = fmt::format("libcudart.so.{}", LEARN_CUDA_MAJOR);
 
 /// The folder of the program, or of the shared library that this code is a part of.
 fs::path own_folder() {
@@ -46,7 +48,16 @@ std::string cannot_load(std::string_view why) {
 std::string load() {
   const std::string file = chosen_file();
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return cannot_load(dlerror());
+  if (library == nullptr) {
+    const std::string reason = dlerror();
+    if (reason.find(kRuntime) == std::string::npos) return cannot_load(reason);
+    // The backend is linked with the runtime: one that is loaded already serves it.
+    const OpenedLibrary runtime =
+        open_library(kRuntime, "", pip_package("cuda-runtime", LEARN_CUDA_MAJOR));
+    if (runtime.handle == nullptr) return cannot_load(runtime.obstacle);
+    library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return cannot_load(dlerror());
+  }
   auto* attach = reinterpret_cast<AttachCudaLibrary*>(dlsym(library, "learn_cuda_attach"));
   if (attach == nullptr) return cannot_load(dlerror());
   if (const std::string_view version = attach(log::share()); version != LEARN_VERSION)

@@ -6,7 +6,8 @@
 namespace learn {
 
 /// Loads the CUDA backend, a shared library, once in a process: from beside the program, from the
-/// `lib` folder beside the program's, from where it was built, or from where the loader looks.
+/// `lib` folder beside the program's, from where it was built, or from where the loader looks. The
+/// CUDA runtime that it needs may lie in Python's folders (library_search.h).
 /// Functions of `learn::cuda` can be called from then on; before, and if it cannot be
 /// loaded, they throw DeviceError. Returns why it cannot, or nothing. Never throws.
 [[nodiscard]] const std::string& load_cuda_library();

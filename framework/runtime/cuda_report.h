@@ -15,8 +15,9 @@ struct CudaDeviceInfo {
 /// A library that the CUDA backend loads when an operation first needs it.
 struct CudaLibrary {
   std::string name;
-  std::string version;  ///< empty if it cannot be loaded
-  std::string reason;   ///< why not; empty otherwise
+  std::string version;    ///< empty if it cannot be loaded
+  std::string reason;     ///< why not; empty otherwise
+  std::string file = {};  ///< where it was loaded from; empty if it cannot be loaded
 };
 
 /// What there is for CUDA on this machine, for `learn doctor` and for the choice of a device.

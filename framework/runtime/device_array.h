@@ -22,7 +22,7 @@ class DeviceArray {
   DeviceArray() = default;
   /// Uninitialised memory of `arena`.
   explicit DeviceArray(Arena& arena, std::int64_t count = 1)
-      : memory_(arena.allocate(static_cast<std::size_t>(count) * sizeof(T))), count_(count) {}
+      : memory_(arena.allocate(bytes_of({count, sizeof(T)}, DType::u8))), count_(count) {}
   /// Copies of the values, in the context's persistent memory. Waits for the device.
   DeviceArray(Context& ctx, std::span<const T> values)
       : count_(static_cast<std::int64_t>(values.size())) {

@@ -1,8 +1,10 @@
 #include "framework/runtime/device_choice.h"
 
 #include "framework/core/build.h"
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/once.h"
 #include "framework/runtime/cuda/report.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda_library.h"
@@ -10,7 +12,8 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace learn {
 
@@ -28,19 +31,29 @@ CudaReport cuda_report() {
   return {};
 }
 
-AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
+std::string too_old(std::size_t index, const CudaDeviceInfo& gpu) {
   constexpr int kLowestMajor = 8;
+  if (gpu.major >= kLowestMajor) return {};
+  return fmt::format("cuda:{}, {}, has compute capability {}.{}; {}.0 is needed",
+                     index,
+                     gpu.name,
+                     gpu.major,
+                     gpu.minor,
+                     kLowestMajor);
+}
+
+AutoDevice auto_device(const CudaStatus& status, const CudaReport& report) {
   if (status.devices == 0) return {Device::cpu(), status.reason};
   for (const CudaLibrary& library : report.libraries)
     if (library.version.empty()) return {Device::cpu(), library.reason};
   std::string seen;
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const CudaDeviceInfo& gpu = report.devices[i];
-    if (gpu.major >= kLowestMajor) return {Device::cuda(static_cast<int>(i)), gpu.name};
-    seen += fmt::format(
-        "cuda:{}, {}, has compute capability {}.{}; ", i, gpu.name, gpu.major, gpu.minor);
+    const std::string reason = too_old(i, gpu);
+    if (reason.empty()) return {Device::cuda(static_cast<int>(i)), gpu.name};
+    seen += (seen.empty() ? "" : "; ") + reason;
   }
-  return {Device::cpu(), fmt::format("{}{}.0 is needed", seen, kLowestMajor)};
+  return {Device::cpu(), seen};
 }
 
 AutoDevice auto_device() {
@@ -51,14 +64,15 @@ AutoDevice auto_device() {
 
 Device choose_device(std::string_view name) {
   if (name == "auto") {
-    const char* const wanted = std::getenv("LEARN_DEVICE");
+    const char* const wanted = environment("LEARN_DEVICE");
     if (wanted != nullptr && std::string_view(wanted) != "auto") return choose_device(wanted);
     const AutoDevice found = auto_device();
     // A machine without a GPU is no surprise; a GPU that is left alone is one.
-    if (found.device.is_cpu() && cuda_status().devices > 0)
-      log::warn("[device] auto takes the CPU: {}", found.reason);
+    const std::string text = "[device] auto takes the CPU: " + found.reason;
+    if (found.device.is_cpu() && cuda_status().devices > 0 && first_time(text))
+      log::warn("{}", text);
     else if (found.device.is_cpu())
-      log::debug("[device] auto takes the CPU: {}", found.reason);
+      log::debug("{}", text);
     return found.device;
   }
   if (name == "cpu") return Device::cpu();
@@ -75,6 +89,12 @@ Device choose_device(std::string_view name) {
     fail<DeviceError>("device '{}' is not available: there are {} CUDA devices, numbered from 0",
                       name,
                       status.devices);
+  if constexpr (kHaveCuda) {
+    const std::vector<CudaDeviceInfo> gpus = cuda::devices();
+    const auto at = static_cast<std::size_t>(index);
+    if (const std::string reason = at < gpus.size() ? too_old(at, gpus[at]) : ""; !reason.empty())
+      fail<DeviceError>("device '{}' cannot be used: {}", name, reason);
+  }
   return Device::cuda(index);
 }
 

@@ -18,6 +18,10 @@ struct CudaStatus {
 /// no driver and no device are answers, not errors.
 [[nodiscard]] CudaStatus cuda_status();
 
+/// Why a GPU cannot be used: its compute capability is below 8.0, for which the kernels are
+/// compiled. Empty if it can.
+[[nodiscard]] std::string too_old(std::size_t index, const CudaDeviceInfo& gpu);
+
 struct AutoDevice {
   Device device = Device::cpu();
   std::string reason;  ///< the GPU's name, or why there is none to use
@@ -31,7 +35,8 @@ struct AutoDevice {
 
 /// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. "auto" is the device that LEARN_DEVICE in
 /// the environment names, in the same words, or else `auto_device`. Throws UsageError for other
-/// words and DeviceError, with the reason, if the device that was asked for is not there.
+/// words and DeviceError, with the reason, if the device that was asked for is not there or too
+/// old.
 [[nodiscard]] Device choose_device(std::string_view name);
 
 }  // namespace learn

@@ -1,10 +1,10 @@
 #include "framework/runtime/memory_limit.h"
 
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -84,8 +84,8 @@ std::size_t parse_bytes(std::string_view text) {
 }
 
 std::size_t memory_limit() {
-  const char* const text = std::getenv("LEARN_MEM_LIMIT");
-  if (text == nullptr || *text == '\0') return 0;
+  const char* const text = environment("LEARN_MEM_LIMIT");
+  if (text == nullptr) return 0;
   try {
     return parse_bytes(text);
   } catch (const UsageError& e) {

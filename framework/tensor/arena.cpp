@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -195,6 +196,9 @@ void Storage::read(void* host, std::size_t offset, std::size_t bytes) const {
 
 Storage Arena::allocate(std::size_t asked) {
   Impl& impl = *impl_;
+  // What no memory has would be rounded up to a few bytes.
+  if (asked > std::numeric_limits<std::size_t>::max() / 2)
+    fail<OutOfMemoryError>("arena '{}': cannot reserve {} bytes", impl.name, asked);
   if (impl.options.exact) return impl.separate(impl_, asked);
   const std::size_t guard = impl.options.guard ? kGuardBytes : 0;
   const std::size_t bytes = round_up(asked + 2 * guard);

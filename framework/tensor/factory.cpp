@@ -26,7 +26,7 @@ Tensor full(Arena& arena, const Shape& shape, DType dtype, double value) {
 Tensor zeros(Arena& arena, const Shape& shape, DType dtype) { return full(arena, shape, dtype, 0); }
 
 Tensor from_values(Arena& arena, const Shape& shape, std::span<const double> values, DType dtype) {
-  check(static_cast<std::int64_t>(values.size()) == shape.elements(),
+  check(values.size() == bytes_of(shape, dtype) / size_of(dtype),
         "from_values: {} values for shape {}",
         values.size(),
         shape);
@@ -46,7 +46,20 @@ Tensor uniform(Arena& arena,
   });
 }
 
+namespace {
+
+void check_index(const Tensor& tensor, std::int64_t i) {
+  check(i >= 0 && i < tensor.elements(),
+        "element {} of a tensor {}, which has {}",
+        i,
+        tensor.shape(),
+        tensor.elements());
+}
+
+}  // namespace
+
 double get(const Tensor& tensor, std::int64_t i) {
+  check_index(tensor, i);
   double value = 0;
   visit_dtype(tensor.dtype(),
               [&]<class T>() { value = as_double(tensor.span<T>()[static_cast<std::size_t>(i)]); });
@@ -54,6 +67,7 @@ double get(const Tensor& tensor, std::int64_t i) {
 }
 
 void set(Tensor& tensor, std::int64_t i, double value) {
+  check_index(tensor, i);
   visit_dtype(tensor.dtype(), [&]<class T>() {
     tensor.span<T>()[static_cast<std::size_t>(i)] = from_double<T>(value);
   });

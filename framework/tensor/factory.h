@@ -26,7 +26,8 @@ namespace learn {
                              std::uint64_t seed,
                              std::uint64_t stream = 0);
 
-/// Element `i` of a host tensor of any dtype as a double; and the reverse, rounding.
+/// Element `i` of a host tensor of any dtype as a double; and the reverse, rounding. Throw
+/// ShapeError unless it has that element.
 [[nodiscard]] double get(const Tensor& tensor, std::int64_t i);
 void set(Tensor& tensor, std::int64_t i, double value);
 

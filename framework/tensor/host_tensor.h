@@ -11,14 +11,14 @@
 namespace learn {
 
 /// An uninitialised tensor in host memory of its own, wherever the context's memory is. Throws
-/// OutOfMemoryError.
+/// OutOfMemoryError, and ShapeError as `bytes_of`.
 [[nodiscard]] Tensor host_tensor(const Shape& shape, DType dtype);
 
 /// The values themselves as a tensor, which must not outlive them. Throws ShapeError unless there
 /// are as many as `shape` has elements.
 template <class T>
 [[nodiscard]] Tensor borrowed(const Shape& shape, std::span<const T> values) {
-  check(static_cast<std::int64_t>(values.size()) == shape.elements(),
+  check(values.size_bytes() == bytes_of(shape, kDType<T>),
         "{} values for shape {}",
         values.size(),
         shape);

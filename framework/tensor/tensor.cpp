@@ -4,14 +4,28 @@
 
 namespace learn {
 
+std::size_t bytes_of(const Shape& shape, DType dtype) {
+  auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    check(extent >= 0, "tensor: shape {} has the negative extent {}", shape, extent);
+    empty = empty || extent == 0;
+    // Of an empty tensor, too: strides and rows are products of some of its extents.
+    check(extent == 0 || !__builtin_mul_overflow(bytes, extent, &bytes),
+          "tensor: shape {} of {} is more bytes than memory can have",
+          shape,
+          dtype);
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
 Tensor::Tensor(Arena& arena, const Shape& shape, DType dtype)
-    : storage_(arena.allocate(static_cast<std::size_t>(shape.elements()) * size_of(dtype))),
-      shape_(shape),
-      dtype_(dtype) {}
+    : storage_(arena.allocate(bytes_of(shape, dtype))), shape_(shape), dtype_(dtype) {}
 
 Tensor::Tensor(Storage storage, std::size_t offset, const Shape& shape, DType dtype)
     : storage_(std::move(storage)), offset_(offset), shape_(shape), dtype_(dtype) {
-  check(offset_ + bytes() <= storage_.bytes(),
+  const std::size_t bytes = bytes_of(shape, dtype);
+  check(offset_ <= storage_.bytes() && bytes <= storage_.bytes() - offset_,
         "tensor: {} of {} at byte {} does not fit into {} bytes",
         shape,
         dtype,
@@ -20,6 +34,7 @@ Tensor::Tensor(Storage storage, std::size_t offset, const Shape& shape, DType dt
 }
 
 Tensor Tensor::view(const Shape& shape) const {
+  (void)bytes_of(shape, dtype_);
   check(shape.elements() == elements(),
         "view: {} elements of {} cannot be {}",
         elements(),
@@ -31,10 +46,11 @@ Tensor Tensor::view(const Shape& shape) const {
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
-  check(shape_.rank() >= 1 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
-        "rows: [{}, {}) of {}",
+  check(shape_.rank() >= 1 && begin >= 0 && count >= 0 && begin <= shape_[0] &&
+            count <= shape_[0] - begin,
+        "rows: {} rows from {} on, of {}",
+        count,
         begin,
-        begin + count,
         shape_);
   Tensor out = *this;
   const std::int64_t row = shape_[0] == 0 ? 0 : elements() / shape_[0];
@@ -44,10 +60,10 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
 }
 
 Tensor Tensor::range(std::int64_t begin, std::int64_t count) const {
-  check(begin >= 0 && count >= 0 && begin + count <= elements(),
-        "range: [{}, {}) of {} elements",
+  check(begin >= 0 && count >= 0 && begin <= elements() && count <= elements() - begin,
+        "range: {} elements from {} on, of {}",
+        count,
         begin,
-        begin + count,
         elements());
   Tensor out = *this;
   out.offset_ += static_cast<std::size_t>(begin) * size_of(dtype_);
@@ -59,7 +75,12 @@ void Tensor::check_type(DType wanted) const {
   check<DTypeError>(dtype_ == wanted, "tensor holds {}, asked for {}", dtype_, wanted);
 }
 
+void Tensor::check_defined() const {
+  check(defined() || elements() == 0, "tensor: it is undefined, and has no elements to read");
+}
+
 void Tensor::check_host() const {
+  check_defined();
   check<DeviceError>(
       device().is_cpu(), "tensor is on {}: copy it to the host to read it", device());
 }

@@ -11,15 +11,20 @@
 
 namespace learn {
 
+/// Bytes of a tensor of that shape. Throws ShapeError for a negative extent, and for extents whose
+/// product, those of 0 left out, is more bytes than memory can have.
+[[nodiscard]] std::size_t bytes_of(const Shape& shape, DType dtype);
+
 /// A dense array: shape, dtype, device, storage. Always contiguous, innermost dimension last. It
 /// knows nothing of gradients. Copies are handles to the same memory; `const Tensor&` promises not
 /// to write through it.
 class Tensor {
  public:
   Tensor() = default;
-  /// Uninitialised memory from `arena`.
+  /// Uninitialised memory from `arena`. Throws ShapeError as `bytes_of`.
   Tensor(Arena& arena, const Shape& shape, DType dtype);
   /// A view of the block beginning `offset` bytes into `storage`, which must be large enough.
+  /// Throws ShapeError otherwise, and as `bytes_of`.
   Tensor(Storage storage, std::size_t offset, const Shape& shape, DType dtype);
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
@@ -54,7 +59,8 @@ class Tensor {
     check_type(kDType<T>);
     return reinterpret_cast<const T*>(raw());
   }
-  /// The elements of a CPU tensor. Throws DeviceError otherwise.
+  /// The elements of a CPU tensor. Throws DeviceError otherwise, ShapeError for an undefined
+  /// tensor.
   template <class T>
   [[nodiscard]] std::span<T> span() {
     check_host();
@@ -70,6 +76,7 @@ class Tensor {
   template <class T>
   [[nodiscard]] T item() const {
     check_type(kDType<T>);
+    check_defined();
     check(elements() == 1, "item: shape {} has {} elements, not one", shape_, elements());
     T value;
     storage_.read(&value, offset_, sizeof(T));
@@ -99,6 +106,7 @@ class Tensor {
 
  private:
   void check_type(DType wanted) const;
+  void check_defined() const;
   void check_host() const;
   void check_writable() const {
     if (master_ != nullptr) refuse_write();

@@ -42,6 +42,10 @@ class Browser:
             options = {"args": arguments, "mobileEmulation": {"deviceMetrics": screen}}
             asked = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}}
             self.session = "/session/" + self.call("POST", "/session", asked)["sessionId"]
+            # Some errors, of observers for one, are in no console that a driver sees.
+            noting = "window.problems = []; addEventListener('error', (event) => problems.push(event.message));"
+            self.devtools("Page.addScriptToEvaluateOnNewDocument", {"source": noting})
+            self.devtools("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
         except BaseException:
             self.stop()
             raise
@@ -78,6 +82,9 @@ class Browser:
         except urllib.error.HTTPError as e:
             raise RuntimeError(f"{method} {path}: {e.read().decode(errors='replace')[:1000]}") from None
 
+    def devtools(self, command, parameters):
+        self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def open(self, path):
         self.call("POST", self.session + "/url", {"url": f"file://{os.path.abspath(path)}"})
 
@@ -105,9 +112,9 @@ class Browser:
                   {"actions": [{"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": actions}]})
 
     def console(self):
-        """Warnings and errors since the last call."""
+        """Warnings and errors since the last call, those of scripts since the page was opened."""
         entries = self.call("POST", self.session + "/se/log", {"type": "browser"})
-        return [entry["message"] for entry in entries if entry["level"] in ("WARNING", "SEVERE")]
+        return [entry["message"] for entry in entries if entry["level"] in ("WARNING", "SEVERE")] + self.run("return window.problems;")
 
     def screenshot(self, path):
         with open(path, "wb") as file:

@@ -150,6 +150,8 @@ run train "${tiny[@]}" --explain
 check "the loop is explained" says "terminate_on_nan"
 run train "${tiny[@]}" --print-config
 check "the configuration is printed" says 'model = "small"'
+check "with what a default decides" says 'lr = [0.01]  # default'
+check "and how data will decide" says '# monitor: accuracy of classes, '
 check "none of them writes" test "$before" = "$(find runs | wc -l)"
 
 run train --bacth-size 3
@@ -163,6 +165,31 @@ run train --model resnt9
 check "an unknown model" complains "did you mean 'resnet9'?"
 run train --data cifar10
 check "missing data is status 3" exits 3
+run train --epochs 1
+check "no data at all is status 2" exits 2
+for way in '--data PATH ' '--data synthetic10 ' '--data-dir DIR '; do check "with a way to name them: $way" complains "$way"; done
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 run train "${tiny[@]}" --name twice
+check "one of two processes is status 2" exits 2
+check "with the reason" complains "a launcher has started several processes (OMPI_COMM_WORLD_SIZE=2)"
+check "and no run" test ! -e runs/twice
+WORLD_SIZE=1 SLURM_NTASKS=4 SLURM_PROCID=0 run train "${tiny[@]}" --fast-dev-run
+check "one process of a launcher trains" exits 0
+line=("${tiny[@]}" --name copied --ema 0.9 --monitor valid_loss --save-every 1 --lr 0.02 --no-plots)
+for command in "lr-find --iterations 6" "batch-size-find --largest 16 --steps 1" "audit --steps 1"; do
+  # shellcheck disable=SC2086
+  run $command "${line[@]}"
+  check "learn $command takes a line of a training" exits 0
+  check "and says what of it has no effect" complains "[options] without effect in 'learn ${command%% *}': --valid-limit, "
+done
+run lr-find "${line[@]}" --patience -1
+check "what has no effect is checked all the same" exits 2
+run lr-find "${tiny[@]}" --resume last
+check "what steers a training alone is refused" complains "it is an option of 'learn train'"
+run --config x.toml train --seed 7
+check "options before the command are put behind it" complains "options come after the command: learn train --config x.toml --seed 7"
+run batch-size-find "${tiny[@]}" --smallest 9 --largest 8
+check "sizes the wrong way round are status 2" exits 2
+check "without a place in the source" complains "error: batch_size_find: sizes from 9 to 8"
 run train --data ./nowhere
 check "a missing folder is status 3" exits 3
 printf '[train]\nbacth-size = 1\n' >bad.toml
@@ -214,6 +241,10 @@ run doctor --seconds 0.1
 check "the machine is reported" exits 0
 check "with its processor" says "cores usable"
 check "with what became of CUDA" says "cuda"
+if [ ! -e /dev/nvidia0 ]; then
+  reason=$(sed -n 's/^cuda  *none: \([^;]*\);.*/\1/p' out)
+  check "whose reason is said once" test -n "$reason" -a "$(grep -cF "$reason" out)" = 1
+fi
 check "with the speed of a matrix product" says "GFLOP/s"
 run doctor --seconds -1
 check "a wrong duration is status 2" exits 2

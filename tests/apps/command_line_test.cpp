@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+
 using namespace learn;
 using namespace learn::cli;
 
@@ -153,4 +155,34 @@ TEST_CASE("a word that is called like a command is an argument behind another co
   CHECK_THROWS_WITH_AS((void)parse_command_line({"predict", "a"}, commands, "1"),
                        "IMAGE is required: learn predict RUN IMAGE...",
                        UsageError);
+}
+
+TEST_CASE("options that have no effect are accepted where a command says so") {
+  Program p;
+  std::int64_t images = 0;
+  bool shuffled = false;
+  OptionTable others;
+  others.number("images", images, kPositive, "N", "");
+  others.flag("shuffled", shuffled, "");
+  p.commands[0].without_effect = others;
+  const Parsed parsed =
+      p.parse({"train", "--images", "5", "--epochs", "3", "--no-shuffled", "images=6"});
+  CHECK(parsed.values == Pairs{{"epochs", "3"}});
+  CHECK(parsed.without_effect == Pairs{{"images", "6"}, {"shuffled", "false"}});
+  CHECK(p.error({"train", "--images"}).find("--images needs a value: --images N") == 0);
+  CHECK(p.parse({"train", "--help-all"}).print.find("--images") == std::string::npos);
+  CHECK_THROWS_WITH_AS((void)others.with(others),
+                       doctest::Contains("the option 'images' is in both tables"),
+                       std::logic_error);
+}
+
+TEST_CASE("options before the command are put behind it, with their values") {
+  Program p;
+  CHECK(p.error({"--epochs", "3", "train", "--lr", "0.5"}) ==
+        "options come after the command: learn train --epochs 3 --lr 0.5");
+  CHECK(p.error({"--epochs=3", "train"}) ==
+        "options come after the command: learn train --epochs=3");
+  // A value may have the name of a command.
+  CHECK(p.error({"--epochs", "eval", "--plots", "train", "a b"}) ==
+        "options come after the command: learn train --epochs eval --plots 'a b'");
 }

@@ -1,5 +1,6 @@
 #include "apps/experiment/config_file.h"
 
+#include "apps/experiment/options.h"
 #include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -96,6 +97,14 @@ TEST_CASE("of a long line the part around the fault is shown") {
           std::string(60, ' ') + "^ ");
 }
 
+TEST_CASE("an item of a list may hold its separator") {
+  Fields f;
+  set_options(
+      f.table,
+      parse_config("[train]\nclasses = ['New York, NY', '\"x\"']\n", "e", "train", f.table));
+  CHECK(f.classes == std::vector<std::string>{"New York, NY", "\"x\""});
+}
+
 TEST_CASE("what is written is read back") {
   Fields f;
   f.read("[train]\nlr = 0.1234567890123\nname = \"a \\\"b\\\" \\\\\"\nclasses = [\"x\"]\n");
@@ -154,11 +163,130 @@ TEST_CASE("what a file says is read whatever options there are, in its order") {
   const TemporaryFolder folder;
   const auto values_of = [&](const std::string& text) {
     write_file_atomically(folder / "c.toml", text);
-    return read_config_values(folder / "c.toml", "train");
+    OptionValues values;
+    for (const ConfigEntry& entry : read_config_values(folder / "c.toml", "train"))
+      values.emplace_back(entry.name, entry.text);
+    return values;
   };
   CHECK(values_of("[other]\na = 1\n[train]\nz = 1.5\nnew = \"x\"\na = [\"b\", 2, [true]]\n") ==
         OptionValues{{"z", "1.5"}, {"new", "x"}, {"a", "b,2,true"}});
   CHECK(values_of("train = 3\n").empty());
   CHECK_THROWS_AS((void)values_of("[train\n"), UsageError);
   CHECK_THROWS_AS((void)read_config_values(folder / "none", "train"), IoError);
+}
+
+TEST_CASE("a text may be written as a number, and nothing else") {
+  Fields f;
+  f.read("[train]\nname = 1500\n");
+  CHECK(f.name == "1500");
+  f.read("[train]\nname = 0.5\n");
+  CHECK(f.name == "0.5");
+  CHECK(f.error("[train]\nname = true\n").find("'name' must be a text in quotes, or a number") ==
+        0);
+  CHECK(f.error("[train]\nname = [\"a\"]\n").find("'name' must be a text in quotes") == 0);
+  ExperimentOptions options;
+  const OptionTable table = options.table();
+  set_options(table, parse_config("[train]\ntrain-limit = 1500\n", "c.toml", "train", table));
+  CHECK(options.data.train_limit == "1500");
+  set_options(table, parse_config("[train]\ntrain-limit = 0.25\n", "c.toml", "train", table));
+  CHECK(options.data.train_limit == "0.25");
+  set_options(table,
+              parse_config("[train]\nfreeze = 2\nloss-scale = 512\nprecision = \"fp16\"\n",
+                           "c.toml",
+                           "train",
+                           table));
+  CHECK(options.model.freeze == "2");
+  CHECK(options.precision.loss_scale == "512");
+}
+
+TEST_CASE("values that are defaults are written with a mark, which is read") {
+  Fields f;
+  f.lr = 0.5;
+  const std::string written = write_config(f.table, "train");
+  CHECK(written.find("\nlr = 0.5\n") != std::string::npos);
+  CHECK(written.find("\nbatch-size = 128  # default\n") != std::string::npos);
+  CHECK(written.find("\nname = \"train\"  # default\n") != std::string::npos);
+  const auto entries = config_values(written + "classes = [\"# default\"]\n", "c", "train");
+  std::string marked;
+  for (const ConfigEntry& entry : entries) marked += entry.by_default ? entry.name + " " : "";
+  CHECK(marked == "batch-size plots name ");
+  CHECK(entries.back().text == "# default");
+}
+
+TEST_CASE("every setting that a default decides is in the configuration, and reproduces it") {
+  const auto lines = [](const OptionValues& values, bool with_data) {
+    ExperimentOptions options;
+    const OptionTable table = options.table();
+    set_options(table, values);
+    if (with_data) {
+      data::Dataset train;
+      train.classes = {"a", "b"};
+      options.know(train);
+    }
+    return write_config(table, "train");
+  };
+  const auto holds = [](const std::string& text, const std::string& line) {
+    CAPTURE(text);
+    CAPTURE(line);
+    CHECK(("\n" + text).find("\n" + line + "\n") != std::string::npos);
+  };
+  const std::string usual = lines({}, true);
+  for (const char* const line : {"lr = [0.01]  # default",
+                                 "warmup = 0.25  # default",
+                                 "momentum = \"schedule\"  # default",
+                                 "weight-decay = 0.01  # default",
+                                 "loss = \"cross_entropy\"  # default",
+                                 "metrics = [\"accuracy\"]  # default",
+                                 "monitor = \"accuracy\"  # default"})
+    holds(usual, line);
+  const std::string sgd =
+      lines({{"optimizer", "sgd"}, {"schedule", "cosine"}, {"lr", "0.3"}}, true);
+  for (const char* const line :
+       {"lr = [0.3]", "momentum = 0.9  # default", "warmup = 0  # default"})
+    holds(sgd, line);
+  // What stands in a spec is not said twice, and what depends on the data is a comment.
+  const std::string own = lines(
+      {{"optimizer", "sgd:momentum=0.5,weight_decay=0.2"}, {"schedule", "step:warmup=0.1"}}, false);
+  for (const char* const key : {"\nmomentum =", "\nweight-decay =", "\nwarmup =", "\nloss ="}) {
+    CAPTURE(key);
+    CHECK(own.find(key) == std::string::npos);
+  }
+  holds(own, "# monitor: accuracy of classes, valid_loss of several labels and of real numbers");
+  CHECK(lines({{"schedule", "const"}}, false).find("warmup") == std::string::npos);
+  // Read back, it is the same, and its defaults are unset again.
+  for (const std::string& text : {usual, sgd, own}) {
+    ExperimentOptions options;
+    const OptionTable table = options.table();
+    set_options(table, parse_config(text, "c.toml", "train", table));
+    CHECK_FALSE(options.training.weight_decay.has_value());
+    CHECK_FALSE(options.training.warmup.has_value());
+    CHECK_FALSE(options.training.momentum.has_value());
+    CHECK(options.training.metrics.empty());
+    CHECK(options.training.lr.empty() == (text != sgd));
+    CHECK_NOTHROW(options.check());
+    data::Dataset train;
+    train.classes = {"a", "b"};
+    if (text != own) options.know(train);
+    CHECK(write_config(table, "train") == text);
+  }
+}
+
+TEST_CASE("a default of another version stays the value it was") {
+  ExperimentOptions options;
+  const OptionTable table = options.table();
+  const std::string old =
+      "[train]\nlr = [0.02]  # default\nweight-decay = 0.5  # default\nwarmup = 0.125  # default\n"
+      "momentum = 0.875  # default\nmetrics = [\"f1\"]  # default\n";
+  set_options(table, parse_config(old, "c.toml", "train", table));
+  CHECK(options.training.lr == std::vector<double>{0.02});
+  CHECK(options.training.weight_decay == 0.5);
+  CHECK(options.training.warmup == 0.125);
+  CHECK(options.training.momentum == 0.875);
+  CHECK(options.training.metrics == std::vector<std::string>{"f1"});
+  // A marked default takes the place of what was set before, and may be said by its word.
+  set_options(table, parse_config("[train]\nlr = [0.01]  # default\n", "c.toml", "train", table));
+  CHECK(options.training.lr.empty());
+  set_options(table, parse_config("[train]\nmomentum = \"schedule\"\n", "c.toml", "train", table));
+  CHECK_FALSE(options.training.momentum.has_value());
+  CHECK_THROWS_AS(set_options(table, OptionValues{{"momentum", "cycled"}}), UsageError);
 }

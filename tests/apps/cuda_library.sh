@@ -25,6 +25,16 @@ check "a device that was asked for is an error" exits 8
 check "with the reason" complains "libcudart"
 run "${tiny[@]}" --device auto
 check "auto trains on the CPU" exits 0
+# Python's packages may have it: pip's layout, in a virtual environment.
+packages=$folder/venv/lib/python3.11/site-packages/nvidia/cu13/lib
+mkdir -p "$packages"
+VIRTUAL_ENV=$folder/venv run doctor --seconds 0
+check "it names the folders of Python that it looked into" none "looked in Python's folders, too: $packages"
+check "and what to install" none "(pip install nvidia-cuda-runtime"
+real=$(env -u LD_LIBRARY_PATH ldd "$library" | awk '/libcudart/ { print $3 }')
+ln -s "$real" "$packages/$(basename "$real")"
+VIRTUAL_ENV=$folder/venv run doctor --seconds 0
+check "a runtime in Python's folder serves" grep -q '^cuda driver .*built with CUDA' out
 unset LD_LIBRARY_PATH
 
 # beside LIBRARY: the program in a folder of its own, with that library.

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """data.py PATH/TO/learn: `learn data` on sets that it makes, that people describe by tables and names, and that are damaged."""
+import gzip
 import json
 import shutil
+import struct
 from pathlib import Path
 
 from harness import TINY, Trial
@@ -103,7 +105,7 @@ for i in range(12):
 write_png(Path("ten/valid", classes[3], "large.png"), 64, 48, (1, 2, 3))
 bad = trial.run("data", "verify", "ten")
 check("all of them together have one, too", bad.status == 3 and "something is wrong with it" in bad.out, bad)
-check("and is listed", "12 damaged:" in bad.out and "/0.jpg: damaged JPEG header" in bad.out and "and 2 more: --all" in bad.out, bad)
+check("and is listed", "12 damaged:" in bad.out and "/0.jpg: damaged JPEG: " in bad.out and "and 2 more: --all" in bad.out, bad)
 check("an image in both parts", "again.png: is ten/train/" in bad.out, bad)
 check("labels that disagree", f"other.png: is '{classes[1]}', ten/train/{classes[0]}/" in bad.out, bad)
 check("an image twice", "same.png: is ten/train/" in bad.out, bad)
@@ -121,4 +123,48 @@ trained = trial.run("train", *TINY, "--data", "ten:skip_bad=true,size=32", "--tr
 check("or skips them", trained.status == 0 and "skipped 12 of" in trained.err, trained)
 check("and lists them beside its results", len(Path("runs/skipping/skipped.csv").read_text().splitlines()) == 13, trained)
 check("and warns of the image in both parts", "1 of 22 validation images" in trained.err and "again.png is ten/train/" in trained.err, trained)
+
+# Files that are no images, whatever they are called, and images whose extensions are rare.
+shutil.copytree("ten/train", "mixed")
+for name, content in (("phone", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"), ("page", b"<!DOCTYPE html><title>404</title>"),
+                      ("pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"), ("hollow", bytes(900))):
+    Path("mixed", classes[0], f"{name}.jpg").write_bytes(content)
+for path in Path("mixed").rglob("[0-9].jpg"):
+    path.unlink()
+for path in Path("mixed").rglob("1[0-9].jpg"):
+    path.unlink()
+for i, ending in enumerate((".ppm", ".PGM", ".jfif")):
+    pixels = bytes((i * 50 + 7 * p) % 256 for p in range(32 * 32 * (1 if i == 1 else 3)))
+    Path("mixed", classes[1], f"rare{ending}").write_bytes(b"P%d 32 32 255\n" % (5 if i == 1 else 6) + pixels)
+mixed = trial.run("data", "verify", "mixed")
+check("what is no image is named", mixed.status == 3 and all(text in mixed.out for text in (
+    "phone.jpg: it is HEIC, not JPEG,", "heif-convert", "page.jpg: it is an HTML page,", "pointer.jpg: it is a git-lfs pointer,",
+    "run 'git lfs pull'", "hollow.jpg: it is only zeros,", "4 damaged:")), mixed)
+for name in ("phone", "page", "pointer", "hollow"):
+    Path("mixed", classes[0], f"{name}.jpg").unlink()
+mixed = json.loads(trial.run("data", "info", "mixed", "--json").out)
+check("rare extensions count", mixed["formats"]["PNM"] == 3, mixed)
+
+# Arrays: MNIST's files.
+def idx(*shape, content):
+    return struct.pack(f">4B{len(shape)}I", 0, 0, 8, len(shape), *shape) + content
+
+
+Path("mnist").mkdir()
+for part, n, step in (("train", 60, 3), ("t10k", 20, 5)):
+    labels = bytes(i % 4 for i in range(n))
+    pixels = b"".join(bytes((60 * label + i + step * p) % 256 for p in range(64)) for i, label in enumerate(labels))
+    Path("mnist", f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(n, 8, 8, content=pixels)))
+    Path("mnist", f"{part}-labels-idx1-ubyte").write_bytes(idx(n, content=labels))
+arrays = json.loads(trial.run("data", "info", "mnist", "--json").out)
+check("arrays are counted", (arrays["train"]["counts"], arrays["valid"]["counts"], arrays["channels"], arrays["names"])
+      == ([15] * 4, [5] * 4, 1, list("0123")), arrays)
+verified = trial.run("data", "verify", "mnist")
+check("and verified", verified.status == 0 and "80 images, 80 of 8x8" in verified.out, verified)
+trained = trial.run("train", *TINY, "--data", "mnist", "--name", "digits")
+check("and trained on", trained.status == 0, trained)
+measured = trial.run("eval", "runs/digits", "--data", "mnist")
+check("and measured", measured.status == 0 and "20 images of mnist" in measured.out, measured)
+lone = trial.run("data", "info", "mnist/t10k-labels-idx1-ubyte")
+check("one of them is not a set", lone.status == 3 and "is one array of a data set: give the folder" in lone.err, lone)
 trial.conclude()

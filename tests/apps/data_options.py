@@ -1,4 +1,5 @@
 """What the options of `learn data`, and those of data sets known by path, change, for options_walk.py."""
+import shutil
 from pathlib import Path
 
 from option_case import Case, SPEED, TRAIN
@@ -6,6 +7,8 @@ from option_case import Case, SPEED, TRAIN
 
 def prepare(folder):
     """Lists of the images that lie in `folder`."""
+    for part in ("train", "valid"):
+        shutil.copytree(Path(folder, "images"), Path(folder, "parted", part))
     lists = Path(folder, "lists")
     lists.mkdir()
     files = [f"{label}/{i}.png" for i in range(10) for label in ("dark", "light")]
@@ -23,7 +26,7 @@ def prepare(folder):
         (lists / name).write_text("".join(f"{prefix}{file}{' ' + file.split('/')[0] if labelled else ''}\n" for file in wanted))
         return str(lists / name)
 
-    return {"table": table("a.csv", "../images/"), "other_table": table("b.csv", "../more images/"), "bare_table": table("c.csv", ""),
+    return {"parted": str(Path(folder, "parted")), "table": table("a.csv", "../images/"), "other_table": table("b.csv", "../more images/"), "bare_table": table("c.csv", ""),
             "damaged_table": table("d.csv", "../damaged/"), "repeated_table": table("e.csv", "../images/", repeated=11),
             "list": lines("a.txt", "../images/", files), "other_list": lines("b.txt", "../more images/", files),
             "bare_list": lines("c.txt", "", files), "damaged_list": lines("d.txt", "../damaged/", files),
@@ -50,11 +53,13 @@ def of_images(data, damaged):
 
 SETTINGS = {
     "data folder": of_images("{images}", "{damaged}") | {
+        "parts": given("{parted}", "parts=false"),
         "label_regex": given("{images}", "label_regex=([0-4])[.]png$|."),
         "valid_regex": given("{images}", "valid_regex=[3-7].png$"),
     },
     "data csv": of_images("{table}", "{damaged_table}") | {
         "path": Case([*TRAIN, "--data", "csv:path={table}"], ["--data", "csv:path={other_table}"]),
+        "features": Case([*TRAIN, "-m", "mlp", "--data", "{table}:label=class"], ["--data", "{table}:label=class,features=x"]),
         "root": given("{bare_table}", "root={images}"),
         "image": given("{table}", "image=copy"),
         "label": given("{table}", "label=kind"),

@@ -60,6 +60,7 @@ CASES = {
         "classes": Case(FOLDER, ["--classes", "light"]),
         "val-split": Case(FOLDER, ["--val-split", "0.5"]),
         "train-limit": Case(SCHEDULE, ["--train-limit", "200"]),
+        "drop-last": Case([*SCHEDULE, "-b", "70"], ["--drop-last"]),
         "model": Case([*SCHEDULE, "--lr", "0.01:0.1", "--split", "layer2"], ["--model", "darknet"]),
         "split": Case([*SCHEDULE, "--lr", "0.01:0.1"], ["--split", "layer3"]),
         "epochs": Case(SCHEDULE, ["--epochs", "3"]),

@@ -192,7 +192,7 @@ def what_is_refused():
         done = learn(*words, status=status)
         check(f"the reason: {why}", why in done.stderr, done)
 
-    refused(2, "--out elsewhere has no effect: it is where 'last' looks", "eval", "runs/train", "--out", "elsewhere")
+    refused(2, "--out elsewhere has no effect: 'runs/train' is a path", "eval", "runs/train", "--out", "elsewhere")
     refused(2, "--set train has no effect on --data plain", "eval", "runs/train", "--data", "plain", "--set", "train")
     refused(2, "--predictions all.txt: a name that ends in .csv or .json", "eval", "runs/train", "--predictions", "all.txt")
     refused(2, "did you mean 'accuracy'", "eval", "runs/train", "--metrics", "acuracy")

@@ -53,11 +53,20 @@ def exports():
     compile(Path("net.py").read_text(encoding="utf-8"), "net.py", "exec")
     refused(4, "was exported for PyTorch", "predict", "net.safetensors", "x.png")
 
+    evil = os.fsencode('q"""\nimport os;os.mkdir("pwned");""" é') + b"\xff"
+    learn("export", "runs/net", os.fsdecode(evil) + ".safetensors")
+    code = compile(Path(os.fsdecode(evil + b".py")).read_bytes(), "evil.py", "exec")
+    docstring = code.co_consts[0]
+    check("a name of a file is no code", 'q"""\\x0aimport os' in docstring and "import os" not in code.co_names, docstring)
+    text = Path(os.fsdecode(evil + b".py")).read_text(encoding="utf-8")
+    name = eval(text.split("with_name(")[1].split(")):")[0])  # as Python reads it
+    check("and is found again by Python", os.fsencode(name) == evil + b".safetensors", name)
+
     refused(2, "FILE.onnx, or FILE.safetensors for PyTorch", "export", "runs/net", "net.pb")
     refused(2, "--softmax is for ONNX", "export", "runs/net", "x.safetensors", "--softmax")
     refused(2, "--normalize is for ONNX", "export", "runs/net", "x.safetensors", "--normalize")
     refused(2, "--out elsewhere has no effect", "export", "runs/net", "x.onnx", "--out", "elsewhere")
-    refused(4, "neither a run nor a checkpoint", "export", "nowhere", "x.onnx")
+    refused(4, "there is no run 'nowhere' in 'runs', and no such path", "export", "nowhere", "x.onnx")
     refused(5, "nowhere/x.onnx", "export", "runs/net", "nowhere/x.onnx")
     check("what was refused left nothing", not list(Path(".").glob("x.*")))
 
@@ -123,7 +132,7 @@ def averages():
         check(f"{name} is the mean", all(abs((a + b) / 2 - c) <= 1e-7 * max(1, abs(c)) for a, b, c in zip(one, two, mean)))
         check(f"{name} is of both", mean not in (one, two))
     learn("eval", "mean.safetensors", "--data", "synthetic10", "--valid-limit", "20")
-    refused(2, "an average is of two checkpoints at least, not 1", "average", "runs/net", "--out", "z.safetensors")
+    refused(2, "error: an average is of two checkpoints or more, not of 1", "average", "runs/net", "--out", "z.safetensors")
     refused(2, "say the weights to write", "average", "runs/net", "runs/fine")
     refused(4, "cannot be averaged: 'learn.classes' is", "average", "runs/net", "other.safetensors", "--out", "z.safetensors")
     check("what was refused left nothing", not Path("z.safetensors").exists())

@@ -31,7 +31,7 @@ def cases(train, audited):
             "csv": Case(LR_FIND, ["--csv", "there.csv"]),
         },
         # What an option of the training does to the time of a step is not to be seen in a test.
-        "batch-size-find": {name: instead(SIZES, train[name], True) for name in steps if name != "batch-size"} | {
+        "batch-size-find": {name: instead(SIZES, train[name], True) for name in steps if name not in ("batch-size", "drop-last")} | {
             "inject": Case(SIZES, ["--inject", "slow@1"], hidden=True),
             "data-dir": Case(["batch-size-find", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
             "preset": Case(SIZES, ["--preset", "quick"], hidden=True),

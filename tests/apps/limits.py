@@ -105,6 +105,9 @@ def main():
     # The whole set is drawn for a split; its images, 146 MiB, are asked for at once.
     limits.train("100 MiB for a data set that is larger", (6,), lambda: as_limit(resource.RLIMIT_AS, (least + 100) * MEBIBYTE),
                  ["--val-split", "0.5"])
+    done = trial.run("data", "info", "synthetic10", preexec=lambda: as_limit(resource.RLIMIT_AS, (least + 100) * MEBIBYTE))
+    trial.check(done.status == 6 and "error: out of memory" in done.err and "batch-size" not in done.err,
+                "a command without --batch-size does not advise it", done)
 
     statuses = [limits.train(f"{files} open files", (0, 5, 6), lambda files=files: as_limit(resource.RLIMIT_NOFILE, files))
                 for files in range(4, 24)]

@@ -6,7 +6,9 @@ machine has no shell or no roff for is skipped, and said. Prints what failed; ex
 """
 import fcntl
 import os
+import pty
 import re
+import select
 import shutil
 import struct
 import subprocess
@@ -41,7 +43,6 @@ def at_terminal(columns, *words, resize=None):
 
 
 def select_ready(fd):
-    import select
     return bool(select.select([fd], [], [], 0.05)[0])
 
 
@@ -114,6 +115,56 @@ def bash_offers(line, words, wanted, what):
     check(wanted in done.stdout.splitlines(), what, f"{done.stdout} {done.stderr}")
 
 
+def bash_gives(*lines):
+    """Types lines into a bash that completes at each tab: the last word that the command of each is given."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], {**os.environ, "HISTFILE": "", "TERM": "dumb", "PS1": "> "})
+    words = []
+
+    def send(text):
+        """Waits for what `show` prints, which is not in the line that bash echoes."""
+        os.write(terminal, text.encode())
+        printed = ""
+        while ">shown" not in printed and select.select([terminal], [], [], 20)[0]:
+            printed += os.read(terminal, 1 << 16).decode(errors="replace")
+        words.extend(re.findall(r"shown<(.*)>shown", printed))
+
+    send(f"""show() {{ if [[ $1 == __complete ]]; then '{trial.learn}' "$@"; else printf '%s<%s>%s\\n' shown "${{!#}}" shown; fi; }}
+source completion.bash; complete -F _learn show; show ready\n""")
+    for line in lines:
+        send(line + "\n")
+    os.write(terminal, b"exit\n")
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return words[1:]
+
+
+def hostile_names():
+    """Names of runs are completed as names, whatever bash would make of them."""
+    names = ("$(touch pwned)", "a b;touch pwned", "it's", '"q`touch pwned`', "tab\tname", "line\ntouch pwned")
+    for name in names:
+        os.makedirs(f"hostile/{name}")
+        with open(f"hostile/{name}/run.json", "w", encoding="utf-8") as file:
+            file.write("{}")
+    us = trial.learn
+    bash_offers(f"{us} eval --out hostile hostile/$", [us, "eval", "--out", "hostile", "hostile/$"], "hostile/\\$\\(touch\\ pwned\\)",
+                "a name is quoted")
+    bash_offers(f"{us} eval --out hostile hostile/a\\ b", [us, "eval", "--out", "hostile", "hostile/a\\ b"], "hostile/a\\ b\\;touch\\ pwned",
+                "what is quoted already is completed")
+    bash_offers(f"{us} eval --out hostile 'hostile/i", [us, "eval", "--out", "hostile", "'hostile/i"], "hostile/it'\\''s",
+                "a name in quotes is quoted as these want it")
+    bash_offers(f'{us} eval --out hostile "hostile/', [us, "eval", "--out", "hostile", '"hostile/'], '\'hostile/\\"q\\`touch pwned\\`'[1:],
+                "and in double quotes, too")
+    bash_offers(f"{us} eval --out=hos", [us, "eval", "--out", "=", "hos"], "hostile", "a folder behind = is completed")
+    done = run("__complete", "eval", "--out", "hostile", "")
+    check("hostile/it's" in done.out and "line" not in done.out and "tab" not in done.out, "a name of two lines is none", done)
+    given = bash_gives(*[f"show eval --out hostile {begin}\t" for begin in
+                         ("hostile/$", "'hostile/$", '"hostile/$', "hostile/a", "'hostile/a", '"hostile/a', "hostile/a\\ ", "hostile/it")])
+    check(given == ["hostile/$(touch pwned)"] * 3 + ["hostile/a b;touch pwned"] * 4 + ["hostile/it's"], "bash gives the names to the command", given)
+    check(not os.path.exists("pwned") and not os.path.exists("hostile/pwned"), "and runs none of them", os.listdir())
+
+
 def completions():
     for shell in ("bash", "zsh", "fish"):
         done = run("completion", shell)
@@ -141,6 +192,7 @@ def completions():
     bash_offers(f"{us} eval ", [us, "eval", ""], "runs/w80", "a run is completed")
     bash_offers(f"{us} predict last pho", [us, "predict", "last", "pho"], "photo.jpg", "a file is completed")
     bash_offers(f"{us} train --out wi", [us, "train", "--out", "wi"], "with space", "a folder is completed")
+    hostile_names()
     if shutil.which("fish") is not None:
         done = subprocess.run(["fish", "-c", "source completion.fish; complete -C 'learn train --optimizer ada'"],
                               capture_output=True, text=True, check=False,

@@ -167,7 +167,7 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"train", "--bogus"},
        "unknown option '--bogus' of 'learn train'\n  'learn train --help-all'");
   told({"train", "--pretrained", "--model", "small"},
-       "--pretrained needs a value: --pretrained RUN|FILE; '--model' behind it is none");
+       "--pretrained needs a value: --pretrained RUN|FILE|last; '--model' behind it is none");
   told({"train", "--lr"}, "--lr needs a value: --lr X[:Y]");
   told({"train", "--lr", "--", "x"}, "'--' behind it is none");
   told({"train", "--plots=maybe"}, "--plots is on or off: 'maybe' is neither true nor false");
@@ -176,7 +176,16 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"train", "--epochs="}, "--epochs is empty");
   told({"train", "-qe"}, "epochs");  // by CLI11
   told({"predict", "last"}, "IMAGE is required: learn predict RUN|FILE|last IMAGE... [OPTION...]");
-  told({"--config", "x", "train"}, "options stand behind the command: learn train --config");
+  told({"--config", "x", "train", "--seed", "7"},
+       "options come after the command: learn train --config x --seed 7");
+  told({"train", "--mixup", "0.2"},
+       "unknown option '--mixup' of 'learn train'; there is no mixing");
+  told({"train", "--cutmix=1"}, "; there is no mixing of images");
+  told({"train", "--randaugment"}, "; there is no automatic augmentation");
+  told({"train", "--world-size", "2"}, "; a training is one process on one device");
+  told({"tune"}, "unknown command 'tune'; there is no search for settings");
+  told({"sweep"}, "unknown command 'sweep'; there is no search for settings");
+  told({"serve"}, "unknown command 'serve'; there is no server; 'learn predict");
   told({"--confg", "x", "train"},
        "unknown option '--confg' of 'learn train'; did you mean '--config'?");
   told({"--confusion"},
@@ -205,7 +214,6 @@ TEST_CASE("what other tools' words are here is there") {
                                  "arch",
                                  "resume-from",
                                  "num-workers",
-                                 "mixup",
                                  "overwrite",
                                  "logger",
                                  "lrf",
@@ -222,6 +230,39 @@ TEST_CASE("what other tools' words are here is there") {
   }
   CHECK(foreign_option("bogus").empty());
   CHECK(foreign_command("bogus").empty());
+  CHECK(absent_feature("bogus").empty());
+  CHECK(absent_feature("rand_augment") == absent_feature("rand-augment"));
+}
+
+TEST_CASE("there is help on what other tools call otherwise, or have alone") {
+  const auto refused = [](const std::string& topic, const std::string& text) {
+    const Parsed parsed = parse_command_line({"help", topic}, commands(), "1");
+    CAPTURE(topic);
+    CHECK_THROWS_WITH_AS(
+        (void)parsed.command->run(parsed), doctest::Contains(text.c_str()), UsageError);
+  };
+  refused("mixup", "there is no help on 'mixup'; there is no mixing of images");
+  refused("tune", "there is no help on 'tune'; there is no search for settings");
+  refused("fit", "there is no help on 'fit'; here use 'learn train'");
+  refused("trian", "there is no help on 'trian'; did you mean 'train'?");
+}
+
+TEST_CASE("commands that try steps accept a line of a training") {
+  for (const char* const name :
+       {"lr-find", "batch-size-find", "audit", "show-batch", "show-schedule"}) {
+    CAPTURE(name);
+    const Command& one = command(name);
+    for (const Option& option : command("train").options.all()) {
+      CAPTURE(option.name);
+      const bool known = one.options.find(option.name) != nullptr ||
+                         one.without_effect.find(option.name) != nullptr;
+      const bool of_one_call = !option.in_config && option.name != "inject" &&
+                               option.name != "config" && option.name != "preset";
+      CHECK(known == !of_one_call);
+    }
+    CHECK_FALSE(offers({name, "--"}, "--save-every"));
+    CHECK(holds(refusal({name, "--resume", "last"}), "it is an option of 'learn train'"));
+  }
 }
 
 TEST_CASE("two dashes end the options") {

@@ -59,6 +59,7 @@ CASES = {
         "image-size": train("--image-size 16", *FOLDER),
         "normalize": train("--normalize cifar10"),
         "sampling": train("--sampling balanced"),
+        "drop-last": train("--drop-last", "-b", "27"),
         "workers": train("--workers 0", same=SPEED),
         "prefetch": train("--prefetch 5", same=SPEED),
         "model": train("--model darknet"),
@@ -140,6 +141,8 @@ CASES = {
         "threads": Case(["eval", "last"], ["--threads", "2"], before=TRAIN, same=SPEED),
         "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
         "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
+        "json": Case(["eval", "last"], ["--json"], before=TRAIN),
+        "tta": Case(["eval", "last"], ["--tta"], before=TRAIN),
         "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
         "threshold": Case(["eval", "last"], ["--threshold", "0"], before=LABELS),
         "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
@@ -176,7 +179,7 @@ CASES = {
 # `learn audit` takes options of `learn train`, and tells more digits in its file than on the screen.
 AUDIT = ("audit --data synthetic10 --train-limit 48 --width 2 -b 16 --threads 1 --workers 1 --steps 2 "
          "--save audit.csv").split()
-AUDITED = ("data classes val-split train-limit image-size normalize sampling workers prefetch model width dropout pretrained split "
+AUDITED = ("data classes val-split train-limit image-size normalize sampling drop-last workers prefetch model width dropout pretrained split "
            "freeze train-bn epochs batch-size accumulate lr schedule warmup optimizer momentum weight-decay clip-norm augment "
            "loss class-weights label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
            "plan-cache winograd threads seed callbacks inject config").split()

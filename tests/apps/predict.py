@@ -81,6 +81,12 @@ def formats():
     write_png(Path(os.fsdecode(b"mine/\xff=.png")), 8, 8, COLOURS["red"])
     shown = json.loads(learn("predict", "last", os.fsdecode(b"mine/\xff=.png"), "--json").stdout)
     check("a name of any bytes", shown[0]["class"] == "red", shown)
+    check("which can be told from others", shown[0]["file"] == r"mine/\xff=.png", shown)
+    turned = "mine/a\u202eb\x7f.png"  # marks that turn the direction of writing, and control characters
+    write_png(Path(turned), 8, 8, COLOURS["red"])
+    shown = json.loads(learn("predict", "last", turned, "--json").stdout)
+    check("JSON is JSON, whatever a name holds", shown[0]["file"] == turned, shown)
+    Path(turned).unlink()
 
     def probability(*words):
         return float(rows(learn("predict", "last", "mine/sky.png", "--csv", *words))[0]["probability"])
@@ -96,8 +102,8 @@ def errors():
     table = rows(done)
     check("the others are predicted", [r["class"] for r in table] == ["", "blue", "", "", "", "red"], table)
     check("each of the bad has its reason", [bool(r["error"]) for r in table] == [True, False, True, True, True, False], table)
-    for name, why in (("nowhere.jpg", "there is no such file"), ("notes.txt", "neither a JPEG, PNG, WebP, TIFF nor BMP"),
-                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file")):
+    for name, why in (("nowhere.jpg", "there is no such file"), ("notes.txt", "it is text, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM"),
+                      ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, ")):
         check(f"{name}: {why}", re.search(f"warning .*'{name}': .*{why}", done.stderr), done.stderr)
     check("and there is a sum", "error: 4 of 6 images have no prediction" in done.stderr, done.stderr)
     shown = json.loads(learn("predict", "last", "--json", "notes.txt", "mine/sky.png", status=3).stdout)
@@ -152,19 +158,24 @@ def bad_entries_of_folders():
         Path("odd", name).write_bytes(sky)
     os.symlink("round.png", "odd/round.png")
     os.symlink("nowhere.png", "odd/gone.png")
-    os.symlink("nowhere.txt", "odd/gone.txt")  # no image by its name: none of ours
-    os.symlink("deep", "odd/again.png")  # to a folder, which is there by its own name
+    os.symlink("nowhere.txt", "odd/gone.txt")  # no image by its name
+    Path("elsewhere").mkdir()
+    Path("elsewhere/linked.png").write_bytes(sky)
+    os.symlink("../elsewhere", "odd/folder.png")
+    os.symlink("..", "odd/deep/up")
     os.mkfifo("odd/fifo.png")
     long_way("odd/deep")
     found, done = predicted("odd")
-    for name in ("good.png", "deep/good.png", "z.png"):
+    for name in ("good.png", "deep/good.png", "folder.png/linked.png", "z.png"):
         check(f"{name} beside bad entries", found.get("odd/" + name) == "blue", found)
     for name, why in (("round.png", "Too many levels of symbolic links"), ("gone.png", "No such file"), ("fifo.png", "not a regular file")):
         check(f"{name} is an error of its own", why in found.get("odd/" + name, ""), found)
         check(f"{name} is named once", f"'odd/{name}': " in done.stderr and done.stderr.count(name) == 1, done.stderr)
     lost = [why for name, why in found.items() if name.startswith("odd/deep/ddd")]
     check("a folder that cannot be opened", len(lost) == 1 and "File name too long" in lost[0], found)
-    check("and nothing else", len(found) == 7 and "error: 4 of 7 images have no prediction" in done.stderr, done.stderr)
+    check("and nothing else", len(found) == 8 and "error: 4 of 8 images have no prediction" in done.stderr, done.stderr)
+    check("what is passed over is counted",
+          "'odd': passed over 2 files: 1 with a broken link, 1 with a link to a folder above; 'odd/" in done.stderr, done.stderr)
     found, _ = predicted("odd/fifo.png", "odd/gone.png", "odd/round.png")
     check("the same by name", all(found.values()) and len(found) == 3, found)
     if os.geteuid() != 0:
@@ -241,7 +252,7 @@ def bad_members_of_archives():
 def names_in_messages():
     _, done = predicted("notes.txt", "-", stdin=b"no image either")
     check("a name is said once", done.stderr.count("notes.txt") == 1, done.stderr)
-    check("standard input has one name", "'standard input': neither" in done.stderr and "/dev/fd" not in done.stderr and "'-'" not in done.stderr, done.stderr)
+    check("standard input has one name", "'standard input': it is text" in done.stderr and "/dev/fd" not in done.stderr and "'-'" not in done.stderr, done.stderr)
     found, done = predicted("-", "mine/sky.png", stdin=Path("half.png").read_bytes())
     check("of a bad image too", "damaged PNG" in found.get("standard input", ""), found)
     found, done = predicted("-", "mine/sky.png", stdin=Path("mine/sky.png").read_bytes() + bytes(256 << 20))

@@ -36,7 +36,7 @@ struct Pretrained {
   explicit Pretrained(const std::function<void(nn::ParamStore&)>& change) {
     Experiment experiment(tiny({}));
     change(experiment.learner().params());
-    save_weights(file, experiment.learner().params());
+    save_weights(file, experiment.learner().params(), experiment.metadata(""));
   }
   [[nodiscard]] std::string error(OptionValues values) const {
     values.emplace_back("pretrained", file.string());

@@ -3,16 +3,21 @@
 
 That a browser shows it is tried by report_page.py. Prints what failed; exit status 1 then.
 """
+import calendar
 import csv
+import fcntl
 import html
 import json
 import os
 import re
 import shlex
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from png import write_png
@@ -55,16 +60,33 @@ def one_run():
     check("a training says where its page is", "page  runs/t/report.html" in done.stdout, done)
     page = Path("runs/t/report.html").read_text()
     with open("runs/t/results.csv", encoding="utf-8", newline="") as table:
-        last = list(csv.DictReader(table))[-1]
+        rows = list(csv.DictReader(table))
+    last = rows[-1]
     record = json.loads(Path("runs/t/run.json").read_text())
-    for name in ("train_loss", "valid_loss", "accuracy"):
-        check(f"the page has the last {name}", cells(page, f"last {name}") == [[short(last[name])]], cells(page, f"last {name}"))
-    check("the best epoch", cells(page, "best") == [[f"accuracy {record['best']['value']:.4f}, in epoch "
-                                                     f"{record['best']['epoch']}"]], cells(page, "best"))
-    check("the command, as it is typed", html.escape(f"t: learn {shlex.join(record['argv'])}") in page)
+    check("the page has the last accuracy", cells(page, "last accuracy") == [[short(last["accuracy"])]], cells(page, "last accuracy"))
+    first = page[:page.index('<section id="s2">')]
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", first))
+    seconds = round(sum(float(row["time"]) for row in rows))
+    check("and what is seen first", facts == {
+        "best accuracy": short(record["best"]["value"]), "validation loss": short(last["valid_loss"]),
+        "training loss": short(last["train_loss"]), "epochs": "2 of 2", "training time": f"{seconds // 60}:{seconds % 60:02}"}, facts)
+    check("with the best epoch", f'<dd class="detail">epoch {record["best"]["epoch"]}</dd>' in page)
+    told_once = ("best", "last train_loss", "last valid_loss", "epochs", "training time", "images per second", "started", "ended")
+    check("which no row says again", all(cells(first, name) == [] for name in told_once), [cells(first, name) for name in told_once])
+    head = page[page.index("<header>"):page.index("</header>")]
+    check("the command, as it is typed, at the top", html.escape(f"learn {shlex.join(record['argv'])}") in head, head)
+    begun, ended = (time.strftime("%Y-%m-%d %H:%M", time.localtime(calendar.timegm(time.strptime(record[at], "%Y-%m-%dT%H:%M:%SZ"))))
+                    for at in ("started", "ended"))
+    check("and the local time, as 'learn runs' has it", f"started {begun}, ended {ended}" in head
+          and begun in learn("runs", "t").stdout, head)
     check("the machine", cells(page, "processor") == [[html.escape(record["machine"]["processor"])]], cells(page, "processor"))
     check("the step that was skipped", cells(page, "3") == [["overflow", "65536", "32768"]], cells(page, "3"))
-    check("settings beside their defaults", cells(page, "width") == [["2", "0"]], cells(page, "width"))
+    for option, value, default in (("width", "2", "0"), ("epochs", "2", "10"), ("batch-size", "16", "128"), ("seed", "42", "42"),
+                                   ("precision", "fp16", "fp32"), ("train-limit", "96", "1.0"),
+                                   ("lr", "0.01", "0.01")):
+        check(f"--{option} next to its default", [value, default] in cells(page, option), cells(page, option))
+    check("the highest rate of a step", cells(page, "peak learning rate") == [[f"{record['peak_lr']:.3g}"]]
+          and 0.009 < record["peak_lr"] <= 0.01, (cells(page, "peak learning rate"), record["peak_lr"]))
     check("that images are computed", "are computed, not photographed" in page)
     check("layers in the training's precision", "f16" in "".join(sum(cells(page, "layer1.conv"), [])), cells(page, "layer1.conv"))
     check("a confusion matrix of all classes", page.count('<td class="right') == 10, page.count('<td class="right'))
@@ -91,13 +113,33 @@ def several():
     learn("report", "runs/t", "runs/u", "--threads", "1")
     page = Path("report.html").read_text()
     check("both are named", "<title>runs/t, runs/u</title>" in page)
-    check("what differs is side by side", cells(page, "lr") == [["", "[0.02]"]], cells(page, "lr"))
+    check("what differs is side by side", cells(page, "lr") == [["0.01", "0.02"]], cells(page, "lr"))
     check("rows that are the same can be hidden", '<tr class="same"><th scope="row">epochs</th>' in page)
     check("each is measured", page.count('class="matrix"') == 2, page.count('class="matrix"'))
-    learn("report", "runs/u", "runs/u", "--no-evaluate", "--images", "0", "--out", "twice.html")
+    shutil.copytree("runs/u", "runs/v")
+    learn("report", "runs/u", "runs/v", "--no-evaluate", "--images", "0", "--out", "twice.html")
     page = Path("twice.html").read_text()
     check("layers that are the same are told once", page.count("The same as those of runs/u.") == 1
           and len(cells(page, "layer1.conv")) == 1, cells(page, "layer1.conv"))
+    check("each has its command", all(f"runs/{name}: learn train " in page[:page.index("</header>")] for name in "uv"))
+
+
+def an_interrupted_run():
+    worker = subprocess.Popen([LEARN, *TRAIN[:-1], "cut", "-e", "100000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    while not Path("runs/cut/results.csv").exists():
+        time.sleep(0.01)
+    worker.send_signal(signal.SIGINT)
+    said = worker.communicate(timeout=60)[0]
+    check("an interrupt has its status", worker.returncode == 130, worker.returncode)
+    check("and says where the page is", "page  runs/cut/report.html" in said and "next  learn train --resume runs/cut" in said, said)
+    page = Path("runs/cut/report.html").read_text()
+    check("which has curves and images", cells(page, "status") == [["interrupted: signal 2"]] and page.count("<img ") == 8 * 6
+          and "Learning rate" in page, cells(page, "status"))
+    check("but no measurement", "learn report runs/cut does that" in page and "Confusion matrix" not in page)
+    learn("report", "runs/cut", "--threads", "1")
+    page = Path("runs/cut/report.html").read_text()
+    check("until it is asked for", "does that" not in page and "Confusion matrix" in page)
 
 
 def without_data():
@@ -120,8 +162,41 @@ def without_data():
           "has other classes than the model was trained on" in Path("runs/photos/report.html").read_text())
 
 
+def places():
+    """Only files are replaced."""
+    def write_to(path):
+        return learn("report", "runs/t", "--no-evaluate", "--images", "0", "--out", path)
+
+    os.mkfifo("fifo")
+    reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    write_to("fifo")
+    check("a FIFO is given the page", os.read(reader, 1 << 20).startswith(b"<!doctype html>"))
+    check("and stays a FIFO", stat.S_ISFIFO(os.stat("fifo").st_mode))
+    os.close(reader)
+    done = write_to("/dev/stdout")
+    check("/dev/stdout is written to", done.stdout.startswith("<!doctype html>"), done.stdout[:200])
+    check("/dev/stdout stays a link", os.path.islink("/dev/stdout"))
+    os.symlink("target.html", "link.html")
+    write_to("link.html")
+    check("a link stays", os.path.islink("link.html") and Path("target.html").read_text().startswith("<!doctype"))
+    if os.geteuid() == 0:
+        os.mknod("null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        write_to("null")
+        check("a device stays", stat.S_ISCHR(os.stat("null").st_mode))
+    for name in (".", "runs", "runs/"):
+        refused(5, f"cannot write '{name}'", "report", "runs/t", "--out", name)
+    check("nothing is left over", not [name for name in os.listdir() if ".tmp." in name], os.listdir())
+
+
 def refusals():
     refused(2, "RUN|last", "report")
+    os.symlink("runs/t", "link")
+    for command in ("report", "runs", "plot"):
+        refused(2, "'runs/t' is named twice", command, "runs/t", "runs/u", "runs/t")
+        refused(2, "'runs/t' and './runs/t' are the same run", command, "runs/t", "./runs/t")
+    refused(2, "'runs/t' is named twice", "plot", "runs/t", "link")
+    refused(2, "'runs/t' is named twice", "runs", "t", "runs/t")
     refused(4, "no-run", "report", "no-run")
     refused(2, "--weights has no effect with --no-evaluate", "report", "runs/t", "--weights", "last", "--no-evaluate")
     for option, value in (("top-losses", "3"), ("batch-size", "8"), ("device", "cpu")):
@@ -149,7 +224,9 @@ with tempfile.TemporaryDirectory(prefix="learn report ") as folder:
     os.environ.pop("LEARN_DATA", None)
     one_run()
     several()
+    an_interrupted_run()
     without_data()
+    places()
     refusals()
     os.chdir("/")
 print("FAILED" if failures else "reports: all as promised")

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from browser import Browser, missing
+from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
 SKIPPED = 77
@@ -181,6 +182,29 @@ def keys(page):
     check("values are read by arrow keys", first is not None and second != first and schedule.tip() == first, (first, second))
 
 
+def layout(page, width):
+    """The head of a single run's page, and what stands next to each other."""
+    text = page.run("return document.querySelector('header').innerText;")
+    check("the head has the date and the command", "started 20" in text and "learn train --data synthetic10" in text, text)
+    right = page.run("return Math.max(...[...document.querySelectorAll('#s1 .pairs td')].map(d => d.getBoundingClientRect().left));")
+    check("the summary fills both halves of a wide screen", (right > width / 2) == (width > 1000), (width, right))
+    for caption, has in (("Calibration", False), ("Loss", True), ("Learning rate", True)):
+        check(f"{caption} has {'a' if has else 'no'} button for its scale", ("log scale" in Chart(page, caption).buttons()) == has,
+              Chart(page, caption).buttons())
+
+
+def names_of_images(page):
+    page.open("runs/files/report.html")
+    names = page.run("return [...document.querySelectorAll('.source')].map(s => s.innerText.replace('\\n', ''));")
+    check("images of the largest losses have the names of their files", len(names) == 8 and all(
+        name.startswith("files/") and os.path.exists(name) for name in names), names)
+    page.click(page.find(".source")[2])
+    picked = page.run("return getSelection().toString().replace('\\n', '');")
+    check("a click selects all of a name", picked == names[2], (picked, names))
+    copied = page.run("return navigator.clipboard.readText().catch((error) => String(error));")
+    check("and copies it", copied == names[2], (copied, names))
+
+
 def brightness(page):
     red, green, blue = page.run("return getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number);")
     return red + green + blue
@@ -195,16 +219,21 @@ def main():
     learn(*train, "--name", "t")
     learn(*train, "--name", "u", "--lr", "0.02", "--no-report", "--callbacks", "step_norms")
     learn("report", "runs/t", "runs/u", "--threads", "1", "--out", "both.html")
+    for number in range(16):
+        write_png(Path("files", "valid" if number % 2 else "train", "ab"[number // 2 % 2], f"{number}.png"), 8, 8, (number, 9, 99))
+    learn("train", "--data", "files", "--model", "linear", "-e", "1", "-b", "4", "--threads", "1", "--name", "files", "--no-plots")
     for width, height, dark in ((1280, 900, False), (390, 844, True), (1280, 900, True), (390, 844, False)):
         what = f"{width} pixels, {'dark' if dark else 'light'}"
         with Browser(width, height, dark, phone=width < 1000) as page:
             page.open("runs/t/report.html")
             whole(page, width, what)
             pointing(page, what)
+            layout(page, width)
             check(f"{what}: the colours of the system", (brightness(page) < 200) == dark, brightness(page))
             if not dark and width > 1000:
                 buttons(page)
                 keys(page)
+                names_of_images(page)
             check(f"{what}: the console is still empty", page.console() == [], page.console())
             page.open("both.html")
             whole(page, width, what + ", two runs")

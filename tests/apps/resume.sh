@@ -40,7 +40,11 @@ stop interrupted INT
 check "an interrupt" exits 130
 check "says how to go on" says "learn train --resume runs/train"
 cp -r interrupted damaged
+check "with its configuration" grep -qxF "batch-size = 16" interrupted/runs/train/config.toml
+sed -i 's/^batch-size = 16$/batch-size = 3/' interrupted/runs/train/config.toml
 in_folder interrupted train --resume last --workers 0
+check "an edited configuration is said not to count" complains "batch-size: 3 in the file, 16 in the checkpoint"
+check "and replaced" grep -qxF "batch-size = 16" interrupted/runs/train/config.toml
 check "it is resumed" exits 0
 check "and says where" complains "resumed after"
 check "it leaves what the other one left" same interrupted
@@ -49,6 +53,7 @@ check "which keeps the call that began it" grep -q '"--accumulate"' interrupted/
 
 stop killed KILL
 check "a run that was killed" exits 137
+cp -r killed prefetching
 in_folder killed train "${options[@]}" --resume runs/train
 check "is resumed from the end of an epoch, options repeated" exits 0
 check "leaves the same" same killed
@@ -91,8 +96,12 @@ in_folder killed train --resume nowhere
 check "no run: status 4" exits 4
 mkdir -p killed/runs/empty
 in_folder killed train --resume runs/empty
+check "an empty folder: status 4" exits 4
+check "says what a run has" complains "'runs/empty' is no folder of a run: it has no run.json and no weights"
+mkdir -p killed/runs/begun/weights
+in_folder killed train --resume begun
 check "no checkpoint: status 4" exits 4
-check "says which is missing" complains "weights/last.safetensors"
+check "says which is missing" complains "'runs/begun' holds no 'weights/last.safetensors'"
 in_folder straight train --resume last --dry-run
 check "a dry run resumes nothing" exits 2
 
@@ -121,6 +130,13 @@ check "which is said" complains "the state was saved in bf16; it continues in fp
 in_folder crossing train --resume last --extend 1
 check "where it stays" exits 0
 check "in silence" lacks "another training"
+
+in_folder prefetching train --resume last --prefetch 3
+check "a resumed run may prefetch more" exits 0
+in_folder prefetching train --resume last --extend 1 --workers 0
+check "and none with no workers, which nobody contradicts" exits 0
+check "that is said" complains "[options] prefetch = 3 is left out"
+check "in silence otherwise" lacks "was changed"
 
 damage() { head -c 3000 "damaged/runs/train/weights/$1.safetensors" >half && mv half "damaged/runs/train/weights/$1.safetensors"; }
 damage last

@@ -5,13 +5,15 @@ import fcntl
 import json
 import os
 import pty
+import re
+import shutil
 import signal
 import struct
 import subprocess
 import termios
 import time
 
-from harness import TINY, Trial
+from harness import TINY, Trial, record_of
 
 trial = Trial(__doc__)
 
@@ -35,6 +37,12 @@ def on_terminal(columns, answer, *words):
         pass
     os.close(master)
     return shown.decode().replace("\r", ""), process.wait()
+
+
+def table_of(name):
+    """Without times."""
+    with open(f"runs/{name}/results.csv", encoding="utf-8") as file:
+        return [line.split(",")[:1] + line.split(",")[2:-1] for line in file]
 
 
 def first_line(columns):
@@ -71,6 +79,48 @@ check("a comparison shows the rate", "  lr " in both.out and " * " in both.out +
 check("and no setting that is the same", "batch-size" not in both.out, both)
 former = trial.run("runs", "runs/ten/former-1")
 check("a former run is one, too", "runs/ten/former-1" in former.out and former.status == 0, former)
+
+with open("runs/ten/config.toml", encoding="utf-8") as file:
+    config = file.read()
+for line in ("lr = [0.01]  # default", "warmup = 0.25  # default", 'momentum = "schedule"  # default', "weight-decay = 0.01  # default",
+             'loss = "cross_entropy"  # default', 'metrics = ["accuracy"]  # default', 'monitor = "accuracy"  # default'):
+    check(f"the configuration says {line}", f"\n{line}\n" in config, config)
+shown = trial.run("runs", "ten")
+check("a run shows its rate, and that it is the default", re.search(r"^  lr +0\.01 \(default\)$", shown.out, re.MULTILINE), shown)
+peak = max(json.loads(line)["lr"] for line in open("runs/ten/metrics.jsonl", encoding="utf-8") if '"batch"' in line)
+check("and its peak", re.search(rf"^peak learning rate +{peak:.3g}$", shown.out, re.MULTILINE), (peak, shown))
+check("as does its record", abs(record_of("runs/ten")["peak_lr"] - peak) < 1e-9, record_of("runs/ten"))
+trial.run("train", *TINY, "--name", "same", "--lr", "0.01", "--config", "runs/ten/config.toml")
+same = trial.run("runs", "ten", "same")
+check("a rate that is equal does not differ", "  lr " not in same.out and "  name " in same.out, same)
+check("and a configuration reproduces its run", table_of("ten") == table_of("same"), (table_of("ten"), table_of("same")))
+settings = json.loads(trial.run("runs", "ten", "same", "--json").out)
+check("a program sees which are defaults", [("lr" in run["defaults"], run["settings"]["lr"]) for run in settings] ==
+      [(True, "0.01"), (False, "0.01")], settings)
+trial.run("runs", "--remove", "same", "--yes")
+
+# A run by its name, in each command, beside folders of other things of that name.
+os.makedirs("two/train/cat")
+for words in (["eval", "two"], ["plot", "two", "ten", "--out", "p.svg"], ["report", "two", "--out", "p.html", "--no-evaluate", "--images", "0"],
+              ["export", "two", "p.onnx"], ["average", "two", "ten", "--out", "mean.safetensors"], ["runs", "two"],
+              ["train", "--resume", "two"], ["train", *TINY, "--pretrained", "two", "--fast-dev-run"]):
+    done = trial.run(*words)
+    check(f"learn {' '.join(words[:3])} finds runs/two", done.status == 0, done)
+for words in (["eval", "twoo"], ["predict", "twoo", "x.png"], ["train", "--resume", "twoo"], ["plot", "twoo"],
+              ["train", *TINY, "--pretrained", "twoo", "--fast-dev-run"]):
+    done = trial.run(*words)
+    check(f"learn {' '.join(words[:3])} says what may be meant", done.status == 4 and
+          "there is no run 'twoo' in 'runs', and no such path; did you mean 'two'?" in done.err, done)
+done = trial.run("eval", "two", "--out", "elsewhere")
+check("--out is where a name is looked for", done.status == 4 and "there a run 'two' in 'elsewhere'" in done.err, done)
+done = trial.run("eval", "runs/two", "--out", "runs")
+check("and of a path it has no effect", done.status == 2 and "--out runs has no effect: 'runs/two' is a path" in done.err, done)
+done = trial.run("eval", "mean.safetensors", "--out", "runs")
+check("nor of a file", done.status == 2 and "'mean.safetensors' is a path" in done.err, done)
+done = trial.run("train", "--resume", "mean.safetensors")
+check("a file is not resumed", done.status == 4 and "'mean.safetensors' is not the folder of a run" in done.err, done)
+for name in ("two", "p.svg", "p.html", "p.onnx", "mean.safetensors"):
+    shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
 
 refused = trial.run("runs", "--remove", "two")
 check("without a terminal nobody can be asked", refused.status == 2 and "add --yes" in refused.err, refused)

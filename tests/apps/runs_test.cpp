@@ -139,7 +139,7 @@ TEST_CASE("a table shows all where there is room, and says what it leaves out wh
     CHECK(has(lines_of(wide).front(), title));
   CHECK_FALSE(has(wide, "not shown"));
   CHECK(line_of(wide, "train-2")
-            .starts_with("train-2 finished small synthetic10 fp16 3/3 0.7500 12.50 "));
+            .starts_with("train-2 finished small synthetic10 fp16 3/3 0.7500 12.50 - "));
   for (const std::size_t width : {100U, 80U, 60U, 40U}) {
     CAPTURE(width);
     const std::string table = runs_table(runs, width);
@@ -157,11 +157,23 @@ TEST_CASE("a table shows all where there is room, and says what it leaves out wh
   CHECK(display_width(lines_of(runs_table(runs, 0))[1]) > 100);
 }
 
+TEST_CASE("the peak learning rate of runs is listed, where it is known") {
+  std::vector<RunEntry> runs{with_result("train", 0.5, 2), entry("old")};
+  runs[0].record.peak_lr = 0.00998765;
+  const std::string table = runs_table(runs, 0);
+  CHECK(line_of(table, "name").find("valid_loss peak lr started") != std::string::npos);
+  CHECK(line_of(table, "train").find(" 2.0000 0.00999 ") != std::string::npos);
+  CHECK(line_of(table, "old").find(" - - ") != std::string::npos);
+  CHECK(line_of(show_run(runs[0]), "peak learning rate") == "peak learning rate 0.00999");
+  CHECK(line_of(show_run(runs[1]), "peak").empty());
+  CHECK(line_of(compare_runs(runs, 0), "peak learning rate") == "peak learning rate 0.00999 -");
+}
+
 TEST_CASE("a damaged run is listed with what is wrong with it") {
   std::vector<RunEntry> runs{with_result("train", 0.5, 2), damaged("torn")};
   runs[1].bytes = 512;
   const std::string table = runs_table(runs, 0);
-  CHECK(line_of(table, "torn damaged") == "torn damaged - - - - - - - - 512 bytes");
+  CHECK(line_of(table, "torn damaged") == "torn damaged - - - - - - - - - 512 bytes");
   CHECK(line_of(table, "torn:") == "torn: run.json is torn");
   // Bests of several metrics name them.
   runs.push_back(entry("loss"));
@@ -173,11 +185,14 @@ TEST_CASE("a damaged run is listed with what is wrong with it") {
 TEST_CASE("for programs there is all of it") {
   const TemporaryFolder folder;
   const fs::path path =
-      make_run(folder.path(), "train", "[train]\nlr = 0.5\nclasses = [\"a\", \"b\"]\n");
+      make_run(folder.path(),
+               "train",
+               "[train]\nlr = 0.5\nclasses = [\"a\", \"b\"]\nepochs = 3  # default\n");
   RunEntry torn = damaged("torn");
   std::vector<RunEntry> runs{look_at_run(path), torn};
   runs[0].record.results["valid_loss"] = std::numeric_limits<double>::infinity();
   runs[0].seconds = 2.5;
+  runs[0].record.peak_lr = 0.25;
   runs[0].bytes = 123456789;
   write_file_atomically(folder / "table.csv", runs_csv(runs));
   const CsvTable table = read_csv(folder / "table.csv");
@@ -187,6 +202,8 @@ TEST_CASE("for programs there is all of it") {
   };
   CHECK(cell(0, "name") == "train");
   CHECK(cell(0, "best_value") == "0.5");
+  CHECK(cell(0, "peak_lr") == "0.25");
+  CHECK(cell(1, "peak_lr").empty());
   CHECK(cell(0, "accuracy") == "0.5");
   CHECK(cell(0, "valid_loss").empty());
   CHECK(cell(0, "size") == "123456789");
@@ -199,6 +216,10 @@ TEST_CASE("for programs there is all of it") {
   CHECK(json.at(0).at("record").at("best").at("value") == 0.5);
   CHECK(json.at(0).at("settings").at("lr") == "0.5");
   CHECK(json.at(0).at("settings").at("classes") == "a,b");
+  CHECK(json.at(0).at("settings").at("epochs") == "3");
+  CHECK(json.at(0).at("defaults") == nlohmann::json::array({"epochs"}));
+  CHECK(json.at(0).at("record").at("peak_lr") == 0.25);
+  CHECK_FALSE(json.at(1).contains("defaults"));
   CHECK(json.at(0).at("time") == 2.5);
   CHECK(json.at(1).at("problem") == "run.json is torn");
   CHECK_FALSE(json.at(1).contains("record"));
@@ -239,6 +260,23 @@ TEST_CASE("a comparison shows the settings that differ, and marks the best") {
   CHECK(line_of(other, "validation images") == "validation images 0 5");
   CHECK(line_of(other, "learn") == "learn - 2");
   CHECK(has(other, "validated on other images"));
+}
+
+TEST_CASE("settings that are defaults are marked, and the same as equal ones that were given") {
+  const TemporaryFolder folder;
+  std::vector<RunEntry> runs;
+  for (const auto& [name, config] : std::map<std::string, std::string>{
+           {"a", "[train]\nlr = [0.01]  # default\nmomentum = \"schedule\"  # default\n"},
+           {"b", "[train]\nlr = [0.01]\nmomentum = 0.5\n"},
+           {"c", "[train]\n"}})
+    runs.push_back(look_at_run(make_run(folder.path(), name, config)));
+  CHECK(line_of(show_run(runs[0]), "lr") == "lr 0.01 (default)");
+  CHECK(line_of(show_run(runs[1]), "lr") == "lr 0.01");
+  const std::string text = compare_runs({runs[0], runs[1]}, 0);
+  CHECK(line_of(text, "lr").empty());
+  CHECK(line_of(text, "momentum") == "momentum schedule (default) 0.5");
+  // An older version did not write them.
+  CHECK(line_of(compare_runs({runs[0], runs[2]}, 0), "lr") == "lr 0.01 (default) -");
 }
 
 TEST_CASE("a comparison tells what it does not know from what differs") {
@@ -352,9 +390,11 @@ TEST_CASE("options of runs that have no effect are refused") {
   refused("--yes has no effect", [](auto& o) { o.yes = true; });
   refused("unknown status 'lost'", [](auto& o) { o.status = {"lost"}; });
   refused("no run has that", [](auto& o) { o.sort = "colour"; });
-  refused("there is no run 'b' in", [](auto& o) { o.names = {"b"}; });
   refused("there is no such folder", [](auto& o) { *o.out += "/none"; });
   CHECK(is_run(folder / "a"));
+  CHECK_THROWS_WITH_AS((void)runs({.names = {"b"}, .out = folder.path().string()}),
+                       doctest::Contains("there is no run 'b' in"),
+                       CheckpointError);
 }
 
 TEST_CASE("runs are removed all or none") {
@@ -367,7 +407,11 @@ TEST_CASE("runs are removed all or none") {
     CHECK_THROWS_WITH_AS((void)runs(o), doctest::Contains(why), UsageError);
     CHECK(list_runs(folder.path()).runs.size() == 3);
   };
-  refused({"a", "none"}, "there is no run 'none'");
+  CHECK_THROWS_WITH_AS(
+      (void)runs(
+          {.names = {"a", "none"}, .out = folder.path().string(), .remove = true, .yes = true}),
+      doctest::Contains("there is no run 'none'"),
+      CheckpointError);
   refused({"a", "mine"}, "has no run.json");
   refused({"a", "latest"}, "is a link to 'c'");
   refused({"a", "a"}, "name one of them");

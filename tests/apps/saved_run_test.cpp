@@ -407,3 +407,55 @@ TEST_CASE("a checkpoint of an older version, which does not know its validation 
   CHECK(log.count("warning") == 0);
   CHECK(SafetensorsFile(weights(run, "last")).metadata().at("learn.epoch") == "3");
 }
+
+TEST_CASE("a configuration that was edited does not count, which is said") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train(run, kTiny);
+  const auto said = [&](const std::string& config) {
+    write_file_atomically(run / "config.toml", config);
+    const test::LogFile log;
+    warn_of_edited_config(run);
+    return log.text();
+  };
+  ExperimentOptions options = options_of(kTiny);
+  std::string config = write_config(options.table(), "train");
+  CHECK(said(config).empty());
+  config.replace(config.find("batch-size = 20"), 15, "batch-size = 3 ");
+  const std::string text = said(config + "classes = [\"a\"]\nnew = 1\nusual = 2  # default\n");
+  CAPTURE(text);
+  CHECK(text.find("was changed; the options of the checkpoint count") != std::string::npos);
+  CHECK(text.find("batch-size: 3 in the file, 20 in the checkpoint") != std::string::npos);
+  CHECK(text.find("classes: a in the file, nothing in the checkpoint") != std::string::npos);
+  CHECK(text.find("new: 1 in the file, nothing in the checkpoint") != std::string::npos);
+  CHECK(text.find("usual") == std::string::npos);
+  CHECK(text.find("epochs") == std::string::npos);
+  CHECK(said("[train]\n").empty());
+  CHECK(said("[train\n").find("is not read: this is not TOML") != std::string::npos);
+  fs::remove(run / "config.toml");
+  const test::LogFile log;
+  warn_of_edited_config(run);
+  CHECK(log.text().empty());
+}
+
+TEST_CASE("a run of an older version that found no CIFAR-10 is one of the data that it took") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  train(run, kTiny);
+  std::vector<NamedTensor> tensors;
+  Metadata metadata;
+  {
+    const SafetensorsFile file(weights(run, "last"));
+    metadata = file.metadata();
+    for (const auto& [name, entry] : file.tensors()) {
+      tensors.push_back({name, host_tensor(entry.shape, entry.dtype)});
+      file.read(entry, {tensors.back().tensor.raw(), tensors.back().tensor.bytes()});
+    }
+  }
+  std::string& config = metadata.at("learn.config");
+  config.replace(config.find("\"synthetic10\""), 13, "\"auto\"");
+  write_safetensors(weights(run, "last"), tensors, metadata);
+  ExperimentOptions options;
+  set_saved_options(options.table(), run);
+  CHECK(options.data.data == "synthetic10");
+}

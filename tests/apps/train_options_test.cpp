@@ -2,6 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "framework/io/atomic_file.h"
+#include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -163,4 +164,53 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain exclude each other");
   refused({{"params", "true"}, {"dry-run", "true"}}, "--dry-run and --params exclude each other");
   refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
+}
+
+TEST_CASE("options that nobody typed are not refused") {
+  const TemporaryFolder folder;
+  const std::string config = folder / "c.toml";
+  const auto over = [&](const std::string& file, const OptionValues& values) {
+    write_file_atomically(config, "[train]\n" + file);
+    OptionValues all{{"config", config}};
+    all.insert(all.end(), values.begin(), values.end());
+    return Resolved(all).options.experiment;
+  };
+  const test::LogFile log;
+  CHECK(over("prefetch = 3\n", {{"workers", "0"}}).data.prefetch == 2);
+  CHECK(log.count("[options] prefetch = 3 is left out") == 1);
+  CHECK(over("data = \"/\"\nimage-size = 8\n", {{"data", "synthetic10"}}).data.image_size == 0);
+  CHECK(over("width = 3\n", {{"model", "linear"}}).model.width == 0);
+  CHECK(over("model = \"mlp\"\ndropout = 0.5\n", {{"model", "linear"}}).model.dropout == 0);
+  CHECK(over("freeze = 1\ntrain-bn = false\n", {{"freeze", "none"}}).model.train_bn);
+  CHECK_FALSE(
+      over("momentum = 0.5\n", {{"optimizer", "sgd:momentum=0.8"}}).training.momentum.has_value());
+  CHECK_FALSE(over("weight-decay = 0.5\n", {{"optimizer", "sgd:weight_decay=0"}})
+                  .training.weight_decay.has_value());
+  CHECK_FALSE(
+      over("warmup = 0.5\n", {{"schedule", "cosine:warmup=0.1"}}).training.warmup.has_value());
+  CHECK(over("label-smoothing = 0.5\n", {{"loss", "mse"}}).training.label_smoothing == 0);
+  CHECK(over("class-weights = \"balanced\"\n", {{"loss", "mse"}}).training.class_weights.empty());
+  CHECK(over("save-every = 2\n", {{"callbacks", "checkpointer"}}).run.save_every == 0);
+  // What has an effect stays, and what is typed together is refused.
+  CHECK(over("prefetch = 3\n", {{"workers", "1"}}).data.prefetch == 3);
+  CHECK(over("momentum = 0.5\n", {{"optimizer", "sgd"}}).training.momentum == 0.5);
+  CHECK_THROWS_AS(over("workers = 0\nprefetch = 3\n", {}), UsageError);
+  CHECK_THROWS_AS(over("workers = 0\n", {{"prefetch", "3"}}), UsageError);
+  CHECK_THROWS_AS(over("prefetch = 4\n", {{"prefetch", "3"}, {"workers", "0"}}), UsageError);
+}
+
+TEST_CASE("defaults of a written configuration follow the optimizer and the schedule") {
+  const TemporaryFolder folder;
+  const std::string config = folder / "c.toml";
+  Resolved first(OptionValues{});
+  write_file_atomically(config, write_config(first.table, "train"));
+  const auto over = [&](const OptionValues& values) {
+    OptionValues all{{"preset", "darknet-one-cycle"}, {"config", config}};
+    all.insert(all.end(), values.begin(), values.end());
+    return Resolved(all).options.experiment.training;
+  };
+  CHECK(over({}).learning_rates().spread(1) == std::vector<float>{0.01F});  // not the preset's
+  CHECK(over({{"optimizer", "sgd"}}).learning_rates().spread(1) == std::vector<float>{0.1F});
+  CHECK_NOTHROW((void)over({{"schedule", "const"}}));
+  CHECK_NOTHROW((void)over({{"optimizer", "sgd:momentum=0.5,weight_decay=0"}}));
 }

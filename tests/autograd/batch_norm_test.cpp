@@ -4,6 +4,7 @@
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/on_device.h"
 #include "tests/support/op_case.h"
 
 #include <doctest/doctest.h>
@@ -182,6 +183,42 @@ TEST_CASE("batch norm: a mean a thousand deviations away costs few digits") {
                   all_close(got.first, want.first, 1e-5, allowed).text);
     CHECK_MESSAGE(all_close(got.second, want.second, 1e-5, 0).equal,
                   all_close(got.second, want.second, 1e-5, 0).text);
+  }
+}
+
+TEST_CASE("batch norm: in evaluation the gradient does not depend on x, which may be infinite") {
+  for (const bool reference : {false, true}) {
+    if (reference && test::testing_cuda()) continue;
+    Context ctx(reference ? ContextOptions{.threads = 1, .reference = true}
+                          : test::fast_context(1));
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const auto& activation : {ActivationKind::identity(), ActivationKind::relu()}) {
+        CAPTURE(reference);
+        CAPTURE(dtype);
+        CAPTURE(std::string(name_of(activation)));
+        const std::vector<double> values{INFINITY, 1, 2, NAN, -1, 1};
+        Tape tape(ctx, {.mode = ForwardMode::eval});
+        Tensor mean = test::put_values(ctx, {2}, {0.5, 0.25});
+        Tensor var = test::put_values(ctx, {2}, {0.25, 1});
+        const Var x = tape.input(test::put_values(ctx, {3, 2}, values, dtype), true);
+        const Var y = ops::batch_norm(x,
+                                      tape.input(test::put_values(ctx, {2}, {2, 4})),
+                                      tape.input(test::put_values(ctx, {2}, {0, 0})),
+                                      mean,
+                                      var,
+                                      {},
+                                      {.eps = 0, .activation = activation},
+                                      ForwardMode::eval);
+        tape.backward(ops::sum(y));
+        const Tensor dx = to_host(ctx, tape.grad_of(x));
+        const bool linear = activation.name == ActivationKind::Name::identity;
+        // weight / deviation, where relu's argument is not negative; torch passes NaN on, too.
+        const std::vector<double> expected{4, 4, 4, 4, linear ? 4.0 : 0.0, 4};
+        for (std::int64_t i = 0; i < 6; ++i) {
+          CAPTURE(i);
+          CHECK(get(dx, i) == expected[static_cast<std::size_t>(i)]);
+        }
+      }
   }
 }
 

@@ -109,6 +109,84 @@ TEST_CASE("map: an operand that stands twice has one gradient, which begins as a
     CHECK(test::fetch(ctx, tape.grad_of(x), i) == 3 * (2 * 3 + 1));
 }
 
+TEST_CASE("map: the gradient of a choice goes where it was made, and nowhere else") {
+  const std::array wanted{0, 1, 2};
+  const std::vector<Expr> gradient =
+      expr::gradients(select(arg(0), arg(1), arg(2)), arg(3), wanted);
+  CHECK(gradient[0]->op == expr::Op::constant);  // nothing goes into the condition
+  CHECK(gradient[0]->number == 0);
+  Context ctx(test::fast_context(1));
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::vector<double> condition{1, 0, -2, 0, 1, 0}, dy{3, 3, kInf, kInf, -0.5, -kInf};
+  const Tensor none = put_full(ctx, {6}, DType::f32, 7);
+  const std::array<Tensor, 4> inputs{put_values(ctx, {6}, condition, DType::f32),
+                                     none,
+                                     none,
+                                     put_values(ctx, {6}, dy, DType::f32)};
+  Tensor one = put_full(ctx, {6}, DType::f32, 9), other = put_full(ctx, {6}, DType::f32, 9);
+  std::vector<MapResult> results{{one}, {other}};
+  const std::vector<Expr> outputs{gradient[1], gradient[2]};
+  kernels::map(ctx, kernels::compile(outputs), inputs, results);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    CHECK(test::fetch(ctx, one, i) == (condition[at] != 0 ? dy[at] : 0));
+    CHECK(test::fetch(ctx, other, i) == (condition[at] != 0 ? 0 : dy[at]));
+  }
+  // Of a condition that depends on what is chosen, too, as in a clamp.
+  Tape tape(ctx);
+  const Var x = tape.input(put_values(ctx, {3}, {-2, 0.5, 2}, DType::f32), true);
+  const Expr a = arg(0);
+  tape.backward(ops::sum(ops::map(select(a < 0, a * a, 3 * a), {x})));
+  for (const auto& [i, slope] : {std::pair{0, -4.0}, {1, 3.0}, {2, 3.0}})
+    CHECK(test::fetch(ctx, tape.grad_of(x), i) == slope);
+}
+
+TEST_CASE("map: a branch that is not taken has no gradient, however large its derivative is") {
+  const Expr x = arg(0);
+  const Expr logarithm = log(x);
+  const Expr inner = select(x < 1, sqrt(x), logarithm);
+  struct Branches {
+    const char* what;
+    Expr f;
+    std::vector<double> x, slope;
+  };
+  const std::vector<Branches> all{
+      {"one", select(0 < x, logarithm, x), {0, -1, 2, NAN}, {1, 1, 0.5, 1}},
+      {"the other", select(x <= 0, 3 * x, 2 * sqrt(x)), {0, -1, 4}, {3, 3, 0.5}},
+      {"an overflow", select(x < 50, x, exp(x * x)), {-100, 1}, {1, 1}},
+      {"a quotient", select(x == 0, 1, 1 / x), {0, 2}, {0, -0.25}},
+      {"nested", select(0 < x, inner, x * x), {0, -2, 0.25, 4}, {0, -4, 1, 0.25}},
+      {"in two choices",
+       select(0 < x, logarithm, 0) + select(1 < x, 2 * logarithm, 0),
+       {0, 0.5, 2},
+       {0, 2, 1.5}},
+      {"in three",
+       select(0 < x, logarithm, 0) + select(1 < x, logarithm, 0) +
+           select(2 < x, 0, select(0 < x, sqrt(x), 0)),
+       {0, 0.25, 4},
+       {0, 5, 0.5}},
+      {"alternatives of two",
+       select(0 < x, logarithm, 0) + select(x < 1, 0, sqrt(x)),
+       {0, 0.5, 4},
+       {0, 2, 0.5}},
+      {"also outside", select(0 < x, 2 * x, sqrt(-x)) + x, {3, -4}, {3, 0.75}},
+      {"the larger", maximum(logarithm, 2), {0, 1, 16}, {0, 0, 0.0625}},
+      {"the smaller", minimum(1 / x, 2), {0, 4}, {0, -0.0625}},
+      {"a border", clamp(logarithm, -1, 1), {0, 1, 100}, {0, 1, 0}},
+  };
+  Context ctx(test::fast_context(1));
+  for (const Branches& one : all) {
+    CAPTURE(one.what);
+    Tape tape(ctx);
+    const Var v = tape.input(test::put_values(ctx, {std::ssize(one.x)}, one.x), true);
+    tape.backward(ops::sum(ops::map(one.f, {v})));
+    for (std::size_t i = 0; i < one.x.size(); ++i) {
+      CAPTURE(one.x[i]);
+      CHECK(test::fetch(ctx, tape.grad_of(v), static_cast<std::int64_t>(i)) == one.slope[i]);
+    }
+  }
+}
+
 TEST_CASE("map: what exceeds its limits says which") {
   Expr sum = arg(0);
   for (int i = 1; i < 13; ++i) sum = sum + arg(i);

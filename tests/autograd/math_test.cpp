@@ -5,11 +5,13 @@
 #include "framework/autograd/ops/matmul.h"
 #include "framework/autograd/ops/reduce.h"
 #include "framework/tensor/factory.h"
+#include "framework/tensor/host_tensor.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -120,6 +122,50 @@ TEST_CASE("log1p keeps small numbers, which 1 + x would round away") {
   }));
 }
 
+TEST_CASE("exp has C's values at its ends, and what is made of it has its limits") {
+  constexpr double kInf = INFINITY;
+  std::vector<double> x{
+      -kInf, -1e30, -200, -104, -103.98, -87.34, 0, 88.5, 88.72, 88.73, 200, 1e30, kInf};
+  for (const float end : {88.7228F, -87.3365F})
+    for (int i = -2000; i <= 2000; ++i)
+      x.push_back(std::bit_cast<float>(std::bit_cast<std::int32_t>(end) + i));
+  Context ctx(learn::test::fast_context(2));
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(dtype);
+    Tape tape(ctx);
+    const Var v = tape.input(learn::test::put_values(ctx, {std::ssize(x)}, x, dtype));
+    const Tensor given = to_host(ctx, v.value());
+    const Tensor power = to_host(ctx, ops::exp(v).value());
+    for (std::int64_t i = 0; i < std::ssize(x); ++i) {
+      CAPTURE(get(given, i));
+      Tensor rounded = host_tensor({1}, dtype);
+      set(rounded, 0, std::exp(get(given, i)));
+      const double expected = get(rounded, 0);
+      const double got = get(power, i);
+      if (std::abs(expected) < 0x1p-126 && dtype != DType::f16)
+        CHECK((got == 0 || got == doctest::Approx(expected)));  // subnormal
+      else if (dtype == DType::f32 && std::isfinite(expected))
+        CHECK(std::abs(got - expected) <= 0x1p-22 * expected);
+      else
+        CHECK(got == expected);
+      if (get(given, i) < -103.98) CHECK(got == 0);
+    }
+  }
+  Tape tape(ctx);
+  const auto values = [&](auto op, std::vector<double> of) {
+    const Var v = tape.input(learn::test::put_values(ctx, {std::ssize(of)}, of));
+    const Tensor y = to_host(ctx, op(v).value());
+    return std::vector<double>(y.span<float>().begin(), y.span<float>().end());
+  };
+  using Values = std::vector<double>;
+  CHECK(values(ops::sigmoid, {-kInf, -200, kInf}) == Values{0, 0, 1});
+  CHECK(values(ops::tanh, {-kInf, -200, kInf}) == Values{-1, -1, 1});
+  CHECK(values(ops::softplus, {-kInf, -200, kInf}) == Values{0, 0, kInf});
+  // A mask leaves nothing.
+  CHECK(values(ops::softmax, {1, -kInf, 1, -200}) == Values{0.5, 0, 0.5, 0});
+  CHECK(std::isnan(values(ops::exp, {NAN})[0]));
+}
+
 TEST_CASE("sine and cosine are right for arguments of any size, and near their zeros") {
   constexpr double kHalfPi = 1.57079632679489661923;
   std::vector<double> x{0, -0.0, 8192, -8192, 8192.001, 1e6, -1e30, 1e-30};
@@ -142,6 +188,25 @@ TEST_CASE("sine and cosine are right for arguments of any size, and near their z
     const double c = std::cos(get(given, i));
     CHECK(std::fabs(get(sine, i) - s) <= allowed(s));
     CHECK(std::fabs(get(cosine, i) - c) <= allowed(c));
+  }
+}
+
+TEST_CASE("a normalisation of halves is composed in f32, as PyTorch's are inside") {
+  Context ctx(learn::test::fast_context(1));
+  Tape tape(ctx);
+  const std::vector<double> row{300, -300, 100, 0};
+  const auto normalized = [](const Var& x) {
+    const Var centred = x - ops::mean(x, {-1}, true);
+    return centred / ops::sqrt(ops::mean(centred * centred, {-1}, true) + 1e-5);
+  };
+  const Var x = tape.input(learn::test::put_values(ctx, {1, 4}, row, DType::f16));
+  const Tensor wide =
+      to_host(ctx, ops::cast(normalized(ops::cast(x, DType::f32)), DType::f16).value());
+  const Tensor halves = to_host(ctx, normalized(x).value());
+  const std::vector<double> torch{1.2705, -1.5010, 0.3464, -0.1155};  // layer_norm of that in f16
+  for (std::int64_t i = 0; i < 4; ++i) {
+    CHECK(get(wide, i) == doctest::Approx(torch[static_cast<std::size_t>(i)]).epsilon(1e-3));
+    CHECK(get(halves, i) == 0);  // 300 squared is infinite: so do PyTorch's operations
   }
 }
 

@@ -18,6 +18,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -291,4 +293,47 @@ TEST_CASE("the end of a training at a NaN names the module that was made to give
   t.learn.fit(1, 0.01);
   CHECK(guard.why() ==
         "the loss of epoch 1, batch 3 is nan (the output of 'norm', BatchNorm1d(8), is the first)");
+}
+
+namespace {
+
+/// A module whose value is that of the last one inside of it, within another such module.
+class NestedNet final : public nn::Module {
+ public:
+  explicit NestedNet(const nn::Scope& scope) : Module(scope), body_(scope / "body") {
+    auto& prep = body_.emplace<nn::Sequential>();
+    prep.emplace<nn::Linear>(kFeatures, 8);
+    prep.emplace<nn::Linear>(8, 8);
+    body_.emplace<nn::Linear>(8, kFeatures);
+  }
+  [[nodiscard]] std::string describe() const override { return "NestedNet"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return body_(x); }
+
+ private:
+  nn::Sequential body_;
+};
+
+}  // namespace
+
+TEST_CASE("a fault in a module that contains others is not taken for one of the next module") {
+  for (const auto& [place, module] :
+       std::map<std::string, std::string>{{"body.0", "'body.0', Sequential"},
+                                          {"body.0.1", "'body.0.1', Linear"},
+                                          {"body.1", "'body.1', Linear"},
+                                          {"body", "'body', Sequential"}}) {
+    CAPTURE(place);
+    for (const std::string fault : {"nan_act", "overflow_act"}) {
+      Training t({4, 4, 4},
+                 {4},
+                 {},
+                 nn::make_model<NestedNet>("net", {kFeatures}, static_cast<int>(kFeatures)));
+      t.learn.add<FaultInjection>(parse_faults(fault + "@2:" + place));
+      const auto& guard = t.learn.add<TerminateOnNan>();
+      t.learn.fit(1, 0.01);
+      CAPTURE(guard.why());
+      CHECK(guard.why().find("(the output of " + module) != std::string::npos);
+    }
+  }
 }

@@ -1,5 +1,6 @@
 // A training whose loss is no longer finite ends, and leaves what was good as it was.
 #include "callbacks/checkpointer.h"
+#include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/terminate_on_nan.h"
@@ -72,6 +73,26 @@ TEST_CASE("a validation loss that is not finite ends the training and is nobody'
     (void)run.fit(1);
     CHECK_FALSE(guard.terminated());
   }
+}
+
+TEST_CASE("a training that diverges is not advised to do what it does, and NaN has no sign") {
+  const auto log_of = [](bool clips, bool halves) {
+    Run run;
+    run.t.learn.add<TerminateOnNan>();
+    if (clips) run.t.learn.add<GradientClip>(2.0F);
+    if (halves) to_fp16(run.t.learn, {});
+    run.t.valid.gain_of_batch = [&](std::size_t) { return -kNaN; };
+    return run.fit(1);
+  };
+  const auto says = [](const std::string& log, const char* text) {
+    CAPTURE(log);
+    CHECK(log.find(text) != std::string::npos);
+  };
+  says(log_of(false, false), "Try a lower learning rate or gradient clipping\n");
+  says(log_of(true, false), "Try a lower learning rate or gradients clipped below 2\n");
+  says(log_of(false, true), "Try a lower learning rate, gradient clipping, or fp32\n");
+  says(log_of(true, true), "Try a lower learning rate, gradients clipped below 2, or fp32\n");
+  says(log_of(true, true), "the validation loss of epoch 1 is nan");
 }
 
 TEST_CASE("a training that diverges in its first epoch leaves no checkpoint") {

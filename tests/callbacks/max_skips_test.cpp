@@ -1,4 +1,5 @@
 // A training that has stopped to learn is stopped, and one that seeks its loss scale is not.
+#include "callbacks/gradient_clip.h"
 #include "callbacks/mixed_precision.h"
 #include "callbacks/native_mixed_precision.h"
 #include "framework/learner/recorder.h"
@@ -47,9 +48,20 @@ TEST_CASE("skips in a row end a training with a static loss scale") {
   std::string text;
   CHECK(ended_in(trial.t, &text) == 4);
   CHECK(text.find("the last 4 steps, up to batch 4, had gradients that are not finite, one after "
-                  "the other, at a loss scale of 8 that falls no lower: lower the learning rate") !=
-        std::string::npos);
+                  "the other, at a loss scale of 8 that falls no lower: try a lower learning rate, "
+                  "gradient clipping, "
+                  "a lower scale or floor of it, or fp32") != std::string::npos);
   CHECK(trial.t.learn.params().working_dtype() == DType::f32);
+}
+
+TEST_CASE("what is done already is not advised") {
+  Trial trial(always);
+  trial.t.learn.add<GradientClip>(0.5F);
+  to_fp16(trial.t.learn, {.loss_scale = 8.0F, .scaling = {.dynamic = false}, .max_skips = 4});
+  std::string text;
+  CHECK(ended_in(trial.t, &text) == 4);
+  CHECK(text.find("gradients clipped below 0.5") != std::string::npos);
+  CHECK(text.find("gradient clipping") == std::string::npos);
 }
 
 TEST_CASE("skips in a row end a training without a loss scale, and one under autocast") {

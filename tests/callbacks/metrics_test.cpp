@@ -114,6 +114,17 @@ TEST_CASE("a value of the first epoch that nobody announced has its column") {
   CHECK(csv.rows.at(0).at(4) == "2");
 }
 
+TEST_CASE("a table prints its titles once, with a metric that nobody announced") {
+  Training t({2}, {2});
+  on(t.learn, Event::validate_end, [](Learner& l) { l.add_metric("two", 2); });
+  t.learn.add<Recorder>();
+  const std::string table = table_of(t, 2);
+  CAPTURE(table);
+  CHECK(table.find("epoch  train_loss  valid_loss        two") == 0);
+  CHECK(table.find("epoch", 1) == std::string::npos);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 3);
+}
+
 TEST_CASE("values are added at validate_end, and replaced by their name") {
   Training t({2}, {2});
   const Callback& early =

@@ -2,14 +2,18 @@
 
 #include "callbacks/inject.h"
 #include "callbacks/lambda.h"
+#include "framework/kernels/cast/fill.h"
 #include "framework/tensor/factory.h"
+#include "tests/callbacks/layered_net.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/learner/tracer.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 using namespace tiny;
 using namespace learn::callbacks;
@@ -336,4 +340,26 @@ TEST_CASE("contradicting options are refused") {
   CHECK_THROWS_AS(make({.scaling = {.growth_factor = 1}}), UsageError);
   CHECK_THROWS_AS(make({.scaling = {.growth_interval = 0}}), UsageError);
   CHECK_THROWS_AS(make({.max_skips = 0}), UsageError);
+}
+
+TEST_CASE("a half model sees masters that a handler has written before a pass") {
+  LayeredTraining t({4, 4});
+  to_fp16(t.learn, {.loss_scale = 1.0F});
+  const auto write = [](Learner& l) {
+    Tensor master = l.params().master(l.params().find("first.weight"));
+    kernels::fill(l.context(), master, 0.5);
+  };
+  const auto sees_it = [](Learner& l) {
+    const std::vector<double> half = values(l.params().slot(l.params().find("first.weight")).value);
+    return std::ranges::all_of(half, [](double v) { return v == 0.5; });
+  };
+  std::string seen;
+  on(t.learn, Event::epoch_begin, write);
+  on(t.learn, Event::validate_begin, write);
+  on(t.learn, Event::batch_begin, [&](Learner& l) {
+    if (l.progress().batch_in_pass == 0)
+      seen += std::string(l.progress().training ? "t" : "v") + (sees_it(l) ? "y " : "n ");
+  });
+  t.learn.fit(2, 0.1);
+  CHECK(seen == "ty vy ty vy ");
 }

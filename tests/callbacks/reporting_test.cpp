@@ -276,7 +276,8 @@ TEST_CASE("on a terminal the bar is wiped before a row is printed") {
   const std::string out = progress_output(training, {.live = Live::bar});
   CAPTURE(out);
   CHECK(out.find("\r\x1b[Kepoch 1/2  100%") != std::string::npos);
-  CHECK(out.find("\r\x1b[K    1  ") != std::string::npos);
+  CHECK(out.find("\r\x1b[Kepoch  train_loss") != std::string::npos);
+  CHECK(out.find("\r\x1b[K    2  ") != std::string::npos);
 }
 
 TEST_CASE("the bar fits its terminal") {

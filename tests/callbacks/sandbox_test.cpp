@@ -62,6 +62,15 @@ Everything everything(Learner& learn) {
         std::to_string(reinterpret_cast<std::uintptr_t>(p.slot(i).value.raw()));
   const StepControl control = learn.optimizer().read_control();
   all["control"] = bytes_of_value(control);
+  const LossScaleOptions& scaling = learn.optimizer().loss_scaling();
+  all["scaling"] = fmt::format("{} {} {} {} {} {} {}",
+                               scaling.dynamic,
+                               scaling.growth_factor,
+                               scaling.backoff_factor,
+                               scaling.growth_interval,
+                               scaling.hysteresis,
+                               scaling.floor,
+                               scaling.ceiling);
   const FitProgress& f = learn.progress();
   for (const std::int64_t n : {f.epoch,
                                f.epochs,
@@ -173,6 +182,24 @@ TEST_CASE("a sandbox gives back every bit after any ending") {
       learn.remove(interrupt);
       check_same(before, everything(learn));
     }
+}
+
+TEST_CASE("after a sandbox the loss scale moves as it did before") {
+  // In steps made by hand, without a callback that would say again how it moves.
+  const LossScaleOptions own{.growth_factor = 4, .growth_interval = 3, .ceiling = 4096};
+  Training t({2, 2}, {2});
+  t.learn.optimizer().set_loss_scaling(own);
+  const Everything before = everything(t.learn);
+  {
+    Sandbox sandbox(t.learn);
+    to_fp16(t.learn, {.loss_scale = 64.0F});
+    t.learn.fit(1);
+    CHECK_FALSE(t.learn.optimizer().loss_scaling() == own);
+    to_fp32(t.learn);
+    sandbox.restore();
+  }
+  CHECK(t.learn.optimizer().loss_scaling() == own);
+  check_same(before, everything(t.learn));
 }
 
 TEST_CASE("training after a rate finder is training without one to the bit") {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 using namespace learn;
@@ -47,12 +48,20 @@ std::string content(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("an error says what it was given, a check of ours its place too") {
+TEST_CASE("an error says what it was given, one of the program itself its place too") {
   CHECK_THROWS_WITH_AS(fail<DataError>("{} of {}", 1, "two"), "1 of two", DataError);
   CHECK_THROWS_WITH_AS(refuse(3), "refused: 3", UsageError);
   const std::string place = "error_test.cpp:" + std::to_string(__LINE__ + 1) + ": 4 > 3";
-  CHECK_THROWS_WITH_AS(check<IoError>(false, "{} > {}", 4, 3), place.c_str(), IoError);
+  CHECK_THROWS_WITH_AS(check(false, "{} > {}", 4, 3), place.c_str(), ShapeError);
   CHECK_NOTHROW(check(true, "{}", 1));
+  const std::string logic = "error_test.cpp:" + std::to_string(__LINE__ + 1) + ": no";
+  CHECK_THROWS_WITH_AS(check<std::logic_error>(false, "no"), logic.c_str(), std::logic_error);
+  // What a user can cause has none.
+  CHECK_THROWS_WITH_AS(check<UsageError>(false, "{} > {}", 4, 3), "4 > 3", UsageError);
+  CHECK_THROWS_WITH_AS(check<DataError>(false, "{}", 4), "4", DataError);
+  CHECK_THROWS_WITH_AS(check<CheckpointError>(false, "{}", 4), "4", CheckpointError);
+  CHECK_THROWS_WITH_AS(check<IoError>(false, "{}", 4), "4", IoError);
+  CHECK_THROWS_WITH_AS(check<DivergedError>(false, "{}", 4), "4", DivergedError);
 }
 
 TEST_CASE("a NUL in what an error shows does not end its text") {

@@ -24,6 +24,26 @@ TEST_CASE("what steers a terminal is made visible") {
   CHECK(printable("photo\xe2\x80\xaegpj.exe") == "photo\\xe2\\x80\\xaegpj.exe");  // right to left
 }
 
+TEST_CASE("every mark that turns the writing is made visible, and its neighbours stay") {
+  const auto utf8 = [](unsigned point) {
+    return std::string{static_cast<char>(0xE0U | point >> 12U),
+                       static_cast<char>(0x80U | (point >> 6U & 0x3FU)),
+                       static_cast<char>(0x80U | (point & 0x3FU))};
+  };
+  for (unsigned point = 0x2010; point < 0x2080; ++point) {
+    CAPTURE(point);
+    const bool embeds = point >= 0x202A && point <= 0x202E;    // LRE, RLE, PDF, LRO, RLO
+    const bool isolates = point >= 0x2066 && point <= 0x2069;  // LRI, RLI, FSI, PDI
+    const std::string text = "a" + utf8(point) + "b";
+    for (const std::string& shown : {printable(text), printable_line(text)})
+      CHECK((shown == text) == !(embeds || isolates));
+  }
+  CHECK(printable("\u2067x\u2069") == "\\xe2\\x81\\xa7x\\xe2\\x81\\xa9");
+  for (unsigned control = 0x80; control < 0xA0; ++control)
+    CHECK(printable(std::string{'\xc2', static_cast<char>(control)}).starts_with("\\xc2\\x"));
+  CHECK(printable("\xc2\xa0") == "\xc2\xa0");
+}
+
 TEST_CASE("bytes that are not UTF-8 are made visible") {
   CHECK(printable("\x9b") == "\\x9b");
   CHECK(printable("\xc3") == "\\xc3");           // cut short
@@ -37,4 +57,10 @@ TEST_CASE("bytes that are not UTF-8 are made visible") {
 TEST_CASE("a value in one line has no newline and no tab") {
   CHECK(printable_line("a\n\tb\x1b \xc3\xa9") == "a\\x0a\\x09b\\x1b \xc3\xa9");
   CHECK(printable_line({"\0", 1}) == "\\x00");
+}
+
+TEST_CASE("a text in UTF-8 has its other bytes visible, and nothing else changed") {
+  CHECK(utf8_text("a\xff\n\x1b \xc3\xa9") == "a\\xff\n\x1b \xc3\xa9");
+  CHECK(utf8_text("\xc3") == "\\xc3");
+  CHECK(utf8_text("").empty());
 }

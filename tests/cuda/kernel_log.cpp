@@ -12,6 +12,10 @@
 #include <set>
 #include <string>
 
+#if CUDART_VERSION < 12010  // whose headers lack the type
+using cudaKernel_t = struct CUkern_st*;
+#endif
+
 namespace {
 
 struct Log {

@@ -185,7 +185,7 @@ TEST_CASE("odd convolutions have plans on every device, with a bias and for adde
       conv2d_geometry({2, 5, 5, 6}, {4, 3, 3, 3}, same(1, 2)),
       // One channel each.
       conv2d_geometry({2, 6, 6, 5}, {5, 3, 3, 1}, same(2, 5))};
-  for (const char* name : {"h200", "a100", "a10", "rtx4090", "b200"}) {
+  for (const char* name : {"h200", "h100", "a100", "a10", "rtx4090", "b200", "rtx5090"}) {
     const DeviceDescription one = device(name);
     for (const ConvGeometry& g : odd)
       for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {

@@ -13,6 +13,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
 #include "tests/support/op_case.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
@@ -33,7 +34,12 @@ namespace {
 /// somebody else's call would be blamed for.
 class Refusal {
  public:
-  explicit Refusal(const std::string& calls) { (void)setenv("FAKE_CUDA_REFUSE", calls.c_str(), 1); }
+  explicit Refusal(const std::string& calls) {
+    // A value of its own: the fake counts calls from when the variable got its value.
+    static int number = 0;
+    const std::string value = calls + ",refusal" + std::to_string(++number);
+    (void)setenv("FAKE_CUDA_REFUSE", value.c_str(), 1);
+  }
   ~Refusal() {
     (void)unsetenv("FAKE_CUDA_REFUSE");
     CHECK(cudaGetLastError() == cudaSuccess);
@@ -104,6 +110,25 @@ TEST_CASE("contexts of two devices work side by side, and in a thread that has c
                          DeviceError);
   }
   (void)unsetenv("FAKE_CUDA_DEVICES");
+}
+
+TEST_CASE("a GPU that is too old is refused by name, and auto does not take it") {
+  (void)setenv("FAKE_CUDA_CAPABILITY", "7.5", 1);
+  const std::string reason = "cuda:0, FAKE (no GPU), has compute capability 7.5; 8.0 is needed";
+  for (const char* name : {"cuda", "cuda:0"})
+    CHECK_THROWS_WITH_AS((void)choose_device(name),
+                         ("device '" + std::string(name) + "' cannot be used: " + reason).c_str(),
+                         DeviceError);
+  CHECK_THROWS_WITH_AS(Context({.device = Device::cuda()}),
+                       ("device 'cuda:0' cannot be used: " + reason).c_str(),
+                       DeviceError);
+  CHECK(auto_device().device == Device::cpu());
+  CHECK(auto_device().reason == reason);
+  for (const char* capability : {"8.0", "12.0"}) {
+    (void)setenv("FAKE_CUDA_CAPABILITY", capability, 1);
+    CHECK(choose_device("cuda") == Device::cuda());
+  }
+  (void)unsetenv("FAKE_CUDA_CAPABILITY");
 }
 
 TEST_CASE("a linear layer whose epilogues are refused does their work apart") {
@@ -204,5 +229,103 @@ TEST_CASE("tuning drops a plan that cannot be run, and says so if none can") {
   CHECK_THROWS_WITH_AS(
       kernels::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame),
       doctest::Contains("could be run"),
+      DeviceError);
+}
+
+TEST_CASE("a plan that cannot be run is replaced by the next one, once and with a warning") {
+  constexpr Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    CAPTURE(std::string(name_of(dtype)));
+    const Tensor x = drawn({2, 5, 4, 8}, dtype, 1);
+    const Tensor w = drawn({16, 3, 3, 8}, dtype, 2);
+    const Tensor dy = drawn({2, 5, 4, 16}, dtype, 3);
+    Tensor y(oracle().persistent(), dy.shape(), dtype);
+    Tensor dx = full(oracle().persistent(), x.shape(), dtype, 1);
+    Tensor dw = full(oracle().persistent(), w.shape(), dtype, 1);
+    kernels::conv2d_forward(oracle(), x, w, {}, y, kSame);
+    kernels::conv2d_backward_data(oracle(), dy, w, dx, kSame, GradMode::accumulate);
+    kernels::conv2d_backward_weight(oracle(), x, dy, dw, kSame, GradMode::accumulate);
+    const test::LogFile log;
+    Context cuda(test::on_cuda());
+    // The first plan of each pass: a plan has the same number each time.
+    const Refusal refusal("cudnnBackendExecute:1,cudnnBackendExecute:3,cudnnBackendExecute:5");
+    for (int run = 0; run < 2; ++run) {  // the second time it is known
+      Tensor got_y = on_device(cuda, full(oracle().step(), y.shape(), dtype, NAN));
+      Tensor got_dx = on_device(cuda, full(oracle().step(), x.shape(), dtype, 1));
+      Tensor got_dw = on_device(cuda, full(oracle().step(), w.shape(), dtype, 1));
+      kernels::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got_y, kSame);
+      kernels::conv2d_backward_data(
+          cuda, on_device(cuda, dy), on_device(cuda, w), got_dx, kSame, GradMode::accumulate);
+      kernels::conv2d_backward_weight(
+          cuda, on_device(cuda, x), on_device(cuda, dy), got_dw, kSame, GradMode::accumulate);
+      check_close(cuda, got_y, y);
+      check_close(cuda, got_dx, dx);
+      check_close(cuda, got_dw, dw);
+    }
+    CHECK(log.count("a plan cannot be run, the next one takes its place: ") == 3);
+  }
+}
+
+TEST_CASE("the replacement of a plan is what is kept on disk, and no plan at all is an error") {
+  constexpr Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
+  const TemporaryFolder folder;
+  ContextOptions options = test::on_cuda();
+  options.cuda.plan_cache = (folder.path() / "plans").string();
+  const Tensor x = drawn({2, 5, 4, 8}, DType::f16, 1);
+  const Tensor w = drawn({16, 3, 3, 8}, DType::f16, 2);
+  Tensor y(oracle().persistent(), {2, 5, 4, 16}, DType::f16);
+  kernels::conv2d_forward(oracle(), x, w, {}, y, kSame);
+  const auto run = [&] {
+    Context cuda(options);
+    Tensor got = on_device(cuda, full(oracle().step(), y.shape(), DType::f16, NAN));
+    kernels::conv2d_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got, kSame);
+    check_close(cuda, got, y);
+  };
+  const test::LogFile log;
+  {
+    const Refusal refusal("cudnnBackendExecute:1");
+    run();
+  }
+  run();
+  CHECK(log.count("a plan cannot be run") == 1);
+  {
+    const Refusal refusal("cudnnBackendExecute:1");  // the stored one
+    run();
+  }
+  CHECK(log.count("a plan cannot be run") == 2);
+  {
+    const Refusal refusal("cudnnBackendExecute");
+    CHECK_THROWS_WITH_AS(run(), doctest::Contains("cannot run a convolution"), DeviceError);
+  }
+  const std::size_t before = log.count("a plan cannot be run");
+  const Refusal others("cudnnBackendExecute:2");
+  run();  // what is on disk has not changed
+  CHECK(log.count("a plan cannot be run") == before);
+}
+
+TEST_CASE("an algorithm for a product that cannot be run is replaced by the next one") {
+  const Tensor x = drawn({6, 24}, DType::f16, 1);
+  const Tensor w = drawn({16, 24}, DType::f16, 2);
+  Tensor y(oracle().persistent(), {6, 16}, DType::f16);
+  kernels::linear_forward(oracle(), x, w, {}, y);
+  const test::LogFile log;
+  Context cuda(test::on_cuda());
+  const auto run = [&] {
+    Tensor got = on_device(cuda, full(oracle().step(), y.shape(), DType::f16, NAN));
+    kernels::linear_forward(cuda, on_device(cuda, x), on_device(cuda, w), {}, got);
+    check_close(cuda, got, y);
+  };
+  {
+    const Refusal refusal("cublasLtMatmulAlgo_t:1,cublasLtMatmulAlgo_t:2");
+    run();
+    run();
+  }
+  CHECK(log.count("an algorithm cannot be run, the next one takes its place: ") == 2);
+  Context fresh(test::on_cuda());
+  const Refusal refusal("cublasLtMatmulAlgo_t");
+  Tensor got = on_device(fresh, y);
+  CHECK_THROWS_WITH_AS(
+      kernels::linear_forward(fresh, on_device(fresh, x), on_device(fresh, w), {}, got),
+      doctest::Contains("cannot multiply"),
       DeviceError);
 }

@@ -109,7 +109,7 @@ TEST_CASE("archive: images are those of the folder, in the same order") {
     }
 }
 
-TEST_CASE("archive: names outside ASCII, a split by seed, a folder that is named twice") {
+TEST_CASE("archive: names outside ASCII, and a split by seed") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "v1.2.zip";
   std::vector<Member> all;
@@ -123,9 +123,6 @@ TEST_CASE("archive: names outside ASCII, a split by seed, a folder that is named
   CHECK(pair.train.classes == std::vector<std::string>{"café noir", "Ähre"});
   CHECK(pair.train.size() == 16);
   CHECK(pair.valid.size() == 4);
-
-  write_archive(path, members(""));
-  CHECK_THROWS_AS(static_cast<void>(from_folder(path, {.valid = "./train/"})), UsageError);
 }
 
 TEST_CASE("archive: CIFAR's binary files, by path and in the data folder") {
@@ -161,7 +158,7 @@ TEST_CASE("archive: what leads out of it, and links, are refused") {
                  "train/cat/2.png' is a link"));
   CHECK(contains(error_of(path, {"train/fox/", {}, Kind::folder}), "fox' has no .jpg"));
   CHECK(contains(error_of(path, {"train/cat/2.png", {'x'}}),
-                 "set.tar.gz/train/cat/2.png: neither a JPEG, PNG, WebP, TIFF nor BMP file"));
+                 "set.tar.gz/train/cat/2.png: it is text, not JPEG, PNG,"));
 }
 
 TEST_CASE("archive: damage of every kind is a data error") {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -40,8 +41,10 @@ TEST_CASE("dataset: the fingerprint changes with every part of the content") {
 TEST_CASE("dataset: validate finds what does not fit") {
   CHECK_NOTHROW(test::small_set(2, 3, 3).validate());
   Dataset set = test::small_set(2, 3, 3);
-  set.labels[1] = 2;
-  CHECK_THROWS_AS(set.validate(), DataError);
+  for (const std::int64_t label : {2, -1}) {
+    set.labels[1] = label;
+    CHECK_THROWS_AS(set.validate(), DataError);
+  }
   set = test::small_set(2, 3, 3);
   set.pixels.pop_back();
   CHECK_THROWS_AS(set.validate(), DataError);
@@ -120,6 +123,10 @@ TEST_CASE("dataset: split_off is stratified, disjoint, complete and a function o
   for (const double bad : {0.0, 1.0, -0.5, 2.0})
     CHECK_THROWS_AS(static_cast<void>(split_off(set, bad, 7)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.2, 7)), DataError);
+  CHECK_THROWS_WITH_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.9, 7)),
+                       doctest::Contains("leaves 0 for training, 2 for validation"),
+                       DataError);
+  CHECK_THROWS_AS(static_cast<void>(split_off(set, NAN, 7)), UsageError);
 }
 
 namespace {

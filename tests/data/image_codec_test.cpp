@@ -207,6 +207,89 @@ TEST_CASE("codec: TIFF of every usual kind becomes RGB") {
                           }}) == Bytes{255, 0x22, 0x33, 0x11, 0x22, 0x33});
 }
 
+TEST_CASE("codec: colours of a TIFF are as stored, whatever bands there are besides") {
+  for (int extra = 0; extra <= 5; ++extra)
+    for (const std::uint16_t kind : std::vector<std::uint16_t>{
+             EXTRASAMPLE_UNSPECIFIED, EXTRASAMPLE_ASSOCALPHA, EXTRASAMPLE_UNASSALPHA})
+      for (const bool all : {false, true}) {
+        CAPTURE(extra);
+        CAPTURE(kind);
+        CAPTURE(all);
+        std::vector<Bytes> rows;
+        for (const Bytes& row : scene_rows()) {
+          rows.emplace_back();
+          for (std::size_t x = 0; x < 3; ++x) {
+            rows.back().insert(rows.back().end(), &row[3 * x], &row[3 * x] + 3);
+            for (int band = 0; band < extra; ++band)
+              rows.back().push_back(
+                  static_cast<std::uint8_t>(x * 99 + static_cast<std::size_t>(band)));
+          }
+        }
+        std::vector<std::uint16_t> kinds(static_cast<std::size_t>(extra),
+                                         all ? kind : EXTRASAMPLE_UNSPECIFIED);
+        if (extra > 0) kinds[0] = kind;
+        const auto more = [&](TIFF* out) {
+          if (extra > 0) TIFFSetField(out, TIFFTAG_EXTRASAMPLES, extra, kinds.data());
+        };
+        const auto samples = static_cast<std::uint16_t>(3 + extra);
+        CHECK(decode_image(tiff_file(rows, 3, {.samples = samples, .more = more})).pixels ==
+              kScene);
+      }
+}
+
+TEST_CASE("codec: a TIFF of tiles whose bytes are no multiple of 1024") {
+  const test::TemporaryFolder folder;
+  const std::string path = (folder.path() / "x.tif").string();
+  TIFF* out = TIFFOpen(path.c_str(), "w");
+  constexpr std::uint32_t kSide = 16;
+  TIFFSetField(out, TIFFTAG_IMAGEWIDTH, kSide);
+  TIFFSetField(out, TIFFTAG_IMAGELENGTH, kSide);
+  TIFFSetField(out, TIFFTAG_BITSPERSAMPLE, 8);
+  TIFFSetField(out, TIFFTAG_SAMPLESPERPIXEL, 3);
+  TIFFSetField(out, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+  TIFFSetField(out, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField(out, TIFFTAG_TILEWIDTH, kSide);
+  TIFFSetField(out, TIFFTAG_TILELENGTH, kSide);
+  Bytes pixels(kSide * kSide * 3);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i % 251);
+  REQUIRE(TIFFWriteTile(out, pixels.data(), 0, 0, 0, 0) > 0);
+  TIFFClose(out);
+  CHECK(decode_image(test::read_bytes(path)).pixels == pixels);
+}
+
+TEST_CASE("codec: colours of a PNG are as stored, whatever it says about them") {
+  const auto word = [](std::uint32_t v) {
+    return Bytes{static_cast<std::uint8_t>(v >> 24U),
+                 static_cast<std::uint8_t>(v >> 16U),
+                 static_cast<std::uint8_t>(v >> 8U),
+                 static_cast<std::uint8_t>(v)};
+  };
+  Bytes primaries;
+  for (const std::uint32_t v : {31270U, 32900U, 64000U, 33000U, 30000U, 60000U, 15000U, 6000U})
+    for (const std::uint8_t byte : word(v)) primaries.push_back(byte);
+  const Bytes junk{'x', 0, 0, 1, 2, 3};
+  for (const int channels : {1, 3, 4}) {
+    CAPTURE(channels);
+    Bytes pixels(static_cast<std::size_t>(256 * channels));
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i);
+    const Bytes file = test::png(pixels, 16, 16, channels);
+    const Bytes as_stored = decode_image(file).pixels;
+    for (const std::uint32_t gamma : {100000U, 55555U, 45455U, 20000U}) {
+      const Bytes bright = test::with_png_chunk(file, "gAMA", word(gamma));
+      CHECK(decode_image(bright).pixels == as_stored);
+      CHECK(decode_image(test::with_png_chunk(bright, "cHRM", primaries)).pixels == as_stored);
+      CHECK(decode_image(test::with_png_chunk(bright, "iCCP", junk)).pixels == as_stored);
+      CHECK(decode_image(
+                test::with_png_chunk(bright, "sBIT", Bytes(static_cast<std::size_t>(channels), 3)))
+                .pixels == as_stored);
+    }
+  }
+  // What is transparent by tRNS has its colour.
+  const Bytes grey = test::png({10, 20, 30, 40}, 2, 2, 1);
+  CHECK(decode_image(test::with_png_chunk(grey, "tRNS", {0, 20})).pixels ==
+        Bytes{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40});
+}
+
 TEST_CASE("codec: a TIFF of numbers that are no colours says so") {
   const std::string text = error_of(
       tiff_file({Bytes(12)}, 1, {.bits = 32, .more = [](TIFF* out) {
@@ -261,10 +344,30 @@ TEST_CASE("codec: grey on request, as PIL computes it") {
 }
 
 TEST_CASE("codec: names and first bytes of images") {
-  for (const char* name : {"a.jpg", "a.JPEG", "a.png", "a.WebP", "a.tif", "a.TIFF", "a.bmp"})
+  for (const char* name : {"a.jpg",
+                           "a.JPEG",
+                           "a.JPE",
+                           "a.jfif",
+                           "a.jif",
+                           "a.pjpeg",
+                           "a.pjp",
+                           "a.png",
+                           "a.WebP",
+                           "a.tif",
+                           "a.TIFF",
+                           "a.bmp",
+                           "a.dib",
+                           "a.GIF",
+                           "a.pbm",
+                           "a.pgm",
+                           "a.ppm",
+                           "a.pnm"})
     CHECK(has_image_name(name));
-  for (const char* name : {"a.gif", "bmp", "a.png.txt", ""}) CHECK_FALSE(has_image_name(name));
-  CHECK(image_extensions() == ".jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp");
+  for (const char* name : {"a.heic", "bmp", "a.png.txt", ""}) CHECK_FALSE(has_image_name(name));
+  CHECK(image_extensions() ==
+        ".jpg, .jpeg, .jpe, .jfif, .jif, .pjpeg, .pjp, .png, .webp, .tif, .tiff, .bmp, .dib, .gif, "
+        ".pbm, .pgm, .ppm or .pnm");
+  CHECK(image_formats() == "JPEG, PNG, WebP, TIFF, BMP, GIF or PNM");
   CHECK(std::string(image_format(bmp())) == "BMP");
   CHECK(std::string(image_format(webp(kScene, 2, 3))) == "WebP");
   CHECK(std::string(image_format(tiff_file(scene_rows(), 3, {}))) == "TIFF");

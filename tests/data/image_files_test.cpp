@@ -3,6 +3,7 @@
 #include "data/image_codec.h"
 #include "framework/core/error.h"
 #include "tests/data/images.h"
+#include "tests/support/log_file.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -31,9 +32,9 @@ TEST_CASE("the images of a file and of a folder in any depth") {
   test::write_bytes(folder.path() / "notes.txt", {'x'});
   test::write_bytes(folder.path() / "nameless", red);
   CHECK(names(image_files(folder.path(), "here")) ==
-        std::vector<std::string>{"here/a/deep/c.jpeg", "here/b.PNG"});
+        std::vector<std::string>{"here/a/deep/c.jpeg", "here/b.PNG", "here/nameless"});
   CHECK(names(image_files(folder.path(), "")) ==
-        std::vector<std::string>{"a/deep/c.jpeg", "b.PNG"});
+        std::vector<std::string>{"a/deep/c.jpeg", "b.PNG", "nameless"});
   const auto one = image_files(folder.path() / "nameless", "mine");
   REQUIRE(names(one) == std::vector<std::string>{"mine"});
   CHECK(one.front().read().width == 3);
@@ -48,11 +49,21 @@ TEST_CASE("a bad entry of a folder costs no other") {
   std::filesystem::create_symlink("round.png", folder.path() / "round.png");
   std::filesystem::create_symlink("nowhere", folder.path() / "no image");
   std::filesystem::create_directory_symlink("a", folder.path() / "again.png");
+  std::filesystem::create_directory_symlink("..", folder.path() / "a" / "up");
+  test::write_bytes(folder.path() / "a" / "b.avif", {'x'});
+  const test::LogFile log;
   const auto files = image_files(folder.path(), "x");
-  REQUIRE(names(files) == std::vector<std::string>{"x/a/good.png", "x/a/link.png", "x/round.png"});
+  REQUIRE(names(files) == std::vector<std::string>{"x/a/good.png",
+                                                   "x/a/link.png",
+                                                   "x/again.png/good.png",
+                                                   "x/again.png/link.png",
+                                                   "x/round.png"});
+  // "up" lies in "again.png", too.
+  CHECK(log.count("'x': passed over 5 files: 2 .avif, 2 with a link to a folder above, 1 with a "
+                  "broken link; 'x/a/b.avif' may be an image") == 1);
   CHECK(files[0].read().width == 3);
   CHECK(files[1].read().width == 3);
-  CHECK(test::text_of<DataError>([&] { (void)files[2].read(); }) ==
+  CHECK(test::text_of<DataError>([&] { (void)files[4].read(); }) ==
         "cannot open it: Too many levels of symbolic links");
 }
 
@@ -85,7 +96,7 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
     const std::string error =
         test::text_of<DataError>([&] { files = image_files(folder.path() / "cut", "x"); });
     if (bytes > 0 && bytes < 512) {
-      CHECK(error.starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image, nor an archive"));
+      CHECK(error.starts_with("it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive"));
     } else {
       CHECK(error.empty());
     }
@@ -113,10 +124,18 @@ TEST_CASE("what is no image says why") {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
   };
   CHECK(error(folder.path() / "nowhere.png") == "there is no such file or folder");
-  CHECK(error(folder.path()) == "no .jpg, .jpeg, .png, .webp, .tif, .tiff or .bmp file is in it");
+  CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it");
+  test::write_bytes(folder.path() / "folder" / "a.heic", {'x', 'y'});
+  CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it, but 1 file: 1 .heic");
   test::write_bytes(folder.path() / "notes.txt", {'x', 'y'});
-  CHECK(error(folder.path() / "notes.txt")
-            .starts_with("neither a JPEG, PNG, WebP, TIFF nor BMP image"));
+  CHECK(
+      error(folder.path() / "notes.txt") ==
+      "it is text, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive (tar, zip): get the "
+      "image again");
+  test::write_bytes(folder.path() / "pack", {'R', 'a', 'r', '!', 0x1A, 7, 0});
+  CHECK(error(folder.path() / "pack")
+            .starts_with(
+                "it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive that can"));
   test::write_bytes(folder.path() / "empty.jpg", {});
   CHECK(test::text_of<DataError>([&] {
           (void)image_files(folder.path() / "empty.jpg", "x").front().read();

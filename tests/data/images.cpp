@@ -5,10 +5,14 @@
 
 #include <png.h>
 #include <stdlib.h>
-#include <turbojpeg.h>
+#include <zlib.h>
 
+#include <cstdio>
 #include <fstream>
 #include <iterator>
+
+// It needs sizes and files of the C library.
+#include <jpeglib.h>
 
 namespace learn::test {
 
@@ -50,26 +54,42 @@ std::vector<std::uint8_t> plain(std::int64_t height,
 
 std::vector<std::uint8_t> jpeg(const std::vector<std::uint8_t>& rgb,
                                std::int64_t height,
-                               std::int64_t width) {
-  tjhandle handle = tjInitCompress();
+                               std::int64_t width,
+                               const JpegKind& kind) {
+  jpeg_compress_struct out{};
+  jpeg_error_mgr errors{};
+  out.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&out);
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
-  const int rc = tjCompress2(handle,
-                             rgb.data(),
-                             static_cast<int>(width),
-                             0,
-                             static_cast<int>(height),
-                             TJPF_RGB,
-                             &bytes,
-                             &size,
-                             TJSAMP_444,
-                             100,
-                             0);
-  std::vector<std::uint8_t> out(bytes, bytes + size);
-  tjFree(bytes);
-  tjDestroy(handle);
-  if (rc != 0) fail<Error>("cannot make a JPEG");
-  return out;
+  jpeg_mem_dest(&out, &bytes, &size);
+  out.image_width = static_cast<JDIMENSION>(width);
+  out.image_height = static_cast<JDIMENSION>(height);
+  out.input_components = 3;
+  out.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&out);
+  jpeg_set_quality(&out, 100, TRUE);
+  out.comp_info[0].h_samp_factor = out.comp_info[0].v_samp_factor = 1;
+  out.restart_interval = kind.restart_interval;
+  if (kind.progressive) jpeg_simple_progression(&out);
+  const jpeg_scan_info each[] = {
+      {1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
+  if (kind.scan_by_component) {
+    out.scan_info = each;
+    out.num_scans = 3;
+  }
+  jpeg_start_compress(&out, TRUE);
+  for (std::int64_t y = 0; y < height; ++y) {
+    std::vector<std::uint8_t> row(&rgb[static_cast<std::size_t>(3 * width * y)],
+                                  &rgb[static_cast<std::size_t>(3 * width * y)] + 3 * width);
+    JSAMPROW at = row.data();
+    jpeg_write_scanlines(&out, &at, 1);
+  }
+  jpeg_finish_compress(&out);
+  jpeg_destroy_compress(&out);
+  std::vector<std::uint8_t> file(bytes, bytes + size);
+  free(bytes);
+  return file;
 }
 
 std::vector<std::uint8_t> png(const std::vector<std::uint8_t>& pixels,
@@ -87,6 +107,26 @@ std::vector<std::uint8_t> png(const std::vector<std::uint8_t>& pixels,
   ok = ok != 0 ? png_image_write_to_memory(&image, out.data(), &size, 0, pixels.data(), 0, nullptr)
                : 0;
   if (ok == 0) fail<Error>("cannot make a PNG: {}", image.message);
+  return out;
+}
+
+std::vector<std::uint8_t> with_png_chunk(const std::vector<std::uint8_t>& png,
+                                         const std::string& type,
+                                         const std::vector<std::uint8_t>& content,
+                                         bool late) {
+  std::vector<std::uint8_t> chunk;
+  const auto add_word = [&](std::size_t v) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+      chunk.push_back(static_cast<std::uint8_t>(v >> shift));
+  };
+  add_word(content.size());
+  chunk.insert(chunk.end(), type.begin(), type.end());
+  chunk.insert(chunk.end(), content.begin(), content.end());
+  add_word(crc32(0, &chunk[4], static_cast<uInt>(chunk.size() - 4)));
+  constexpr std::ptrdiff_t kHeaderEnd = 8 + 25;
+  constexpr std::ptrdiff_t kEnd = 12;
+  std::vector<std::uint8_t> out = png;
+  out.insert(late ? out.end() - kEnd : out.begin() + kHeaderEnd, chunk.begin(), chunk.end());
   return out;
 }
 

@@ -32,15 +32,27 @@ void write_bytes(const std::filesystem::path& path, const std::vector<std::uint8
                                               std::uint8_t red,
                                               std::uint8_t green,
                                               std::uint8_t blue);
+struct JpegKind {
+  bool progressive = false;
+  bool scan_by_component = false;     ///< not one for all
+  unsigned int restart_interval = 0;  ///< blocks between restart marks; 0: none
+};
 /// Quality 100, no chroma subsampling: decoded values are off by a few units at most.
 [[nodiscard]] std::vector<std::uint8_t> jpeg(const std::vector<std::uint8_t>& rgb,
                                              std::int64_t height,
-                                             std::int64_t width);
+                                             std::int64_t width,
+                                             const JpegKind& kind = {});
 /// `channels`: 1 grey, 3 RGB, 4 RGBA.
 [[nodiscard]] std::vector<std::uint8_t> png(const std::vector<std::uint8_t>& pixels,
                                             std::int64_t height,
                                             std::int64_t width,
                                             int channels = 3);
+
+/// The file with one more chunk: behind its header, or last but one.
+[[nodiscard]] std::vector<std::uint8_t> with_png_chunk(const std::vector<std::uint8_t>& png,
+                                                       const std::string& type,
+                                                       const std::vector<std::uint8_t>& content,
+                                                       bool late = false);
 
 /// `n` images of height x width, `classes` classes in turn, pixels from a fixed hash of position.
 [[nodiscard]] data::Dataset small_set(std::int64_t n,

@@ -90,7 +90,7 @@ TEST_CASE("a table says what is on images, and which are for validation") {
   const std::string spec = (folder.path() / "other.tsv").string() +
                            ":image=nr,label=what,separator=semicolon,suffix=.png,root=" +
                            (folder.path() / "pics").string();
-  CHECK(contains(data_error(spec), "6 of 6 files"));
+  CHECK(contains(data_error(spec), "none of the 6 files of '"));
   for (int i = 0; i < 6; ++i) write_image(folder.path() / "pics" / (std::to_string(i) + ".png"), i);
   const DataPair split = load(spec, {.valid_fraction = 0.34});
   CHECK(split.train.classes == Strings{"9", "10"});
@@ -143,8 +143,8 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
   CHECK(points.train.targets == std::vector<float>{1.5, -2, 0, 1000});
   CHECK(points.valid.targets == std::vector<float>{2, 2});
   CHECK(contains(usage_error(table.string() + ":targets=x,label=tags"), "one of them"));
-  CHECK(
-      contains(data_error(table.string() + ":targets=tags"), "line 2: 'sea  sun' is not a number"));
+  CHECK(contains(data_error(table.string() + ":targets=tags"),
+                 "line 2, column 'tags': 'sea  sun' is not a number"));
 
   test::write_bytes(folder.path() / "2.png", test::png(test::plain(5, 4, 2, 7, 9), 5, 4));
   CHECK(contains(data_error(table.string() + ":targets=x"),
@@ -158,7 +158,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
   CHECK(fewer.train.targets == std::vector<float>{0, 1000});
   REQUIRE(fewer.skipped.size() == 1);
   CHECK(fewer.skipped[0].file == (folder.path() / "0.png").string());
-  CHECK(fewer.skipped[0].why == "neither a JPEG, PNG, WebP, TIFF nor BMP file");
+  CHECK(fewer.skipped[0].why == "it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM");
   test::write_bytes(folder.path() / "1.png", {1, 2, 3});
   CHECK(
       contains(data_error(table.string() + ":targets=x,skip_bad=true"), "none of the 2 files in"));
@@ -167,6 +167,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
 TEST_CASE("what is wrong with a table says the line") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "t.csv";
+  write_image(folder.path() / "a.png", 1);
   const auto error = [&](const std::string& text, const std::string& options = "") {
     test::write_bytes(path, bytes(text));
     return data_error(path.string() + options);
@@ -177,12 +178,13 @@ TEST_CASE("what is wrong with a table says the line") {
   CHECK(contains(error("image,label,split\na.png,x,test\n"), "no image for training, 1 for"));
   CHECK(contains(error("image,label\na.png,x\n", ":label=lable"),
                  "has no column 'lable'; did you mean 'label'?; it has: image, label"));
-  CHECK(contains(error("image\na.png\n"), "one column, 'image': there is none for labels"));
+  CHECK(contains(error("image\na.png\n"), "has no column for labels; it has: image; is another"));
+  CHECK(contains(error(",label\n", ":image=label"), "has a header and no rows"));
   CHECK(contains(error("image,label,split\na.png,x,train\nb.png,y,valid\n"),
                  "line 3: 'b.png' is 'y', which the training part does not have: that has x"));
   CHECK(contains(data_error((folder.path() / "no.csv").string()), "no.csv': "));
   CHECK(contains(usage_error(path.string() + ":cache=1"), "cache=1 has no effect without"));
-  CHECK(contains(error("image\tlabel\na.png\tx\n"), "is another separator meant"));
+  CHECK(contains(error("image\tlabel\na.png\tx\n", ":separator=comma"), "is another separator"));
   test::write_bytes(folder.path() / "t.tsv", bytes("image\tlabel\na.png\t\n"));
   CHECK(contains(data_error((folder.path() / "t.tsv").string()), "no label in column 'label'"));
   CHECK(contains(usage_error("csv"), "give its path, csv:path=FILE"));
@@ -209,7 +211,17 @@ TEST_CASE("plain lists of files") {
                  "line 1: 'my 0.png' does not match the regular expression 'y(x)'"));
   CHECK(contains(data_error(list.string() + ":label_regex=(x?)"), "has an empty match of"));
   test::write_bytes(list, bytes("0.png\n"));
-  CHECK(contains(data_error(list.string()), "line 1: '0.png' has no label behind it"));
+  CHECK(contains(data_error(list.string()), "line 1: '0.png' has no label after it"));
+  test::write_bytes(list, bytes("0.png,cat\n"));
+  CHECK(
+      contains(data_error(list.string()), "; a table is read by 'csv:path=" + list.string() + "'"));
+  test::write_bytes(list, bytes("File\tlabel\nmy 0.png\tcat\n"));
+  CHECK(contains(data_error(list.string()),
+                 "line 1: 'File\tlabel' is a header, which a list does not have: remove the line"));
+  test::write_bytes(list, bytes("x/0.png cat\nx/1.png dog\n"));
+  CHECK(contains(data_error(list.string()),
+                 "none of the 2 files of '" + list.string() + "' is in '" + folder.path().string() +
+                     "', the first of them 'x/0.png': name the folder or archive that they count"));
   test::write_bytes(list, bytes("# none\n"));
   CHECK(contains(data_error(list.string()), "names no files"));
 }
@@ -224,14 +236,15 @@ TEST_CASE("classes and validation images by the names of files") {
   CHECK(pair.train.classes == Strings{"cat", "dog"});
   CHECK(numbers(pair.valid) == std::vector<int>{1, 0});
   CHECK(pair.train.size() == 4);
-  CHECK(contains(data_error(flat + ":valid_regex=_0"), "lies in no folder of a class"));
+  CHECK(contains(data_error(flat + ":valid_regex=_0"), "lie in no folder of a class"));
   CHECK(contains(data_error(flat + ":label_regex=(\\w+)_,valid_regex=x"), "no image of '"));
   CHECK(contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "there is no"));
   CHECK(contains(usage_error(flat + ":valid_regex=_0", {.valid_fraction = 0.5}),
                  "contradict each other"));
   CHECK(contains(usage_error(flat + ":label_regex=["), "is wrong at '['"));
   fs::create_directory(folder.path() / "empty");
-  CHECK(contains(data_error((folder.path() / "empty").string() + ":label_regex=x"), "has no .jpg"));
+  CHECK(contains(data_error((folder.path() / "empty").string() + ":label_regex=x"),
+                 "has no images: it is empty"));
   const DataPair judged = load(flat + R"(:label_regex=(.+)_\d)",
                                {.classes = {"dog", "cat"}, .evaluation = ImageSize{4, 4}});
   CHECK(judged.valid.size() == 6);

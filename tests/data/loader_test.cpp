@@ -103,11 +103,14 @@ TEST_CASE("loader: drop_last and max_batches") {
   CHECK(dropping.batches() == 2);
   CHECK(dropping.samples() == 16);
   CHECK(pass(dropping, 0).size() == 2);
+  CHECK(dropping.smallest_batch() == 8);
   Loader quick(ctx, set, {.batch_size = 8, .max_batches = 1});
   CHECK(quick.samples() == 8);
+  CHECK(quick.smallest_batch() == 8);
   CHECK(pass(quick, 0).size() == 1);
   Loader all(ctx, set, {.batch_size = 8, .max_batches = 9});
   CHECK(all.samples() == 21);
+  CHECK(all.smallest_batch() == 5);
   Loader large(ctx, set, {.batch_size = 100});
   CHECK(large.batches() == 1);
   CHECK(pass(large, 0)[0].y.size() == 21);
@@ -377,6 +380,7 @@ TEST_CASE("loader: bad options are usage errors") {
   const auto make = [&](LoaderOptions options) { Loader(ctx, set, std::move(options)); };
   CHECK_THROWS_AS(make({.batch_size = 0}), UsageError);
   CHECK_THROWS_AS(make({.workers = -1}), UsageError);
+  CHECK_THROWS_AS(make({.workers = 100000}), UsageError);
   CHECK_THROWS_AS(make({.prefetch = 0}), UsageError);
   CHECK_THROWS_AS(make({.max_batches = -1}), UsageError);
   CHECK_THROWS_AS(make({.dtype = DType::i32}), UsageError);

@@ -65,6 +65,20 @@ TEST_CASE("a normalization is of the channels that there are") {
   CHECK_THROWS_WITH_AS((void)for_channels(kCifarStats, 1),
                        "normalization: 3 means and 3 standard deviations for 1 channels",
                        UsageError);
+  const auto refused = [](const Normalization& given) {
+    CAPTURE(given.mean.size());
+    CHECK_THROWS_WITH_AS(
+        (void)for_channels(given, 2), doctest::Contains("normalization: "), UsageError);
+  };
+  refused({{0, 0, 0}, {1, 1}});
+  refused({{0, 0}, {1, 1, 1}});
+  refused({{}, {1, 1, 1}});
+  refused({{0}, {}});
+  for (const float bad : {NAN, INFINITY}) {
+    refused({{0, bad}, {1, 1}});
+    refused({{0, 0}, {1, bad}});
+  }
+  for (const float bad : {0.0F, -1.0F}) refused({{0, 0}, {bad, 1}});
 }
 
 TEST_CASE("measure: mean and deviation per channel, by hand") {

@@ -49,11 +49,14 @@ TEST_CASE("registry: quick synthetic data by name") {
   CHECK(hard.train.fingerprint() != synthetic10({.count = 20}).fingerprint());
 }
 
-TEST_CASE("registry: auto falls back with synthetic data, a name never does") {
+TEST_CASE("registry: data that are not named and not there are refused, never replaced") {
   const test::TemporaryFolder folder;
   const DataOptions options{.directory = folder.path(), .train_limit = 20, .valid_limit = 20};
-  const DataPair pair = load("auto", options);
-  CHECK(pair.train.synthetic);
+  const std::string unnamed =
+      text_of<UsageError>([&] { static_cast<void>(load("auto", options)); });
+  for (const char* const way : {"--data PATH ", "--data synthetic10 ", "--data-dir DIR "})
+    CHECK(unnamed.find(way) != std::string::npos);
+  CHECK(unnamed.find((folder.path() / "cifar-10-binary.tar.gz").string()) != std::string::npos);
   const std::string text = text_of<DataError>([&] { static_cast<void>(load("cifar10", options)); });
   CHECK(text.find("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz") != std::string::npos);
   CHECK(text.find("c32a1d4ab5d03f1284b67883e8d87530") != std::string::npos);
@@ -91,9 +94,10 @@ TEST_CASE(
   CHECK(split.valid.split == Split::train);  // the test part was not touched
 
   CHECK(load(path + ":verify=false", {.train_limit = 50}).train.name == "cifar10-layout");
-  CHECK(text_of<UsageError>([&] {
-          static_cast<void>(load(path + ":size=8"));
-        }).find("only verify has an effect") != std::string::npos);
+  for (const char* option : {":size=8", ":parts=false"})
+    CHECK(text_of<UsageError>([&] {
+            static_cast<void>(load(path + option));
+          }).find("only verify has an effect") != std::string::npos);
 }
 
 TEST_CASE("registry: a path is an image folder, other names are unknown") {

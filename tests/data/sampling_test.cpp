@@ -142,6 +142,8 @@ TEST_CASE("weights that are none are refused") {
   refused(WeightedSampling{{1, 2}}, "2 weights for the 3 samples of 'small'");
   refused(WeightedSampling{{1, -2, 3}}, "weight -2 of sample 1");
   refused(WeightedSampling{{1, NAN, 3}}, "weight nan of sample 1");
+  refused(WeightedSampling{{1, INFINITY, 3}}, "weight inf of sample 1");
   refused(WeightedSampling{{0, 0, 0}}, "the sum of the weights is 0");
+  refused(WeightedSampling{{1e308, 1e308, 1e308}}, "the sum of the weights is inf");
   refused(BalancedSampling{-1}, "-1 samples per pass");
 }

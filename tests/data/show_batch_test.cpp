@@ -223,6 +223,13 @@ TEST_CASE("top losses come the largest first, and NaN before them") {
   CHECK(grid.cells[1].caption.at(2).text == "loss 5.52");
   CHECK(grid.cells[2].images[0].rgb == image_of(set, 0).rgb);  // of two alike the first
   CHECK(top_losses_grid(set, judged, 100, "").cells.size() == 4);
+  CHECK(grid.cells[0].source == "image 2");  // a set without files
+  Dataset filed = test::small_set(4, 8, 8, 2);
+  filed.files = {"a/0.png", "a/1.png", "z.zip/b/2.png", "z.zip/b/3.png"};
+  const plot::ImageGrid named = top_losses_grid(filed, judged, 3, "worst");
+  CHECK(named.cells[0].source == "z.zip/b/2.png");
+  CHECK(named.cells[1].source == "a/1.png");
+  CHECK(named.cells[2].source == "a/0.png");
 }
 
 namespace {

@@ -110,7 +110,7 @@ TEST_CASE("a damaged file is named when its turn comes, or found beforehand and 
       static_cast<void>(pass(ctx, files.train, workers, {}));
       static_cast<void>(pass(ctx, files.valid, workers, {}));
     });
-    CHECK(test::contains(text, "07.png' cannot be decoded: neither a JPEG, PNG"));
+    CHECK(test::contains(text, "07.png' cannot be decoded: it is not JPEG, PNG"));
   }
   const test::LogFile log;
   const DataPair sound =

@@ -103,6 +103,9 @@ TEST_CASE("synthetic10: a range outside the split is an error") {
   CHECK_THROWS_AS(static_cast<void>(synthetic10({.split = Split::test, .count = 10'001})),
                   UsageError);
   CHECK_THROWS_AS(static_cast<void>(synthetic10({.first = -1, .count = 2})), UsageError);
+  CHECK_THROWS_AS(static_cast<void>(synthetic10({.count = -1})), UsageError);
+  CHECK_THROWS_AS(static_cast<void>(synthetic10({.split = Split::test, .first = 10'000})),
+                  UsageError);
 }
 
 TEST_CASE("synthetic10: a folder that cannot be written to is an error before anything is drawn") {

@@ -316,8 +316,16 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_NOTHROW(make({Pad{4, PadMode::zero}}));
   CHECK_THROWS_AS(make({FlipLr{1.5F}}), UsageError);
   CHECK_THROWS_AS(make({FlipLr{NAN}}), UsageError);
+  CHECK_THROWS_AS(make({FlipLr{-0.1F}}), UsageError);
+  CHECK_NOTHROW(make({FlipLr{0}, FlipLr{1}}));
+  CHECK_THROWS_AS(make({Pad{-1, PadMode::zero}}), UsageError);
   CHECK_THROWS_AS(make({CenterCrop{-1}}), UsageError);
+  CHECK_THROWS_AS(make({CenterCrop{5}}), UsageError);  // more rows than there are
+  CHECK_THROWS_AS((void)Pipeline({CenterCrop{5}}, {}, {6, 4}), UsageError);  // or columns
   CHECK_THROWS_AS(make({Cutout{.length = 0}}), UsageError);
+  CHECK_THROWS_AS(make({Cutout{.length = 2, .holes = -1}}), UsageError);
+  CHECK_THROWS_AS(make({Cutout{.length = 2, .holes = 4096}}), UsageError);
+  CHECK_NOTHROW(make({Cutout{.length = 2, .holes = 4095}}));
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, {4, 4}), UsageError);
   CHECK_THROWS_WITH_AS(

@@ -155,7 +155,7 @@ TEST_CASE("an SVG holds its texts, so that they are found and read aloud") {
 }
 
 TEST_CASE("what is not UTF-8 and what XML cannot hold do not break a drawing") {
-  Drawing drawing(100, 30, "bell \a");
+  Drawing drawing(100, 30, "bell \a caf\xff");
   drawing.text({0, 0},
                "a\xff"
                "b\x01",
@@ -166,6 +166,7 @@ TEST_CASE("what is not UTF-8 and what XML cannot hold do not break a drawing") {
   CHECK(svg.find('\x01') == std::string::npos);
   CHECK(svg.find('\a') == std::string::npos);
   CHECK(svg.find('\xff') == std::string::npos);
+  CHECK(svg.find("caf\\xff</title>") != std::string::npos);
 }
 
 TEST_CASE("equal drawings are equal bytes, whatever was drawn between them") {

@@ -82,6 +82,20 @@ TEST_CASE("images of a cell are beside each other, with one caption") {
   CHECK(find_color(image, kRight, before.bottom + 1, -1, 60).count == 0);
 }
 
+TEST_CASE("under its caption an image has the last part of its path") {
+  ImageGrid grid = grid_of(2);
+  grid.cells[0].source = "some/folder/of my own/cat 12.png";
+  grid.cells[1].source = "image 7";
+  const Drawing drawing = image_grid(grid);
+  CHECK(drawing.texts() ==
+        std::vector<std::string>{"A title", "c0", "cat 12.png", "c1", "image 7"});
+  const Drawing without = image_grid(grid_of(2));
+  CHECK(drawing.height() == without.height() + 15);
+  const Image image = drawing.render(1);
+  const Extremes cat = find_color(image, color_of(0), 0, -1, 3);
+  CHECK(find_color(image, kSoftInk, cat.bottom + 1, -1, 60).count > 10);
+}
+
 TEST_CASE("a grid is about square, and no wider than a page") {
   struct Grid {
     int cells, columns;

@@ -3,6 +3,7 @@
 #include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/pool.h"
+#include "framework/export/pytorch_layers.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
 #include "framework/nn/layers.h"
@@ -215,4 +216,23 @@ TEST_CASE("what PyTorch's layers cannot hold is refused by its name") {
   mixed.operations.push_back({"add_bias", "stem", {"image", "stem.shift"}, "logits", {}});
   mixed.weights["stem.shift"] = {{2}, {0, 0}};
   refused(mixed, "it is a parameter of its own beside layers");
+}
+
+TEST_CASE("no name can put code into a module") {
+  CHECK(exported::python_text("a\"b\\c\n") == R"("a\"b\\c\x0a")");
+  CHECK(exported::python_text("caf\xc3\xa9\xff") == "\"caf\xc3\xa9\\udcff\"");
+  CHECK(exported::python_text("a\xe2\x80\xae") == R"("a\u202e")");
+  CHECK(exported::python_words("q\"\"\"\nimport os\\") == R"(q\"\"\"\\x0aimport os\\)");
+  Trained trained(models::make_model("linear", {.classes = 2, .input = {2, 2, 3}}));
+  const std::string evil = "q\"\"\"\nimport os;os.abort()\n\"\"\"\xff.safetensors";
+  const std::string module = exported::pytorch_module(
+      trained.graph(), {.model = evil, .classes = {evil}, .weights_file = evil});
+  CHECK(module.find("\nimport os") == std::string::npos);
+  CHECK(module.find("\xff") == std::string::npos);
+  CHECK(module.find("q\"\"\"") == std::string::npos);
+  // Names of layers that are no identifiers.
+  exported::Operation odd{"conv2d", "a b\"", {"image", "a b\".weight"}, "", Conv2dOptions{}};
+  const std::string layers = exported::pytorch_module(graph_of(odd), {});
+  CHECK(layers.find("self.add_module(\"a b\\\"\", nn.Conv2d(") != std::string::npos);
+  CHECK(layers.find("self.get_submodule(\"a b\\\"\")(x)") != std::string::npos);
 }

@@ -18,7 +18,7 @@ import tarfile
 import zipfile
 import zlib
 
-# Of 8x8 pixels, by turbojpeg: there is no encoder in Python's library.
+# Of 8x8 pixels, by libjpeg-turbo: there is no encoder in Python's library.
 JPEGS = {
     "baseline": (
         "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
@@ -61,6 +61,11 @@ JPEGS = {
         "ZyTX/9k="
     ),
 }
+# Of 8x8 pixels, interlaced, by Pillow.
+GIF = (
+    "R0lGODdhCAAIAIMAAAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLywAAAAACAAIAAAILQABHHBQ"
+    "gMEABQEQPDDQgMACAQkEEjSIUCFDhxAlFjyYcGHDhxEHbqzoEWOCgAA7"
+)
 # Of 8x8 pixels, by libwebp.
 WEBPS = {
     "lossy": (
@@ -108,6 +113,11 @@ def tiff(photometric, bits, samples, order="<", compression=1, more=()):
     start = 8 + len(pixels)
     return ({"<": b"II", ">": b"MM"}[order] + struct.pack(order + "HI", 42, start) + pixels
             + struct.pack(order + "H", len(tags)) + entries + struct.pack(order + "I", 0))
+
+
+def exif(orientation, kind):
+    """A TIFF block with that tag alone, as SHORT (3) or LONG (4)."""
+    return struct.pack("<2sHIHHHI", b"II", 42, 8, 1, 274, kind, 1) + struct.pack("<HHI", orientation, 0, 0)
 
 
 def bmp(bits, compression=0, height=4):
@@ -210,6 +220,29 @@ def image_seeds():
     palette = struct.pack(">I", 12) + b"PLTE" + entries + struct.pack(">I", zlib.crc32(b"PLTE" + entries))
     yield "png-palette2", png(3, 2, 1, palette)
 
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    profile = b"\nexif\n      26\n" + exif(6, 4).hex().encode() + b"\n"
+    plain = png(2, 8, 3)
+    for name, text in (("eXIf", chunk(b"eXIf", exif(6, 3))), ("text", chunk(b"tEXt", b"Raw profile type exif\0" + profile)),
+                       ("packed-text", chunk(b"zTXt", b"Raw profile type APP1\0\0" + zlib.compress(profile))),
+                       ("utf8-text", chunk(b"iTXt", b"Raw profile type exif\0\1\0en\0k\0" + zlib.compress(profile))),
+                       ("gamma", chunk(b"gAMA", struct.pack(">I", 55555)))):
+        yield f"png-{name}", plain[:33] + text + plain[33:]
+    jpeg = base64.b64decode(JPEGS["baseline"])
+    yield "jpeg-exif", jpeg[:2] + b"\xff\xe1" + struct.pack(">H", 34) + b"Exif\0\0" + exif(6, 4) + jpeg[2:]
+    yield "jpeg-no-end", jpeg[:-2]
+    yield "jpeg-padding", jpeg[:20] + b"abc" + jpeg[20:]
+    yield "tiff-bands", tiff(2, 8, 6, more=[(338, 1, 3, 2)])
+    gif = base64.b64decode(GIF)
+    yield "gif", gif
+    yield "gif-transparent", gif[:gif.index(b",")] + b"!\xf9\4\1\0\0\1\0" + gif[gif.index(b","):]
+    yield "gif-part", gif[:6] + struct.pack("<HH", 9, 7) + gif[10:]
+    yield "pbm-text", b"P1 #x\n3 2\n101\n0 1 0"
+    yield "pgm", b"P5 3 2 7 \0\1\2\3\4\5"
+    yield "ppm-16", b"P6 1 1 65535\n\1\2\3\4\5\6"
+    yield "heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"
+
 
 def tar(members):
     out = io.BytesIO()
@@ -247,6 +280,25 @@ def archive_seeds():
     yield "two-tars-gz", gzip.compress(plain + plain, mtime=0)
     yield "zip", zipped(members, zipfile.ZIP_STORED)
     yield "zip-deflated", zipped(members, zipfile.ZIP_DEFLATED)
+
+
+def npy(kind, shape, content, version=1, order=False):
+    text = f"{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text.encode() + content
+
+
+def array_seeds():
+    images = struct.pack(">4B3I", 0, 0, 8, 3, 2, 2, 3) + bytes(range(12))
+    yield "idx", images
+    yield "idx-labels", struct.pack(">4BI", 0, 0, 8, 1, 3) + b"\0\1\2"
+    yield "idx-packed", gzip.compress(images, mtime=0)
+    yield "npy", npy("|u1", (2, 2, 3), bytes(range(12)))
+    yield "npy-2", npy("<i8", (2,), struct.pack("<2q", -1, 5), version=2)
+    yield "npy-big", npy(">i2", (2, 1), struct.pack(">2h", -1, 5))
+    yield "npy-fortran", npy("|u1", (2, 2), bytes(4), order=True)
+    yield "npy-objects", npy("|O", (2,), b"\x80\4.")
+    yield "npy-large", npy("<u8", (2**62, 4), b"")
 
 
 def cifar_seeds():

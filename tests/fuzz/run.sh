@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 seconds=$1
 shift
 targets=("$@")
-[ $# != 0 ] || targets=(archive cifar config csv image plan_cache run_record safetensors state)
+[ $# != 0 ] || targets=(archive array cifar config csv image plan_cache run_record safetensors state)
 
 probe=$(mktemp -d)
 trap 'rm -r "$probe"' EXIT

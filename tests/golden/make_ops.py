@@ -51,7 +51,8 @@ for name in ("abs", "exp", "sigmoid", "tanh"):
 for name in ("sqrt", "log", "log1p"):
     case(name, getattr(torch, name), [0.0, 1e-3, 1e-5, 0.5, 1.0, 3.0, 1e30, 1e-39, inf, -2.0, nan])
 case("softplus", F.softplus, [1e-3, 0.7, -0.7, 3.0, -3.0, 60.0, -60.0])
-case("less", lambda x, y: torch.where(x < y, x * y, x), [1.0, 2.0, 3.0, nan], [2.0, 2.0, 2.0, 2.0])
+# PyTorch's gradient of NaN is NaN here, by way of the product, which is not taken.
+case("less", lambda x, y: torch.where(x < y, x * y, x), [1.0, 2.0, 3.0], [2.0, 2.0, 2.0])
 rows = torch.tensor([[1.0, 2.0, 3.0, 2.0], [1000.0, 999.0, -1000.0, 0.0], [-inf, 0.0, 1.0, -inf]])
 case("softmax", lambda x: torch.softmax(x, -1), rows)
 case("log_softmax", lambda x: torch.log_softmax(x, -1), rows[:2])
@@ -87,6 +88,37 @@ case("weighted", lambda p, y, w: F.cross_entropy(p, y, weight=w), far, constants
 case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25), x, constants=[labels, pos])
 case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25), x, constants=[soft, pos])
 case("cosine", lambda p, y: F.cosine_embedding_loss(p, y, torch.ones(3)), x, constants=[t])
+case("mse", F.mse_loss, x, constants=[t])
+case("cross_entropy", F.cross_entropy, far, constants=[labels])
+case("cross_entropy smooth", lambda p, y: F.cross_entropy(p, y, label_smoothing=0.25), x, constants=[labels])
+# What is not finite: infinite derivatives of a branch that is not taken, and 0 times infinity.
+at_ends = [inf, -inf, nan, 0.0, 2.0, -2.0]
+case("relu", F.relu, at_ends)
+case("leaky_relu", lambda x: F.leaky_relu(x, 0.125), at_ends)
+case("silu", F.silu, [inf, nan, 0.0, 2.0, -2.0])
+case("softplus", F.softplus, [inf, -inf, nan])
+case("pow 2", lambda x: torch.pow(x, 2), [-inf, nan])
+case("pow 1.75", lambda x: torch.pow(x, 1.75), [-inf, nan])
+case("pow", torch.pow, [inf, inf, -inf, -inf, nan, 0.0], [0.0, -1.0, 0.0, 2.0, 2.0, inf])
+for values in ((inf, -inf), (-inf, inf), (nan, 1.0)):
+    bad = x.clone()
+    bad[0, 0], bad[0, 1] = values  # of targets 0 and 1
+    for op, loss, target in (("mse", F.mse_loss, t), ("l1", F.l1_loss, t), ("huber", lambda p, y: F.huber_loss(p, y, delta=0.5), t),
+                             ("smooth_l1", lambda p, y: F.smooth_l1_loss(p, y, beta=0.5), t),
+                             ("smooth_l1 0", lambda p, y: F.smooth_l1_loss(p, y, beta=0), t), ("bce", F.binary_cross_entropy_with_logits, t01),
+                             ("focal", lambda p, y: focal(p, y, reduction="mean"), t01),
+                             ("cosine", lambda p, y: F.cosine_embedding_loss(p, y, torch.ones(3)), t),
+                             ("cross_entropy", F.cross_entropy, labels),
+                             ("cross_entropy smooth", lambda p, y: F.cross_entropy(p, y, label_smoothing=0.25), labels)):
+        case(op, loss, bad, constants=[target])
+    case("bce weighted", lambda p, y, w: F.binary_cross_entropy_with_logits(p, y, pos_weight=w), bad, constants=[t01, pos])
+    case("weighted", lambda p, y, w: F.cross_entropy(p, y, weight=w), bad, constants=[labels, pos])
+    case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25), bad, constants=[labels, pos])
+# A class that is impossible and not wanted.
+masked = x.clone()
+masked[0, 0] = masked[1, 1] = masked[1, 3] = -inf
+for op, loss, rest in (("weighted", lambda p, y, w: F.cross_entropy(p, y, weight=w), [labels, pos]), ("cross_entropy", F.cross_entropy, [labels])):
+    case(op, loss, masked, constants=rest)
 
 
 def number(value):

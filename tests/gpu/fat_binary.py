@@ -1,4 +1,4 @@
-"""Reads what nvcc put into an executable: PTX texts and cubins, uncompressed (--compress-mode=none)."""
+"""Reads what nvcc put into an executable: PTX texts and cubins, uncompressed (--no-compress)."""
 import ctypes
 import pathlib
 import struct

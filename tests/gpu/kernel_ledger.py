@@ -2,12 +2,14 @@
 """Which kernels, in exactly the form the compiler gives them today, have passed their tests on a GPU?
 
 kernel_ledger.py check BINARY...                          prints it; --strict: exit 1 if one has not
-kernel_ledger.py record BINARY... --gpu NAME --date DATE  writes tests/gpu/ledger, after a run on a GPU in which all passed
+kernel_ledger.py record BINARY... --gpu NAME --date DATE --grade GRADE
+                                                          writes tests/gpu/ledger, after a run on a GPU in which all passed
 kernel_ledger.py ran BINARY... --ran FILE                 exit 1 if a kernel has not run
   --ran FILE  only these kernels have run: mangled names, one per line, as libkernellog.so writes them
 
 A kernel's form is the hash of its PTX without comments, line numbers and labels of debugging, so that only a
-change of its code changes it. tests/gpu/ledger has one line per kernel: hash, date, GPU, name.
+change of its code changes it. tests/gpu/ledger has one line per kernel: hash, grade, date, GPU, name. The grade is
+"numbers" if its tests passed, and "sanitizers" if they did so under compute-sanitizer as well.
 """
 import hashlib
 import pathlib
@@ -17,6 +19,7 @@ import sys
 import fat_binary
 
 LEDGER = pathlib.Path(__file__).with_name("ledger")
+GRADES = ["numbers", "sanitizers"]  # the better one last
 # Numbers that nvcc derives from the path of the source file stand in the names of what is in an anonymous
 # namespace; they differ from machine to machine.
 PATH_HASH = re.compile(r"_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}_[0-9]+")
@@ -64,19 +67,22 @@ def print_unseen_by_sanitizers(files):
 
 
 def read_ledger():
-    rows = (line.split(" ", 3) for line in LEDGER.read_text().splitlines() if line and line[0] != "#")
-    return {name: (form, date, gpu.replace("_", " ")) for form, date, gpu, name in rows}
+    rows = (line.split(" ", 4) for line in LEDGER.read_text().splitlines() if line and line[0] != "#")
+    return {name: (form, grade, date, gpu.replace("_", " ")) for form, grade, date, gpu, name in rows}
 
 
 def check(now, strict):
     known = read_ledger()
     stale = [name for name, form in now.items() if known.get(name, ("",))[0] != form]
     for name in sorted(stale):
-        last = f"changed since {known[name][1]}" if name in known else "never run on one"
+        last = f"changed since {known[name][2]}" if name in known else "never run on one"
         if strict:
             print(f"  {name}: {last}")
     changed = sum(name in known for name in stale)
-    print(f"GPU ledger: {len(now) - len(stale)} of {len(now)} kernels have passed on a GPU in their present form; "
+    passed = len(now) - len(stale)
+    sanitized = sum(known[name][:2] == (form, GRADES[-1]) for name, form in now.items() if name in known)
+    print(f"GPU ledger: {passed} of {len(now)} kernels have passed on a GPU in their present form, {sanitized} of them under the "
+          f"sanitizers; "
           f"{changed} changed since they did, {len(stale) - changed} never have")
     return 1 if strict and stale else 0
 
@@ -91,14 +97,24 @@ def print_missing(now, ran):
     print(f"{len(ran)} of {len(now)} kernels ran")
 
 
-def record(now, ran, gpu, date):
-    """Kernels that did not run keep the line they have; those that are gone lose it."""
+def recorded(known, now, ran, grade, date, gpu):
+    """The lines after a run. Kernels that did not run keep the line they have, as do those that have a better grade in this
+    form; those that are gone lose it."""
+    lines = {name: line for name, line in known.items() if name in now}
+    for name, form in ran.items():
+        before = lines.get(name)
+        if before is None or before[0] != form or GRADES.index(before[1]) <= GRADES.index(grade):
+            lines[name] = (form, grade, date, gpu)
+    return lines
+
+
+def record(now, ran, grade, date, gpu):
     head = [line for line in LEDGER.read_text().splitlines() if line.startswith("#")]
-    lines = {name: (form, old_date, old_gpu) for name, (form, old_date, old_gpu) in read_ledger().items() if name in now}
-    lines.update({name: (form, date, gpu) for name, form in ran.items()})
-    rows = [f"{form} {on} {by.replace(' ', '_')} {name}" for name, (form, on, by) in sorted(lines.items())]
+    lines = recorded(read_ledger(), now, ran, grade, date, gpu)
+    rows = [f"{form} {grade} {on} {by.replace(' ', '_')} {name}" for name, (form, grade, on, by) in sorted(lines.items())]
     LEDGER.write_text("\n".join(head + rows) + "\n")
-    print(f"GPU ledger: {len(ran)} of {len(now)} kernels recorded for {gpu}, {date}")
+    with_or_without = "under the sanitizers too" if grade == GRADES[-1] else "without sanitizers"
+    print(f"GPU ledger: {len(ran)} of {len(now)} kernels recorded for {gpu}, {date}, {with_or_without}")
 
 
 def self_test():
@@ -106,6 +122,11 @@ def self_test():
     form = kernels_of(text)["a"][1]
     assert kernels_of(text.replace(".loc 1 2 3", ".loc 1 9 3").replace("// x", ""))["a"][1] == form
     assert kernels_of(text.replace("%r3", "%r4"))["a"][1] != form
+    now = {"a": "1", "b": "2", "c": "3"}
+    best, plain, old = ("1", "sanitizers", "d", "g"), ("2", "numbers", "d", "g"), ("0", "sanitizers", "d", "g")
+    known = {"a": best, "b": plain, "c": old, "gone": best}
+    assert recorded(known, now, now, "numbers", "D", "G") == {"a": best, "b": ("2", "numbers", "D", "G"), "c": ("3", "numbers", "D", "G")}
+    assert recorded(known, now, {"b": "2"}, "sanitizers", "D", "G") == {"a": best, "b": ("2", "sanitizers", "D", "G"), "c": old}
     one = "_GLOBAL__N__6f843add_13_activation_cu_1c6a4322_261425relu"
     assert PATH_HASH.sub("_", one) == PATH_HASH.sub("_", one.replace("6f843add", "00000000")) == "_GLOBAL__N__relu"
 
@@ -113,7 +134,7 @@ def self_test():
 def main():
     self_test()
     words = sys.argv[1:]
-    options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date", "--ran")}
+    options = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i] in ("--gpu", "--date", "--grade", "--ran")}
     files = [w for w in words[1:] if not w.startswith("--") and w not in options.values()]
     if not words or words[0] not in ("check", "record", "ran") or not files:
         sys.exit(__doc__)
@@ -131,10 +152,10 @@ def main():
     if words[0] == "ran":
         print_missing(now, ran)
         sys.exit(1 if len(ran) < len(now) else 0)
-    if "--gpu" not in options or "--date" not in options:
-        sys.exit("record needs --gpu NAME and --date YYYY-MM-DD")
+    if "--gpu" not in options or "--date" not in options or options.get("--grade") not in GRADES:
+        sys.exit(f"record needs --gpu NAME, --date YYYY-MM-DD and --grade, one of {', '.join(GRADES)}")
     print_missing(now, ran)
-    record(now, ran, options["--gpu"], options["--date"])
+    record(now, ran, options["--grade"], options["--date"], options["--gpu"])
 
 
 main()

@@ -12,10 +12,22 @@ COPY_RATE = 4.3e12  # bytes/s that a copy of large arrays reads and writes toget
 KERNEL_SHARE = 0.83  # of it, in our kernels: what their loads in flight allow
 CACHE_RATE = 5.0e12  # bytes/s if a launch moves less than CACHE_BYTES: the L2 cache holds it from the launch before
 CACHE_BYTES = 20e6
-PRODUCT_RATE = 788e12  # operations/s of a large product of halves
-# Shares of that rate which convolutions reach, by the smaller of their channel counts: up to 64, up to 128, more.
-CONV_SHARE = (0.45, 0.58, 0.66)
-CONV_WEIGHT_SHARE = (0.42, 0.55, 0.62)
+# Bytes that one thread of our kernels has in flight, and s that they take: few blocks reach no more than that.
+THREAD_BYTES, LATENCY = 32, 0.5e-6
+
+
+class Arithmetic(NamedTuple):
+    """How fast products and convolutions of one type are."""
+    rate: float  # operations/s of a large product
+    # Shares of that rate which convolutions reach, by the smaller of their channel counts: up to 64, up to 128, more.
+    conv: tuple
+    conv_weight: tuple
+
+
+# Of halves by tensor cores, measured. Of f32, which has none of them (TF32 is off): 67e12 at the highest clock, less what
+# halves lose to the clock under load; estimated, as are its shares.
+HALVES = Arithmetic(788e12, (0.45, 0.58, 0.66), (0.42, 0.55, 0.62))
+ARITHMETIC = {"f16": HALVES, "bf16": HALVES, "f32": Arithmetic(54e12, (0.65, 0.72, 0.78), (0.62, 0.69, 0.75))}
 GAP = 1.0e-6  # s between the end of a node of a graph and the beginning of the one that waits for it
 KERNEL_LEAST = 2.0e-6  # s of the smallest kernel
 COPY_LEAST = 2.5e-6  # s of the smallest copy or fill
@@ -39,8 +51,9 @@ class Operation(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Of a convolution of the libraries: "cudnn,forward,n=64,h=32,c=8,k=64,r=3,stride=1,p=32"."""
+    """Of a convolution of the libraries: "cudnn,forward,type=f16,n=64,h=32,c=8,k=64,r=3,stride=1,p=32"."""
     kind: str
+    type: str
     n: int
     c: int
     k: int
@@ -51,23 +64,25 @@ class Sizes(NamedTuple):
 def sizes_of(name):
     words = name.split(",")
     values = dict(word.split("=") for word in words if "=" in word)
-    return Sizes(words[1], *(int(values[key]) for key in "nckrp"))
+    return Sizes(words[1], values["type"], *(int(values[key]) for key in "nckrp"))
 
 
 def conv_seconds(operation):
     sizes = sizes_of(operation.name)
     row = 0 if min(sizes.c, sizes.k) <= 64 else 1 if min(sizes.c, sizes.k) <= 128 else 2
-    share = (CONV_WEIGHT_SHARE if sizes.kind == "weight" else CONV_SHARE)[row]
+    arithmetic = ARITHMETIC[sizes.type]
+    share = (arithmetic.conv_weight if sizes.kind == "weight" else arithmetic.conv)[row]
     terms = {"forward": sizes.c * sizes.r ** 2, "data": sizes.k * sizes.r ** 2, "weight": sizes.n * sizes.p ** 2}
     slices = math.ceil(terms[sizes.kind] / 64)
     latency = PRODUCT_LEAST + PRODUCT_SLICE * (min(slices, MOST_SLICES) if sizes.kind == "weight" else slices)
-    return max(latency, operation.bytes / COPY_RATE, operation.operations / (PRODUCT_RATE * share))
+    return max(latency, operation.bytes / COPY_RATE, operation.operations / (arithmetic.rate * share))
 
 
 def product_seconds(operation):
-    depth = int(operation.name.rpartition("k=")[2])
+    values = dict(word.split("=") for word in operation.name.split(",")[1:])
+    arithmetic, depth = ARITHMETIC[values["type"]], int(values["k"])
     latency = PRODUCT_LEAST + PRODUCT_SLICE * math.ceil(depth / 64)
-    return max(latency, operation.bytes / COPY_RATE, operation.operations / (PRODUCT_RATE * CONV_SHARE[2]))
+    return max(latency, operation.bytes / COPY_RATE, operation.operations / (arithmetic.rate * arithmetic.conv[2]))
 
 
 def seconds(operation):
@@ -77,8 +92,10 @@ def seconds(operation):
     if operation.name.startswith("cublas,"):
         return GAP + product_seconds(operation)
     rate = CACHE_RATE if operation.bytes < CACHE_BYTES else COPY_RATE * KERNEL_SHARE
-    least = COPY_LEAST if operation.name in ("copy", "set") else KERNEL_LEAST
-    return GAP + max(least, operation.bytes / rate)
+    if operation.name in ("copy", "set"):
+        return GAP + max(COPY_LEAST, operation.bytes / rate)
+    rate = min(rate, operation.blocks * operation.threads * THREAD_BYTES / LATENCY)
+    return GAP + max(KERNEL_LEAST, operation.bytes / rate)
 
 
 def read_survey(path):

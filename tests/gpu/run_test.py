@@ -16,6 +16,7 @@ import unittest.mock
 import device
 import jobs
 import libraries
+import library_cases
 import pack
 import roofline
 import run
@@ -97,12 +98,20 @@ class StepCosts(unittest.TestCase):
         self.assertEqual(step_costs.complaints(self.now, None), ["net, batch 8, fp16 is not in steps.md"])
 
     def test_a_roofline(self):
-        small = roofline.Operation("_Z1kv", 1, 32, 100, 100, 0)
+        small = roofline.Operation("_Z1kv", 1000, 256, 100, 100, 0)
         self.assertAlmostEqual(roofline.seconds(small), 3e-6)
         self.assertAlmostEqual(roofline.seconds(small._replace(read=10**9)), 1e-6 + (1e9 + 100) / (4.3e12 * 0.83))
-        conv = small._replace(name="cudnn,forward,n=8,h=32,c=64,k=64,r=3,stride=1,p=32")
+        few = small._replace(blocks=2, read=10**6, written=0)  # 512 threads with 32 bytes each in flight
+        self.assertAlmostEqual(roofline.seconds(few), 1e-6 + 1e6 / (2 * 256 * 32 / 0.5e-6))
+        conv = small._replace(name="cudnn,forward,type=f16,n=8,h=32,c=64,k=64,r=3,stride=1,p=32")
         self.assertAlmostEqual(roofline.seconds(conv), 3e-6 + 9 * 0.13e-6)  # nine slices of 64 terms
         self.assertAlmostEqual(roofline.seconds(conv._replace(operations=10**12)), 1e-6 + 1e12 / (788e12 * 0.45))
+        single = conv._replace(name=conv.name.replace("f16", "f32"), operations=10**12)
+        self.assertAlmostEqual(roofline.seconds(single), 1e-6 + 1e12 / (54e12 * 0.65))
+        product = small._replace(name="cublas,type=f32,m=8,n=8,k=64,count=2", operations=10**12)
+        self.assertAlmostEqual(roofline.seconds(product), 1e-6 + 1e12 / (54e12 * 0.78))
+        self.assertAlmostEqual(roofline.seconds(product._replace(name=product.name.replace("f32", "bf16"))),
+                               1e-6 + 1e12 / (788e12 * 0.66))
 
 
 class Summary(unittest.TestCase):
@@ -165,13 +174,18 @@ class WholeRun(unittest.TestCase):
                         f"[ \"$1\" = --list-test-cases ] && printf 'a\nb\nc\nd\ne\n' && exit\n"
                         f"echo {program} $LD_LIBRARY_PATH $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
                         f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho 'memory: net: 5 MiB'\necho '{DOCTEST}'")
-        self.script("tools/compute-sanitizer",
-                    f"echo \"$@\" >>'{self.root}/sanitized'\n"
-                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done; \"$@\"")
+        self.sanitizer("--initcheck-track-filtered-global-memory arg (=yes)")
         self.script("framework/cmake/build.sh", "echo built")
         self.script("framework/cmake/install_packages.sh", "")
         (self.root / "tests/gpu").mkdir(parents=True)
         (self.root / "ledger.py").write_text("import sys\nprint('ledger', *sys.argv[1:])\n")
+
+    def sanitizer(self, options):
+        """A compute-sanitizer whose help has these options."""
+        self.script("tools/compute-sanitizer",
+                    f"if [ $1 = --help ]; then echo '{options}'; exit; fi\n"
+                    f"echo \"$@\" >>'{self.root}/sanitized'\n"
+                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done; \"$@\"")
 
     def script(self, name, text):
         path = self.root / name
@@ -203,13 +217,18 @@ class WholeRun(unittest.TestCase):
         self.assertIn("Everything passed", text)
         self.assertEqual([line.split(" | ")[0][2:] for line in text.splitlines() if " | passed | " in line], run.STAGES)
         self.assertIn("* net: 5 MiB", text)
-        self.assertIn("ledger record", text)
+        self.assertRegex(out, "ledger record .* --grade numbers")
+        self.assertRegex(text, "ledger record .* --grade sanitizers")
         self.assertIn("| darknet | 64 | fp16 | eager | 8.000 |  |  | 100 | 5 | 9 |  |", text)
         self.assertRegex(text, r"\| resnet9 \| 1024 \| fp16 \| graph \| 8.000 \| \d\.\d{3} \| 1\.\d\d \| 100 \| 5 \| 9 \| \d+ \|")
         sanitized = (self.root / "sanitized").read_text()
         for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
             self.assertIn(f"--tool={tool}", sanitized)
         self.assertTrue(all("--kernel-name kns=5learn" in line for line in sanitized.splitlines()))
+        tracked = [line for line in sanitized.splitlines() if "--initcheck-track-filtered-global-memory=yes" in line]
+        self.assertEqual(len(tracked), 5)
+        self.assertTrue(all("--tool=initcheck" in line for line in tracked))
+        self.assertNotIn("--test-case-exclude", sanitized)
         self.assertIn("clocks.sm 1980 MHz", text)
         self.assertIn("cuDNN 9.19.0 of X9", text)
         self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in four parts
@@ -289,7 +308,40 @@ class WholeRun(unittest.TestCase):
         self.assertEqual(code, 1)
         text, = self.summaries()
         self.assertIn("| memcheck | missing |", text)
-        self.assertIn("ledger record", text)
+        self.assertIn("| ledger | passed |", text)
+        self.assertIn("| sanitized | not run |", text)
+
+    def test_an_older_sanitizer_does_not_see_what_libraries_wrote(self):
+        self.sanitizer("--initcheck-address-space arg")
+        with unittest.mock.patch.object(library_cases, "recorded", lambda: {"tests_cuda_ops": ["b", "d, or not"]}):
+            code, out = self.main("--no-build")
+        self.assertEqual(code, 0, out)
+        sanitized = (self.root / "sanitized").read_text().splitlines()
+        self.assertFalse(any("--initcheck-track" in line for line in sanitized))
+        left_out = [line for line in sanitized if "--test-case-exclude=b,d? or not" in line]
+        self.assertEqual(len(left_out), 4)
+        self.assertTrue(all("--tool=initcheck" in line and "tests_cuda_ops" in line for line in left_out))
+        text, = self.summaries()
+        self.assertIn("; without 2 cases that read what a library wrote", text)
+
+    def test_a_sanitizer_that_fails_leaves_the_ledger_without_it(self):
+        self.script("tools/compute-sanitizer", "exit 99")
+        code, out = self.main("--no-build")
+        self.assertEqual(code, 1)
+        self.assertIn("--grade numbers", out)
+        self.assertNotIn("--grade sanitizers", out)
+        text, = self.summaries()
+        self.assertIn("| sanitized | not run |", text)
+
+    def test_a_budget_without_time_for_sanitizers_leaves_the_ledger_without_them(self):
+        self.script("tools/compute-sanitizer", "sleep 60")
+        code, out = self.main("--no-build", "--budget", "15")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, "ledger record .* --grade numbers")
+        self.assertNotIn("--grade sanitizers", out)
+        text, = self.summaries()
+        self.assertIn("| bench | passed |", text)
+        self.assertIn("nothing recorded, because of memcheck, racecheck, initcheck, synccheck", text)
 
     def test_no_gpu_is_status_8_at_once(self):
         def find():

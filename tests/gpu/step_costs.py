@@ -47,7 +47,7 @@ One step of each net, fp16 with the loss scale, SGD with momentum, as a graph, a
 the graph, bytes of global memory as if caches were perfect within a node and empty between two, floating-point
 operations of convolutions and products. Counted under the fake CUDA runtime, at these sizes; the time is what
 `tests/gpu/roofline.py` makes of them for an H200: a prediction, and no measurement. cuDNN's helper kernels, of which
-nothing can be known here, are not in it. Written by `tests/gpu/step_costs.py`, which also holds the code to it.
+nothing can be known here, are not in it: in fp32 those that change the layout are a noticeable part. Written by `tests/gpu/step_costs.py`, which also holds the code to it.
 """
 COLUMNS = ["net", "batch", "precision", "nodes", "MB read", "MB written", "GFLOP", "predicted ms", "images/s"]
 

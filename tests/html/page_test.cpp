@@ -105,12 +105,13 @@ TEST_CASE("curves are data of which each is a valid JSON number") {
                              {.name = "mean", .x = {1}, .y = {123456789}, .markers = true}},
                   .integer_x = true,
                   .log_y = true}}}});
-  CHECK(holds(page,
-              R"({"x_label":"epoch","y_label":"","integer_x":true,"log_x":false,"log_y":true,)"
-              R"("series":[{"name":"raw","x":[0.0,0.5,1.0,2.0],"y":[0.1,null,null,1.5e-12],)"
-              R"("color":1,"markers":false,"faint":true,"dashed":false},)"
-              R"({"name":"mean","x":[1.0],"y":[123457000.0],"color":0,"markers":true,)"
-              R"("faint":false,"dashed":false}]})"));
+  CHECK(holds(
+      page,
+      R"({"x_label":"epoch","y_label":"","integer_x":true,"log_x":false,"log_y":true,"may_change":true,)"
+      R"("series":[{"name":"raw","x":[0.0,0.5,1.0,2.0],"y":[0.1,null,null,1.5e-12],)"
+      R"("color":1,"markers":false,"faint":true,"dashed":false},)"
+      R"({"name":"mean","x":[1.0],"y":[123457000.0],"color":0,"markers":true,)"
+      R"("faint":false,"dashed":false}]})"));
 }
 
 TEST_CASE("what would turn the writing of a legend is made visible") {
@@ -183,6 +184,50 @@ TEST_CASE("images are small files, captions tell right from wrong without colour
               "<span class=\"wrong\">dog 97 %</span><span>is cat</span>"
               "<span class=\"soft\">loss 3</span>"));
   CHECK(holds(page, "<span class=\"right\">cat 99 %</span>"));
+}
+
+TEST_CASE("an image says where it comes from, and its path can be selected and copied") {
+  const std::string page =
+      page_with({plot::ImageGrid{.title = "losses",
+                                 .cells = {{{image_of(2, 2)}, {{"cat"}}, "my data/<b>/0.png"},
+                                           {{image_of(2, 2)}, {{"dog"}}, "image 7"},
+                                           {{image_of(2, 2)}, {{"cow"}}}}}});
+  CHECK(holds(page,
+              R"(<span>cat</span><span class="source" title="my data/&lt;b&gt;/0.png">)"
+              R"(<span>my data/&lt;b&gt;/</span><span>0.png</span></span>)"));
+  CHECK(holds(page,
+              R"(<span class="source" title="image 7"><span></span><span>image 7</span></span>)"));
+  CHECK(count(page, "class=\"source\"") == 2);
+  CHECK(holds(page, "navigator.clipboard.writeText"));
+}
+
+TEST_CASE("pairs are a table without a head") {
+  const std::string page =
+      page_with({Table{.columns = {{""}, {"run"}}, .rows = {{{"model", "mlp"}}}, .pairs = true}});
+  CHECK(holds(
+      page, "<div class=\"table pairs\">\n<div class=\"scroll\" tabindex=\"0\"><table>\n<tbody>"));
+  CHECK(holds(page, R"(<tr><th scope="row">model</th><td>mlp</td></tr>)"));
+}
+
+TEST_CASE("the head has the lines under the title") {
+  const std::string page = render({.title = "t",
+                                   .subtitle = "net on data",
+                                   .details = {"started today", "learn train <x>"},
+                                   .sections = {}});
+  CHECK(holds(page,
+              R"(<h1>t</h1><p class="soft">net on data</p><p class="soft detail">started today</p>)"
+              R"(<p class="soft detail">learn train &lt;x&gt;</p>)"));
+}
+
+TEST_CASE("a plot whose scale is fixed says so") {
+  const auto panel = [](bool fixed) {
+    return plot::Panel{.title = "t",
+                       .x_label = "x",
+                       .series = {{.name = "s", .x = {0}, .y = {1}}},
+                       .fixed_scale = fixed};
+  };
+  CHECK(holds(page_with({plot::Figure{.panels = {panel(true)}}}), R"("may_change":false)"));
+  CHECK(holds(page_with({plot::Figure{.panels = {panel(false)}}}), R"("may_change":true)"));
 }
 
 TEST_CASE("warnings, headings and facts, and sections that are linked") {

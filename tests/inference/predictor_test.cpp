@@ -12,9 +12,14 @@
 #include <malloc.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
+#include <span>
+#include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace learn;
 
@@ -238,10 +243,77 @@ TEST_CASE("what is no image or no predictor is refused") {
   Predictor takes_features(std::move(other_ctx), std::move(mlp), of_features);
   CHECK(takes_features.logits(host_tensor({2, 5}, DType::f32)).shape() == Shape{2, 3});
   CHECK_THROWS_WITH_AS((void)takes_features({1, 1, {1, 2, 3}}),
-                       "predict: 'mlp' takes features, no images",
+                       "predict: 'mlp' takes features, not images",
+                       UsageError);
+  CHECK_THROWS_WITH_AS((void)takes_features.of_features(std::vector<float>(7)),
+                       doctest::Contains("7 values are no samples of 5 features"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS((void)trained().of_features(std::vector<float>(5)),
+                       doctest::Contains("takes images, not features"),
                        UsageError);
   CHECK_THROWS_WITH_AS(Predictor(std::move(ctx), std::move(model), others),
                        "predictor: 2 names for a model of 3 outputs",
+                       UsageError);
+}
+
+TEST_CASE("a predictor that was moved from says so") {
+  Predictor from = trained();
+  Predictor to = std::move(from);
+  CHECK(to.classes().size() == 3);
+  const data::Image image{1, 1, {1, 2, 3}};
+  const std::vector<std::function<void()>> uses{
+      [&] { (void)from(image); },
+      [&] { (void)from(std::span(&image, 1)); },
+      [&] {
+        (void)from.logits(host_tensor({1, 8, 12, 3}, DType::f32));
+      },
+      [&] { (void)from.classes(); },
+      [&] { (void)from.description(); }};
+  for (const auto& use : uses)
+    CHECK_THROWS_WITH_AS(use(), doctest::Contains("was moved from"), std::logic_error);
+  from = std::move(to);
+  CHECK(from(image).valid());
+
+  const SavedModel description = test::small_description();
+  nn::Model model = description.make();
+  CHECK_THROWS_WITH_AS(Predictor(nullptr, std::move(model), description),
+                       "predictor: the context is missing; was it moved from?",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(Predictor(std::make_unique<Context>(), nn::Model{}, description),
+                       "predictor: the model's parameters or module is missing; was it moved from?",
+                       UsageError);
+}
+
+TEST_CASE("rows of features are normalised and predicted, batch by batch") {
+  SavedModel description{.model = "mlp",
+                         .classes = {"a", "b"},
+                         .input = {},
+                         .normalization = {{10, 20, 30}, {2, 4, 8}}};
+  description.channels = 3;
+  const auto predictor = [&](const PredictorOptions& options) {
+    auto ctx = std::make_unique<Context>();
+    nn::Model model = nn::make_model<nn::Sequential>(
+        "mlp", Shape{3}, 2, [](nn::Sequential& layers) { layers.emplace<nn::Linear>(3, 2); });
+    model.params->materialize(*ctx);
+    return Predictor(std::move(ctx), std::move(model), description, options);
+  };
+  Predictor two = predictor({.batch_size = 2});
+  const std::vector<float> values{10, 20, 30, 12, 16, 38, 8, 28, 22};
+  Tensor normalised = host_tensor({3, 3}, DType::f32);
+  std::ranges::copy(std::vector<float>{0, 0, 0, 1, -1, 1, -1, 2, -1},
+                    normalised.span<float>().begin());
+  const Tensor logits = two.logits(normalised);
+  const std::vector<Prediction> predictions = two.of_features(values);
+  REQUIRE(predictions.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto row = logits.span<float>().subspan(2 * i, 2);
+    const auto& p = predictions[i].probabilities;
+    CHECK(std::log(p[0] / p[1]) == doctest::Approx(row[0] - row[1]).epsilon(1e-4));
+    CHECK(predictions[i].name == (row[0] >= row[1] ? "a" : "b"));
+  }
+  CHECK(two.of_features({}).empty());
+  CHECK_THROWS_WITH_AS((void)predictor({.mirrored = true}).of_features(values),
+                       doctest::Contains("features have no mirror image"),
                        UsageError);
 }
 

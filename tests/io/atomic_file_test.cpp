@@ -1,13 +1,21 @@
 #include "framework/io/atomic_file.h"
 
 #include "framework/core/error.h"
+#include "framework/io/append_file.h"
 #include "framework/io/free_space.h"
+#include "framework/io/output_place.h"
 #include "framework/io/run_dir.h"
 #include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -92,12 +100,129 @@ TEST_CASE("a file that has no folder is refused with the folder's name") {
   for (const char* const name : {"none", "file"}) {
     const std::string expected = fmt::format(
         "cannot write '{0}/{1}/a.txt': there is no folder '{0}/{1}'", folder.path().string(), name);
-    CHECK_THROWS_WITH_AS(check_folder_of(folder / name / "a.txt"), expected.c_str(), IoError);
+    CHECK_THROWS_WITH_AS(check_output(folder / name / "a.txt"), expected.c_str(), IoError);
     CHECK_THROWS_WITH_AS(
         write_file_atomically(folder / name / "a.txt", "text"), expected.c_str(), IoError);
   }
-  check_folder_of(folder / "a.txt");
-  check_folder_of("a.txt");
+  check_output(folder / "a.txt");
+  check_output("a.txt");
+}
+
+TEST_CASE("a link stays, and the file that it names is replaced") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "there");
+  fs::create_symlink("there/file", folder / "near");
+  fs::create_symlink(folder / "near", folder / "far");
+  for (const std::string text : {"first", "second"}) {  // the first creates it
+    write_file_atomically(folder / "far", text);
+    CHECK(fs::is_symlink(folder / "far"));
+    CHECK(fs::is_symlink(folder / "near"));
+    CHECK(read_text_file(folder / "there" / "file") == text);
+  }
+  AppendFile(folder / "far", AppendFile::Open::keep).append(", third");
+  CHECK(read_text_file(folder / "there" / "file") == "second, third");
+  AppendFile(folder / "far", AppendFile::Open::empty).append("fourth");
+  CHECK(read_text_file(folder / "there" / "file") == "fourth");
+  CHECK(names_in(folder / "there") == std::set<std::string>{"file"});
+  CHECK(names_in(folder.path()) == std::set<std::string>{"far", "near", "there"});
+}
+
+TEST_CASE("a FIFO is written to and stays, also behind a link") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  fs::create_symlink("fifo", folder / "link");
+  const int reader = ::open((folder / "fifo").c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  for (const char* const name : {"fifo", "link"}) {
+    AtomicFile file(folder / name);
+    file.write("for the reader");
+    file.commit(folder / "previous");
+    char text[32] = {};
+    CHECK(::read(reader, text, sizeof text) == 14);
+    CHECK(std::string(text) == "for the reader");
+    AppendFile(folder / name, AppendFile::Open::empty).append("more");
+    CHECK(::read(reader, text, sizeof text) == 4);
+  }
+  ::close(reader);
+  CHECK(fs::is_fifo(folder / "fifo"));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"fifo", "link"});
+}
+
+TEST_CASE("a device is written to and stays") {
+  const TemporaryFolder folder;
+  write_file_atomically("/dev/null", "gone");
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK_THROWS_WITH_AS(write_file_atomically("/dev/full", "text"),
+                       doctest::Contains("cannot write '/dev/full': No space left on device"),
+                       IoError);
+  CHECK(fs::is_character_file("/dev/full"));
+  if (::mknod((folder / "null").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // not root
+  CHECK_NOTHROW(write_file_atomically(folder / "null", "gone"));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"null"});
+  CHECK(fs::is_character_file(folder / "null"));
+  REQUIRE(::mknod((folder / "disk").c_str(), S_IFBLK | 0600, makedev(7, 250)) == 0);
+  CHECK_THROWS_WITH_AS(write_file_atomically(folder / "disk", "text"),
+                       doctest::Contains("it is a block device; give the name of a file"),
+                       IoError);
+  CHECK(fs::is_block_file(folder / "disk"));
+}
+
+TEST_CASE("a descriptor of this process is written to, whatever it is") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "one, ");
+  const int file = ::open((folder / "file").c_str(), O_WRONLY | O_APPEND);
+  REQUIRE(file >= 0);
+  write_file_atomically("/dev/fd/" + std::to_string(file), "two, ");
+  fs::create_symlink("/proc/self/fd/" + std::to_string(file), folder / "link");
+  CHECK(check_output(folder / "link") == "/proc/self/fd/" + std::to_string(file));
+  write_file_atomically(folder / "link", "three");
+  ::close(file);
+  CHECK(read_text_file(folder / "file") == "one, two, three");
+  int ends[2] = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  write_file_atomically("/dev/fd/" + std::to_string(ends[0]), "text");
+  char text[8] = {};
+  CHECK(::read(ends[1], text, sizeof text) == 4);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_CASE("what is neither a file nor written to directly is refused, and stays") {
+  const TemporaryFolder folder;
+  const std::string base = folder.path().string();
+  const auto refused = [&](const std::string& name, const std::string& why) {
+    const std::string path = base + name;
+    CAPTURE(path);
+    const std::string text = "cannot write '" + path + "': " + why;
+    CHECK_THROWS_WITH_AS(write_file_atomically(path, "text"), text.c_str(), IoError);
+    CHECK_THROWS_WITH_AS(AppendFile(path, AppendFile::Open::empty), text.c_str(), IoError);
+    CHECK_THROWS_WITH_AS(check_output(path), text.c_str(), IoError);
+  };
+  const std::string is_folder = "it is a folder; give the name of a file";
+  fs::create_directory(folder / "empty");
+  fs::create_symlink("empty", folder / "link");
+  for (const char* const name : {"", "/.", "/..", "/empty", "/link"}) refused(name, is_folder);
+  for (const char* const name : {"/", "/empty/", "/none/", "/link/"})
+    refused(name, "give the name of a file");
+  CHECK_THROWS_WITH_AS(
+      write_file_atomically("", "text"), "cannot write '': give the name of a file", IoError);
+  fs::create_symlink("circle", folder / "circle");
+  refused("/circle", std::strerror(ELOOP));
+
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string socket_path = base + "/socket";
+  REQUIRE(socket_path.size() < sizeof address.sun_path);
+  socket_path.copy(address.sun_path, socket_path.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  refused("/socket", "it is a socket; give the name of a file");
+  ::close(socket);
+
+  CHECK_THROWS_WITH_AS(write_file_atomically("/proc/self/fd/12345", "text"),
+                       doctest::Contains("No such file"),
+                       IoError);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"circle", "empty", "link", "socket"});
 }
 
 TEST_CASE("whichever call of a save fails, the old file is whole and no other is left") {

@@ -6,6 +6,7 @@
 #include "framework/nn/param_store.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "framework/tensor/host_tensor.h"
 #include "tests/support/other_device.h"
 #include "tests/support/temporary_folder.h"
 
@@ -299,4 +300,114 @@ TEST_CASE("of a training's state the model alone must be finite") {
   set(weight, 2, NAN);
   CHECK(logged().find("1 of the 4 values of 'model.weight' are NaN or infinite\n") !=
         std::string::npos);
+}
+
+namespace {
+
+/// A layer with a plain weight, or with weight norm's two parameters, and a BatchNorm.
+struct Layer {
+  Context ctx{ContextOptions{.threads = 1}};
+  nn::ParamStore store;
+  explicit Layer(bool weight_norm) {
+    const auto small = [](Tensor& values, std::uint64_t, std::uint64_t) {
+      for (std::int64_t i = 0; i < values.elements(); ++i) set(values, i, 0.5);
+    };
+    if (weight_norm) {
+      store.declare("fc.weight_g", {2, 1}, nn::ParamRole::weight_length, small);
+      store.declare("fc.weight_v", {2, 2}, nn::ParamRole::weight, small);
+    } else {
+      store.declare("fc.weight", {2, 2}, nn::ParamRole::weight, small);
+    }
+    store.declare_buffer("bn.running_var", {2}, 1);
+    store.materialize(ctx);
+  }
+  [[nodiscard]] std::vector<float> values(const std::string& name) const {
+    const Tensor tensor = store.master(store.find(name));
+    return {tensor.span<float>().begin(), tensor.span<float>().end()};
+  }
+};
+
+NamedTensor named(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+  return {name, host_tensor<float>(shape, values)};
+}
+
+const NamedTensor kVariance = named("bn.running_var", {2}, {1, 2});
+
+}  // namespace
+
+TEST_CASE("a plain weight becomes weight norm's two parameters, and they a plain weight") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "plain",
+                    std::vector{named("fc.weight", {2, 2}, {3, 4, 0, 0}), kVariance});
+  Layer normed(true);
+  CHECK(load_weights(folder / "plain", normed.store).clean());
+  CHECK(normed.values("fc.weight_g") == std::vector<float>{5, 0});
+  // A row of zeros has no direction: it keeps the one that it had.
+  CHECK(normed.values("fc.weight_v") == std::vector<float>{3, 4, 0.5F, 0.5F});
+  for (const bool newer : {false, true}) {
+    const std::string stem = newer ? "fc.parametrizations.weight.original" : "fc.weight_";
+    write_safetensors(folder / "normed",
+                      std::vector{named(stem + (newer ? "0" : "g"), {2, 1}, {10, 3}),
+                                  named(stem + (newer ? "1" : "v"), {2, 2}, {3, 4, 0, 0}),
+                                  kVariance});
+    Layer plain(false);
+    CHECK(load_weights(folder / "normed", plain.store).clean());
+    CHECK(plain.values("fc.weight") == std::vector<float>{6, 8, 0, 0});
+  }
+  // Half of the two is none, and lengths for other rows do not fit.
+  write_safetensors(folder / "half",
+                    std::vector{named("fc.weight_v", {2, 2}, {3, 4, 0, 0}), kVariance});
+  Layer plain(false);
+  CHECK_THROWS_WITH_AS(load_weights(folder / "half", plain.store),
+                       doctest::Contains("missing in the file (1): fc.weight"),
+                       CheckpointError);
+  write_safetensors(folder / "rows",
+                    std::vector{named("fc.weight_g", {3, 1}, {1, 2, 3}),
+                                named("fc.weight_v", {2, 2}, {3, 4, 0, 0}),
+                                kVariance});
+  CHECK_THROWS_WITH_AS(load_weights(folder / "rows", plain.store),
+                       doctest::Contains("different shapes (1): fc.weight"),
+                       CheckpointError);
+}
+
+TEST_CASE("prefixes that wrapped models have are left out of names") {
+  const TemporaryFolder folder;
+  const auto loads = [&](const std::string& weight, const std::string& variance) {
+    const std::vector<std::int64_t> none{0};
+    write_safetensors(folder / "w",
+                      std::vector{named(weight, {2, 2}, {1, 2, 3, 4}),
+                                  named(variance, {2}, {1, 2}),
+                                  NamedTensor{"n_averaged", host_tensor<std::int64_t>({}, none)}});
+    Layer layer(false);
+    try {
+      return load_weights(folder / "w", layer.store).clean() && layer.values("fc.weight")[3] == 4;
+    } catch (const CheckpointError&) {
+      return false;
+    }
+  };
+  CHECK(loads("fc.weight", "bn.running_var"));
+  CHECK(loads("module.fc.weight", "module.bn.running_var"));
+  CHECK(loads("_orig_mod.fc.weight", "_orig_mod.bn.running_var"));
+  CHECK(loads("module._orig_mod.fc.weight", "module._orig_mod.bn.running_var"));
+  CHECK(loads("_orig_mod.module.fc.weight", "_orig_mod.module.bn.running_var"));
+  CHECK(loads("model.net.fc.weight", "model.net.bn.running_var"));
+  CHECK(loads("fc._orig_mod.weight", "bn.running_var"));
+  CHECK(loads("_fsdp_wrapped_module.fc.weight", "bn._checkpoint_wrapped_module.running_var"));
+  // Names that only look so, and prefixes that not all have, are others.
+  CHECK_FALSE(loads("a_orig_mod.fc.weight", "bn.running_var"));
+  CHECK_FALSE(loads("module.fc.weight", "bn.running_var"));
+  CHECK_FALSE(loads("module.fc.weight", "other.bn.running_var"));
+  CHECK_FALSE(loads("module.head.weight", "module.norm.running_var"));
+}
+
+TEST_CASE("two names that differ by a wrapper alone stay as they are") {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "w",
+                    std::vector{named("fc._orig_mod.weight", {2, 2}, {1, 2, 3, 4}),
+                                named("fc.weight", {2, 2}, {5, 6, 7, 8}),
+                                kVariance});
+  Layer layer(false);
+  CHECK_THROWS_WITH_AS(load_weights(folder / "w", layer.store),
+                       doctest::Contains("not in the model (1): fc._orig_mod.weight"),
+                       CheckpointError);
 }

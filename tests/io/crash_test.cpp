@@ -35,7 +35,7 @@ void save(FileSystem& files, const std::string& name, int epoch, const std::stri
   std::fill_n(values.raw(), values.bytes(), static_cast<std::byte>(epoch));
   write_safetensors(path_of(name),
                     std::vector<NamedTensor>{{"values", values}},
-                    {{"epoch", std::to_string(epoch)}},
+                    {{"epoch", std::to_string(epoch)}, {"learn.kind", "train"}},
                     previous.empty() ? "" : path_of(previous),
                     files);
 }

@@ -78,6 +78,53 @@ TEST_CASE("a table of people has the cells that were written, with the lines the
                        DataError);
 }
 
+TEST_CASE("lines may end in CR alone, as an old Macintosh writes them") {
+  const CsvTable table = parse_csv("a,b\r1,\"x\ry\"\r\r2,z\r", "t.csv");
+  using Strings = std::vector<std::string>;
+  CHECK(table.header == Strings{"a", "b"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0] == Strings{"1", "x\ry"});
+  CHECK(table.rows[1] == Strings{"2", "z"});
+  CHECK(table.lines == std::vector<std::size_t>{2, 5});
+}
+
+TEST_CASE("a spreadsheet's separator is the one it says, or the one its header has most of") {
+  using Strings = std::vector<std::string>;
+  const auto header = [](const std::string& text, char separator = '\0') {
+    return parse_spreadsheet(text, "t.csv", separator).header;
+  };
+  CHECK(header("a,b\n") == Strings{"a", "b"});
+  CHECK(header("a;b,c;d\n") == Strings{"a", "b,c", "d"});
+  CHECK(header("\"a,b,c\"\td\n") == Strings{"a,b,c", "d"});
+  CHECK(header("\r\na;b\r\n1,2,3;4\r\n") == Strings{"a", "b"});
+  CHECK(header("a;b,c\n", ',') == Strings{"a;b", "c"});
+  CHECK(header("a\n") == Strings{"a"});
+  CHECK(header("\xEF\xBB\xBFsep=;\r\na,x;b\r\n") == Strings{"a,x", "b"});
+  CHECK(header("\"sep=\t\"\na,x\tb\n") == Strings{"a,x", "b"});
+  CHECK(header("sep=|\na,x|b\n") == Strings{"a,x", "b"});
+  CHECK(header("sep=;\na;x,b\n", ',') == Strings{"a;x", "b"});
+  CHECK(header("sep=x,b\n") == Strings{"sep=x", "b"});
+  const CsvTable table = parse_spreadsheet("sep=;\n\na;b\n1;2\n", "t.csv");
+  CHECK(table.header_line == 3);
+  CHECK(table.lines == std::vector<std::size_t>{4});
+}
+
+TEST_CASE(
+    "a spreadsheet's blank rows are passed over, and blanks before a quote are none of the cell") {
+  using Strings = std::vector<std::string>;
+  const CsvTable table =
+      parse_spreadsheet("a, \"b\"\n1, \"x, y\"\n,\n , ,\n   \n2,z \"q\"\n,,,,\n", "t.csv");
+  CHECK(table.header == Strings{"a", "b"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0] == Strings{"1", "x, y"});
+  CHECK(table.rows[1] == Strings{"2", "z \"q\""});
+  CHECK(table.lines == std::vector<std::size_t>{2, 6});
+  CHECK_THROWS_WITH_AS((void)parse_spreadsheet("a;b\n1;2;3\n", "t.csv"),
+                       "'t.csv', line 2: 3 cells, the header has 2 (a, b): '1;2;3'",
+                       DataError);
+  CHECK_THROWS_AS((void)parse_spreadsheet(",,\n", "t.csv"), DataError);
+}
+
 TEST_CASE("a locale with a decimal comma changes nothing") {
   const TemporaryFolder folder;
   const char* const locale = std::setlocale(LC_ALL, "de_DE.UTF-8");

@@ -2,7 +2,9 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint.h"
 #include "framework/io/last_state.h"
+#include "framework/io/safetensors.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -81,4 +83,26 @@ TEST_CASE("a run without a whole state says what each of both files lacks") {
                                    previous)
                            .c_str(),
                        CheckpointError);
+}
+
+TEST_CASE("a last state whose place another file has taken is passed over for the one before") {
+  const TemporaryFolder folder;
+  const std::string last = (folder / "last.safetensors").string();
+  std::int64_t step = 3;
+  const auto visit = [&](StateVisitor& v) { v.visit("step", step); };
+  write_safetensors(last, {}, {{"learn.kind", "weights"}});
+  CHECK_THROWS_WITH_AS(
+      (void)find_last_state(folder.path()),
+      fmt::format("'{}' holds no state of a training: another file has taken its place", last)
+          .c_str(),
+      CheckpointError);
+  save_state(folder / "last.prev.safetensors", visit);
+  for (const Metadata& metadata : {Metadata{{"learn.kind", "weights"}}, Metadata{}}) {
+    write_safetensors(last, {}, metadata);
+    const LastState found = find_last_state(folder.path());
+    CHECK(found.file->path() == folder / "last.prev.safetensors");
+    CHECK(found.problem.find("holds no state of a training") != std::string::npos);
+  }
+  save_state(last, visit);
+  CHECK(find_last_state(folder.path()).problem.empty());
 }

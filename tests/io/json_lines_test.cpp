@@ -18,7 +18,7 @@ TEST_CASE("an object is a line of JSON with the shortest digits") {
                    {"e", -std::numeric_limits<float>::infinity()},
                    {"f", std::string("x\n\xff")}}) ==
         "{\"a\": 3, \"b\\\"\": 0.1, \"c\": 0.1, \"d\": null, \"e\": null, \"f\": "
-        "\"x\\n\xef\xbf\xbd\"}\n");
+        "\"x\\n\\\\xff\"}\n");
   CHECK(json_line({}) == "{}\n");
 }
 

@@ -29,6 +29,7 @@ RunRecord with_all_of_it() {
   record.model = "small:width=4";
   record.parameters = 123456;
   record.precision = "fp16";
+  record.peak_lr = 0.03125;
   record.dataset = "synthetic10";
   record.synthetic = true;
   record.fingerprint = "abc";

@@ -126,15 +126,6 @@ TEST_CASE("writing again keeps the previous file under its other name") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
 }
 
-TEST_CASE("a link at the target is replaced, not followed") {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "elsewhere") << "precious";
-  std::filesystem::create_symlink(folder / "elsewhere", folder / "w");
-  write_safetensors(folder / "w", {});
-  CHECK(read_text_file(folder / "elsewhere") == "precious");
-  CHECK_FALSE(std::filesystem::is_symlink(folder / "w"));
-}
-
 TEST_CASE("a write that does not end leaves the old file") {
   CHECK_THROWS_AS(AtomicFile("/no such folder/x"), IoError);
   const TemporaryFolder folder;

@@ -62,6 +62,26 @@ TEST_CASE("activations in f32 stay within three units of double") {
   }
 }
 
+TEST_CASE("at NaN relu passes the gradient on, and leaky relu its negative slope of it") {
+  for (const bool reference : {false, true}) {
+    Context ctx({.threads = 1, .reference = reference});
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      CAPTURE(std::string(name_of(dtype)));
+      const Tensor x = full(ctx.step(), {33}, dtype, NAN);
+      const Tensor dy = full(ctx.step(), {33}, dtype, 3);
+      Tensor dx = full(ctx.step(), {33}, dtype, 0);
+      const auto slope = [&](const ActivationKind& kind) {
+        kernels::activation_backward(ctx, kind, x, dy, dx, GradMode::overwrite);
+        for (std::int64_t i = 1; i < 33; ++i) CHECK(get(dx, i) == get(dx, 0));
+        return get(dx, 0) / 3;
+      };
+      CHECK(slope(ActivationKind::relu()) == 1);
+      CHECK(slope(ActivationKind::leaky_relu(0.125F)) == 0.125);
+      CHECK(slope(ActivationKind::identity()) == 1);
+    }
+  }
+}
+
 TEST_CASE("NaN passes through every activation, forward and backward, in both implementations") {
   for (const bool reference : {false, true}) {
     Context ctx({.threads = 1, .reference = reference});

@@ -22,6 +22,14 @@ class Watcher final : public learn::Callback {
   void cancelled(learn::Learner&, learn::Scope) const {}
 #elif LEARN_BAD_HANDLER == 6  // a member that is no handler may have such a name
   bool after_batch = false;
+  void batch_end(learn::Learner&) override { after_batch = true; }
+#elif LEARN_BAD_HANDLER == 7  // misspelt, without `override`, and nothing else
+  void step_beginn(learn::Learner&) {}
+#elif LEARN_BAD_HANDLER == 8  // other spellings of events
+  void canceled(learn::Learner&, learn::Scope) {}
+  void validation_end(learn::Learner&) {}
+#elif LEARN_BAD_HANDLER == 9  // no handlers, but a metric that others look up
+  [[nodiscard]] std::vector<std::string> metrics() const override { return {"mine"}; }
 #endif
 };
 

@@ -88,10 +88,16 @@ TEST_CASE("a batch is empty again when the next one comes, and after the fit") {
                     batch.unscaled_by == nullptr);
   };
   t.learn.add<Each>(Event::batch_begin, look);
-  t.learn.add<Each>(Event::backward_begin, [](Learner& l) {
-    if (l.progress().batch_clock == 0) l.skip_step();
-    l.set_seed(full(l.context().step(), {1}, DType::f32, 1));
-  });
+  class Seed final : public Callback {
+   public:
+    [[nodiscard]] std::string_view name() const override { return "seed"; }
+    void backward_begin(Learner& l) override {
+      if (l.progress().batch_clock == 0) l.skip_step();
+      l.set_seed(full(l.context().step(), {1}, DType::f32, 1));
+    }
+    void backward_end(Learner& l) override { l.grads_unscaled(); }
+  };
+  t.learn.add<Seed>();
   t.learn.fit(1, 0.1);
   look(t.learn);
   CHECK_FALSE(t.learn.batch().x.defined());
@@ -104,7 +110,11 @@ TEST_CASE("what a handler may replace, it replaces at its event only") {
       {"set_y", [](Learner& l) { l.set_y(l.batch().y); }},
       {"set_pred", [](Learner& l) { l.set_pred(l.batch().pred); }},
       {"set_loss", [](Learner& l) { l.set_loss(l.batch().loss); }},
-      {"set_seed", [](Learner& l) { l.set_seed(full(l.context().step(), {1}, DType::f32, 1)); }},
+      {"set_seed",
+       [](Learner& l) {
+         l.set_seed(full(l.context().step(), {1}, DType::f32, 1));
+         l.skip_step();  // nobody unscales
+       }},
       {"set_planned_steps", [](Learner& l) { l.set_planned_steps(1); }},
   };
   const std::vector<std::vector<Event>> allowed{{Event::batch_begin},

@@ -129,13 +129,39 @@ TEST_CASE("the smallest of equally fast sizes is suggested") {
   CHECK(found.suggested()->batch_size == 32);
 }
 
+TEST_CASE("timings that contradict each other are known") {
+  BatchSizeFindResult found;
+  const auto trial = [](std::int64_t size, double rate, double spread = 0) {
+    return BatchSizeTrial{.batch_size = size, .samples_per_second = rate, .spread = spread};
+  };
+  CHECK(found.noise() == 0);
+  found.trials = {trial(8, 500), trial(16, 900), trial(32, 1000), trial(64, 950), trial(128, 900)};
+  CHECK(found.noise() == 0);  // up and down again is what sizes do
+  found.trials = {trial(8, 1437), trial(16, 1770), trial(32, 1124), trial(64, 1927)};
+  CHECK(found.noise() == doctest::Approx(1770.0 / 1124 - 1));
+  found.trials = {trial(8, 500, 0.125), trial(16, 900, 0.5)};
+  CHECK(found.noise() == 0.5);
+}
+
+TEST_CASE("a size is timed three times if there are steps for it") {
+  Training t({8, 8, 8, 8}, {});
+  for (const std::int64_t steps : {1, 2, 3, 7}) {
+    const BatchSizeFindResult found =
+        t.learn.batch_size_find(four_batches, {.smallest = 4, .largest = 4, .steps = steps});
+    REQUIRE(found.trials.size() == 1);
+    CHECK((found.trials[0].spread > 0) == (steps > 1));
+  }
+}
+
 TEST_CASE("a batch size finder without sense is refused") {
   Training t({8}, {});
   CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 0}),
                        doctest::Contains("sizes from 0 to 4096"),
                        UsageError);
-  CHECK_THROWS_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 9, .largest = 8}),
-                  UsageError);
+  CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 9, .largest = 8}),
+                       "batch_size_find: sizes from 9 to 8: the first must be above 0, the last "
+                       "not below it",
+                       UsageError);
   CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.steps = 0}),
                        doctest::Contains("one is needed"),
                        UsageError);

@@ -1,5 +1,6 @@
 // A learner's data can be exchanged, and its model given to another learner.
 #include "framework/optim/adam.h"
+#include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/memory_state.h"
 
@@ -108,4 +109,53 @@ TEST_CASE("a model is taken out with its weights and statistics, and trained by 
     for (const double moment : values(moments.values)) CHECK(moment == 0);
   next.fit(1, 0.1);
   CHECK(values(next.params().flat_master()) != masters);
+}
+
+TEST_CASE("a learner whose model was taken says so, and can still be read and destroyed") {
+  Training t({2, 2}, {2}, {.optimizer = optim::adam({})});
+  t.learn.fit(1, 0.1);
+  const double loss = t.learn.results().train_loss;
+  { const Model taken = std::move(t.learn).take_model(); }
+  class Nothing final : public Callback {
+   public:
+    [[nodiscard]] std::string_view name() const override { return "nothing"; }
+    void train_begin(Learner&) override {}
+  };
+  Learner& learn = t.learn;
+  MemoryState saved;
+  MemorySaver saver(saved);
+  const std::vector<std::function<void()>> uses{
+      [&] { learn.fit(1); },
+      [&] { learn.fit_one_cycle(1, 0.1); },
+      [&] { learn.fit_flat_cos(1, 0.1); },
+      [&] { (void)learn.lr_find(); },
+      [&] { (void)learn.batch_size_find({}); },
+      [&] { learn.validate(); },
+      [&] { (void)learn.get_preds(t.valid); },
+      [&] {
+        (void)learn.predict(full(t.ctx.persistent(), {1, 3}, DType::f32, 0));
+      },
+      [&] { learn.add<Nothing>(); },
+      [&] { learn.set_data(t.train); },
+      [&] { (void)std::move(learn).take_model(); },
+      [&] { learn.split({}); },
+      [&] { learn.freeze(); },
+      [&] { learn.unfreeze(); },
+      [&] { learn.keep_f32({}); },
+      [&] { learn.visit_state(saver); },
+      [&] { learn.resume(); },
+      [&] { (void)learn.captured_options(); },
+      [&] { learn.sync_step_clock(); },
+      [&] { (void)learn.model(); },
+      [&] { (void)learn.model_info(); },
+      [&] { (void)learn.params(); },
+      [&] { (void)learn.optimizer(); },
+  };
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    CAPTURE(i);
+    CHECK_THROWS_WITH_AS(
+        uses[i](), doctest::Contains("was taken by take_model()"), std::logic_error);
+  }
+  CHECK(learn.results().train_loss == loss);
+  CHECK_FALSE(learn.explain().empty());
 }

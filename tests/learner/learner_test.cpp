@@ -152,27 +152,6 @@ TEST_CASE("a step is no graph on a CPU") {
                        DeviceError);
 }
 
-TEST_CASE("a source that gives more batches than it says is stopped") {
-  class Liar final : public BatchSource {
-   public:
-    explicit Liar(BatchSource& data) : data_(data) {}
-    [[nodiscard]] std::int64_t batches() const override { return 1; }
-    [[nodiscard]] std::int64_t samples() const override { return data_.samples(); }
-    void begin(std::int64_t epoch) override { data_.begin(epoch); }
-    [[nodiscard]] bool next(Batch& batch) override { return data_.next(batch); }
-
-   private:
-    BatchSource& data_;
-  };
-  Training t;
-  Liar liar(t.train);
-  Learner learn(t.ctx, Training::make_scale(), liar, Training::with_loss({}));
-  CHECK_THROWS_WITH_AS(
-      learn.fit(1),
-      doctest::Contains("the data source gave more batches than the 1 it announced"),
-      Error);
-}
-
 TEST_CASE("gradients are handed out where they are what their name says") {
   const auto ask = [](Event event, const std::function<void(Learner&)>& action) {
     Training t;
@@ -229,8 +208,67 @@ TEST_CASE("asking for the wrong gradients names both callbacks") {
   CHECK_THROWS_WITH_AS(fit(true, Event::backward_end, unscaled),
                        both("('seeder' scales the backward pass)"),
                        std::logic_error);
-  fit(false, Event::backward_end, scaled);
+  CHECK_THROWS_WITH_AS(fit(false, Event::backward_end, scaled),
+                       both("'seeder' has set a gradient seed, and the optimizer would step"),
+                       std::logic_error);
   fit(true, Event::step_begin, unscaled);
+}
+
+TEST_CASE("a step with gradients that a seed still scales names the callback that set it") {
+  class Seeder final : public Callback {
+   public:
+    Seeder(std::string name, int order, std::int64_t sets_until, std::int64_t unscales_from)
+        : name_(std::move(name)), order_(order), until_(sets_until), from_(unscales_from) {}
+    [[nodiscard]] std::string_view name() const override { return name_; }
+    [[nodiscard]] int order() const override { return order_; }
+    void backward_begin(Learner& l) override {
+      if (l.progress().batch_clock < until_)
+        l.set_seed(full(l.context().step(), {1}, DType::f32, 8));
+    }
+    void backward_end(Learner& l) override {
+      if (l.progress().batch_clock >= from_) l.grads_unscaled();
+    }
+
+   private:
+    std::string name_;
+    int order_;
+    std::int64_t until_, from_;
+  };
+  static constexpr std::int64_t kNever = 100;
+  const auto fit = [](const std::function<void(Learner&)>& prepare) {
+    Training t({2, 2}, {2});
+    prepare(t.learn);
+    t.learn.fit(1, 0.1);
+  };
+  const auto named = [](const std::string& name) {
+    return "'" + name +
+           "' has set a gradient seed, and the optimizer would step with gradients that are scaled "
+           "by it: take it out of them at backward_end, and call grads_unscaled() there";
+  };
+  const auto refused = [&](const std::string& name, const std::function<void(Learner&)>& prepare) {
+    CHECK_THROWS_WITH_AS(fit(prepare), doctest::Contains(named(name).c_str()), std::logic_error);
+  };
+  refused("never", [](Learner& l) { l.add<Seeder>("never", 0, kNever, kNever); });
+  // Somebody else unscales, but by its own seed.
+  refused("first", [](Learner& l) {
+    l.add<Seeder>("first", -1, kNever, kNever);
+    l.add<Seeder>("second", 0, kNever, 0);
+  });
+  refused("last", [](Learner& l) {
+    l.add<Seeder>("first", -1, kNever, 0);
+    l.add<Seeder>("last", 0, kNever, kNever);
+  });
+  // In the batch before, whose gradients are held.
+  refused("early", [](Learner& l) {
+    l.add<Seeder>("early", 0, 1, kNever);
+    l.add<Once>(Event::backward_begin, true, [](Learner& held) { held.defer_step(); });
+  });
+  fit([](Learner& l) { l.add<Seeder>("unscales", 0, kNever, 0); });
+  // Nothing steps with the scaled ones.
+  fit([](Learner& l) {
+    l.add<Seeder>("early", 0, 1, kNever);
+    l.add<Once>(Event::backward_end, true, [](Learner& skipped) { skipped.skip_step(); });
+  });
 }
 
 TEST_CASE("losses are means over samples, of the batches that were not cancelled") {

@@ -181,6 +181,16 @@ TEST_CASE("a sweep without sense is refused") {
                        doctest::Contains("rates from 1 to 0.5"),
                        UsageError);
   CHECK_THROWS_AS((void)t.learn.lr_find({.start = 0}), UsageError);
+  for (const double end :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 1e-7})
+    CHECK_THROWS_AS((void)t.learn.lr_find({.end = end}), UsageError);
+  CHECK_THROWS_AS((void)t.learn.lr_find({.start = std::numeric_limits<double>::quiet_NaN()}),
+                  UsageError);
+  try {
+    (void)t.learn.lr_find({.start = 1, .end = 0.5});
+  } catch (const UsageError& e) {  // what a user may say has no place in the sources
+    CHECK(std::string(e.what()).starts_with("lr_find: rates"));
+  }
   CHECK_THROWS_WITH_AS(
       (void)t.learn.lr_find({.iterations = 5}), doctest::Contains("6 are needed"), UsageError);
 }

@@ -23,8 +23,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ["core", "tensor", "autograd", "kernels_cpu", "kernels_cuda", "nn", "optim", "amp", "learner", "callbacks", "io", "evaluation", "drawing", "tensorboard",
-         "data", "models", "inference", "export", "apps"]
 
 
 class ListError(Exception):
@@ -53,6 +51,14 @@ class Fault:
         if (found := source.count(old)) != 1:
             raise ListError(f"{self.place}: [{self.name}] is out of date: its text is {found} times in {self.file}")
         return source.replace(old, new)
+
+
+def parts_in(folder: Path) -> list[str]:
+    """The names of all lists in a folder, in alphabetical order."""
+    return sorted(path.stem for path in folder.glob("*.txt"))
+
+
+PARTS = parts_in(HERE)
 
 
 def read_list(part: str, text: str) -> list[Fault]:

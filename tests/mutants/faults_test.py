@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from faults import Fault, ListError, check, read_list
+from faults import HERE, PARTS, Fault, ListError, check, parts_in, read_list
 
 LIST = """# of sums
 tests: tests_core tests_kernels
@@ -63,6 +63,14 @@ class Lists(unittest.TestCase):
             for line, words in zip(wrong, ["changes nothing", "has the name of", "gone.cpp", "wants 'what:'"]):
                 self.assertIn(words, line)
             self.assertEqual(len(wrong), 4)
+
+    def test_every_list_of_the_folder_is_a_part(self) -> None:
+        self.assertEqual(PARTS, parts_in(HERE))
+        self.assertIn("html", PARTS)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["one.txt", "two.txt", "faults.py", "two.md"]:
+                Path(folder, name).write_text("")
+            self.assertEqual(parts_in(Path(folder)), ["one", "two"])
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+#include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/map.h"
 #include "framework/autograd/ops/math.h"
 #include "framework/autograd/ops/matmul.h"
@@ -81,6 +82,12 @@ const std::map<std::string_view, Run>& runs() {
          return ops::min(in[0], {0, 1});
        }},
       {"matmul", binary(ops::matmul)},
+      {"relu", unary(ops::relu)},
+      {"leaky_relu", [](const Vars& in) { return ops::leaky_relu(in[0], 0.125F); }},
+      {"silu", unary(ops::silu)},
+      {"mse", loss_of(nn::mse())},
+      {"cross_entropy", loss_of(nn::cross_entropy())},
+      {"cross_entropy smooth", loss_of(nn::cross_entropy(0.25F))},
       {"l1", loss_of(nn::l1())},
       {"huber", loss_of(nn::huber(0.5))},
       {"smooth_l1", loss_of(nn::smooth_l1(0.5))},

@@ -323,3 +323,23 @@ TEST_CASE("options that make no sense are refused") {
   wide.materialize(t.ctx, DType::f64);
   CHECK_THROWS_WITH_AS((void)optim::sgd({})(wide), doctest::Contains("f64"), DTypeError);
 }
+
+TEST_CASE("options of optimizers take what a program has computed in double") {
+  const double computed = 0.1 * 0.5;
+  const auto hypers = [](const OptimizerFactory& make) {
+    Context ctx({.device = Device::cpu()});
+    nn::ParamStore store;
+    test::declare_small_net(store);
+    store.materialize(ctx);
+    return make(store)->hypers(0);
+  };
+  for (const GroupHypers& found :
+       {hypers(optim::adamw({.lr = computed, .weight_decay = computed})),
+        hypers(optim::adam({.lr = computed, .weight_decay = computed})),
+        hypers(optim::sgd({.lr = computed, .weight_decay = computed})),
+        hypers(optim::rmsprop({.lr = computed, .weight_decay = computed}))}) {
+    CHECK(found.lr == 0.05F);
+    CHECK(found.weight_decay == 0.05F);
+  }
+  CHECK(hypers(optim::adamw({.beta1 = 1 - computed})).momentum == 0.95F);
+}

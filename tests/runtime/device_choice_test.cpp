@@ -29,8 +29,10 @@ TEST_CASE("devices by name") {
   CHECK(choose_device("cpu") == Device::cpu());
   (void)setenv("LEARN_DEVICE", "cpu", 1);
   CHECK(choose_device("auto") == Device::cpu());
-  (void)setenv("LEARN_DEVICE", "auto", 1);
-  CHECK(choose_device("auto") == auto_device().device);
+  for (const char* const none : {"auto", ""}) {
+    (void)setenv("LEARN_DEVICE", none, 1);
+    CHECK(choose_device("auto") == auto_device().device);
+  }
   (void)unsetenv("LEARN_DEVICE");
   CHECK(choose_device("auto") == auto_device().device);
   CHECK_THROWS_AS((void)choose_device("gpu"), UsageError);
@@ -63,6 +65,13 @@ TEST_CASE("auto: the first GPU that can be used, or the CPU with the reason") {
   old.devices.pop_back();
   CHECK(auto_device(two, old).device == Device::cpu());
   CHECK(auto_device(two, old).reason == "cuda:0, old, has compute capability 7.5; 8.0 is needed");
+  old.devices.push_back({"older", 1, 6, 1});
+  CHECK(auto_device(two, old).reason ==
+        "cuda:0, old, has compute capability 7.5; 8.0 is needed; cuda:1, older, has compute "
+        "capability 6.1; 8.0 is needed");
+  CHECK(too_old(2, {"T4", 1, 7, 5}) == "cuda:2, T4, has compute capability 7.5; 8.0 is needed");
+  CHECK(too_old(0, {"A100", 1, 8, 0}).empty());
+  CHECK(too_old(0, {"RTX 5090", 1, 12, 0}).empty());
   CudaReport bare = whole;
   bare.libraries[0] = {"cuDNN", "", "libcudnn.so.9 cannot be loaded"};
   CHECK(auto_device(two, bare).device == Device::cpu());
@@ -101,9 +110,12 @@ TEST_CASE("a context without a device takes what LEARN_DEVICE names, or the best
   (void)setenv("LEARN_DEVICE", "gpu", 1);
   CHECK_THROWS_WITH_AS(Context(), doctest::Contains("unknown device 'gpu'"), UsageError);
   CHECK(Context({.reference = true}).device() == Device::cpu());
-  (void)unsetenv("LEARN_DEVICE");
   const AutoDevice best = auto_device();
+  (void)setenv("LEARN_DEVICE", "", 1);
   CHECK(Context().device() == best.device);
+  (void)unsetenv("LEARN_DEVICE");
+  for (int i = 0; i < 3; ++i) CHECK(Context().device() == best.device);
+  // Once for a process, however many contexts it has.
   CHECK(log.count(fmt::format("[context] computing on {}: {}", best.device, best.reason)) == 1);
 }
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 using namespace learn;
@@ -43,6 +44,41 @@ TEST_CASE("all arenas of a context share its memory limit, and what is freed can
           "cannot reserve 4 MiB: 8 MiB of the 10 MiB that LEARN_MEM_LIMIT allows are in use");
   }
   CHECK(refusal(ctx, 3 * kMiB).empty());
+}
+
+TEST_CASE("what could not be allocated is not counted") {
+  // A system that has no memory at first.
+  class Pages final : public PageSource {
+   public:
+    explicit Pages(const bool& full) : full_(full) {}
+    void* allocate(std::size_t bytes) override {
+      if (full_) throw OutOfMemoryError("the system has none");
+      return pages_->allocate(bytes);
+    }
+    void release(void* slab, std::size_t bytes) noexcept override { pages_->release(slab, bytes); }
+    void read(void* host, const void* memory, std::size_t bytes) const override {
+      pages_->read(host, memory, bytes);
+    }
+    Device device() const noexcept override { return pages_->device(); }
+
+   private:
+    const bool& full_;
+    std::unique_ptr<PageSource> pages_ = cpu_pages();
+  };
+  bool full = true;
+  const auto budget = make_memory_budget(4 * kMiB);
+  const auto pages = limited(std::make_unique<Pages>(full), budget);
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pages->allocate(3 * kMiB), OutOfMemoryError);
+  full = false;
+  void* const first = pages->allocate(3 * kMiB);
+  CHECK_THROWS_WITH_AS(
+      (void)pages->allocate(2 * kMiB),
+      "cannot reserve 2 MiB: 3 MiB of the 4 MiB that LEARN_MEM_LIMIT allows are in use",
+      OutOfMemoryError);
+  void* const second = pages->allocate(kMiB);  // a refusal takes nothing either
+  pages->release(first, 3 * kMiB);
+  pages->release(second, kMiB);
+  pages->release(pages->allocate(4 * kMiB), 4 * kMiB);
 }
 
 TEST_CASE("blocks that outlive their context keep the limit's account") {

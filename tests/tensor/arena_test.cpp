@@ -173,3 +173,13 @@ TEST_CASE("a block outlives its arena") {
   kept.data()[9] = std::byte{1};
   CHECK(kept.data()[9] == std::byte{1});
 }
+
+TEST_CASE("an arena does not round what no memory has up to nothing") {
+  Arena arena("test", cpu_pages());
+  Arena exact("test", cpu_pages(), {.exact = true});
+  for (const std::size_t bytes : {~std::size_t{0}, ~std::size_t{0} - 1000, ~std::size_t{0} / 2 + 1})
+    for (Arena* const one : {&arena, &exact})
+      CHECK_THROWS_WITH_AS((void)one->allocate(bytes),
+                           doctest::Contains("arena 'test': cannot reserve"),
+                           OutOfMemoryError);
+}

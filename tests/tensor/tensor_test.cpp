@@ -10,6 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 using namespace learn;
@@ -24,12 +28,80 @@ TEST_CASE("views share memory and check their arguments") {
   CHECK_THROWS_AS((void)t.view({5}), ShapeError);
   CHECK_THROWS_AS((void)t.rows(1, 2), ShapeError);
   CHECK_THROWS_WITH_AS(
-      (void)t.range(4, 3), doctest::Contains("range: [4, 7) of 6 elements"), ShapeError);
+      (void)t.range(4, 3), doctest::Contains("range: 3 elements from 4 on, of 6"), ShapeError);
   CHECK_THROWS_AS((void)t.data<double>(), DTypeError);
   CHECK_THROWS_AS((void)t.data<std::int32_t>(), DTypeError);
   CHECK_NOTHROW(Tensor(t.storage(), 8, {4}, DType::f32));
   CHECK_THROWS_AS(Tensor(t.storage(), 12, {4}, DType::f32), ShapeError);
   CHECK(to_string(t, 2) == "f32(2,3) cpu [1, 2, ...]");
+}
+
+TEST_CASE("a shape that no tensor can have is refused wherever a tensor is made") {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62U;
+  constexpr std::int64_t kWide = std::int64_t{1} << 32U;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Arena arena("test", cpu_pages());
+  Tensor t = from_values(arena, {2, 3}, std::vector<double>{1, 2, 3, 4, 5, 6});
+  std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const auto refused = [&](const Shape& shape, const std::string& why) {
+    CAPTURE(shape);
+    const std::vector<std::function<void()>> ways{
+        [&] { (void)Tensor(arena, shape, DType::f32); },
+        [&] { (void)Tensor(t.storage(), 0, shape, DType::f32); },
+        [&] { (void)t.view(shape); },
+        [&] { (void)host_tensor(shape, DType::f32); },
+        [&] { (void)borrowed<float>(shape, {}); },
+        [&] { (void)host_tensor<float>(shape, values); },
+        [&] { (void)full(arena, shape, DType::f32, 1); },
+        [&] { (void)zeros(arena, shape); },
+        [&] { (void)from_values(arena, shape, {}); },
+        [&] { (void)uniform(arena, shape, DType::f32, 0, 1, 1); }};
+    for (const auto& way : ways)
+      CHECK_THROWS_WITH_AS(way(), doctest::Contains(why.c_str()), ShapeError);
+  };
+  refused({-1}, "shape (-1) has the negative extent -1");
+  refused({2, -3}, "has the negative extent -3");
+  refused({-2, -3}, "has the negative extent -2");  // as many as t has
+  refused({0, -1}, "has the negative extent -1");
+  for (const Shape& shape :
+       {Shape{kHuge}, {kHuge, 4}, {kWide, kWide}, {kWide, kWide, 4}, {0, kWide, kWide}, {kMost}})
+    refused(shape, "is more bytes than memory can have");
+  CHECK(arena.stats().blocks == 1);
+  CHECK_THROWS_AS((void)Tensor(arena, {kHuge}, DType::u8), OutOfMemoryError);
+  CHECK_THROWS_AS((void)host_tensor({kHuge}, DType::u8), OutOfMemoryError);
+  CHECK(Tensor(arena, {kWide, 0}, DType::f32).bytes() == 0);
+
+  // Places whose sums overflow.
+  CHECK_THROWS_WITH_AS((void)t.rows(kMost, 1),
+                       doctest::Contains("rows: 1 rows from 9223372036854775807 on, of (2,3)"),
+                       ShapeError);
+  CHECK_THROWS_AS((void)t.rows(1, kMost), ShapeError);
+  CHECK_THROWS_AS((void)t.range(kMost, 1), ShapeError);
+  CHECK_THROWS_AS((void)t.range(1, kMost), ShapeError);
+  CHECK_THROWS_AS((void)Tensor(t.storage(), ~std::size_t{0} - 3, {1}, DType::f32), ShapeError);
+  CHECK_THROWS_WITH_AS(
+      (void)get(t, 6), doctest::Contains("element 6 of a tensor (2,3), which has 6"), ShapeError);
+  CHECK_THROWS_AS((void)get(t, -1), ShapeError);
+  CHECK_THROWS_AS(set(t, kMost, 0), ShapeError);
+}
+
+TEST_CASE("a shape does not drop dimensions") {
+  Shape shape{1, 2, 3, 4, 5, 6};
+  CHECK(shape.rank() == Shape::kMaxRank);
+  constexpr const char* kText =
+      "a shape has at most 6 dimensions: there is no room for 7 behind (1,2,3,4,5,6)";
+  CHECK_THROWS_WITH_AS(shape.push_back(7), kText, ShapeError);
+  CHECK_THROWS_WITH_AS((Shape{1, 2, 3, 4, 5, 6, 7}), kText, ShapeError);
+}
+
+TEST_CASE("an undefined tensor has nothing to read") {
+  Tensor none;
+  const auto undefined = doctest::Contains("tensor: it is undefined, and has no elements to read");
+  CHECK_THROWS_WITH_AS((void)none.span<float>(), undefined, ShapeError);
+  CHECK_THROWS_WITH_AS((void)std::as_const(none).span<float>(), undefined, ShapeError);
+  CHECK_THROWS_WITH_AS((void)none.item<float>(), undefined, ShapeError);
+  CHECK_THROWS_WITH_AS((void)get(none, 0), undefined, ShapeError);
+  CHECK(borrowed<float>({0}, {}).span<float>().empty());
 }
 
 TEST_CASE("a tensor of another device is not read as if it were the host's") {

@@ -229,12 +229,12 @@ class OtherManagers(Machine):
                     self.assertEqual(self.calls("sudo", "dnf", "zypper"), [])
 
     def test_a_name_that_needs_quotes_gets_them(self):
-        self.machine("zypper", ["pkgconfig(libturbojpeg)"])
-        self.check(1, err=["  zypper install pkgconfig\\(libturbojpeg\\)\n"])
+        self.machine("zypper", ["pkgconfig(libjpeg)"])
+        self.check(1, err=["  zypper install pkgconfig\\(libjpeg\\)\n"])
 
     def test_without_a_known_manager(self):
         self.machine("what", ["CMake"])
-        self.check(1, err=["none of apt-get, dnf", "CMake spdlog fmt", "libarchive Cairo Pango DejaVu Protobuf", "LEARN_PACKAGES=skip"])
+        self.check(1, err=["none of apt-get, dnf", "CMake spdlog fmt", "libarchive Cairo Pango GLib DejaVu Protobuf", "LEARN_PACKAGES=skip"])
         self.assertNotIn("Ninja", self.err)
         self.check(0, LEARN_PACKAGES="skip")
 

@@ -5,6 +5,11 @@
 /// Elementwise mathematics of any shape and floating dtype, each one line of `map` (ADR 0031): so
 /// is what you miss here, see ops/map.h. Two operands have one dtype and are broadcast as in
 /// NumPy; values and gradients at the borders are PyTorch's.
+///
+/// Each operation rounds its result to the dtype of its operands. In f16 the square of 256 is
+/// infinite, so what divides by a root of squares (a normalisation, a cosine) gives 0 without a
+/// NaN, as the same operations do in PyTorch, whose own layers compute in f32 inside. Do so, too:
+/// cast the operand to f32 first (`ops::cast`), and the result back; or write it as one `map`.
 namespace learn::ops {
 
 [[nodiscard]] Var sub(const Var& a, const Var& b);

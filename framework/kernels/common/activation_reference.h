@@ -23,13 +23,14 @@ namespace learn::reference {
   return x;
 }
 
-/// d act / d x; at the kink of relu and leaky relu the negative side's slope, as PyTorch.
+/// d act / d x; at the kink of relu and leaky relu the negative side's slope, and at NaN relu's is
+/// 1 and leaky relu's the negative side's, as PyTorch.
 [[nodiscard]] inline double activation_slope(const ActivationKind& kind, double x) {
   switch (kind.name) {
     case ActivationKind::Name::identity:
       return 1;
     case ActivationKind::Name::relu:
-      return x > 0 ? 1 : 0;
+      return x <= 0 ? 0 : 1;
     case ActivationKind::Name::leaky_relu:
       return x > 0 ? 1 : static_cast<double>(kind.slope);
     case ActivationKind::Name::gelu: {

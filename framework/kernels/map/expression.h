@@ -77,7 +77,8 @@ struct Expr::Node {
 [[nodiscard]] Expr operator>(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator>=(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator==(const Expr& a, const Expr& b);
-/// `a` where `condition` is not 0, else `b`. No derivative goes into the condition.
+/// `a` where `condition` is not 0, else `b`. No derivative goes into the condition, and none into
+/// the branch that is not taken, even where that branch or its derivative is infinite or NaN.
 [[nodiscard]] Expr select(const Expr& condition, const Expr& a, const Expr& b);
 
 /// Its derivative at 0 is 0.
@@ -85,6 +86,7 @@ struct Expr::Node {
 /// -1, 0 or 1. Its derivative is 0.
 [[nodiscard]] Expr sign(const Expr& x);
 [[nodiscard]] Expr sqrt(const Expr& x);
+/// As C's exp; on the CPU, what would be subnormal (x below -87.34) is 0.
 [[nodiscard]] Expr exp(const Expr& x);
 [[nodiscard]] Expr log(const Expr& x);
 /// log(1 + x), exact for small x.
@@ -102,7 +104,8 @@ struct Expr::Node {
 /// NaN if one of them is. Where they are equal each gets half of the derivative.
 [[nodiscard]] Expr minimum(const Expr& a, const Expr& b);
 [[nodiscard]] Expr maximum(const Expr& a, const Expr& b);
-/// `x` within [low, high]; NaN stays. The derivative is 1 between the borders and 0 at them.
+/// `x` within [low, high]; NaN stays. The derivative is 1 between the borders and at NaN (PyTorch:
+/// 0 at NaN), and 0 at the borders.
 [[nodiscard]] Expr clamp(const Expr& x, const Expr& low, const Expr& high);
 
 /// The derivative of f by each of the arguments `wanted`, times `dy`.

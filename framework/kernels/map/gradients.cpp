@@ -16,9 +16,64 @@ void list_nodes(const Expr& x, std::unordered_set<const Node*>& seen, std::vecto
   order.push_back(x);
 }
 
-/// What each operand of `y` gets of `dy`, in their order; fewer if the others get nothing.
-std::vector<Expr> passed_on(const Expr& y, const Expr& dy) {
+/// A condition of a branch: it is not 0, or it is.
+struct Guard {
+  Expr condition;
+  bool holds;
+  bool operator==(const Guard& other) const {
+    return &*condition == &*other.condition && holds == other.holds;
+  }
+};
+
+/// What an operand gets of a derivative: `value` where all guards hold, and nothing elsewhere,
+/// whatever `value` is there. It is masked where it ends or meets another, not before: 0 of a
+/// branch that is not taken, times an infinite derivative on the way, would be NaN.
+struct Flow {
+  Expr value;
+  std::vector<Guard> guards{};
+};
+
+Expr masked(const Flow& flow) {
+  Expr value = flow.value;
+  for (std::size_t i = flow.guards.size(); i-- > 0;) {
+    const auto& [condition, holds] = flow.guards[i];
+    value = holds ? select(condition, value, 0) : select(condition, 0, value);
+  }
+  return value;
+}
+
+/// 1 where its guards hold, else 0.
+Expr is_taken(const Flow& flow) { return masked({1, flow.guards}); }
+
+/// Whether the two are the two branches of one choice.
+bool are_alternatives(const Flow& a, const Flow& b) {
+  if (a.guards.empty() || a.guards.size() != b.guards.size()) return false;
+  const Guard& last = b.guards.back();
+  return a.guards.back() == Guard{last.condition, !last.holds} &&
+         std::equal(a.guards.begin(), a.guards.end() - 1, b.guards.begin());
+}
+
+Flow sum_of(const Flow& a, const Flow& b) {
+  if (a.guards == b.guards) return {a.value + b.value, a.guards};
+  if (are_alternatives(a, b)) {
+    const auto& [condition, holds] = a.guards.back();
+    return {holds ? select(condition, a.value, b.value) : select(condition, b.value, a.value),
+            {a.guards.begin(), a.guards.end() - 1}};
+  }
+  Flow sum{masked(a) + masked(b)};
+  if (!a.guards.empty() && !b.guards.empty())
+    sum.guards = {{select(is_taken(a), 1, is_taken(b)), true}};
+  return sum;
+}
+
+/// What each operand of `y` gets of `dy`, in their order; fewer if the others get nothing. Guards
+/// are those of `y` that come behind those of `dy`.
+std::vector<Flow> passed_on(const Expr& y, const Expr& dy) {
   const std::vector<Expr>& in = y->operands;
+  // To the operand that is the result, and half to each where they are equal.
+  const auto to_chosen = [&](const Expr& other_is_chosen) -> Flow {
+    return {dy * select(in[0] == in[1], 0.5, 1), {{other_is_chosen, false}}};
+  };
   switch (y->op) {
     case Op::argument:
     case Op::constant:
@@ -28,45 +83,42 @@ std::vector<Expr> passed_on(const Expr& y, const Expr& dy) {
     case Op::equal:
       return {};
     case Op::negate:
-      return {-dy};
+      return {{-dy}};
     case Op::abs:
-      return {dy * sign(in[0])};
+      return {{dy * sign(in[0])}};
     case Op::sqrt:
-      return {dy / (2 * y)};
+      return {{dy / (2 * y)}};
     case Op::exp:
-      return {dy * y};
+      return {{dy * y}};
     case Op::log:
-      return {dy / in[0]};
+      return {{dy / in[0]}};
     case Op::log1p:
-      return {dy / (in[0] + 1)};
+      return {{dy / (in[0] + 1)}};
     case Op::sin:
-      return {dy * cos(in[0])};
+      return {{dy * cos(in[0])}};
     case Op::cos:
-      return {-dy * sin(in[0])};
+      return {{-dy * sin(in[0])}};
     case Op::tanh:
-      return {dy * (1 - y * y)};
+      return {{dy * (1 - y * y)}};
     case Op::sigmoid:
-      return {dy * ((1 - y) * y)};
+      return {{dy * ((1 - y) * y)}};
     case Op::add:
-      return {dy, dy};
+      return {{dy}, {dy}};
     case Op::subtract:
-      return {dy, -dy};
+      return {{dy}, {-dy}};
     case Op::multiply:
-      return {dy * in[1], dy * in[0]};
+      return {{dy * in[1]}, {dy * in[0]}};
     case Op::divide:
-      return {dy / in[1], -dy * (y / in[1])};
+      return {{dy / in[1]}, {-dy * (y / in[1])}};
     case Op::pow:
-      return {dy * select(in[1] == 0, 0, in[1] * pow(in[0], in[1] - 1)),
-              dy * select((in[0] == 0) * (0 <= in[1]), 0, y * log(in[0]))};
+      return {{dy * (in[1] * pow(in[0], in[1] - 1)), {{in[1] == 0, false}}},
+              {dy * (y * log(in[0])), {{(in[0] == 0) * (0 <= in[1]), false}}}};
     case Op::minimum:
-      return {dy * select(in[1] < in[0], 0, select(in[0] == in[1], 0.5, 1)),
-              dy * select(in[0] < in[1], 0, select(in[0] == in[1], 0.5, 1))};
+      return {to_chosen(in[1] < in[0]), to_chosen(in[0] < in[1])};
     case Op::maximum:
-      return {dy * select(in[0] < in[1], 0, select(in[0] == in[1], 0.5, 1)),
-              dy * select(in[1] < in[0], 0, select(in[0] == in[1], 0.5, 1))};
+      return {to_chosen(in[0] < in[1]), to_chosen(in[1] < in[0])};
     case Op::select:
-      // Chosen, not multiplied: a border that is taken must not make NaN of an infinite dy.
-      return {0, select(in[0], dy, 0), select(in[0], 0, dy)};
+      return {{0}, {dy, {{in[0], true}}}, {dy, {{in[0], false}}}};
   }
   return {};
 }
@@ -89,12 +141,12 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
                             [&](const Expr& in) { return leads_to_argument(in, leading); }))
       leading.insert(&*x);
 
-  std::unordered_map<const Node*, Expr> gradient;
-  std::unordered_map<int, Expr> of_argument;  // an argument may have been written more than once
-  gradient.emplace(&*f, dy);
-  const auto add_to = [](auto& sums, const auto& key, const Expr& part) {
+  std::unordered_map<const Node*, Flow> gradient;
+  std::unordered_map<int, Flow> of_argument;  // an argument may have been written more than once
+  gradient.emplace(&*f, Flow{dy});
+  const auto add_to = [](auto& sums, const auto& key, const Flow& part) {
     const auto [at, first] = sums.emplace(key, part);
-    if (!first) at->second = at->second + part;
+    if (!first) at->second = sum_of(at->second, part);
   };
   for (std::size_t i = order.size(); i-- > 0;) {
     const Expr& y = order[i];
@@ -104,15 +156,19 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
       add_to(of_argument, y->argument, found->second);
       continue;
     }
-    const std::vector<Expr> parts = passed_on(y, found->second);
+    const Flow got = found->second;
+    std::vector<Flow> parts = passed_on(y, got.value);
     const std::size_t first = y->op == Op::select ? 1 : 0;  // nothing goes into the condition
     for (std::size_t k = first; k < parts.size(); ++k)
-      if (leads_to_argument(y->operands[k], leading)) add_to(gradient, &*y->operands[k], parts[k]);
+      if (leads_to_argument(y->operands[k], leading)) {
+        parts[k].guards.insert(parts[k].guards.begin(), got.guards.begin(), got.guards.end());
+        add_to(gradient, &*y->operands[k], parts[k]);
+      }
   }
   std::vector<Expr> result;
   for (const int argument : wanted) {
     const auto found = of_argument.find(argument);
-    result.push_back(found == of_argument.end() ? Expr(0) : found->second);
+    result.push_back(found == of_argument.end() ? Expr(0) : masked(found->second));
   }
   return result;
 }

@@ -142,10 +142,12 @@ void batch_norm_train(Context& ctx,
   check_channels(in.x, "running_var", running_var);
   check_channels(in.x, "mean", statistics.mean);
   check_channels(in.x, "rstd", statistics.rstd);
-  check<Error>(rows_of(in.x) > 1,
-               "batch_norm: training needs more than one value per channel, x is {}: use a larger "
-               "batch or eval mode",
-               in.x.shape());
+  check<Error>(
+      rows_of(in.x) > 1,
+      "batch_norm: training needs more than one value per channel, x is {}: give it batches "
+      "of two samples or more (a last one can be left out: LoaderOptions::drop_last), or "
+      "use eval mode",
+      in.x.shape());
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     batch_norm_statistics(exec,
                           statistics_args<T>(in.x, options, running_mean, running_var, statistics));

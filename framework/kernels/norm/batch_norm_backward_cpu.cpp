@@ -238,12 +238,6 @@ void finish_channel(const BatchNormBackwardArgs<T>& args,
                          static_cast<double>(args.mean[c]) * static_cast<double>(lane.factor[c]));
 }
 
-/// Without batch statistics x reaches y only through bn's scale.
-void keep_scale_only(const ChannelFolding& folding, const Lanes& lane) {
-  std::fill_n(lane.factor, folding.width, 0.0F);
-  std::fill_n(lane.constant, folding.width, 0.0F);
-}
-
 /// Writes dx, then dresidual, block by block: so both find x and dy in the first-level cache, and
 /// they may be the same memory.
 template <class Rows, class T>
@@ -260,6 +254,9 @@ void write_gradients(ThreadPool& threads,
           const auto dx = [=](std::int64_t i, std::int64_t j) {
             return g.scale[j] * g(i, j) + (factor[j] * as_float(g.x[i]) + constant[j]);
           };
+          // Without batch statistics x reaches y only through bn's scale: 0 * x would be NaN of an
+          // infinite x.
+          const auto scaled = [=](std::int64_t i, std::int64_t j) { return g.scale[j] * g(i, j); };
           const auto dresidual = [=](std::int64_t i, std::int64_t j) {
             if constexpr (Rows::kWithResidual)
               return g(i, j);
@@ -268,7 +265,10 @@ void write_gradients(ThreadPool& threads,
           };
           for (std::int64_t row = 0; row < n; row += kWritten) {
             const std::int64_t stop = std::min(row + kWritten, n);
-            if (args.dx != nullptr) write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, dx);
+            if (args.dx != nullptr && args.batch_statistics)
+              write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, dx);
+            else if (args.dx != nullptr)
+              write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, scaled);
             if (args.dresidual != nullptr)
               write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + i0, dresidual);
           }
@@ -301,7 +301,6 @@ void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args)
       folding.repeat(lane.factor);
       folding.repeat(lane.constant);
     }
-    if (!args.batch_statistics) keep_scale_only(folding, lane);
     if (args.dx != nullptr || args.dresidual != nullptr)
       write_gradients(threads, gradients, args, folding, lane);
   };

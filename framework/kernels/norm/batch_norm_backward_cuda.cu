@@ -148,7 +148,10 @@ __global__ void write_gradients_kernel(Columns c,
     if (!residual_first && args.dresidual != nullptr) dy = device::load_pack<count>(args.dy, at);
     if (args.dx != nullptr)
       store_gradient(args.dx, args.dx_mode, [&](int k) {
-        return channel.scale[k] * (g[k] - mean_g.v[k] - x_centered[k] * xhat_factor.v[k]);
+        // 0 * x would be NaN of an infinite x.
+        return channel.scale[k] * (coefficients == nullptr
+                                       ? g[k]
+                                       : g[k] - mean_g.v[k] - x_centered[k] * xhat_factor.v[k]);
       });
     if (args.dresidual != nullptr)
       store_gradient(args.dresidual, args.dresidual_mode, [&](int k) {

@@ -87,15 +87,16 @@ void batch_norm_backward(Exec, const BatchNormBackwardArgs<T>& args) {
       sum += g;
       sum_xhat += g * (as_double(args.x[i]) - mean) * rstd;
     }
-    const double mean_g = args.batch_statistics ? sum / count : 0;
-    const double mean_g_xhat = args.batch_statistics ? sum_xhat / count : 0;
     for (std::int64_t i = c; i < args.rows * args.channels; i += args.channels) {
       const double g = batch_norm_inner_gradient(args, i);
-      const double xhat = (as_double(args.x[i]) - mean) * rstd;
+      double through_statistics = 0;  // where there are none, an infinite x changes nothing
+      if (args.batch_statistics) {
+        const double xhat = (as_double(args.x[i]) - mean) * rstd;
+        through_statistics = sum / count + xhat * (sum_xhat / count);
+      }
       if (args.dx != nullptr)
-        args.dx[i] =
-            from_double<T>(before(args.dx_mode, args.dx[i]) +
-                           as_double(args.weight[c]) * rstd * (g - mean_g - xhat * mean_g_xhat));
+        args.dx[i] = from_double<T>(before(args.dx_mode, args.dx[i]) +
+                                    as_double(args.weight[c]) * rstd * (g - through_statistics));
       if (args.dresidual != nullptr)
         args.dresidual[i] =
             from_double<T>(before(args.dresidual_mode, args.dresidual[i]) +

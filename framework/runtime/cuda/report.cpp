@@ -4,6 +4,7 @@
 #include "framework/runtime/cuda/cudnn/api.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <fmt/core.h>
 
 namespace learn::cuda {
@@ -19,15 +20,20 @@ std::string library_version(std::size_t number) {
   return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
 }
 
-/// `version()` loads the library.
-template <class Version>
-CudaLibrary library(const char* name, Version version) {
+/// `get_version()` loads the library and gives its function for that.
+template <class GetVersion>
+CudaLibrary library(const char* name, GetVersion get_version) {
   try {
-    return {name, library_version(version()), ""};
+    const auto version = get_version();
+    Dl_info info{};
+    (void)dladdr(reinterpret_cast<void*>(version), &info);
+    return {name, library_version(version()), "", info.dli_fname != nullptr ? info.dli_fname : ""};
   } catch (const DeviceError& e) {
     return {name, "", e.what()};
   }
 }
+
+}  // namespace
 
 std::vector<CudaDeviceInfo> devices() {
   int count = 0;  // an error leaves it untouched
@@ -45,8 +51,6 @@ std::vector<CudaDeviceInfo> devices() {
   return out;
 }
 
-}  // namespace
-
 CudaReport report() {
   int driver = 0;
   int runtime = 0;
@@ -55,8 +59,8 @@ CudaReport report() {
   return {.driver = cuda_version(driver),
           .runtime = cuda_version(runtime),
           .devices = devices(),
-          .libraries = {library("cuDNN", [] { return cudnn::api().get_version(); }),
-                        library("cuBLASLt", [] { return cublas::api().get_version(); })}};
+          .libraries = {library("cuDNN", [] { return cudnn::api().get_version; }),
+                        library("cuBLASLt", [] { return cublas::api().get_version; })}};
 }
 
 }  // namespace learn::cuda

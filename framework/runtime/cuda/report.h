@@ -4,5 +4,7 @@
 namespace learn::cuda {
 
 [[nodiscard]] CudaReport report();
+/// The devices of the report, which loads no libraries for them.
+[[nodiscard]] std::vector<CudaDeviceInfo> devices();
 
 }  // namespace learn::cuda

@@ -1,6 +1,7 @@
 #include "framework/runtime/cuda/shared_library.h"
 
 #include "framework/core/error.h"
+#include "framework/runtime/library_search.h"
 
 #include <dlfcn.h>
 
@@ -8,16 +9,10 @@ namespace learn::cuda {
 
 void* SharedLibrary::address(const char* symbol) {
   if (void* own = dlsym(RTLD_DEFAULT, symbol); own != nullptr) return own;
-  if (handle_ == nullptr) handle_ = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
-    const std::string reason = dlerror();
-    if (!path_.empty()) handle_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_ == nullptr)
-      fail<DeviceError>(
-          "CUDA needs {}, which cannot be loaded ({}): install it or add its folder to "
-          "LD_LIBRARY_PATH",
-          name_,
-          reason);
+    const OpenedLibrary opened = open_library(name_, path_, package_);
+    check<DeviceError>(opened.handle != nullptr, "CUDA needs {}: {}", name_, opened.obstacle);
+    handle_ = opened.handle;
   }
   void* found = dlsym(handle_, symbol);
   if (found == nullptr) fail<DeviceError>("{} has no {}: {}", name_, symbol, dlerror());

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 
 namespace learn::cuda {
 
@@ -7,8 +8,10 @@ namespace learn::cuda {
 /// the seconds it takes. Stays loaded.
 class SharedLibrary {
  public:
-  /// `name` as the loader looks for it; then `path`, where the build found it (may be empty).
-  SharedLibrary(const char* name, const char* path) : name_(name), path_(path) {}
+  /// `name` as the loader looks for it; then `path`, where the build found it (may be empty); then
+  /// Python's folders, where pip's `package` puts it.
+  SharedLibrary(std::string name, std::string path, std::string package)
+      : name_(std::move(name)), path_(std::move(path)), package_(std::move(package)) {}
 
   /// The function `symbol`. If the program itself holds one, by linking or preloading the library
   /// or another in its place, then that one. Throws DeviceError with the loader's text.
@@ -22,6 +25,7 @@ class SharedLibrary {
 
   std::string name_;
   std::string path_;
+  std::string package_;
   void* handle_ = nullptr;
 };
 

@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -67,8 +68,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t code = check_device(device)) return code;
   *properties = {};
   std::strcpy(properties->name, "FAKE (no GPU)");
-  properties->major = 9;
-  properties->minor = 0;
+  const char* const capability = std::getenv("FAKE_CUDA_CAPABILITY");
+  if (std::sscanf(capability != nullptr ? capability : "9.0",
+                  "%d.%d",
+                  &properties->major,
+                  &properties->minor) != 2)
+    stop("FAKE_CUDA_CAPABILITY is '{}'; it may be like 7.5", capability);
   properties->totalGlobalMem = device_bytes_total();
   properties->multiProcessorCount = kMultiprocessors;
   properties->warpSize = kWarp;

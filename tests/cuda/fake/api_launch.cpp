@@ -18,6 +18,10 @@
 #include <memory>
 #include <vector>
 
+#if CUDART_VERSION < 12010  // whose headers lack the type
+using cudaKernel_t = struct CUkern_st*;
+#endif
+
 using namespace fakecuda;
 
 namespace {

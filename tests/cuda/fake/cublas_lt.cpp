@@ -11,6 +11,7 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -167,7 +168,7 @@ void survey(const Product& p, float beta) {
     return static_cast<std::uint64_t>(matrix.elements()) * bytes_of(matrix.type);
   };
   const std::string times = p.d.count == 1 ? "" : fmt::format(",count={}", p.d.count);
-  note_work(fmt::format("cublas,m={},n={},k={}{}", p.m, p.n, p.k, times),
+  note_work(fmt::format("cublas,type={},m={},n={},k={}{}", name_of(p.a.type), p.m, p.n, p.k, times),
             {.read = bytes(p.a) + bytes(p.b) + (beta != 0 ? bytes(p.d) : 0),
              .written = bytes(p.d),
              .operations = 2 * static_cast<std::uint64_t>(p.d.count * p.m * p.n * p.k)});
@@ -221,7 +222,7 @@ void multiply(const Product& p, const Operands& on, float alpha, float beta) {
 
 /// The sizes an algorithm was chosen for, kept inside it.
 struct Chosen {
-  std::int64_t m, n, k, count;
+  std::int64_t m, n, k, count, rank;
   friend bool operator==(const Chosen&, const Chosen&) = default;
 };
 
@@ -258,15 +259,18 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
   const cublasStatus_t status = LEARN_REAL(cublasLtMatmulPreferenceGetAttribute)(
       preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof(limit), &written);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  *found = wanted > 0 && limit >= kWorkspace ? 1 : 0;
-  if (*found == 0) return CUBLAS_STATUS_SUCCESS;
-  results[0] = {};
-  results[0].workspaceSize = kWorkspace;
-  if (has_epilogue && is_refused("cublasLtMatmulHeuristicResult_t"))
-    results[0].state = CUBLAS_STATUS_ARCH_MISMATCH;
-  const Chosen chosen{product.m, product.n, product.k, product.d.count};
-  static_assert(sizeof(chosen) <= sizeof(results[0].algo));
-  std::memcpy(&results[0].algo, &chosen, sizeof(chosen));
+  constexpr int kAlgorithms = 3;
+  *found = limit >= kWorkspace ? std::min(wanted, kAlgorithms) : 0;
+  for (int i = 0; i < *found; ++i) {
+    cublasLtMatmulHeuristicResult_t& result = results[i];
+    result = {};
+    result.workspaceSize = kWorkspace;
+    if (has_epilogue && is_refused("cublasLtMatmulHeuristicResult_t"))
+      result.state = CUBLAS_STATUS_ARCH_MISMATCH;
+    const Chosen chosen{product.m, product.n, product.k, product.d.count, i};
+    static_assert(sizeof(chosen) <= sizeof(result.algo));
+    std::memcpy(&result.algo, &chosen, sizeof(chosen));
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -295,7 +299,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t,
   Chosen chosen{};
   if (algorithm == nullptr) stop("cublasLt: products without an algorithm are not modelled");
   std::memcpy(&chosen, algorithm, sizeof(chosen));
-  const Chosen wanted{product.m, product.n, product.k, product.d.count};
+  if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT &&
+      is_refused("cublasLtMatmulAlgo_t", std::to_string(chosen.rank))) {
+    leave_failed_launch();
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+  const Chosen wanted{product.m, product.n, product.k, product.d.count, chosen.rank};
   if (chosen != wanted)
     stop("cublasLt: the algorithm was chosen for {} of {}x{}x{}, not {} of {}x{}x{}",
          chosen.count,

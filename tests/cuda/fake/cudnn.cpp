@@ -175,10 +175,11 @@ class Run {
       const std::int64_t sums = z.n * z.p * z.q * z.k;
       const std::int64_t terms = z.c / z.groups * z.r * z.s;
       work.operations += 2 * static_cast<std::uint64_t>(sums * terms);
-      name += fmt::format(",{},n={},h={},c={},k={},r={},stride={},p={}",
+      name += fmt::format(",{},type={},n={},h={},c={},k={},r={},stride={},p={}",
                           operation == kForward ? "forward"
                           : operation == kData  ? "data"
                                                 : "weight",
+                          name_of(tensor(node, x).type),
                           z.n,
                           z.h,
                           z.c,

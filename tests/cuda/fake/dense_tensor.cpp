@@ -55,9 +55,22 @@ void from_float(float value, void* element, Element type) {
   }
 }
 
+/// FAKE_CUDA_LIBRARIES; empty if it is not set.
+std::string_view libraries_are() {
+  const char* const text = std::getenv("FAKE_CUDA_LIBRARIES");
+  const std::string_view is = text != nullptr ? text : "";
+  if (text != nullptr && is != "hostile" && is != "unwritten")
+    stop("FAKE_CUDA_LIBRARIES is '{}'; it may be hostile or unwritten", is);
+  return is;
+}
+
 }  // namespace
 
 std::size_t bytes_of(Element type) { return type == Element::f32 ? 4 : 2; }
+
+std::string_view name_of(Element type) {
+  return type == Element::f32 ? "f32" : type == Element::f16 ? "f16" : "bf16";
+}
 
 std::vector<float> read_floats(const void* device,
                                std::int64_t count,
@@ -65,7 +78,8 @@ std::vector<float> read_floats(const void* device,
                                std::string_view what) {
   const std::size_t size = bytes_of(type);
   std::vector<float> values(static_cast<std::size_t>(count));
-  const auto* from = static_cast<const std::byte*>(read_view(device, values.size() * size, what));
+  const auto* from = static_cast<const std::byte*>(
+      read_view(device, values.size() * size, what, !unwritten_libraries()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_float(from + i * size, type);
   return values;
 }
@@ -77,6 +91,7 @@ void write_floats(void* device,
   const std::size_t size = bytes_of(type);
   auto* to = static_cast<std::byte*>(write_view(device, values.size() * size, what));
   for (std::size_t i = 0; i < values.size(); ++i) from_float(values[i], to + i * size, type);
+  if (unwritten_libraries()) forget_written(device, values.size() * size);
 }
 
 void check_alignment(const void* device, std::int64_t bytes, std::string_view what) {
@@ -91,14 +106,13 @@ void scribble(void* device, std::size_t bytes, std::string_view what) {
 }
 
 bool hostile_libraries() {
-  static const bool hostile = [] {
-    const char* const text = std::getenv("FAKE_CUDA_LIBRARIES");
-    if (text == nullptr) return false;
-    if (std::string_view(text) != "hostile")
-      stop("FAKE_CUDA_LIBRARIES is '{}'; it may be hostile", text);
-    return true;
-  }();
+  static const bool hostile = libraries_are() == "hostile";
   return hostile;
+}
+
+bool unwritten_libraries() {
+  static const bool unwritten = libraries_are() == "unwritten";
+  return unwritten;
 }
 
 void unsettle(std::vector<float>& values, Element type) {

@@ -11,8 +11,11 @@ namespace fakecuda {
 enum class Element : std::uint8_t { f32, f16, bf16 };
 
 [[nodiscard]] std::size_t bytes_of(Element type);
+/// "f16".
+[[nodiscard]] std::string_view name_of(Element type);
 
-/// `count` elements at a device address as floats. Stops unless all were written before.
+/// `count` elements at a device address as floats. Stops unless all were written before, or the
+/// writes of libraries do not count.
 [[nodiscard]] std::vector<float> read_floats(const void* device,
                                              std::int64_t count,
                                              Element type,
@@ -31,6 +34,9 @@ void scribble(void* device, std::size_t bytes, std::string_view what);
 /// FAKE_CUDA_LIBRARIES=hostile in the environment: cuDNN and cuBLASLt are as unkind as they may be.
 /// They add up in another order, and round inexact results the other way.
 [[nodiscard]] bool hostile_libraries();
+/// FAKE_CUDA_LIBRARIES=unwritten: what they write has its values, but counts as never written, as
+/// for a compute-sanitizer that looks at our own kernels only.
+[[nodiscard]] bool unwritten_libraries();
 /// Results as a hostile library leaves them, before they are rounded to `type`; the same for the
 /// same values. Results that need no rounding, as sums of small integers, stay.
 void unsettle(std::vector<float>& values, Element type);

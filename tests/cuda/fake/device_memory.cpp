@@ -187,9 +187,10 @@ void check_range(const void* p, std::size_t bytes, std::string_view what) {
          range.end - range.begin);
 }
 
-const void* read_view(const void* p, std::size_t bytes, std::string_view what) {
+const void* read_view(const void* p, std::size_t bytes, std::string_view what, bool all_written) {
   if (bytes == 0) return nullptr;
   check_range(p, bytes, what);
+  if (!all_written) return kept(p);
   if (const void* hole = std::memchr(written(p), 0, bytes))
     stop("{}: reads byte {} of {}, which nobody has written",
          what,
@@ -204,6 +205,8 @@ void* write_view(void* p, std::size_t bytes, std::string_view what) {
   std::memset(written(p), 1, bytes);
   return kept(p);
 }
+
+void forget_written(void* p, std::size_t bytes) { std::memset(written(p), 0, bytes); }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   const bool from_device = is_device(from);

@@ -13,12 +13,18 @@
 /// and gets at its operands through read_view() and write_view(), which check the range.
 namespace fakecuda {
 
-/// The bytes [device, device + bytes), all of one allocation and all written before; else the
-/// process stops. `what` names the reader in the report, as in "cudnn: x". Null for no bytes.
-[[nodiscard]] const void* read_view(const void* device, std::size_t bytes, std::string_view what);
+/// The bytes [device, device + bytes), all of one allocation and, unless asked otherwise, all
+/// written before; else the process stops. `what` names the reader in the report, as in "cudnn: x".
+/// Null for no bytes.
+[[nodiscard]] const void* read_view(const void* device,
+                                    std::size_t bytes,
+                                    std::string_view what,
+                                    bool all_written = true);
 /// The same bytes for writing; they count as written from now on. Only what is written must be
 /// asked for.
 [[nodiscard]] void* write_view(void* device, std::size_t bytes, std::string_view what);
+/// The bytes keep their values and count as never written.
+void forget_written(void* device, std::size_t bytes);
 /// Stops unless [device, device + bytes) lies in one allocation.
 void check_range(const void* device, std::size_t bytes, std::string_view what);
 

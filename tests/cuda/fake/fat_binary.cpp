@@ -37,7 +37,7 @@ std::string ptx_of_fat_binary(const void* wrapper) {
       std::string text(entry + header, strnlen(entry + header, bytes));
       const std::size_t first = text.find_first_not_of(" \t\r\n");
       if (first == std::string::npos || (text[first] != '/' && text[first] != '.'))
-        stop("the PTX in the fat binary is compressed: compile with --compress-mode=none");
+        stop("the PTX in the fat binary is compressed: compile with --no-compress");
       return text;
     }
     entry += header + bytes;

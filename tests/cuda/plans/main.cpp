@@ -24,7 +24,7 @@ using namespace learn::cuda::cudnn;
 
 namespace {
 
-constexpr std::array kDevices{"h200", "a100", "a10", "rtx4090", "b200"};
+constexpr std::array kDevices{"h200", "h100", "a100", "a10", "rtx4090", "b200", "rtx5090"};
 constexpr std::int64_t kBatch = 128;  // what `learn train` uses by default
 constexpr std::array<std::int64_t, 3> kMoreBatches{64, 512, 1024};  // on the first device
 constexpr std::array kTypes{DType::f32, DType::f16, DType::bf16};

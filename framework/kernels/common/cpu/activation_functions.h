@@ -44,8 +44,12 @@ void with_value(const ActivationKind& kind, Body&& body) {
   }
 }
 
-/// The derivative of relu (negative: 0) and leaky relu.
-struct KinkSlope {
+/// The derivative of relu, which passes on what NaN gets.
+struct ReluSlope {
+  float operator()(float x) const { return x <= 0 ? 0.0F : 1.0F; }
+};
+/// The derivative of leaky relu.
+struct LeakySlope {
   float negative;
   float operator()(float x) const { return x > 0 ? 1.0F : negative; }
 };
@@ -58,7 +62,8 @@ struct UnitSlope {
 template <class Body>
 void with_slope(const ActivationKind& kind, Body&& body) {
   if (kind.name == ActivationKind::Name::identity) return body(UnitSlope{});
-  return body(KinkSlope{kind.name == ActivationKind::Name::relu ? 0.0F : kind.slope});
+  if (kind.name == ActivationKind::Name::relu) return body(ReluSlope{});
+  return body(LeakySlope{kind.slope});
 }
 
 }  // namespace learn::cpu

@@ -1,9 +1,9 @@
 #include "framework/kernels/common/cpu/vectorize.h"
 
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -71,8 +71,8 @@ Isa of_this_machine() {
 constexpr Isa kAll[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
 
 Isa wanted() {
-  const char* text = std::getenv("LEARN_ISA");
-  if (text == nullptr || *text == '\0') return Isa::amx;
+  const char* const text = environment("LEARN_ISA");
+  if (text == nullptr) return Isa::amx;
   const std::string_view word(text);
   for (const Isa isa : kAll)
     if (word == name_of(isa)) return isa;

@@ -5,7 +5,7 @@ namespace learn::cuda {
 namespace device {
 
 /// Activation functions as value and slope in f32. NaN stays NaN; at a kink the slope is the
-/// negative side's, as PyTorch.
+/// negative side's, and at NaN relu's is 1 and leaky relu's the negative side's, as PyTorch.
 struct Gelu {
   __device__ float value(float x) const { return 0.5F * x * (1.0F + erff(x * 0.70710678F)); }
   __device__ float slope(float x) const {
@@ -28,7 +28,9 @@ struct LeakyRelu {
     const float below = flat ? 0.0F : x * negative;
     return x < 0.0F ? below : x;
   }
-  __device__ float slope(float x) const { return x > 0.0F ? 1.0F : negative; }
+  __device__ float slope(float x) const {
+    return x > 0.0F || (flat && !(x <= 0.0F)) ? 1.0F : negative;
+  }
 };
 
 }  // namespace device

@@ -1,5 +1,6 @@
 #include "framework/kernels/conv/cuda/conv.h"
 
+#include "framework/core/log.h"
 #include "framework/kernels/conv/cuda/conv_plans.h"
 #include "framework/kernels/conv/cuda/staging.h"
 #include "framework/runtime/cuda/api_error.h"
@@ -73,7 +74,22 @@ struct Convolutions::Impl {
         return race->fastest(candidates.size(),
                              [&](std::size_t i) { enqueue(candidates[i], trial); });
       };
-    enqueue(plans.plan(problem, among), operands);
+    const cudnn::ConvPlan* plan = &plans.plan(problem, among);
+    for (bool replaced = false;; replaced = true) {
+      try {
+        enqueue(*plan, operands);
+        if (replaced) plans.keep(problem, among);
+        return;
+      } catch (const DeviceError& refused) {
+        // A capture has ended with the failure: the step is run without, and comes here again.
+        if (is_capturing(exec.stream)) throw;
+        plan = plans.next(problem);
+        if (plan == nullptr) throw;
+        log::warn("[cudnn] conv2d {}: a plan cannot be run, the next one takes its place: {}",
+                  problem.text(),
+                  refused.what());
+      }
+    }
   }
 };
 

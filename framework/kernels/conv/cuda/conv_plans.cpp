@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -14,7 +15,8 @@
 namespace learn::cuda::cudnn {
 namespace {
 
-/// More would rarely win, and each takes its time.
+/// The plans that are timed, or tried one after the other: more would rarely win, and each takes
+/// its time.
 constexpr std::size_t kTimedPlans = 8;
 /// They have some thousand bytes.
 constexpr std::uint64_t kMaxPlanBytes = 1U << 20U;
@@ -27,13 +29,31 @@ std::filesystem::path file_of(const std::string& folder, const std::string& key)
 }  // namespace
 
 const ConvPlan& ConvPlans::plan(const ConvProblem& problem, const PlanRace& race) {
-  if (const auto known = plans_.find(problem); known != plans_.end()) return known->second;
+  if (const auto known = plans_.find(problem); known != plans_.end()) return known->second.plan;
   const std::string wanted = key(problem, race != nullptr);
   if (std::optional<ConvPlan> stored = load(wanted))
-    return plans_.emplace(problem, std::move(*stored)).first->second;
-  const ConvPlan& chosen = plans_.emplace(problem, choose(problem, race)).first->second;
+    return plans_.emplace(problem, Choice{std::move(*stored)}).first->second.plan;
+  const ConvPlan& chosen =
+      plans_.emplace(problem, Choice{choose(problem, race)}).first->second.plan;
   store(wanted, chosen);
   return chosen;
+}
+
+void ConvPlans::keep(const ConvProblem& problem, const PlanRace& race) const {
+  store(key(problem, race != nullptr), plans_.at(problem).plan);
+}
+
+const ConvPlan* ConvPlans::next(const ConvProblem& problem) {
+  Choice& choice = plans_.at(problem);
+  choice.failed.push_back(choice.plan.json());
+  for (ConvPlan& candidate : find_plans(device_, problem, options_, kTimedPlans)) {
+    const std::string json = candidate.json();
+    if (std::find(choice.failed.begin(), choice.failed.end(), json) != choice.failed.end())
+      continue;
+    choice.plan = std::move(candidate);
+    return &choice.plan;
+  }
+  return nullptr;
 }
 
 ConvPlan ConvPlans::choose(const ConvProblem& problem, const PlanRace& race) const {

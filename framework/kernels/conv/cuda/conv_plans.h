@@ -24,8 +24,19 @@ class ConvPlans {
   /// Throws DeviceError if cuDNN has no plan. `race` chooses among the best plans for a problem
   /// that is not known yet; if it is empty, cuDNN's first one is taken.
   const ConvPlan& plan(const ConvProblem& problem, const PlanRace& race);
+  /// The next best plan in the place of the one that `plan` gave last, which could not be run; null
+  /// if there is none left. `keep` writes it to disk once it could.
+  const ConvPlan* next(const ConvProblem& problem);
+  /// Writes the plan of a problem to the place of the one that `plan` took for it.
+  void keep(const ConvProblem& problem, const PlanRace& race) const;
 
  private:
+  /// The plan of a problem, and those before it that could not be run.
+  struct Choice {
+    ConvPlan plan;
+    std::vector<std::string> failed = {};
+  };
+
   [[nodiscard]] std::string key(const ConvProblem& problem, bool timed) const;
   [[nodiscard]] std::optional<ConvPlan> load(const std::string& key) const;
   void store(const std::string& key, const ConvPlan& plan) const;
@@ -33,7 +44,7 @@ class ConvPlans {
 
   DeviceDescription device_;
   CudaOptions options_;
-  std::unordered_map<ConvProblem, ConvPlan, ConvProblemHash> plans_;
+  std::unordered_map<ConvProblem, Choice, ConvProblemHash> plans_;
 };
 
 }  // namespace learn::cuda::cudnn

@@ -1,7 +1,9 @@
 #include "framework/kernels/conv/cuda/matmul.h"
 
 #include "framework/core/fnv1a.h"
+#include "framework/core/log.h"
 #include "framework/runtime/cuda/api_error.h"
+#include "framework/runtime/cuda/race.h"
 
 #include <array>
 
@@ -90,6 +92,13 @@ std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept
   return fnv1a_words(values);
 }
 
+namespace {
+
+/// More are hardly worth trying.
+constexpr std::size_t kMaxAlgorithms = 8;
+
+}  // namespace
+
 struct Matmuls::Plan {
   Owned<cublasLtMatmulDesc_t> operation{api().matmul_destroy};
   Owned<cublasLtMatrixLayout_t> a{api().layout_destroy};
@@ -97,6 +106,7 @@ struct Matmuls::Plan {
   Owned<cublasLtMatrixLayout_t> d{api().layout_destroy};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
+  std::size_t rank = 0;  ///< of the algorithm among the heuristics' answers, the best first
   bool possible = false;
 
   template <class T>
@@ -120,7 +130,10 @@ struct Matmuls::Plan {
     make_layout(d, p, p.m, p.n, p.ldd);
   }
 
+  /// The algorithm of that rank; not possible if there is none.
   void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {
+    possible = false;
+    if (rank >= kMaxAlgorithms) return;
     Owned<cublasLtMatmulPreference_t> preference(api().preference_destroy);
     check_cublas(api().preference_create(preference.out()), "refuses preferences");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
@@ -136,7 +149,8 @@ struct Matmuls::Plan {
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       prefer(name, std::uint32_t{16});
-    cublasLtMatmulHeuristicResult_t best{};
+    std::array<cublasLtMatmulHeuristicResult_t, kMaxAlgorithms> answers{};
+    const int wanted = static_cast<int>(rank) + 1;
     int found = 0;
     const cublasStatus_t status = api().get_heuristic(handle,
                                                       operation.get(),
@@ -145,10 +159,12 @@ struct Matmuls::Plan {
                                                       d.get(),
                                                       d.get(),
                                                       preference.get(),
-                                                      1,
-                                                      &best,
+                                                      wanted,
+                                                      answers.data(),
                                                       &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
+    const cublasLtMatmulHeuristicResult_t& best = answers[rank];
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED ||
+        (status == CUBLAS_STATUS_SUCCESS && found < wanted))
       return;
     if (with_epilogue && (status != CUBLAS_STATUS_SUCCESS || best.state != CUBLAS_STATUS_SUCCESS))
       return;
@@ -187,26 +203,46 @@ bool Matmuls::run(const Exec& exec,
                   const void* bias) {
   Plan& planned = plan(problem, bias);
   if (!planned.possible) return false;
-  const Storage scratch =
-      planned.workspace > 0 ? exec.workspace.allocate(planned.workspace) : Storage();
-  const float alpha = 1;
-  const float beta = problem.accumulate ? 1 : 0;
-  const cublasStatus_t status = api().matmul(handle_,
-                                             planned.operation.get(),
-                                             &alpha,
-                                             a,
-                                             planned.a.get(),
-                                             b,
-                                             planned.b.get(),
-                                             &beta,
-                                             d,
-                                             planned.d.get(),
-                                             d,
-                                             planned.d.get(),
-                                             &planned.algorithm,
-                                             scratch.data(),
-                                             planned.workspace,
-                                             exec.stream);
+  const auto multiply = [&] {
+    const Storage scratch =
+        planned.workspace > 0 ? exec.workspace.allocate(planned.workspace) : Storage();
+    const float alpha = 1;
+    const float beta = problem.accumulate ? 1 : 0;
+    return api().matmul(handle_,
+                        planned.operation.get(),
+                        &alpha,
+                        a,
+                        planned.a.get(),
+                        b,
+                        planned.b.get(),
+                        &beta,
+                        d,
+                        planned.d.get(),
+                        d,
+                        planned.d.get(),
+                        &planned.algorithm,
+                        scratch.data(),
+                        planned.workspace,
+                        exec.stream);
+  };
+  cublasStatus_t status = multiply();
+  // A failure has ended a capture: the step is run without, and comes here again.
+  while (status != CUBLAS_STATUS_SUCCESS && problem.epilogue == Epilogue::none &&
+         !is_capturing(exec.stream)) {
+    const cublasStatus_t failed = status;
+    forget_last_error();  // of a launch inside
+    ++planned.rank;
+    planned.choose(handle_, options_, false);
+    check_cublas(planned.possible ? CUBLAS_STATUS_SUCCESS : failed, "cannot multiply");
+    log::warn(
+        "[cublas] product of {}x{}x{}: an algorithm cannot be run, the next one takes its place: "
+        "{}",
+        problem.m,
+        problem.n,
+        problem.k,
+        api().status_name(failed));
+    status = multiply();
+  }
   if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {
     forget_last_error();  // of a launch inside
     planned.possible = false;

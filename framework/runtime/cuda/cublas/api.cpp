@@ -2,6 +2,9 @@
 
 #include "framework/runtime/cuda/api_error.h"
 #include "framework/runtime/cuda/shared_library.h"
+#include "framework/runtime/library_search.h"
+
+#include <cuda_runtime_api.h>
 
 namespace learn::cuda::cublas {
 namespace {
@@ -18,7 +21,8 @@ void find(SharedLibrary& library, Function*& to, const char* symbol) {
 }
 
 Api load() {
-  SharedLibrary library(kName, LEARN_CUBLASLT_LIBRARY);
+  SharedLibrary library(
+      kName, LEARN_CUBLASLT_LIBRARY, pip_package("cublas", CUDART_VERSION / 1000));
   Api api{};
   find(library, api.get_version, "cublasLtGetVersion");
   find(library, api.status_name, "cublasLtGetStatusName");

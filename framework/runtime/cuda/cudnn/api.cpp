@@ -2,6 +2,9 @@
 
 #include "framework/runtime/cuda/api_error.h"
 #include "framework/runtime/cuda/shared_library.h"
+#include "framework/runtime/library_search.h"
+
+#include <cuda_runtime_api.h>
 
 #include <array>
 
@@ -14,7 +17,8 @@ void find(SharedLibrary& library, Function*& to, const char* symbol) {
 }
 
 Api load() {
-  SharedLibrary library("libcudnn.so.9", LEARN_CUDNN_LIBRARY);
+  SharedLibrary library(
+      "libcudnn.so.9", LEARN_CUDNN_LIBRARY, pip_package("cudnn", CUDART_VERSION / 1000));
   Api api{};
   find(library, api.get_version, "cudnnGetVersion");
   find(library, api.error_string, "cudnnGetErrorString");

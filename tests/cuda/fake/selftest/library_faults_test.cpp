@@ -4,6 +4,7 @@
 #include "framework/core/fnv1a.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
 #include "framework/kernels/conv/cuda/matmul.h"
+#include "framework/kernels/conv/cuda/pad_channels.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "tests/cuda/fake/selftest/child.h"
 
@@ -184,6 +185,36 @@ TEST_CASE("a hostile library gives other bits, the same in each run") {
   CHECK(kind.text.starts_with("bits "));
   CHECK(hostile.text != kind.text);
   CHECK(hostile.text == run(true).text);
+}
+
+TEST_CASE("where the writes of libraries do not count, a kernel that reads them is found") {
+  const auto run = [](bool counts, bool by_kernel) {
+    return in_child([&] {
+      if (!counts) (void)setenv("FAKE_CUDA_LIBRARIES", "unwritten", 1);
+      Product p;
+      if (const int status = p.run(); status != 0) return status;
+      if (!by_kernel) {
+        p.problem.accumulate = true;  // a library reads them
+        return p.run();
+      }
+      Runtime runtime(0);
+      unpad_channels(runtime.compute(),
+                     reinterpret_cast<const float*>(p.d),
+                     4,
+                     8,
+                     reinterpret_cast<float*>(device_memory(std::size_t{8} * 4 * 4, false)),
+                     8,
+                     GradMode::overwrite);
+      runtime.synchronize();
+      return 0;
+    });
+  };
+  CHECK(run(true, true).status == 0);
+  CHECK(run(false, false).status == 0);
+  const Outcome found = run(false, true);
+  CAPTURE(found.text);
+  CHECK(found.status == kFaultStatus);
+  CHECK(found.text.find("unpad_kernel") != std::string::npos);
 }
 
 TEST_CASE("the fake cuBLASLt finds operands that are too short, misaligned or unwritten") {

@@ -1,0 +1,63 @@
+#include "framework/core/quoted_list.h"
+
+#include "framework/core/error.h"
+
+#include <algorithm>
+
+namespace learn {
+namespace {
+
+/// Takes the quoted item that `text` begins with off it.
+std::string take_quoted(std::string_view& text, char separator) {
+  const std::string_view all = text;
+  std::string item;
+  for (text.remove_prefix(1); !text.empty();) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    if (c != '"') {
+      item += c;
+    } else if (text.starts_with('"')) {
+      item += c;
+      text.remove_prefix(1);
+    } else {
+      if (!text.empty() && text.front() != separator)
+        fail<UsageError>("'{}': a '{}' must follow the closing quote", all, separator);
+      return item;
+    }
+  }
+  fail<UsageError>("'{}': the quote is never closed", all);
+}
+
+}  // namespace
+
+std::vector<std::string> split_quoted(std::string_view text, char separator) {
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    if (text.starts_with('"')) {
+      items.push_back(take_quoted(text, separator));
+    } else {
+      const std::size_t end = std::min(text.find(separator), text.size());
+      if (end > 0) items.emplace_back(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+    text.remove_prefix(std::min<std::size_t>(1, text.size()));
+  }
+  return items;
+}
+
+std::string join_quoted(const std::vector<std::string>& items, char separator) {
+  std::string text;
+  for (const std::string& item : items) {
+    if (&item != &items.front()) text += separator;
+    if (!item.empty() && item.front() != '"' && item.find(separator) == std::string::npos) {
+      text += item;
+      continue;
+    }
+    text += '"';
+    for (const char c : item) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    text += '"';
+  }
+  return text;
+}
+
+}  // namespace learn

@@ -1,0 +1,14 @@
+#include "framework/core/shape.h"
+
+#include "framework/core/error.h"
+
+namespace learn {
+
+void Shape::refuse_extent(std::int64_t extent) const {
+  fail<ShapeError>("a shape has at most {} dimensions: there is no room for {} behind {}",
+                   kMaxRank,
+                   extent,
+                   *this);
+}
+
+}  // namespace learn

@@ -1,0 +1,23 @@
+#pragma once
+#include "data/loaders.h"
+#include "framework/io/checkpoint.h"
+#include "framework/nn/model.h"
+
+#include <filesystem>
+
+namespace learn {
+
+/// Starts the training of a model from the weights of a run or a checkpoint, of the same classes or
+/// others: rows of the last layer are taken by the names of `data`'s classes, what does not match
+/// keeps its initial values. The log says which classes were found; it warns of tensors that do not
+/// match, of a file that does not name its classes, and of one whose images were normalised in
+/// another way. Throws CheckpointError as `load_weights`.
+///
+///   Loaders data(ctx, "photos");
+///   Learner learn(ctx, models::make_model("resnet9", data), data);
+///   load_pretrained("runs/ten", learn.model_info(), data);
+WeightsReport load_pretrained(const std::filesystem::path& path,
+                              const nn::Model& model,
+                              const data::Loaders& data);
+
+}  // namespace learn

@@ -1,0 +1,64 @@
+#pragma once
+#include "framework/io/checkpoint.h"
+#include "framework/io/class_match.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+/// What `load_weights` and the import of PyTorch's state dicts have in common.
+namespace learn::detail {
+
+/// The tensors of a file by the names that a model has for them.
+using NamedEntries = std::map<std::string, const TensorEntry*>;
+
+/// A tensor's values and shape as the file has them.
+struct FileValues {
+  Shape shape;
+  std::vector<double> values;
+};
+
+struct ReadWeights {
+  WeightsMatch match = WeightsMatch::strict;
+  bool pytorch = true;  ///< names may have a wrapper's prefix, convolutions are OIHW
+  /// Names of the outputs, and the parameters with a row for each.
+  ClassMatch classes{};
+  std::set<std::string> class_tensors{};
+  /// Values that are not finite, and variances below 0. Else they are loaded, the former with a
+  /// warning.
+  bool refuse_bad_values = false;
+  /// Changes what was read for the parameter of this name.
+  std::function<void(const std::string&, FileValues&)> adjust{};
+};
+
+/// Reads tensors into a model: those of its names; for weight norm's g and v a plain weight, and
+/// the other way round. Everything is compared before anything is written. Throws CheckpointError
+/// as `load_weights`.
+WeightsReport read_weights(const SafetensorsFile& file,
+                           NamedEntries entries,
+                           nn::ParamStore& store,
+                           const ReadWeights& options);
+
+/// The names of the outputs that a file's metadata say; empty if they do not.
+[[nodiscard]] std::vector<std::string> class_names(const SafetensorsFile& file);
+
+/// (K,R,S,C) as PyTorch orders it; other ranks are the same in both worlds.
+[[nodiscard]] Shape file_shape(const Shape& shape);
+
+/// Calls `f(ours, file)` for each element: its index in our layout and in PyTorch's.
+template <class F>
+void for_each_element(const Shape& s, F&& f) {
+  if (s.rank() != 4) {
+    for (std::int64_t i = 0; i < s.elements(); ++i) f(i, i);
+    return;
+  }
+  const std::int64_t taps = s[1] * s[2];
+  std::int64_t i = 0;
+  for (std::int64_t k = 0; k < s[0]; ++k)
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      for (std::int64_t c = 0; c < s[3]; ++c) f(i++, (k * s[3] + c) * taps + tap);
+}
+
+}  // namespace learn::detail
