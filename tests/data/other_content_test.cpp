@@ -57,7 +57,7 @@ TEST_CASE("what is no image is called by its name, with what to do") {
       {"{\"error\": 404}", "text"},
       {"Gesperrt f\xC3\xBCr alle", "text"},
       {std::string(100, '\0'), "only zeros"},
-      {std::string(128, '\0') + "DICM", "DICOM"},
+      {std::string(128, '\0').append("DICM"), "DICOM"},
       {"\x93NUMPY\1\0"s, "an array of NumPy"},
       {"\0\0\x08\3\0\0\0\1"s, "an idx file (MNIST's format)"},
       {"\x80\4}q"s, "a pickle of Python"},
@@ -69,11 +69,12 @@ TEST_CASE("what is no image is called by its name, with what to do") {
     CHECK_FALSE(content_of(each.start).advice.empty());
     CHECK_FALSE(content_of(each.start).unpacks_to_more);
   }
-  const Case archives[] = {{"PK\3\4\x14\0"s, "a zip archive"},
-                           {"\x1F\x8B\x08"s, "a gzip file"},
-                           {"\xFD\x37zXZ\0"s, "an xz file"},
-                           {"7z\xBC\xAF\x27\x1C"s, "a 7z archive"},
-                           {"a.png" + std::string(252, '\0') + "ustar", "a tar archive"}};
+  const Case archives[] = {
+      {"PK\3\4\x14\0"s, "a zip archive"},
+      {"\x1F\x8B\x08"s, "a gzip file"},
+      {"\xFD\x37zXZ\0"s, "an xz file"},
+      {"7z\xBC\xAF\x27\x1C"s, "a 7z archive"},
+      {std::string("a.png").append(252, '\0').append("ustar"), "a tar archive"}};
   for (const Case& each : archives) {
     CHECK(std::string(content_of(each.start).name) == each.name);
     CHECK(content_of(each.start).unpacks_to_more);
