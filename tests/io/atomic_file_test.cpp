@@ -167,6 +167,17 @@ TEST_CASE("a device is written to and stays") {
   CHECK(fs::is_block_file(folder / "disk"));
 }
 
+TEST_CASE("a device or FIFO that cannot be opened is an error and stays") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "shut";
+  // Root may open any FIFO, and may make a device that has no driver (major 60: for local use).
+  if (::mknod(path.c_str(), S_IFCHR | 0600, makedev(60, 250)) != 0)
+    REQUIRE(::mkfifo(path.c_str(), 0) == 0);
+  CHECK_THROWS_WITH_AS(
+      write_file_atomically(path, "text"), doctest::Contains("cannot open '"), IoError);
+  CHECK(names_in(folder.path()) == std::set<std::string>{"shut"});
+}
+
 TEST_CASE("a descriptor of this process is written to, whatever it is") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "one, ");
