@@ -47,7 +47,7 @@ TEST_CASE("all arenas of a context share its memory limit, and what is freed can
 }
 
 TEST_CASE("what could not be allocated is not counted") {
-  // A system that has no memory at first.
+  // A system that has no memory at first. Sizes are multiples of a slab, 2 MiB.
   class Pages final : public PageSource {
    public:
     explicit Pages(const bool& full) : full_(full) {}
@@ -66,19 +66,19 @@ TEST_CASE("what could not be allocated is not counted") {
     std::unique_ptr<PageSource> pages_ = cpu_pages();
   };
   bool full = true;
-  const auto budget = make_memory_budget(4 * kMiB);
+  const auto budget = make_memory_budget(8 * kMiB);
   const auto pages = limited(std::make_unique<Pages>(full), budget);
-  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pages->allocate(3 * kMiB), OutOfMemoryError);
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pages->allocate(4 * kMiB), OutOfMemoryError);
   full = false;
-  void* const first = pages->allocate(3 * kMiB);
+  void* const first = pages->allocate(4 * kMiB);
   CHECK_THROWS_WITH_AS(
-      (void)pages->allocate(2 * kMiB),
-      "cannot reserve 2 MiB: 3 MiB of the 4 MiB that LEARN_MEM_LIMIT allows are in use",
+      (void)pages->allocate(6 * kMiB),
+      "cannot reserve 6 MiB: 4 MiB of the 8 MiB that LEARN_MEM_LIMIT allows are in use",
       OutOfMemoryError);
-  void* const second = pages->allocate(kMiB);  // a refusal takes nothing either
-  pages->release(first, 3 * kMiB);
-  pages->release(second, kMiB);
-  pages->release(pages->allocate(4 * kMiB), 4 * kMiB);
+  void* const second = pages->allocate(4 * kMiB);  // a refusal takes nothing either
+  pages->release(first, 4 * kMiB);
+  pages->release(second, 4 * kMiB);
+  pages->release(pages->allocate(8 * kMiB), 8 * kMiB);
 }
 
 TEST_CASE("blocks that outlive their context keep the limit's account") {
