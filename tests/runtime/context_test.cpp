@@ -12,9 +12,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <string>
-
 using namespace learn;
 
 TEST_CASE("more threads than processors twice over are a warning, and are there") {
@@ -83,13 +80,3 @@ TEST_CASE("a tensor that the host has no memory for says how large it is") {
                        OutOfMemoryError);
 }
 #endif
-
-TEST_CASE("what a program computes on is said once in a process") {
-  const char* const device = std::getenv("LEARN_DEVICE");
-  const std::string before = device != nullptr ? device : "";
-  (void)unsetenv("LEARN_DEVICE");
-  const test::LogFile log;
-  for (int i = 0; i < 3; ++i) const Context ctx;
-  if (device != nullptr) (void)setenv("LEARN_DEVICE", before.c_str(), 1);
-  CHECK(log.count("[context] computing on") <= 1);  // another test may have been the first
-}
