@@ -13,8 +13,8 @@ import shutil
 import statistics
 from pathlib import Path
 
-from recomputed import (CLASSES, TRAIN, calibration, check, close, expected_of_classes, judged, make_images, read_json, rows_of, run, same, share,
-                        table, trial)
+from harness import rows_of, table_of
+from recomputed import (CLASSES, TRAIN, calibration, check, close, expected_of_classes, judged, make_images, read_json, run, same, share, trial)
 
 
 def check_evaluation(what, rows, said, folder, text):
@@ -22,19 +22,19 @@ def check_evaluation(what, rows, said, folder, text):
     wanted = expected_of_classes(rows)
     same(what, {key: said.get(key) for key in wanted}, wanted)
     bins = calibration(rows)
-    seen = table(f"{folder}/calibration.csv")
+    seen = table_of(f"{folder}/calibration.csv")
     check(f"{what}: fifteen bins", [list(row) for row in seen] == [["above", "up_to", "images", "confidence", "correct"]] * 15, seen)
     for bin_, row in zip(bins, seen):
         for key, value in bin_.items():
             check(f"{what}: {key} of the bin above {bin_['above']:.3f}", row[key] == "" if value == "" else close(row[key], value), (row, bin_))
-    names = [row["class"] for row in table(f"{folder}/classes.csv")]
+    names = [row["class"] for row in table_of(f"{folder}/classes.csv")]
     check(f"{what}: the rows of classes.csv", names == [*CLASSES, "macro mean", "weighted mean"], names)
-    for row, one in zip(table(f"{folder}/classes.csv"), [*wanted["classes"], {"images": len(rows), **wanted["mean_of_classes"]},
+    for row, one in zip(table_of(f"{folder}/classes.csv"), [*wanted["classes"], {"images": len(rows), **wanted["mean_of_classes"]},
                                                          {"images": len(rows), **wanted["mean_of_images"]}]):
         for key in ("images", "precision", "recall", "f1"):
             check(f"{what}: {key} of {row['class']} in classes.csv", close(row[key], one[key] or 0), (row, one))
-    matrix = [[int(row[name]) for name in CLASSES] for row in table(f"{folder}/confusion.csv")]
-    check(f"{what}: confusion.csv", matrix == wanted["confusion"] and all(row["NaN"] == "0" for row in table(f"{folder}/confusion.csv")), matrix)
+    matrix = [[int(row[name]) for name in CLASSES] for row in table_of(f"{folder}/confusion.csv")]
+    check(f"{what}: confusion.csv", matrix == wanted["confusion"] and all(row["NaN"] == "0" for row in table_of(f"{folder}/confusion.csv")), matrix)
     four = lambda value: "-" if value is None else f"{value:.4f}"
     for one in wanted["classes"]:
         line = re.search(rf"^{one['class']} +(\d+) +(\S+) +(\S+) +(\S+)", text, re.M)
@@ -57,7 +57,7 @@ def evaluation_of_classes(pixels):
         rows = judged(entries)
         evaluated[name] = rows
         check(f"{name}: every image in order", [row["file"] for row in rows] == sorted(path for path in pixels if "/valid/" in path))
-        for row, entry, line in zip(rows, entries, table(f"{name}.csv"), strict=True):
+        for row, entry, line in zip(rows, entries, table_of(f"{name}.csv"), strict=True):
             check(f"{name}: truth, class and loss of {row['file']}", entry["truth"] == row["file"].split("/")[2] == line["truth"]
                   and entry["predicted"] == row["guess"] == line["predicted"] and line["file"] == row["file"]
                   and close(entry["loss"], row["loss"]) and close(line["loss"], row["loss"]), (entry, line, row))
@@ -190,7 +190,7 @@ def evaluation_of_values(pixels):
 # The files of a run.
 
 def files_of_a_run():
-    rows = table("runs/a/results.csv")
+    rows = table_of("runs/a/results.csv")
     lines = [json.loads(line) for line in Path("runs/a/metrics.jsonl").read_text().splitlines()]
     batches = [line for line in lines if line["kind"] == "batch"]
     epochs = [line for line in lines if line["kind"] == "epoch"]

@@ -11,7 +11,8 @@ import statistics
 from pathlib import Path
 
 from png import write_pixels
-from recomputed import CLASSES, COUNTS, TRAIN, check, close, make_images, run, same, table, trial
+from harness import table_of
+from recomputed import CLASSES, COUNTS, TRAIN, check, close, make_images, run, same, trial
 
 
 def summary_of_data(pixels):
@@ -30,7 +31,7 @@ def summary_of_data(pixels):
     run("data", "make", "photos", "made")
     made = json.loads(run("data", "info", "made", "--json").out)
     check("what is made has the same pixels", [made[part]["fingerprint"] for part in COUNTS] == [info[part]["fingerprint"] for part in COUNTS], made)
-    lines = table("made/labels.csv")
+    lines = table_of("made/labels.csv")
     check("and its table says where each image is", len(lines) == 67 and all(Path("made", row["file"]).is_file()
           and row["file"].split("/")[:2] == [row["split"], row["label"]] for row in lines), lines[:3])
     again = json.loads(run("data", "info", "made/labels.csv", "--json").out)
@@ -105,7 +106,7 @@ def findings():
     Path("odd/train/ant/bad.jpg").write_bytes(b"\xff\xd8\xff no image")
     Path("odd/train/bee/cut.png").write_bytes(Path("odd/train/bee/0.png").read_bytes()[:60])
     run("train", "--data", "odd:skip_bad=true,size=8", *TRAIN, "--epochs", "1", "--name", "skips")
-    skipped = table("runs/skips/skipped.csv")
+    skipped = table_of("runs/skips/skipped.csv")
     check("skipped.csv names the files with reasons", [row["file"] for row in skipped] == ["odd/train/ant/bad.jpg", "odd/train/bee/cut.png"]
           and "JPEG" in skipped[0]["why"] and "PNG" in skipped[1]["why"], skipped)
     info = json.loads(run("data", "info", "odd:skip_bad=true,size=8", "--json").out)
@@ -117,7 +118,7 @@ def findings():
 def sweeps():
     done = run("lr-find", "--data", "photos", "--model", "linear", "-b", "8", "--threads", "1", "--workers", "0", "--start", "1e-4", "--end", "1",
                "--iterations", "24", "--no-stop", "--csv", "sweep.csv")
-    rows = table("sweep.csv")
+    rows = table_of("sweep.csv")
     check("a line for each update", [int(row["update"]) for row in rows] == list(range(1, 25)), rows)
     smooth = 0.0
     for i, row in enumerate(rows):

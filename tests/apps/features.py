@@ -3,18 +3,17 @@
 
 Flowers of three kinds by two lengths; the price is a sum of both.
 """
-import csv
-import io
 import json
 import math
 import struct
 import subprocess
 from pathlib import Path
 
-from harness import Trial, read_checkpoint
+from harness import Trial, read_checkpoint, rows_of, table_of
 from png import write_png
 
 trial = Trial(__doc__)
+run, refused = trial.expect, trial.refuse
 CLASSES = "t.csv:features=(petal,sepal),label=kind"
 VALUES = "t.csv:features=(petal,sepal),targets=price"
 TRAIN = ["-m", "linear", "--epochs", "20", "-b", "16", "--threads", "1", "--workers", "0", "--lr", "0.1", "--no-plots"]
@@ -22,21 +21,6 @@ TRAIN = ["-m", "linear", "--epochs", "20", "-b", "16", "--threads", "1", "--work
 
 def check(what, condition, outcome=None):
     trial.check(condition, what, outcome)
-
-
-def run(*words, status=0):
-    outcome = trial.run(*words)
-    check(f"learn {' '.join(words)} has status {status}", outcome.status == status, outcome)
-    return outcome
-
-
-def refused(why, *words, status=2):
-    outcome = run(*words, status=status)
-    check(f"the reason: {why}", why in outcome.err, outcome)
-
-
-def table(text):
-    return list(csv.DictReader(io.StringIO(text)))
 
 
 def make():
@@ -90,7 +74,7 @@ def training():
 def evaluating():
     done = run("eval", "runs/kinds", "--predictions", "p.csv", "--top-losses", "2", "--save", "k", "--confusion")
     check("rows are measured", "on the 18 validation rows of t" in done.out and "accuracy 1.0000" in done.out, done)
-    rows = table(Path("p.csv").read_text(encoding="utf-8"))
+    rows = table_of("p.csv")
     check("and named by their lines", len(rows) == 18 and all(Path(row["file"]).name.startswith("t.csv:") for row in rows), rows[:1])
     other = run("eval", "runs/kinds", "--data", "t.csv:label=kind")
     check("another table needs no features", "on all 90 rows of t" in other.out and "accuracy 1.0000" in other.out, other)
@@ -102,11 +86,11 @@ def evaluating():
 
 
 def predicting():
-    rows = table(run("predict", "runs/kinds", "t.csv", "--csv").out)
-    known = table(Path("t.csv").read_text(encoding="utf-8"))
+    rows = rows_of(run("predict", "runs/kinds", "t.csv", "--csv").out)
+    known = table_of("t.csv")
     check("each row has its class", [row["class"] for row in rows] == [row["kind"] for row in known], rows[:2])
     check("and its line", rows[0]["file"] == "t.csv:2" and rows[-1]["file"] == "t.csv:91", rows[-1])
-    measured = {Path(row["file"]).name: row for row in table(Path("p.csv").read_text(encoding="utf-8"))}
+    measured = {Path(row["file"]).name: row for row in table_of("p.csv")}
     check("with the probability of an evaluation", all(
         math.isclose(float(row["probability"]), float(measured[row["file"]]["probability " + row["class"]]), abs_tol=1e-5)
         for row in rows if row["file"] in measured), rows[:2])

@@ -5,7 +5,9 @@ come from `Trial.random`, whose seed is printed; `--seed N` repeats them, `--ful
 """
 
 import argparse
+import csv
 import hashlib
+import io
 import json
 import os
 import random
@@ -61,6 +63,18 @@ class Trial:
                               stderr=subprocess.PIPE, preexec_fn=preexec, timeout=timeout, check=False, env=env)
         return Outcome(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
+    def expect(self, *words, status=0):
+        """Runs `learn WORDS`, which must end with this status."""
+        outcome = self.run(*words)
+        self.check(outcome.status == status, f"learn {' '.join(map(str, words))} has status {status}", outcome)
+        return outcome
+
+    def refuse(self, why, *words, status=2):
+        """Runs `learn WORDS`, which must be refused with the text `why`."""
+        outcome = self.expect(*words, status=status)
+        self.check(why in outcome.err, f"the reason: {why}", outcome)
+        return outcome
+
     def start(self, *words, **more):
         """The same without waiting for it."""
         return subprocess.Popen([self.learn, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
@@ -89,6 +103,16 @@ class Trial:
             print(f"skipped: {line}")
         print(f"{self.passed} passed, {self.failed} failed, {len(self.skipped)} skipped")
         sys.exit(1 if self.failed else SKIPPED if self.skipped and self.passed == 0 else 0)
+
+
+def rows_of(text):
+    """The rows of a table in CSV, by the names in its header."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def table_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return rows_of(file.read())
 
 
 def read_checkpoint(path):

@@ -2,8 +2,6 @@
 
 Images are two halves of noisy colours, so that a linear model is often wrong and a mirror image is another one.
 """
-import csv
-import io
 import json
 import math
 import random
@@ -15,6 +13,7 @@ from harness import Trial
 from png import write_pixels
 
 trial = Trial("What each command writes is what an independent computation makes of its inputs.")
+run = trial.expect
 draw = random.Random(7)
 CLASSES = {"ash": (120, 60, 60), "birch": (90, 90, 60), "cedar": (90, 60, 90)}
 COUNTS = {"train": (16, 15, 14), "valid": (9, 7, 6)}
@@ -23,20 +22,6 @@ TRAIN = ["--model", "linear", "-b", "8", "--threads", "1", "--workers", "0", "--
 
 def check(what, ok, seen=""):
     trial.check(ok, what, str(seen)[-1500:])
-
-
-def run(*words, status=0):
-    outcome = trial.run(*words)
-    check(f"learn {' '.join(words)} has status {status}", outcome.status == status, outcome)
-    return outcome
-
-
-def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text)))
-
-
-def table(path):
-    return rows_of(Path(path).read_text(encoding="utf-8"))
 
 
 def read_json(path):

@@ -4,16 +4,16 @@
 Images of one colour each: the labels are its channels that are bright, the numbers how bright two of them are.
 """
 import csv
-import io
 import json
 import math
 import re
 from pathlib import Path
 
-from harness import Trial, read_checkpoint
+from harness import Trial, read_checkpoint, rows_of, table_of
 from png import write_png
 
 trial = Trial(__doc__)
+run, refused = trial.expect, trial.refuse
 LABELS = "set/labels.csv:label_delim=;,label=tags,split=part"
 VALUES = "set/values.csv:targets=(warmth,depth),split=part"
 TRAIN = ["--model", "linear", "--epochs", "12", "-b", "8", "--threads", "1", "--workers", "0", "--augment", "none", "--lr", "0.02"]
@@ -21,25 +21,6 @@ TRAIN = ["--model", "linear", "--epochs", "12", "-b", "8", "--threads", "1", "--
 
 def check(what, condition, outcome=None):
     trial.check(condition, what, outcome)
-
-
-def run(*words, status=0):
-    outcome = trial.run(*words)
-    check(f"learn {' '.join(words)} has status {status}", outcome.status == status, outcome)
-    return outcome
-
-
-def refused(why, *words, status=2):
-    outcome = run(*words, status=status)
-    check(f"the reason: {why}", why in outcome.err, outcome)
-
-
-def table(text):
-    return list(csv.DictReader(io.StringIO(text)))
-
-
-def table_of(path):
-    return table(Path(path).read_text(encoding="utf-8"))
 
 
 def close(a, b, tolerance=1e-4):
@@ -177,7 +158,7 @@ def predictions():
     lines = [line.split() for line in run("predict", "runs/labels", *images).out.splitlines()]
     check("labels by name with their probabilities, or none", lines[0] == ["image", "labels"] and lines[1][1:] == ["-"]
           and sorted(lines[2][1::2]) == ["blue", "green", "red"] and float(lines[2][2].rstrip(",")) > 0.5, lines)
-    rows = table(run("predict", "runs/labels", *images, "--csv").out)
+    rows = rows_of(run("predict", "runs/labels", *images, "--csv").out)
     check("as CSV with all probabilities", list(rows[0]) == ["file", "labels", "probability blue", "probability green", "probability red", "error"]
           and rows[0]["labels"] == "" and set(rows[2]["labels"].split(";")) == {"blue", "green"}, rows)
     measured = {row["file"]: row for row in table_of("l.csv")}["set/images/06.png"]
@@ -189,7 +170,7 @@ def predictions():
     refused("--top 1 is for models whose targets are classes", "predict", "runs/labels", images[0], "--top", "1")
 
     images = ["set/shades/00.png", "set/shades/45.png"]
-    rows = table(run("predict", "runs/values", *images, "--csv").out)
+    rows = rows_of(run("predict", "runs/values", *images, "--csv").out)
     check("values by name", list(rows[0]) == ["file", "warmth", "depth", "error"], rows)
     measured = {row["file"]: row for row in table_of("v.csv")}["set/shades/45.png"]
     check("which are those of an evaluation", close(rows[1]["depth"], measured["predicted depth"], 1e-4), (rows, measured))

@@ -1,42 +1,29 @@
 #!/usr/bin/env python3
 """Weights that are taken over for other classes, batches of one sample, and files that no result may replace:
 weights.py PATH/TO/learn.
-
-Prints what failed; exit status 1 then.
 """
 import json
 import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
+from harness import Trial
 from png import write_png
 
-LEARN = str(Path(sys.argv[1]).resolve())
 SHORT = ["--epochs", "1", "--no-plots", "--no-report", "--threads", "1", "--workers", "0", "--device", "cpu", "--augment", "none"]
 FROZEN = ["--lr", "1e-30", "--schedule", "const", "--weight-decay", "0"]
 COLOURS = {"blue": (10, 20, 230), "green": (20, 220, 30), "red": (240, 10, 20)}
-failures = []
+trial = Trial(__doc__)
+learn = trial.expect
 
 
-def check(what, ok, seen=""):
-    if not ok:
-        failures.append(what)
-        print(f"FAILED: {what}\n  {seen}")
-
-
-def learn(*words, status=0):
-    done = subprocess.run([LEARN, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
-    check(f"learn {' '.join(map(str, words))} is status {status}", done.returncode == status, done)
-    return done
+def check(what, ok, seen=None):
+    trial.check(ok, what, seen)
 
 
 def refused(why, *words, status=2):
-    done = learn(*words, status=status)
-    check(f"the reason: {why}", why in done.stderr, done)
-    check("no place in the source is named", ".cpp:" not in done.stderr, done)
-    return done
+    outcome = trial.refuse(why, *words, status=status)
+    check("no place in the source is named", ".cpp:" not in outcome.err, outcome)
+    return outcome
 
 
 def photos(folder, names, train, valid=2):
@@ -62,21 +49,21 @@ def classes():
         taken = ["train", "--pretrained", source, "-m", "mlp:width=8,weight_norm=true", "-b", "4", *SHORT, *FROZEN, "--exist-ok"]
         done = learn(*taken, "--data", "three", "--classes", "red,blue,green", "--name", "turned")
         check("classes in another order mean the same", accuracy("turned") == 1, done)
-        check("what was found is said", "3 of 3 classes found by name: red, blue, green" in done.stderr, done)
+        check("what was found is said", "3 of 3 classes found by name: red, blue, green" in done.err, done)
         done = learn(*taken, "--data", "two", "--name", "fewer", "--normalize", "cifar10")
-        check("fewer classes", "2 of 2 classes found by name: green, red; 1 of the file not used: blue" in done.stderr, done)
-        check("another normalisation", "with another mean and standard deviation: " in done.stderr and
-              "here 0.491:0.482:0.447:0.247:0.243:0.261" in done.stderr, done)
+        check("fewer classes", "2 of 2 classes found by name: green, red; 1 of the file not used: blue" in done.err, done)
+        check("another normalisation", "with another mean and standard deviation: " in done.err and
+              "here 0.491:0.482:0.447:0.247:0.243:0.261" in done.err, done)
     again = learn("train", "--data", "two", "--name", "two", "-m", "mlp:width=8,weight_norm=true", "-b", "4", *SHORT)
-    check("nothing is said where nothing is taken", "found by name" not in again.stderr, again)
+    check("nothing is said where nothing is taken", "found by name" not in again.err, again)
     done = learn(*taken, "--data", "three", "--name", "more", "--pretrained", "runs/two")
-    check("more classes", "2 of 3 classes found by name: green, red; 1 new: blue" in done.stderr, done)
+    check("more classes", "2 of 3 classes found by name: green, red; 1 new: blue" in done.err, done)
 
     learn("export", "runs/three", "three.safetensors")
     done = learn("import", "three.safetensors", "--out", "back.safetensors", "--classes", "red,blue,green")
-    check("an import takes classes by name", "3 of 3 classes found by name: red, blue, green" in done.stderr, done)
+    check("an import takes classes by name", "3 of 3 classes found by name: red, blue, green" in done.err, done)
     done = learn("eval", "back.safetensors", "--data", "three")
-    check("and they mean the same", "accuracy 1.0000" in done.stdout, done)
+    check("and they mean the same", "accuracy 1.0000" in done.out, done)
     refused("lacks classes of the model: 1 of 2 classes found by name: red; 1 new: pink", "import", "three.safetensors",
             "--out", "no.safetensors", "--classes", "red,pink", status=4)
     refused("cannot be averaged: 'learn.classes' is", "average", "runs/three", "back.safetensors", "--out", "no.safetensors",
@@ -96,14 +83,14 @@ def batches():
                    "(--batch-size 31)", "train", "--data", "odd", "-m", "small:width=4", "-b", "32", "--name", "odd", *SHORT)
     check("nothing was written", not Path("runs/odd").exists(), done)
     refused("each training batch has one sample", "train", "--data", "odd", "-m", "small:width=4", "-b", "1", *SHORT)
-    for trial in ("--dry-run", "--fast-dev-run"):
-        refused("has one sample", "train", "--data", "odd", "-m", "small:width=4", "-b", "32", trial)
+    for dry in ("--dry-run", "--fast-dev-run"):
+        refused("has one sample", "train", "--data", "odd", "-m", "small:width=4", "-b", "32", dry)
     learn("train", "--data", "odd", "-m", "small:width=4", "-b", "31", "--name", "other", *SHORT)
     learn("train", "--data", "odd", "-m", "linear", "-b", "32", "--name", "linear", *SHORT)
     learn("train", "--data", "odd", "-m", "small:width=4", "-b", "32", "--params")
     done = learn("train", "--data", "odd", "-m", "small:width=4", "-b", "32", "--drop-last", "--name", "dropped", *SHORT)
-    check("what is left out is said", "1 of 33 training images are left out in each epoch" in done.stderr, done)
-    check("and validation is whole", "33/4" in done.stderr, done)
+    check("what is left out is said", "1 of 33 training images are left out in each epoch" in done.err, done)
+    check("and validation is whole", "33/4" in done.err, done)
     refused("--drop-last: true then, false now", "train", "--resume", "runs/dropped", "--extend", "1", "--no-drop-last")
     learn("train", "--resume", "runs/dropped", "--extend", "1")
     learn("lr-find", "--data", "odd", "-m", "small:width=4", "-b", "32", "--drop-last", "--iterations", "6", "--workers", "0")
@@ -162,7 +149,7 @@ def kept():
     state = Path("runs/c/weights/last.safetensors")
     state.write_bytes(Path("runs/a/weights/mean.safetensors").read_bytes())
     done = learn("train", "--resume", "runs/c", "--extend", "1")
-    check("the state before the last is taken", "holds no state of a training" in done.stderr and "last.prev" in done.stderr, done)
+    check("the state before the last is taken", "holds no state of a training" in done.err and "last.prev" in done.err, done)
 
 
 def names():
@@ -171,7 +158,7 @@ def names():
     photos(odd, ["green", "red"], 8)
     for words in (["--data", odd, "--name", "n"], ["--data", "two", "--name", os.fsdecode(b"n\xfe")]):
         done = refused("a name is not UTF-8", "train", "-m", "linear", "-b", "4", *SHORT, *words)
-        check("it is shown", r"caf\xff" in done.stderr or r"n\xfe" in done.stderr, done)
+        check("it is shown", r"caf\xff" in done.err or r"n\xfe" in done.err, done)
     check("nothing was written", not list(Path("runs").glob("n*")))
     os.chdir(odd)
     learn("train", "--data", ".", "-m", "linear", "-b", "4", "--name", "inside", *SHORT)
@@ -179,16 +166,8 @@ def names():
     os.chdir("..")
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        classes()
-        batches()
-        kept()
-        names()
-        os.chdir("/")
-    print("\n".join(failures) or "weights: as they should be")
-    sys.exit(1 if failures else 0)
-
-
-main()
+classes()
+batches()
+kept()
+names()
+trial.conclude()
