@@ -59,6 +59,8 @@ Tensor class_shares(const Var& logits, const Tensor& target) {
   return shares;
 }
 
+Var sum_of_products(const Var& a, const Var& b) { return ops::sum(ops::mul(a, b)); }
+
 }  // namespace
 
 Loss cross_entropy(float label_smoothing) {
@@ -80,7 +82,7 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
     if (target.dtype() != DType::i64) return Var{};
     Tensor shares = tape.empty({target.elements(), weight.elements()}, weight.dtype());
     kernels::one_hot(tape.context(), target, shares);
-    return ops::sum(ops::mul(tape.input(shares), tape.input(weight)));
+    return sum_of_products(tape.input(shares), tape.input(weight));
   };
   const auto loss = [=](const Var& pred, const Tensor& target) {
     check(pred.shape().rank() == 2 && weight.shape() == Shape{pred.shape()[1]},
@@ -99,13 +101,12 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
       return select(counts == 0, 0, -log_p * counts);
     };
     const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
-    const Var sum_of_weights = batch_weight(tape, target);
-    if (!sum_of_weights.defined())
+    if (target.dtype() != DType::i64)
       return ops::scale(total, 1 / static_cast<double>(pred.shape()[0]));
     const auto mean = [](const Expr& sum, const Expr& w) {
       return select(w > 0, sum, 0) / select(w > 0, w, 1);
     };
-    return ops::map(mean, total, sum_of_weights);
+    return ops::map(mean, total, sum_of_products(shares, weights));
   };
   return {kWeighted, loss, batch_weight};
 }
