@@ -20,11 +20,10 @@ using namespace std::string_view_literals;
 /// Of images that are not read, and of archives, which may hold some.
 bool may_hold_images(std::string_view extension) {
   constexpr std::array kExtensions{
-      ".gif"sv, ".heic"sv, ".heif"sv, ".avif"sv, ".jxl"sv,  ".jp2"sv, ".j2k"sv, ".jpx"sv,
-      ".ppm"sv, ".pgm"sv,  ".pbm"sv,  ".pnm"sv,  ".apng"sv, ".svg"sv, ".ico"sv, ".tga"sv,
-      ".psd"sv, ".exr"sv,  ".hdr"sv,  ".dcm"sv,  ".raw"sv,  ".dng"sv, ".cr2"sv, ".cr3"sv,
-      ".nef"sv, ".arw"sv,  ".orf"sv,  ".rw2"sv,  ".raf"sv,  ".zip"sv, ".tar"sv, ".gz"sv,
-      ".tgz"sv, ".bz2"sv,  ".xz"sv,   ".zst"sv,  ".7z"sv,   ".rar"sv};
+      ".heic"sv, ".heif"sv, ".avif"sv, ".jxl"sv, ".jp2"sv, ".j2k"sv, ".jpx"sv, ".apng"sv, ".svg"sv,
+      ".ico"sv,  ".tga"sv,  ".psd"sv,  ".exr"sv, ".hdr"sv, ".dcm"sv, ".raw"sv, ".dng"sv,  ".cr2"sv,
+      ".cr3"sv,  ".nef"sv,  ".arw"sv,  ".orf"sv, ".rw2"sv, ".raf"sv, ".zip"sv, ".tar"sv,  ".gz"sv,
+      ".tgz"sv,  ".bz2"sv,  ".xz"sv,   ".zst"sv, ".7z"sv,  ".rar"sv};
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
