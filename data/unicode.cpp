@@ -100,10 +100,6 @@ std::string decoded(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
-  return g_utf8_validate_len(text.data(), text.size(), nullptr) != FALSE;
-}
-
 std::string read_text(const std::filesystem::path& path) {
   try {
     return decoded(read_file(path));

@@ -10,8 +10,6 @@ namespace learn::data {
 /// which no text in UTF-8 holds.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
-[[nodiscard]] bool is_utf8(std::string_view text);
-
 /// Without blanks at both ends, those of Unicode among them: no-break spaces, ideographic spaces,
 /// spaces of no width, byte order marks. A text that is not UTF-8 loses those of ASCII.
 [[nodiscard]] std::string trimmed(std::string_view text);

@@ -42,7 +42,7 @@ void set_options(const OptionTable& table, const ConfigFile& config);
 [[nodiscard]] std::vector<ConfigEntry> config_values(const std::string& source,
                                                      const std::string& name,
                                                      const std::string& section);
-/// The same of a file. Throws IoError too.
+/// Reads the file and returns its values. Throws IoError too.
 [[nodiscard]] std::vector<ConfigEntry> read_config_values(const std::filesystem::path& path,
                                                           const std::string& section);
 

@@ -36,7 +36,7 @@ struct DataSection {
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
   void check() const;
-  /// As `TrainingSection::leave_out_without_effect`.
+  /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
   /// For commands that never look at validation images: one is loaded, and no more where that
   /// saves time.
@@ -44,7 +44,7 @@ struct DataSection {
   /// The folder or archive that the data are read from; empty if they are not there, nothing if
   /// they are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
-  /// The same as a list, for `check_result_path`.
+  /// Returns `place()` as a list, for `check_result_path`.
   [[nodiscard]] std::vector<std::filesystem::path> sources() const;
   /// Loads the data. Throws as `data::load`.
   [[nodiscard]] data::DataPair load(std::int64_t seed,

@@ -98,7 +98,7 @@ Metadata Experiment::metadata(const std::string& config) const {
                  out);
   if (const auto place = options_.data.place()) {
     const std::string path = std::filesystem::absolute(*place).lexically_normal().string();
-    if (utf8_text(path) == path) out["learn.data_path"] = path;  // else it is found by its option
+    if (is_utf8(path)) out["learn.data_path"] = path;  // else it is found by its option
   }
   return out;
 }

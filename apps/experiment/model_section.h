@@ -27,7 +27,7 @@ struct ModelSection {
   void declare(OptionTable& table);
   /// Throws UsageError for an option that the model does not have.
   void check() const;
-  /// As `TrainingSection::leave_out_without_effect`.
+  /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
   /// The model with all that is said of it: "resnet9:width=16". Throws UsageError.
   [[nodiscard]] Spec spec() const;

@@ -37,7 +37,7 @@ struct RunSection {
   void check() const;
   /// Sets the default that depends on the data.
   void know(TargetKind targets);
-  /// As `TrainingSection::leave_out_without_effect`.
+  /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
   /// Early stopping, what was named with --callbacks and takes part in the training, faults to
   /// inject, and the end at a loss that is not finite. Throws UsageError for a value to monitor or

@@ -94,12 +94,6 @@ std::vector<std::string> usual_metrics_of(TargetKind targets, std::size_t classe
   return {"accuracy"};
 }
 
-std::string toml_list(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + toml_text(text);
-  return "[" + list + "]";
-}
-
 /// The default of an option of what `spec` names; nothing if it has no such option, or sets it.
 template <class Signature>
 std::vector<std::string> usual_of(const Registry<Signature>& registry,

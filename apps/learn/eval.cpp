@@ -43,7 +43,7 @@ ExperimentOptions trained_with(const SafetensorsFile& file) {
 
 bool measures_training_images(const EvalOptions& options) { return options.set == "train"; }
 
-/// Of a model of features, which the data need not name again.
+/// Adds the features of the model, so that `--data` need not name them again.
 std::string with_features(const std::string& data, const SavedModel& model) {
   Spec spec = data::dataset_spec(data);
   if (model.input.height > 0) return data;
@@ -95,7 +95,7 @@ data::Dataset load_data(const EvalOptions& options,
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 
-/// Of what it was trained with, or all there is of other data.
+/// Returns the part of its own data that is measured, or "all" of other data.
 std::string_view part_of(const EvalOptions& options) {
   if (!options.data.empty()) return "all";
   return measures_training_images(options) ? "training" : "validation";

@@ -51,7 +51,7 @@ void check_targets(const SavedModel& model, const data::Dataset& data) {
                     join(model.classes));
 }
 
-/// What is measured, of one sample.
+/// Returns the loss of one sample, as `measured_loss` computes that of a batch.
 double loss_of(const data::Dataset& data, std::int64_t i, std::span<const float> outputs) {
   if (data.target_kind == TargetKind::classes)
     return negative_log_softmax(outputs,

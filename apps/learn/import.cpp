@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 namespace learn::cli {
 namespace {
@@ -25,14 +24,6 @@ namespace {
 /// Of the images that torchvision's weights were trained on.
 const data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
                                     .std = {0.229F, 0.224F, 0.225F}};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);)
-    if (!line.empty()) lines.push_back(line);
-  return lines;
-}
 
 exported::NameMap name_map(const std::string& map) {
   if (map.find('=') == std::string::npos)
@@ -61,7 +52,7 @@ SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
   }
   if (!o.classes.empty()) d.classes = o.classes;
   if (d.classes.size() == 1 && std::filesystem::is_regular_file(d.classes.front()))
-    d.classes = lines_of(read_text_file(d.classes.front()));
+    d.classes = split(read_text_file(d.classes.front()), "\n");
   if (o.image_size != 0) d.input = {o.image_size, o.image_size};
   if (o.normalize == "imagenet")
     d.normalization = kImageNet;

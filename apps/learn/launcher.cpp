@@ -1,10 +1,10 @@
 #include "apps/learn/launcher.h"
 
+#include "framework/core/environment.h"
 #include "framework/core/error.h"
 
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -13,7 +13,7 @@ namespace {
 
 /// The number that a variable holds; nothing if it is not set, or holds no number.
 std::optional<std::int64_t> number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
+  const char* const text = environment(variable);
   if (text == nullptr) return std::nullopt;
   const std::string_view digits(text);
   std::int64_t number = 0;

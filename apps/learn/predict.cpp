@@ -19,6 +19,26 @@
 namespace learn::cli {
 namespace {
 
+/// Words of the command line, of which one may be '-': standard input.
+class Inputs {
+ public:
+  /// The path under which a word's file or folder can be opened. Throws UsageError for a second
+  /// '-', and as `StandardInput`.
+  [[nodiscard]] std::filesystem::path path_of(const std::string& word) {
+    if (!is_piped(word)) return word;
+    if (input_) fail<UsageError>("'-' is given twice: standard input has one end");
+    input_.emplace();
+    return input_->spooled();
+  }
+  [[nodiscard]] static bool is_piped(const std::string& word) { return word == "-"; }
+  [[nodiscard]] static std::string name_of(const std::string& word) {
+    return is_piped(word) ? "standard input" : word;
+  }
+
+ private:
+  std::optional<StandardInput> input_;
+};
+
 /// What was asked for, each image or, with its error, what is none.
 class Images {
  public:
@@ -30,23 +50,18 @@ class Images {
 
  private:
   void add(const std::string& word) {
-    const bool piped = word == "-";
-    if (piped && input_) fail<UsageError>("'-' is given twice: standard input has one end");
-    if (piped) input_.emplace();
     try {
-      const auto path = piped ? input_->spooled() : std::filesystem::path(word);
-      for (data::ImageFile& file : data::image_files(path, piped ? "" : word)) {
-        if (file.name.empty()) file.name = kInputName;
+      const auto path = inputs_.path_of(word);
+      for (data::ImageFile& file : data::image_files(path, Inputs::is_piped(word) ? "" : word)) {
+        if (file.name.empty()) file.name = Inputs::name_of(word);
         all_.push_back(std::move(file));
       }
     } catch (const DataError& error) {
-      all_.push_back({.name = piped ? kInputName : word, .error = error.what()});
+      all_.push_back({.name = Inputs::name_of(word), .error = error.what()});
     }
   }
 
-  static constexpr const char* kInputName = "standard input";
-
-  std::optional<StandardInput> input_;
+  Inputs inputs_;
   std::vector<data::ImageFile> all_;
 };
 
@@ -111,13 +126,10 @@ class Rows {
 
  private:
   void add(const std::string& word, const SavedModel& model) {
-    const bool piped = word == "-";
-    if (piped && input_) fail<UsageError>("'-' is given twice: standard input has one end");
-    if (piped) input_.emplace();
-    const std::string name = piped ? "standard input" : word;
+    const std::string name = Inputs::name_of(word);
     try {
-      const data::FeatureRows rows = data::read_feature_rows(
-          piped ? input_->spooled() : std::filesystem::path(word), name, model.features);
+      const data::FeatureRows rows =
+          data::read_feature_rows(inputs_.path_of(word), name, model.features);
       for (const std::string& row : rows.names) rows_.push_back({.name = row});
       values_.insert(values_.end(), rows.values.begin(), rows.values.end());
     } catch (const DataError& error) {
@@ -125,7 +137,7 @@ class Rows {
     }
   }
 
-  std::optional<StandardInput> input_;
+  Inputs inputs_;
   std::vector<PredictedImage> rows_;
   std::vector<float> values_;
 };

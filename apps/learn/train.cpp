@@ -154,7 +154,7 @@ void save_when_asked(Learner& learn) {
 std::string line_with_bytes(const std::string& text) {
   std::istringstream in(text);
   std::string line;
-  while (std::getline(in, line) && utf8_text(line) == line) {
+  while (std::getline(in, line) && is_utf8(line)) {
   }
   return utf8_text(line);
 }
@@ -162,7 +162,7 @@ std::string line_with_bytes(const std::string& text) {
 /// Checkpoints and configuration are UTF-8, which the first epoch's end is too late to find out.
 void check_utf8(const Metadata& metadata) {
   for (const auto& [key, value] : metadata)
-    if (utf8_text(value) != value)
+    if (!is_utf8(value))
       fail<UsageError>(
           "a name is not UTF-8, so that the run's checkpoints could not say it: rename the file or "
           "folder, or name it through a link: {}",

@@ -70,6 +70,16 @@ std::string join(std::span<const std::int64_t> numbers, std::string_view between
   return text;
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 std::string to_string(const Shape& shape) {
   return "(" + join(std::span(shape.begin(), shape.end())) + ")";
 }

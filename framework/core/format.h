@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace learn {
 
@@ -21,6 +22,8 @@ namespace learn {
 [[nodiscard]] std::string join(std::span<const std::string> words, std::string_view between = ", ");
 [[nodiscard]] std::string join(std::span<const std::int64_t> numbers,
                                std::string_view between = ",");
+/// The lines of a text, empty ones too, without their ends.
+[[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
 
 }  // namespace learn
 

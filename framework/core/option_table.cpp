@@ -65,6 +65,12 @@ std::string toml_text(const std::string& text) {
   return out + '"';
 }
 
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + toml_text(text);
+  return texts.empty() ? out : "[" + out + "]";
+}
+
 namespace detail {
 
 std::string as_toml(double value) { return fmt::format("{}", value); }
@@ -144,11 +150,7 @@ Option& OptionTable::list(const std::string& name,
     field = split_quoted(text, separator);
     if (field.empty()) fail<UsageError>("the list is empty");
   };
-  option.toml = [&field] {
-    std::string out;
-    for (const std::string& one : field) out += (out.empty() ? "" : ", ") + toml_text(one);
-    return field.empty() ? out : "[" + out + "]";
-  };
+  option.toml = [&field] { return toml_list(field); };
   return add(std::move(option));
 }
 

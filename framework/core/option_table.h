@@ -84,6 +84,8 @@ inline constexpr Range kPositiveShare{.low = 0, .high = 1, .open_low = true};  /
 [[nodiscard]] double parse_real(const std::string& text, const Range& range);
 /// A text as a TOML basic string, quoted.
 [[nodiscard]] std::string toml_text(const std::string& text);
+/// Texts as a TOML array; an empty text if there are none.
+[[nodiscard]] std::string toml_list(const std::vector<std::string>& texts);
 
 namespace detail {
 

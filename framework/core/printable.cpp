@@ -70,6 +70,8 @@ std::string utf8_text(std::string_view text) {
   return out;
 }
 
+bool is_utf8(std::string_view text) { return utf8_text(text) == text; }
+
 std::string printable(std::string_view text) { return visible(text, "\n\t"); }
 
 std::string printable_line(std::string_view text) { return visible(text, ""); }

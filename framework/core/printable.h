@@ -27,6 +27,7 @@ struct CodePoint {
 /// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be
 /// found again.
 [[nodiscard]] std::string utf8_text(std::string_view text);
+[[nodiscard]] bool is_utf8(std::string_view text);
 /// The same in one line: newlines and tabs are made visible too. For a value in a message.
 [[nodiscard]] std::string printable_line(std::string_view text);
 

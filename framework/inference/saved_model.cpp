@@ -1,6 +1,7 @@
 #include "framework/inference/saved_model.h"
 
 #include "framework/core/error.h"
+#include "framework/core/format.h"
 #include "framework/core/printable.h"
 #include "framework/core/suggest.h"
 #include "models/registry.h"
@@ -14,13 +15,6 @@
 
 namespace learn {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 [[noreturn]] void refuse(const SafetensorsFile& file,
                          const char* key,

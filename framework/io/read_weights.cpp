@@ -1,6 +1,7 @@
 #include "framework/io/read_weights.h"
 
 #include "framework/core/error.h"
+#include "framework/core/format.h"
 #include "framework/core/log.h"
 #include "framework/io/not_finite.h"
 #include "framework/nn/param_store.h"
@@ -11,7 +12,6 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -36,23 +36,6 @@ struct Source {
   Origin origin = Origin::as_it_is;
 };
 
-/// Parameters and buffers of a model by their names.
-std::map<std::string, Tensor> places_of(nn::ParamStore& store) {
-  std::map<std::string, Tensor> places;
-  for (std::int64_t i = 0; i < store.size(); ++i) places[store.info(i).name] = store.master(i);
-  for (std::int64_t i = 0; i < store.buffer_count(); ++i)
-    places[store.buffer(i).name] = store.buffer(i).value;
-  return places;
-}
-
-/// These names in the order in which the model declares them.
-std::vector<std::string> names_of(nn::ParamStore& store) {
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < store.size(); ++i) names.push_back(store.info(i).name);
-  for (std::int64_t i = 0; i < store.buffer_count(); ++i) names.push_back(store.buffer(i).name);
-  return names;
-}
-
 /// The name without `ending`; nothing if it does not end so.
 std::optional<std::string> stem_of(const std::string& name, std::string_view ending) {
   if (!name.ends_with(ending)) return {};
@@ -74,7 +57,8 @@ class Reader {
         entries_(std::move(entries)),
         store_(store),
         options_(options),
-        places_(places_of(store)) {
+        in_order_(places_of(store)) {
+    for (const Place& place : in_order_) places_[place.name] = place.tensor;
     report_.classes = options.classes;
   }
 
@@ -201,8 +185,8 @@ class Reader {
   /// Compares names and shapes.
   void compare() {
     std::set<const TensorEntry*> used;
-    for (const std::string& name : names_of(store_)) {
-      Source source = source_of(name, places_.at(name));
+    for (const auto& [name, tensor] : in_order_) {
+      Source source = source_of(name, tensor);
       if (source.entry == nullptr) {
         report_.missing.push_back(name);
         continue;
@@ -337,7 +321,8 @@ class Reader {
   NamedEntries entries_;
   nn::ParamStore& store_;
   const ReadWeights& options_;
-  std::map<std::string, Tensor> places_;
+  std::vector<Place> in_order_;
+  std::map<std::string, Tensor> places_;  // the same by name
   std::vector<Source> sources_;
   WeightsReport report_;
   NotFinite not_finite_;
@@ -345,15 +330,20 @@ class Reader {
 
 }  // namespace
 
+std::vector<Place> places_of(nn::ParamStore& store) {
+  std::vector<Place> places;
+  for (std::int64_t i = 0; i < store.size(); ++i)
+    places.push_back({store.info(i).name, store.master(i)});
+  for (std::int64_t i = 0; i < store.buffer_count(); ++i)
+    places.push_back({store.buffer(i).name, store.buffer(i).value});
+  return places;
+}
+
 Shape file_shape(const Shape& s) { return s.rank() == 4 ? Shape{s[0], s[3], s[1], s[2]} : s; }
 
 std::vector<std::string> class_names(const SafetensorsFile& file) {
-  std::vector<std::string> names;
   const auto said = file.metadata().find(std::string(kClassesKey));
-  if (said == file.metadata().end()) return names;
-  std::istringstream in(said->second);
-  for (std::string name; std::getline(in, name);) names.push_back(name);
-  return names;
+  return said == file.metadata().end() ? std::vector<std::string>() : lines_of(said->second);
 }
 
 WeightsReport read_weights(const SafetensorsFile& file,

@@ -20,6 +20,15 @@ struct FileValues {
   std::vector<double> values;
 };
 
+/// A parameter or buffer of a model by its name in a file.
+struct Place {
+  std::string name;
+  Tensor tensor;
+};
+
+/// All of them, in the order in which the model declares them.
+[[nodiscard]] std::vector<Place> places_of(nn::ParamStore& store);
+
 struct ReadWeights {
   WeightsMatch match = WeightsMatch::strict;
   bool pytorch = true;  ///< names may have a wrapper's prefix, convolutions are OIHW

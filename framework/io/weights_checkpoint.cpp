@@ -16,21 +16,6 @@ namespace {
 
 constexpr std::string_view kBatches = "num_batches_tracked";
 
-/// A parameter or buffer by its name in the file.
-struct Place {
-  std::string name;
-  Tensor tensor;
-};
-
-std::vector<Place> places_of(nn::ParamStore& store) {
-  std::vector<Place> places;
-  for (std::int64_t i = 0; i < store.size(); ++i)
-    places.push_back({store.info(i).name, store.master(i)});
-  for (std::int64_t i = 0; i < store.buffer_count(); ++i)
-    places.push_back({store.buffer(i).name, store.buffer(i).value});
-  return places;
-}
-
 /// The tensors of a model: all of a file of weights, and in the state of a training those that
 /// `Learner::visit_state` wrote for it.
 detail::NamedEntries entries_of(const SafetensorsFile& file, bool training) {
@@ -80,7 +65,7 @@ std::string WeightsReport::describe() const {
 void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata) {
   Arena arena("weights export", cpu_pages());
   std::vector<NamedTensor> tensors;
-  for (const Place& place : places_of(store)) {
+  for (const detail::Place& place : detail::places_of(store)) {
     const Tensor ours_on_host = to_host(store.context(), place.tensor);
     Tensor copy(arena, detail::file_shape(place.tensor.shape()), DType::f32);
     const std::span<float> to = copy.span<float>();

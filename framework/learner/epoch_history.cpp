@@ -1,11 +1,11 @@
 #include "framework/learner/epoch_history.h"
 
+#include "framework/core/format.h"
 #include "framework/core/round_up.h"
 #include "framework/learner/state_table.h"
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
 
 namespace learn {
 namespace {
@@ -58,13 +58,6 @@ std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
   return text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 }  // namespace
