@@ -18,6 +18,7 @@ class Job:
     environment: dict = dataclasses.field(default_factory=dict)
     doctest: bool = False
     when_late: str = "failed"  # what it is if its time runs out
+    exit_status: int = 0  # what it must end with
 
 
 @dataclasses.dataclass
@@ -44,8 +45,9 @@ def cases_run(output):
 def judge(job, code, seconds, output):
     if code is None:
         return Outcome(job.name, job.when_late, seconds, f"stopped after {seconds:.0f} s", output)
-    if code != 0:
-        return Outcome(job.name, "failed", seconds, f"exit status {code}", output)
+    if code != job.exit_status:
+        wanted = f", not {job.exit_status}" if job.exit_status else ""
+        return Outcome(job.name, "failed", seconds, f"exit status {code}{wanted}", output)
     if not job.doctest:
         return Outcome(job.name, "passed", seconds, "", output)
     run = cases_run(output)

@@ -34,10 +34,18 @@ def pattern(name):
     return name.replace("\\", "?").replace(",", "?")  # commas separate patterns
 
 
-def cases(program, *words):
-    """The names of a test program's cases, in its order."""
-    listed = subprocess.run([str(program), "--list-test-cases", *words], capture_output=True, text=True)
-    return [line for line in listed.stdout.splitlines() if line and not line.startswith(("[", "="))]
+class NoCases(Exception):
+    """Why a test program lists none."""
+
+
+def cases(program, *words, environment=None):
+    """The names of a test program's cases, in its order. Raises NoCases if it does not start, or has none."""
+    listed = subprocess.run([str(program), "--list-test-cases", *words], capture_output=True, text=True,
+                            env={**os.environ, **(environment or {})})
+    names = [line for line in listed.stdout.splitlines() if line and not line.startswith(("[", "="))]
+    if listed.returncode != 0 or not names:
+        raise NoCases(f"{pathlib.Path(program).name} lists no test case, exit status {listed.returncode}: {listed.stderr.strip()}")
+    return names
 
 
 class Fake:

@@ -41,7 +41,8 @@ RESULTS = ROOT / "tests/gpu/results"
 
 OP_TESTS = ["tests_cuda_ops", "tests_cuda_conv", "tests_cuda_libraries"]
 PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training", "tests_cuda_graph"]
-OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar", "bench_precisions"]
+PLANTED_FAULTS = "planted_faults"
+OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar", "bench_precisions", PLANTED_FAULTS]
 OTHER_TARGETS = [*OTHER_PROGRAMS, "kernellog", "fakecuda"]
 KERNELS = "lib/liblearn_cuda.so"
 KERNEL_LOG = "tests/cuda/libkernellog.so"
@@ -52,14 +53,17 @@ SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_
 OWN_KERNELS_ONLY = library_cases.PROGRAMS
 # API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
 # Their own kernels are not ours to judge: ours have mangled names that begin with _ZN5learn.
-SANITIZER_WORDS = ["--error-exitcode=99", "--report-api-errors=no", "--target-processes=all", "--kernel-name",
+FOUND = 99
+SANITIZER_WORDS = [f"--error-exitcode={FOUND}", "--report-api-errors=no", "--target-processes=all", "--kernel-name",
                    "kns=5learn"]
 # Of the libraries' kernels initcheck must know at least what they wrote.
 TRACKS_LIBRARIES = "--initcheck-track-filtered-global-memory"
 TOOLKIT = "/usr/local/cuda/bin"  # often not on the PATH
 # What must have passed so that the kernels count as tested, and as tested under the sanitizers too.
 TESTED = ["smoke", "parity", "determinism"]
-SANITIZERS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+# The fault of planted_faults that each must find.
+FAULTS = {"memcheck": "out_of_bounds", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
+SANITIZERS = list(FAULTS)
 
 
 class NotReady(Exception):
@@ -189,18 +193,29 @@ class Run:
             return Outcome(tool, "missing", 0, "there is no compute-sanitizer; it is part of the CUDA toolkit")
         # Small sizes suffice: every kernel and every edge is in them. A tool that is too slow says nothing of ours.
         environment = {"LEARN_TEST_INTERPRETED": "1"}
-        return self.all_of(tool, [
+        before = [sanitizer, *SANITIZER_WORDS, f"--tool={tool}", *words]
+        try:
+            parts = [(program, *part) for program in programs
+                     for part in self.parts(program, (left_out or {}).get(program, []))]
+        except library_cases.NoCases as reason:
+            return Outcome(tool, "failed", 0, str(reason))
+        return self.all_of(tool, [*self.planted_faults(tool, before), *(
             self.test(program, *part, name=f"{tool} {program}{suffix}", timeout=300, environment=environment, log=False,
-                      when_late="missing",
-                      before=[sanitizer, *SANITIZER_WORDS, f"--tool={tool}", *words])
-            for program in programs for part, suffix in self.parts(program, (left_out or {}).get(program, []))], 8)
+                      when_late="missing", before=before)
+            for program, part, suffix in parts)], 8)
+
+    def planted_faults(self, tool, before):
+        """A tool that finds nothing, as its filter leaves everything out, must not pass."""
+        program = str(self.place / "bin" / PLANTED_FAULTS)
+        return [Job(f"{tool} finds the fault '{fault}'", [*before, program, fault], 60, self.variables(), exit_status=status)
+                for fault, status in ((FAULTS[tool], FOUND), ("none", 0))]
 
     def parts(self, program, left_out):
         """doctest's words for each part of a program's cases, and what to add to its name."""
         count, words = SANITIZED[program], library_cases.without(left_out)
         if count == 1:
             return [(words, "")]
-        cases = len(library_cases.cases(self.place / "bin" / program, *words))
+        cases = len(library_cases.cases(self.place / "bin" / program, *words, environment=self.variables()))
         edges = [round(i * cases / count) for i in range(count + 1)]
         return [([*words, f"--first={a + 1}", f"--last={b}"], f" {i + 1}/{count}")
                 for i, (a, b) in enumerate(zip(edges, edges[1:])) if b > a]

@@ -82,6 +82,16 @@ class Jobs(unittest.TestCase):
         self.assertEqual([o.name for o in outcomes], ["slow", "fast"])
 
 
+class Driver(unittest.TestCase):
+    def test_its_version_is_read_whatever_the_module_is_called(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "version"
+            for line in ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@host)\n",
+                         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Fri Jun 5 12:00:00 UTC 2026\n"):
+                file.write_text(line)
+                self.assertEqual(device.driver_version(None, file), "580.159.04")
+
+
 class StepCosts(unittest.TestCase):
     now = step_costs.Step(step_costs.Net("net", 8), 10, 100.0, 50.0, 3.0, 0.5)
 
@@ -174,6 +184,7 @@ class WholeRun(unittest.TestCase):
                         f"[ \"$1\" = --list-test-cases ] && printf 'a\nb\nc\nd\ne\n' && exit\n"
                         f"echo {program} $LD_LIBRARY_PATH $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
                         f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho 'memory: net: 5 MiB'\necho '{DOCTEST}'")
+        self.script("build/release/bin/planted_faults", "[ $1 = none ] || echo fault")
         self.sanitizer("--initcheck-track-filtered-global-memory arg (=yes)")
         self.script("framework/cmake/build.sh", "echo built")
         self.script("framework/cmake/install_packages.sh", "")
@@ -185,7 +196,8 @@ class WholeRun(unittest.TestCase):
         self.script("tools/compute-sanitizer",
                     f"if [ $1 = --help ]; then echo '{options}'; exit; fi\n"
                     f"echo \"$@\" >>'{self.root}/sanitized'\n"
-                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done; \"$@\"")
+                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done\n"
+                    "said=`\"$@\"`; status=$?; echo \"$said\"; [ \"$said\" = fault ] && exit 99; exit $status")
 
     def script(self, name, text):
         path = self.root / name
@@ -226,7 +238,7 @@ class WholeRun(unittest.TestCase):
             self.assertIn(f"--tool={tool}", sanitized)
         self.assertTrue(all("--kernel-name kns=5learn" in line for line in sanitized.splitlines()))
         tracked = [line for line in sanitized.splitlines() if "--initcheck-track-filtered-global-memory=yes" in line]
-        self.assertEqual(len(tracked), 5)
+        self.assertEqual(len(tracked), 7)
         self.assertTrue(all("--tool=initcheck" in line for line in tracked))
         self.assertNotIn("--test-case-exclude", sanitized)
         self.assertIn("clocks.sm 1980 MHz", text)
@@ -323,6 +335,33 @@ class WholeRun(unittest.TestCase):
         self.assertTrue(all("--tool=initcheck" in line and "tests_cuda_ops" in line for line in left_out))
         text, = self.summaries()
         self.assertIn("; without 2 cases that read what a library wrote", text)
+
+    def test_a_sanitizer_that_finds_nothing_has_failed(self):
+        self.script("tools/compute-sanitizer",
+                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done; \"$@\"")
+        code, out = self.main("--no-build")
+        self.assertEqual(code, 1)
+        text, = self.summaries()
+        self.assertIn("* memcheck finds the fault 'out_of_bounds': exit status 0, not 99", text)
+        self.assertIn("| sanitized | not run |", text)
+
+    def test_a_program_that_lists_no_case_has_not_passed_a_sanitizer(self):
+        self.script("build/release/bin/tests_cuda_ops", f"[ \"$1\" = --list-test-cases ] && exit 127\n"
+                    f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho '{DOCTEST}'")
+        code, _ = self.main("--no-build")
+        self.assertEqual(code, 1)
+        text, = self.summaries()
+        self.assertRegex(text, r"\| memcheck \| failed \| .* tests_cuda_ops lists no test case, exit status 127")
+        self.assertIn("| sanitized | not run |", text)
+
+    def test_the_cases_are_listed_with_the_libraries_of_the_run(self):
+        listing = self.root / "listing"
+        self.script("build/release/bin/tests_cuda_ops", f"if [ \"$1\" = --list-test-cases ]; then\n"
+                    f"echo $LD_LIBRARY_PATH >>'{listing}'; printf 'a\nb\n'; exit; fi\n"
+                    f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho '{DOCTEST}'")
+        code, out = self.main("--no-build")
+        self.assertEqual(code, 0, out)
+        self.assertEqual(set(listing.read_text().split()), {str(self.toolkit)})
 
     def test_a_sanitizer_that_fails_leaves_the_ledger_without_it(self):
         self.script("tools/compute-sanitizer", "exit 99")
