@@ -6,13 +6,16 @@
 #include "framework/kernels/optim/optim.h"
 #include "framework/kernels/pool/pool.h"
 #include "framework/kernels/reduce/reduce.h"
+#include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 using namespace learn;
@@ -173,4 +176,54 @@ TEST_CASE("empty tensors are no work and no error on a device") {
                     state,
                     false);
   ctx.cuda().synchronize();
+}
+
+TEST_CASE("reductions on a device: few results are joined from parts, in every layout") {
+  struct Sizes {
+    Shape x, y;
+  };
+  // Results that fill a block, that do not; parts of equal and of unequal size; one row, none.
+  const Sizes all[] = {{{5003, 3}, {1, 3}},
+                       {{3000, 40}, {1, 40}},
+                       {{2, 2001, 7}, {2, 1, 7}},
+                       {{1, 4099}, {1, 1}},
+                       {{300, 10}, {300, 1}},
+                       {{3, 257, 33}, {1, 257, 33}},
+                       {{1, 2, 300}, {1, 1, 300}},
+                       {{0, 9}, {1, 9}}};
+  Pair pair;
+  for (const Sizes& sizes : all)
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const auto reduction :
+           {kernels::Reduction::sum, kernels::Reduction::max, kernels::Reduction::min}) {
+        if (sizes.x.elements() == 0 && reduction != kernels::Reduction::sum) continue;
+        CAPTURE(to_string(sizes.x));
+        CAPTURE(std::string(name_of(dtype)));
+        CAPTURE(static_cast<int>(reduction));
+        const double factor = reduction == kernels::Reduction::sum ? 0.5 : 1;
+        Tensor y[2];
+        Context* const contexts[] = {&pair.cuda, &pair.oracle};
+        for (int i = 0; i < 2; ++i) {
+          const Tensor x = test::put_uniform(*contexts[i], sizes.x, dtype, -1, 1, 11);
+          y[i] = contexts[i]->empty(sizes.y, DType::f32);
+          kernels::reduce_axes(*contexts[i], reduction, x, factor, y[i]);
+        }
+        // Sums of up to 5003 terms below 1, each rounded in f32 relative to a sum of that size.
+        pair.close(y[0], y[1], reduction == kernels::Reduction::sum ? 5003 * 6e-8 : 0);
+      }
+}
+
+TEST_CASE("reductions on a device: NaN stays, in whichever part it stands") {
+  Pair pair;
+  for (const std::int64_t place : {0, 1, 63, 64, 4097, 5002})
+    for (const auto reduction :
+         {kernels::Reduction::sum, kernels::Reduction::max, kernels::Reduction::min}) {
+      CAPTURE(place);
+      std::vector<double> values(5003, -1);
+      values[static_cast<std::size_t>(place)] = kNan;
+      const Tensor x = test::put_values(pair.cuda, {5003, 1}, values, DType::f32);
+      Tensor y = pair.cuda.empty({1, 1}, DType::f32);
+      kernels::reduce_axes(pair.cuda, reduction, x, 1, y);
+      CHECK(std::isnan(get(to_host(pair.cuda, y), 0)));
+    }
 }

@@ -1,5 +1,6 @@
-// planted_faults NAME: runs a kernel with the fault of that name, or without one ("none"): whether a sanitizer finds what it
-// looks for, in kernels that are named as ours are. Exit status 0 if all calls succeeded, 1 if not, 2 for another name.
+// planted_faults NAME: runs a kernel with the fault of that name, or without one ("none"): whether
+// a sanitizer finds what it looks for, in kernels that are named as ours are. Exit status 0 if all
+// calls succeeded, 1 if not, 2 for another name.
 #include <cuda_runtime.h>
 
 #include <cstdio>

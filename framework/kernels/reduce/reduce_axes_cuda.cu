@@ -1,10 +1,13 @@
-// Sums, largest and least elements over one dimension in the middle: a block has up to 32
-// neighbouring columns, and its other threads share their rows, whose results meet in shared
-// memory in an order that sizes alone decide. Reads x once.
+// Sums, largest and least elements over one dimension in the middle: a block has neighbouring
+// results, and its other threads share their rows, which meet in shared memory in an order that
+// sizes alone decide. Where results are too few to keep a device busy, the rows are cut into parts,
+// whose results a second launch joins. Reads x once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/reduce/reduce_axes_kernels.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace learn::cuda {
@@ -14,12 +17,6 @@ using kernels::AxisReduction;
 using kernels::Reduction;
 
 constexpr int kThreads = 256;
-
-__device__ float read(DType dtype, const void* data, std::int64_t i) {
-  if (dtype == DType::f16) return device::load(static_cast<const Half*>(data)[i]);
-  if (dtype == DType::bf16) return device::load(static_cast<const BFloat16*>(data)[i]);
-  return static_cast<const float*>(data)[i];
-}
 
 __device__ void write(DType dtype, void* data, std::int64_t i, float value) {
   if (dtype == DType::f16)
@@ -43,40 +40,121 @@ __device__ float start(Reduction reduction) {
   return reduction == Reduction::max ? -kInfinity : kInfinity;
 }
 
-/// A block has `columns` of them, a power of two, in each of `blocks` parts of an outer index.
-__global__ void reduce_axis_kernel(AxisReduction r,
-                                   float factor,
-                                   int columns,
-                                   std::int64_t blocks) {
-  __shared__ float parts[kThreads];
+/// The rows of `x` from `begin`, `step` apart and below `end`, four loads under way at once.
+template <class T>
+__device__ float join_rows(Reduction reduction,
+                           const void* x,
+                           std::int64_t inner,
+                           std::int64_t begin,
+                           std::int64_t end,
+                           int step) {
+  const T* const values = static_cast<const T*>(x);
+  float total = start(reduction);
+#pragma unroll 4
+  for (std::int64_t row = begin; row < end; row += step)
+    total = join(reduction, total, device::load(values[row * inner]));
+  return total;
+}
+
+/// y (parts, outer * inner): each block has `lanes` neighbouring results of one part, a power of
+/// two.
+__global__ void reduce_axis_kernel(
+    AxisReduction r, float factor, int lanes, std::int64_t lane_blocks, std::int64_t parts) {
+  __shared__ float joined[kThreads];
   const auto thread = static_cast<int>(threadIdx.x);
-  const std::int64_t outer = static_cast<std::int64_t>(blockIdx.x) / blocks;
-  const std::int64_t column =
-      (static_cast<std::int64_t>(blockIdx.x) - outer * blocks) * columns + (thread & (columns - 1));
-  const int rows = kThreads / columns;
+  const std::int64_t part = static_cast<std::int64_t>(blockIdx.x) / lane_blocks;
+  const std::int64_t result =
+      (static_cast<std::int64_t>(blockIdx.x) - part * lane_blocks) * lanes + (thread & (lanes - 1));
+  const bool inside = result < r.outer * r.inner;
   float total = start(r.reduction);
-  if (column < r.inner)
-    for (std::int64_t k = thread / columns; k < r.count; k += rows)
-      total =
-          join(r.reduction, total, read(r.x_dtype, r.x, (outer * r.count + k) * r.inner + column));
-  parts[thread] = total;
-  for (int half = kThreads / 2; half >= columns; half /= 2) {
-    __syncthreads();
-    if (thread < half) parts[thread] = join(r.reduction, parts[thread], parts[thread + half]);
+  if (inside) {
+    const std::int64_t outer = result / r.inner;
+    const std::int64_t first = outer * r.count * r.inner + (result - outer * r.inner);
+    const std::int64_t begin = part * r.count / parts + thread / lanes;
+    const std::int64_t end = (part + 1) * r.count / parts;
+    const int step = kThreads / lanes;
+    if (r.x_dtype == DType::f16)
+      total = join_rows<Half>(
+          r.reduction, static_cast<const Half*>(r.x) + first, r.inner, begin, end, step);
+    else if (r.x_dtype == DType::bf16)
+      total = join_rows<BFloat16>(
+          r.reduction, static_cast<const BFloat16*>(r.x) + first, r.inner, begin, end, step);
+    else
+      total = join_rows<float>(
+          r.reduction, static_cast<const float*>(r.x) + first, r.inner, begin, end, step);
   }
-  if (thread < columns && column < r.inner)
-    write(r.y_dtype, r.y, outer * r.inner + column, factor * parts[thread]);
+  joined[thread] = total;
+  for (int half = kThreads / 2; half >= lanes; half /= 2) {
+    __syncthreads();
+    if (thread < half) joined[thread] = join(r.reduction, joined[thread], joined[thread + half]);
+  }
+  if (thread < lanes && inside)
+    write(r.y_dtype, r.y, part * r.outer * r.inner + result, factor * joined[thread]);
+}
+
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
+/// How the threads of a block share results and rows, and how many parts the rows are cut into.
+struct Cut {
+  int lanes;
+  std::int64_t lane_blocks, parts;
+};
+
+Cut cut(const AxisReduction& r) {
+  constexpr std::int64_t kBlocks = 4 * 132;  // four for each processor of a large device
+  constexpr std::int64_t kRowsPerThread = 4;
+  const std::int64_t rows =
+      std::min<std::int64_t>(power_of_two(std::max<std::int64_t>(r.count, 1)), kThreads);
+  // Neighbouring columns are read in one piece.
+  const std::int64_t lanes =
+      std::max(kThreads / rows, std::min<std::int64_t>(power_of_two(r.inner), 32));
+  const std::int64_t lane_blocks = ceil_div(r.outer * r.inner, lanes);
+  const std::int64_t most = r.count / (kThreads / lanes * kRowsPerThread);
+  return {.lanes = static_cast<int>(lanes),
+          .lane_blocks = lane_blocks,
+          .parts = std::max<std::int64_t>(std::min(kBlocks / lane_blocks, most), 1)};
+}
+
+void run(const Exec& exec, const AxisReduction& r, double factor, const Cut& c) {
+  launch("reduce_axis",
+         reduce_axis_kernel,
+         Grid{c.parts * c.lane_blocks, kThreads},
+         exec,
+         r,
+         static_cast<float>(factor),
+         c.lanes,
+         c.lane_blocks,
+         c.parts);
 }
 
 }  // namespace
 
 void reduce_axis(const Exec& exec, const AxisReduction& r) {
-  int columns = 1;
-  while (columns < 32 && columns < r.inner) columns *= 2;
-  const std::int64_t blocks = ceil_div(r.inner, columns);
-  const Grid grid{r.outer * blocks, kThreads};
-  const auto factor = static_cast<float>(r.factor);
-  launch("reduce_axis", reduce_axis_kernel, grid, exec, r, factor, columns, blocks);
+  const Cut c = cut(r);
+  if (c.parts == 1) {
+    run(exec, r, r.factor, c);
+    return;
+  }
+  const std::int64_t results = r.outer * r.inner;
+  const FloatWorkspace workspace(exec, c.parts * results);
+  AxisReduction first = r;
+  first.y = workspace.data();
+  first.y_dtype = DType::f32;
+  run(exec, first, 1, c);
+  const AxisReduction second{.reduction = r.reduction,
+                             .x = workspace.data(),
+                             .x_dtype = DType::f32,
+                             .y = r.y,
+                             .y_dtype = r.y_dtype,
+                             .outer = 1,
+                             .count = c.parts,
+                             .inner = results,
+                             .factor = r.factor};
+  Cut joining = cut(second);
+  joining.parts = 1;
+  run(exec, second, r.factor, joining);
 }
 
 }  // namespace learn::cuda

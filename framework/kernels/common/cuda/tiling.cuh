@@ -38,26 +38,41 @@ namespace learn::cuda {
   return {columns.blocks(), device::kColumnThreads};
 }
 
+/// A large device has 132 processors: with fewer blocks some of them have nothing to do.
+inline constexpr std::int64_t kBusyBlocks = 132;
+
 /// For elementwise work: sixteen rows per thread where that still fills a large device, so that
-/// what a thread knows of its channels is loaded seldom.
+/// what a thread knows of its channels is loaded seldom; fewer, down to one, until all of it is
+/// busy.
 [[nodiscard]] inline device::Columns tiling_for_writing(std::int64_t rows,
                                                         std::int64_t channels,
                                                         int count) {
   constexpr std::int64_t kNoLimit = 0x7FFFFFFF;
-  constexpr std::int64_t kBlocks = 2048;
-  const device::Columns c = tile_columns(rows, channels, count, 16, kNoLimit);
-  return c.blocks() >= kBlocks ? c : tile_columns(rows, channels, count, 4, kNoLimit);
+  constexpr std::int64_t kFullBlocks = 2048;
+  device::Columns c = tile_columns(rows, channels, count, 16, kNoLimit);
+  if (c.blocks() >= kFullBlocks) return c;
+  for (std::int64_t per_thread = 4; per_thread > 0; per_thread /= 2) {
+    c = tile_columns(rows, channels, count, per_thread, kNoLimit);
+    if (c.blocks() >= kBusyBlocks) break;
+  }
+  return c;
 }
 
 /// For sums over rows: enough blocks to fill a large device (132 processors, 8 blocks each), and
-/// not more partial results than one warp per channel adds up in passing.
+/// not more partial results than one warp per channel adds up in passing. Sixteen rows per thread,
+/// fewer, down to four, until all of the device is busy: four loads are under way at once.
 [[nodiscard]] inline device::Columns tiling_for_sums(std::int64_t rows,
                                                      std::int64_t channels,
                                                      int count) {
   constexpr std::int64_t kBlocks = 1024;
   const std::int64_t column_blocks = tile_columns(rows, channels, count, 16, 1).column_blocks;
-  return tile_columns(
-      rows, channels, count, 16, std::max<std::int64_t>(1, kBlocks / column_blocks));
+  const std::int64_t most = std::max<std::int64_t>(1, kBlocks / column_blocks);
+  device::Columns c{};
+  for (std::int64_t per_thread = 16; per_thread >= 4; per_thread /= 2) {
+    c = tile_columns(rows, channels, count, per_thread, most);
+    if (c.blocks() >= kBusyBlocks) break;
+  }
+  return c;
 }
 
 /// The most row blocks that `tiling_for_sums` makes of such a matrix, whatever its alignment.
