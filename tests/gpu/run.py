@@ -49,7 +49,7 @@ KERNEL_LOG = "tests/cuda/libkernellog.so"
 FAKE_RUNTIME = "tests/cuda/fake/libfakecuda.so"
 BUILT = [*(f"bin/{program}" for program in PROGRAMS + OTHER_PROGRAMS), KERNELS, KERNEL_LOG]
 # The sanitizers slow a program down many times, so the long ones run in parts.
-SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 4, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
+SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 8, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
 OWN_KERNELS_ONLY = library_cases.PROGRAMS
 # API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
 # Their own kernels are not ours to judge: ours have mangled names that begin with _ZN5learn.
@@ -202,7 +202,7 @@ class Run:
         return self.all_of(tool, [*self.planted_faults(tool, before), *(
             self.test(program, *part, name=f"{tool} {program}{suffix}", timeout=300, environment=environment, log=False,
                       when_late="missing", before=before)
-            for program, part, suffix in parts)], 8)
+            for program, part, suffix in parts)], 12)
 
     def planted_faults(self, tool, before):
         """A tool that finds nothing, as its filter leaves everything out, must not pass."""
@@ -224,16 +224,20 @@ class Run:
         return self.sanitize("memcheck", SANITIZED)
 
     def racecheck(self):
-        # Not on the libraries' kernels, which synchronise in ways of their own.
-        return self.sanitize("racecheck", OWN_KERNELS_ONLY)
+        # The libraries' kernels synchronise in ways of their own: under racecheck one of cuBLASLt's ends in "an illegal
+        # memory access" and an internal error of the sanitizer, though it is filtered out.
+        return self.without_libraries("racecheck")
 
     def initcheck(self):
         """A sanitizer that passes over the libraries' kernels may take what they wrote for never written: then the cases
         that read it are left out."""
         if TRACKS_LIBRARIES in help_of(of_toolkit("compute-sanitizer")):
             return self.sanitize("initcheck", OWN_KERNELS_ONLY, [f"{TRACKS_LIBRARIES}=yes"])
+        return self.without_libraries("initcheck")
+
+    def without_libraries(self, tool):
         left_out = library_cases.recorded()
-        outcome = self.sanitize("initcheck", OWN_KERNELS_ONLY, left_out=left_out)
+        outcome = self.sanitize(tool, OWN_KERNELS_ONLY, left_out=left_out)
         if outcome.good:
             outcome.note += f"; without {sum(map(len, left_out.values()))} cases that read what a library wrote"
         return outcome

@@ -238,12 +238,12 @@ class WholeRun(unittest.TestCase):
             self.assertIn(f"--tool={tool}", sanitized)
         self.assertTrue(all("--kernel-name kns=5learn" in line for line in sanitized.splitlines()))
         tracked = [line for line in sanitized.splitlines() if "--initcheck-track-filtered-global-memory=yes" in line]
-        self.assertEqual(len(tracked), 7)
+        self.assertEqual(len(tracked), 8)
         self.assertTrue(all("--tool=initcheck" in line for line in tracked))
-        self.assertNotIn("--test-case-exclude", sanitized)
+        self.assertTrue(all("--tool=racecheck" in line for line in sanitized.splitlines() if "--test-case-exclude" in line))
         self.assertIn("clocks.sm 1980 MHz", text)
         self.assertIn("cuDNN 9.19.0 of X9", text)
-        self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in four parts
+        self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in eight parts
         self.assertIn("tests_cuda_ops --first=5 --last=5\n", sanitized)
         self.assertTrue(all(line.endswith(f" {self.toolkit} X9") for line in self.ran()))
 
@@ -331,8 +331,10 @@ class WholeRun(unittest.TestCase):
         sanitized = (self.root / "sanitized").read_text().splitlines()
         self.assertFalse(any("--initcheck-track" in line for line in sanitized))
         left_out = [line for line in sanitized if "--test-case-exclude=b,d? or not" in line]
-        self.assertEqual(len(left_out), 4)
-        self.assertTrue(all("--tool=initcheck" in line and "tests_cuda_ops" in line for line in left_out))
+        self.assertEqual(len(left_out), 10)
+        self.assertTrue(all("tests_cuda_ops" in line for line in left_out))
+        self.assertEqual(sum("--tool=racecheck" in line for line in left_out), 5)
+        self.assertEqual(sum("--tool=initcheck" in line for line in left_out), 5)
         text, = self.summaries()
         self.assertIn("; without 2 cases that read what a library wrote", text)
 

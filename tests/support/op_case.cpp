@@ -52,11 +52,11 @@ struct DotNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
       const double factor = get(to_host(ctx, dy), 0);
-      Tensor sum = to_host(ctx, dx);
+      // What is to be overwritten was perhaps never written, and must not be read.
+      Tensor sum = mode == GradMode::accumulate ? to_host(ctx, dx)
+                                                : full(host_values(), dx.shape(), dx.dtype(), 0);
       for (std::int64_t i = 0; i < sum.elements(); ++i)
-        set(sum,
-            i,
-            (mode == GradMode::accumulate ? get(sum, i) : 0) + cotangent_value(seed, i) * factor);
+        set(sum, i, get(sum, i) + cotangent_value(seed, i) * factor);
       copy(ctx, to_device(ctx, ctx.step(), sum), dx);
     });
   }
