@@ -23,9 +23,10 @@ def file_name(facts):
 
 
 def lines_marked(outcomes, mark):
-    """What programs printed behind a mark, in order: "memory: ..." """
-    return [line[len(mark) + 1:].strip() for outcome in outcomes for line in outcome.output.splitlines()
-            if line.startswith(mark + ":")]
+    """What programs printed behind a mark, in order, each once: "memory: ..." """
+    return list(dict.fromkeys(line[len(mark) + 1:].strip() for outcome in outcomes
+                              for line in outcome.output.splitlines()
+                              if line.startswith(mark + ":")))
 
 
 def bullets(title, lines):
