@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The lists of planted faults are read as they are meant, and what does not fit is said."""
+import re
 import tempfile
 import unittest
 from pathlib import Path
 
 from faults import HERE, PARTS, Fault, ListError, check, parts_in, read_list
+from run import cases_of
 
 LIST = """# of sums
 tests: tests_core tests_kernels
@@ -71,6 +73,13 @@ class Lists(unittest.TestCase):
             for name in ["one.txt", "two.txt", "faults.py", "two.md"]:
                 Path(folder, name).write_text("")
             self.assertEqual(parts_in(Path(folder)), ["one", "two"])
+
+    def test_only_single_cases_are_passed_over_once_their_program_has_run(self) -> None:
+        done = re.compile(cases_of(["tests_apps", "tests_io"]))
+        for case in ["tests_apps:eval: a table", "tests_io:csv", "tools: a script", "gpu: ledger of kernels"]:
+            self.assertTrue(done.search(case), case)
+        for other in ["tests_apps: eval end to end", "tests_data:csv", "bench: bench_step", "tests_ioctl:a"]:
+            self.assertFalse(done.search(other), other)
 
 
 if __name__ == "__main__":

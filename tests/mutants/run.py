@@ -96,6 +96,12 @@ def run(command: list[str], seconds: float, folder: Path, environment: dict[str,
     return status, output.decode(errors="replace")
 
 
+def cases_of(programs: list[str]) -> str:
+    """A pattern for the tests that are single cases of these programs, and for those that read the sources. What begins with
+    the same name and a blank, as "tests_apps: eval end to end", is a test of its own."""
+    return rf"{READERS}|^({'|'.join(programs)}):[^ ]"
+
+
 class Build:
     """A build of the copy, with CUDA or without."""
 
@@ -151,6 +157,8 @@ class Trial:
         return noticed
 
     def program(self, name: str) -> str:
+        if name.endswith(".py"):
+            return self.step(name, [sys.executable, str(TREE / "tests/apps" / name), str(self.build.folder / "bin/learn")])
         if "cuda" in name or "fake" in name:
             return self.ctest(name, ["--tests-regex", f"^{name}( on FAKE|:)"])
         return self.step(name, [str(self.build.folder / "bin" / name), "--abort-after=1", "--test-suite-exclude=slow"])
@@ -163,7 +171,8 @@ class Trial:
         for name in tests:
             if self.is_clean and name in self.clean_seconds:
                 continue
-            if error := self.build.make([name, *(["fakecuda", "kernellog"] if self.build.cuda else [])]):
+            target = "learn" if name.endswith(".py") else name
+            if error := self.build.make([target, *(["fakecuda", "kernellog"] if self.build.cuda else [])]):
                 return f"does not compile: {error}"
             if noticed := self.program(name):
                 return noticed
@@ -181,8 +190,8 @@ class Trial:
                 return noticed
         if self.is_clean and "other tests" in self.clean_seconds:
             return ""
-        done = "|".join(name for name in self.all_programs if "cuda" not in name)
-        return self.ctest("other tests", ["--exclude-regex", f"{READERS}|^({done}):"])
+        done = [name for name in self.all_programs if "cuda" not in name]
+        return self.ctest("other tests", ["--exclude-regex", cases_of(done)])
 
 
 class Results:
