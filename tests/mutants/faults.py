@@ -12,7 +12,7 @@ A list is a file PART.txt beside this one:
     + for (std::int64_t c = 0; c + 1 < chunks; ++c) total += partials[c];
 
 The lines after "- " are in the file exactly once, though they may begin and end within a line of it; those after "+ "
-take their place, none if there are none. "tests:" of a fault replaces the list's; a name that ends in .py is a script in
+take their place, none if there are none. "tests:" of a fault replaces the list's; a name that ends in .py or .sh is a script in
 tests/apps, which gets the program "learn".
 """
 from __future__ import annotations

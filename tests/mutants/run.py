@@ -102,6 +102,10 @@ def cases_of(programs: list[str]) -> str:
     return rf"{READERS}|^({'|'.join(programs)}):[^ ]"
 
 
+def is_script(test: str) -> bool:
+    return test.endswith((".py", ".sh"))
+
+
 class Build:
     """A build of the copy, with CUDA or without."""
 
@@ -157,8 +161,9 @@ class Trial:
         return noticed
 
     def program(self, name: str) -> str:
-        if name.endswith(".py"):
-            return self.step(name, [sys.executable, str(TREE / "tests/apps" / name), str(self.build.folder / "bin/learn")])
+        if is_script(name):
+            interpreter = sys.executable if name.endswith(".py") else "bash"
+            return self.step(name, [interpreter, str(TREE / "tests/apps" / name), str(self.build.folder / "bin/learn")])
         if "cuda" in name or "fake" in name:
             return self.ctest(name, ["--tests-regex", f"^{name}( on FAKE|:)"])
         return self.step(name, [str(self.build.folder / "bin" / name), "--abort-after=1", "--test-suite-exclude=slow"])
@@ -171,7 +176,7 @@ class Trial:
         for name in tests:
             if self.is_clean and name in self.clean_seconds:
                 continue
-            target = "learn" if name.endswith(".py") else name
+            target = "learn" if is_script(name) else name
             if error := self.build.make([target, *(["fakecuda", "kernellog"] if self.build.cuda else [])]):
                 return f"does not compile: {error}"
             if noticed := self.program(name):
