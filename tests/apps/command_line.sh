@@ -222,6 +222,9 @@ check "an audit of what works is status 0" exits 0
 check "with the layers" says "layer1.residual.res2.conv"
 check "and a verdict" says "fine: in fp16 this training goes as in fp32"
 check "and a file of all" grep -q '^3,.*,layer3.conv,' audit.csv
+run audit "${audited[@]}" --accumulate 2 --steps 3 --save batches.csv
+check "with --accumulate a step is an update of several batches" grep -q '^6,' batches.csv
+check "and no more" test "$(grep -c '^7,' batches.csv)" = 0
 run audit "${audited[@]}" --precision bf16-amp --steps 2
 check "in each precision" says "fine: in bf16-amp"
 run audit "${audited[@]}" --config runs/train/config.toml --pretrained runs/train --steps 2

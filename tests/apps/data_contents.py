@@ -28,6 +28,8 @@ def summary_of_data(pixels):
     text = run("data", "info", "photos").out
     check("in words", "photos: 45 + 22 images, 8x6, colour" in text and f"mean         {' '.join(f'{m:.3f}' for m in means)}" in text
           and all(re.search(rf"^{name} +{a} +{b}$", text, re.M) for name, a, b in zip(CLASSES, *COUNTS.values())), text)
+    check("with both fingerprints", f"fingerprint  {info['train']['fingerprint']} (train)\n{'':13}{info['valid']['fingerprint']} (valid)\n" in text
+          and info["train"]["fingerprint"] != info["valid"]["fingerprint"], text)
     run("data", "make", "photos", "made")
     made = json.loads(run("data", "info", "made", "--json").out)
     check("what is made has the same pixels", [made[part]["fingerprint"] for part in COUNTS] == [info[part]["fingerprint"] for part in COUNTS], made)

@@ -131,6 +131,10 @@ def averages():
         mean = floats("two.safetensors", name)
         check(f"{name} is the mean", all(abs((a + b) / 2 - c) <= 1e-7 * max(1, abs(c)) for a, b, c in zip(one, two, mean)))
         check(f"{name} is of both", mean not in (one, two))
+    for weights in ("best", "last"):
+        done = learn("average", "runs/net", "runs/fine", "--weights", weights, "--out", "of_runs.safetensors")
+        check(f"the {weights} weights of runs are averaged", f"runs/net/weights/{weights}.safetensors" in done.stdout
+              and f"runs/fine/weights/{weights}.safetensors" in done.stdout, done)
     learn("eval", "mean.safetensors", "--data", "synthetic10", "--valid-limit", "20")
     refused(2, "error: an average is of two checkpoints or more, not of 1", "average", "runs/net", "--out", "z.safetensors")
     refused(2, "say the weights to write", "average", "runs/net", "runs/fine")

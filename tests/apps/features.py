@@ -38,6 +38,14 @@ def looking():
     seen = json.loads(run("data", "info", VALUES, "--json").out)
     check("JSON names features", seen["features"] == ["petal", "sepal"] and seen["train"]["rows"] == 72, seen)
     check("of different sizes", seen["mean"][0] > 900 and seen["mean"][1] < 0.02, seen)
+    rows = [(i, 7.5 - 2.25 * i, 100 * i * i) for i in range(1, 7)]
+    Path("spread.csv").write_text("a,b,cost,split\n" + "".join(f"{a},{b},{cost},{'valid' if a == 6 else 'train'}\n" for a, b, cost in rows),
+                                  encoding="utf-8")
+    text = run("data", "info", "spread.csv:features=(a,b),targets=cost").out
+    for name, values in zip(("a", "b", "cost"), zip(*rows[:-1])):
+        wanted = [min(values), sum(values) / len(values), max(values)]
+        shown = next(line.split()[1:] for line in text.splitlines() if line.startswith(f"{name} "))
+        check(f"smallest, mean and largest of {name} in training rows", [float(one) for one in shown] == wanted, (text, wanted))
     good = run("data", "verify", VALUES)
     check("rows are verified", "t: 90 rows\n" in good.out and "nothing is wrong with it" in good.out, good)
     text = Path("t.csv").read_text(encoding="utf-8")
