@@ -13,6 +13,7 @@
 #include <functional>
 #include <new>
 #include <numbers>
+#include <stdexcept>
 #include <utility>
 
 namespace learn::plot {
@@ -138,11 +139,16 @@ Drawing::~Drawing() = default;
 Drawing::Drawing(Drawing&&) noexcept = default;
 Drawing& Drawing::operator=(Drawing&&) noexcept = default;
 
-double Drawing::width() const noexcept { return impl_->width; }
-double Drawing::height() const noexcept { return impl_->height; }
+Drawing::Impl& Drawing::impl() const {
+  check<std::logic_error>(impl_ != nullptr, "drawing: this one was moved from; use the other");
+  return *impl_;
+}
+
+double Drawing::width() const { return impl().width; }
+double Drawing::height() const { return impl().height; }
 
 void Drawing::fill(const Box& box, Color color, double opacity) {
-  impl_->commands.emplace_back([=](cairo_t* to) {
+  impl().commands.emplace_back([=](cairo_t* to) {
     set_color(to, color, opacity);
     cairo_rectangle(to, box.left, box.top, box.width, box.height);
     cairo_fill(to);
@@ -150,7 +156,7 @@ void Drawing::fill(const Box& box, Color color, double opacity) {
 }
 
 void Drawing::outline(const Box& box, const Stroke& stroke) {
-  impl_->commands.emplace_back([=](cairo_t* to) {
+  impl().commands.emplace_back([=](cairo_t* to) {
     set_stroke(to, stroke);
     cairo_rectangle(to, box.left, box.top, box.width, box.height);
     cairo_stroke(to);
@@ -161,7 +167,7 @@ void Drawing::polyline(std::span<const Point> points, const Stroke& stroke) {
   if (points.empty()) return;
   if (points.size() == 1)
     return disc(points.front(), stroke.thickness / 2, stroke.color, stroke.opacity);
-  impl_->commands.emplace_back(
+  impl().commands.emplace_back(
       [through = std::vector<Point>(points.begin(), points.end()), stroke](cairo_t* to) {
         set_stroke(to, stroke);
         path_through(to, through);
@@ -170,7 +176,7 @@ void Drawing::polyline(std::span<const Point> points, const Stroke& stroke) {
 }
 
 void Drawing::polygon(std::span<const Point> points, Color color, double opacity) {
-  impl_->commands.emplace_back(
+  impl().commands.emplace_back(
       [corners = std::vector<Point>(points.begin(), points.end()), color, opacity](cairo_t* to) {
         set_color(to, color, opacity);
         path_through(to, corners);
@@ -179,7 +185,7 @@ void Drawing::polygon(std::span<const Point> points, Color color, double opacity
 }
 
 void Drawing::disc(Point center, double radius, Color color, double opacity) {
-  impl_->commands.emplace_back([=](cairo_t* to) {
+  impl().commands.emplace_back([=](cairo_t* to) {
     set_color(to, color, opacity);
     cairo_new_path(to);
     cairo_arc(to, center.x, center.y, radius, 0, 2 * std::numbers::pi);
@@ -195,14 +201,14 @@ void Drawing::image(const Box& box, const Image& image) {
                     image.width,
                     image.height,
                     image.rgb.size());
-  impl_->commands.emplace_back([=](cairo_t* to) { paint_image(to, box, image); });
+  impl().commands.emplace_back([=](cairo_t* to) { paint_image(to, box, image); });
 }
 
 Size Drawing::text(Point at, std::string_view text, const TextStyle& style) {
   if (text.empty()) return {};
-  impl_->texts.push_back(valid_utf8(text));
-  impl_->commands.emplace_back(
-      [at, shown = impl_->texts.back(), style](cairo_t* to) { show_text(to, at, shown, style); });
+  impl().texts.push_back(valid_utf8(text));
+  impl().commands.emplace_back(
+      [at, shown = impl().texts.back(), style](cairo_t* to) { show_text(to, at, shown, style); });
   return measure(text, style);
 }
 
@@ -213,20 +219,20 @@ Size Drawing::measure(std::string_view text, const TextStyle& style) {
 }
 
 void Drawing::clip(const Box& box) {
-  impl_->commands.emplace_back([=](cairo_t* to) {
+  impl().commands.emplace_back([=](cairo_t* to) {
     cairo_reset_clip(to);
     cairo_rectangle(to, box.left, box.top, box.width, box.height);
     cairo_clip(to);
   });
 }
 
-void Drawing::unclip() { impl_->commands.emplace_back(cairo_reset_clip); }
+void Drawing::unclip() { impl().commands.emplace_back(cairo_reset_clip); }
 
-const std::vector<std::string>& Drawing::texts() const noexcept { return impl_->texts; }
+const std::vector<std::string>& Drawing::texts() const { return impl().texts; }
 
 Image Drawing::render(double scale) const {
   constexpr double kMaxSide = 32767;  // Cairo's
-  const double width = std::ceil(impl_->width * scale), height = std::ceil(impl_->height * scale);
+  const double width = std::ceil(impl().width * scale), height = std::ceil(impl().height * scale);
   check<UsageError>(scale > 0 && width <= kMaxSide && height <= kMaxSide,
                     "{} x {} pixels, at a scale of {}: a side must have 1 to {}",
                     width,
@@ -239,7 +245,7 @@ Image Drawing::render(double scale) const {
   require_success(cairo_surface_status(surface.get()));
   const ContextHandle context(cairo_create(surface.get()));
   cairo_scale(context.get(), scale, scale);
-  impl_->play(context.get());
+  impl().play(context.get());
   cairo_surface_flush(surface.get());
   const unsigned char* const data = cairo_image_surface_get_data(surface.get());
   const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
@@ -258,15 +264,15 @@ Image Drawing::render(double scale) const {
 std::string Drawing::svg() const {
   std::string text;
   const SurfaceHandle surface(
-      cairo_svg_surface_create_for_stream(append, &text, impl_->width, impl_->height));
+      cairo_svg_surface_create_for_stream(append, &text, impl().width, impl().height));
   cairo_svg_surface_set_document_unit(surface.get(), CAIRO_SVG_UNIT_PX);
   {
     const ContextHandle context(cairo_create(surface.get()));
-    impl_->play(context.get());
+    impl().play(context.get());
   }
   cairo_surface_finish(surface.get());
   require_success(cairo_surface_status(surface.get()));
-  return finished_svg(text, impl_->title, impl_->texts);
+  return finished_svg(text, impl().title, impl().texts);
 }
 
 void Drawing::save(const std::filesystem::path& path, double scale) const {

@@ -73,8 +73,8 @@ class Drawing {
   Drawing(const Drawing&) = delete;
   Drawing& operator=(const Drawing&) = delete;
 
-  [[nodiscard]] double width() const noexcept;
-  [[nodiscard]] double height() const noexcept;
+  [[nodiscard]] double width() const;
+  [[nodiscard]] double height() const;
 
   void fill(const Box& box, Color color, double opacity = 1);
   void outline(const Box& box, const Stroke& stroke);
@@ -93,7 +93,7 @@ class Drawing {
   void unclip();
 
   /// All texts, in the order they were drawn.
-  [[nodiscard]] const std::vector<std::string>& texts() const noexcept;
+  [[nodiscard]] const std::vector<std::string>& texts() const;
 
   /// Throws UsageError for a scale that is not positive, and for more than 32767 pixels to a side.
   [[nodiscard]] Image render(double scale = kPngScale) const;
@@ -105,6 +105,9 @@ class Drawing {
 
  private:
   struct Impl;
+  /// Throws std::logic_error if this one was moved from.
+  [[nodiscard]] Impl& impl() const;
+
   std::unique_ptr<Impl> impl_;
 };
 

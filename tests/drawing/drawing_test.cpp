@@ -9,8 +9,11 @@
 #include <png.h>
 
 #include <array>
+#include <functional>
 #include <iterator>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 
 using namespace learn;
 using namespace learn::plot;
@@ -243,4 +246,21 @@ TEST_CASE("what cannot be drawn is refused") {
       drawing.image({0, 0, 5, 5}, {2, 2, {1, 2, 3}}), doctest::Contains("2 x 2"), UsageError);
   CHECK_THROWS_WITH_AS((void)drawing.render(0), doctest::Contains("at a scale of 0"), UsageError);
   CHECK_THROWS_WITH_AS((void)drawing.render(4000), doctest::Contains("40000 x 40000"), UsageError);
+}
+
+TEST_CASE("a drawing that was moved from says so") {
+  Drawing from(10, 20);
+  Drawing to = std::move(from);
+  CHECK(to.height() == 20);
+  const std::vector<std::function<void()>> uses{[&] { (void)from.width(); },
+                                                [&] { (void)from.height(); },
+                                                [&] { (void)from.texts(); },
+                                                [&] { from.fill({0, 0, 5, 5}, {}); },
+                                                [&] { from.unclip(); },
+                                                [&] { (void)from.render(); },
+                                                [&] { (void)from.svg(); }};
+  for (const auto& use : uses)
+    CHECK_THROWS_WITH_AS(use(), doctest::Contains("was moved from"), std::logic_error);
+  from = std::move(to);
+  CHECK(from.width() == 10);
 }

@@ -316,13 +316,6 @@ def csv_seeds():
     yield "open", b"a,\"b\n1,2\n"
 
 
-def table_seeds():
-    yield "usual", "\ufefffile,label,split\r\na/1.png,\"x, \"\"y\"\"\",train\r\n\r\nb 2.png,é,valid".encode()
-    yield "tabs", b"file\tlabel\n1\t2\n\"3\n\"\t4\n"
-    yield "ragged", b"a,b\n1\n"
-    yield "open", b"a,\"b\n1,2\n"
-
-
 def plan_cache_seeds():
     yield "match", b"key\n{\"plan\":1}\n"
     yield "other", b"key2\nx"
