@@ -249,6 +249,10 @@ if [ ! -e /dev/nvidia0 ]; then
   check "whose reason is said once" test -n "$reason" -a "$(grep -cF "$reason" out)" = 1
 fi
 check "with the speed of a matrix product" says "GFLOP/s"
+LEARN_DEVICE=cpu run doctor --seconds 0.01
+check "an environment that chooses the device is named" says "--device auto   cpu: LEARN_DEVICE is 'cpu'"
+LEARN_DEVICE=cpux run doctor --seconds 0.01
+check "and one that cannot" says "--device auto   LEARN_DEVICE: unknown device 'cpux': use auto, cpu, cuda or cuda:N"
 run doctor --seconds -1
 check "a wrong duration is status 2" exits 2
 

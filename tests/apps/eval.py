@@ -50,6 +50,14 @@ def evaluations():
     check("which are easy", "accuracy 1.0000  (12 of 12)" in done.stdout, done)
     check("no note where nothing differs", "cross-entropy" not in done.stdout and "scaled" not in done.stderr, done)
 
+    drawn = {}
+    for name, words in {"usual": [], "sixteen": ["--top-losses", "16"], "three": ["--top-losses", "3"]}.items():
+        learn("eval", "runs/train", "--data", "plain", *words, "--save", name)
+        drawn[name] = Path(name, "top-losses.png").read_bytes()
+    check("16 images are drawn where no number is said", drawn["usual"] == drawn["sixteen"])
+    height = {name: int.from_bytes(png[20:24], "big") for name, png in drawn.items()}
+    check("and as many as are said", height["three"] < height["sixteen"], height)
+
     learn(*train, "--lr", "1e-6", "--out", "slow")  # whose loss is not 0
     done = learn("eval", "slow/train", "--weights", "last", "-b", "8", "--threads", "1")
     with open("slow/train/results.csv", encoding="utf-8", newline="") as table:
