@@ -112,6 +112,19 @@ DataSection saved_data(DataSection trained, const SafetensorsFile& file) {
   return trained;
 }
 
+std::vector<fs::path> data_sources(const std::vector<fs::path>& runs) {
+  std::vector<fs::path> sources;
+  for (const fs::path& run : runs) {
+    try {
+      const LastState state = find_last_state(weights_of(run));
+      if (const std::string* const path = find_value(*state.file, "learn.data_path"))
+        sources.emplace_back(*path);
+    } catch (const CheckpointError&) {  // what is left of a run can be drawn all the same
+    }
+  }
+  return sources;
+}
+
 void warn_of_edited_config(const fs::path& run) {
   const fs::path edited = run / "config.toml";
   if (!fs::exists(edited)) return;

@@ -32,6 +32,11 @@ void warn_of_edited_config(const std::filesystem::path& run);
 /// The same out of the state that a run resumes from.
 [[nodiscard]] DataSection saved_data(DataSection trained, const std::filesystem::path& run);
 
+/// Where the data of runs lay when they were begun, for `check_result_path`: of those that hold a
+/// state and whose data were not computed.
+[[nodiscard]] std::vector<std::filesystem::path> data_sources(
+    const std::vector<std::filesystem::path>& runs);
+
 /// The options that a run was begun with, and what became of them when those that are `given` were
 /// set over them. A run may continue in another precision; what was said for the one before and has
 /// no effect in the new one is taken away.

@@ -1,5 +1,6 @@
 #include "apps/learn/plot.h"
 
+#include "apps/experiment/saved_run.h"
 #include "apps/learn/run_texts.h"
 #include "callbacks/run_history.h"
 #include "callbacks/training_figures.h"
@@ -15,10 +16,10 @@ namespace learn::cli {
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
-  check_result_path(o.out);
   std::vector<std::filesystem::path> folders;
   for (const std::string& run : o.runs) folders.push_back(run_folder(run, "runs"));
   check_named_once(folders);
+  check_result_path(o.out, data_sources(folders));
   std::vector<cb::RunHistory> runs;
   for (const std::filesystem::path& folder : folders) runs.push_back(cb::read_run_history(folder));
   std::vector<std::string> names;

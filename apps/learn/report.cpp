@@ -1,5 +1,6 @@
 #include "apps/learn/report.h"
 
+#include "apps/experiment/saved_run.h"
 #include "apps/learn/report_page.h"
 #include "apps/learn/run_texts.h"
 #include "framework/core/console.h"
@@ -72,7 +73,7 @@ int report(const ReportOptions& options) {
   fs::path out = options.out;
   if (!out.empty()) {
     check_output(out);
-    check_result_path(out);
+    check_result_path(out, data_sources(folders));
   }
   for (const fs::path& folder : folders) {
     runs.push_back(report_run(folder, options.run));
