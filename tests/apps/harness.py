@@ -76,7 +76,8 @@ class Trial:
         return outcome
 
     def start(self, *words, **more):
-        """The same without waiting for it."""
+        """The same without waiting for it. It hears a hangup, though the tests may be run under nohup."""
+        more.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         return subprocess.Popen([self.learn, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
     def check(self, condition, what, outcome=None):

@@ -83,6 +83,7 @@ def start_in_terminal(*words):
         import fcntl
         import termios
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may be run under nohup
 
     process = subprocess.Popen([LEARN, *words], stdin=slave, stdout=slave, stderr=slave, preexec_fn=take_terminal)
     os.close(slave)

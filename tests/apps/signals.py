@@ -106,8 +106,8 @@ class Signals:
         self.judge_state(what)
         self.held += good and self.trial.failed == before
 
-    def ignored(self, what, number, preexec=None):
-        process = self.start(preexec_fn=preexec)
+    def ignored(self, what, number, **more):
+        process = self.start(**more)
         self.wait_for_epochs(process, 2)
         process.send_signal(number)
         outcome = self.end(process)
@@ -144,7 +144,7 @@ def main():
     for number in STOPS:
         signals.after_epochs(number, 25)  # plots, or ends
     signals.ignored("SIGPIPE", signal.SIGPIPE)
-    signals.ignored("SIGHUP under nohup", signal.SIGHUP, preexec=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    signals.ignored("SIGHUP under nohup", signal.SIGHUP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     for number in STOPS:
         signals.search(number, "lr-find", "--iterations", "100000", "--no-stop", "--batch-size", "16")
         signals.search(number, "batch-size-find", "--steps", "10000")
