@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from harness import read_checkpoint
+
 LEARN = str(Path(sys.argv[1]).resolve())
 TINY = ["--data", "synthetic10", "--train-limit", "40", "--valid-limit", "20", "-b", "20", "--epochs", "1", "--no-plots",
         "--threads", "1", "--workers", "0", "--device", "cpu"]
@@ -40,6 +42,11 @@ def exports():
     data = Path("net.onnx").read_bytes()
     for text in (b"small:width=2", b"image_size", b"classes", b"logits", b"batch"):
         check(f"the file holds {text}", text in data)
+    numbers = read_checkpoint("runs/net/weights/best.safetensors")[0]["learn.normalization"].split()
+    for name, values in (("mean", numbers[:3]), ("std", numbers[3:])):
+        # An entry of metadata: key and value, each with its tag and its length.
+        text = " ".join(values).encode()
+        check(f"and its {name}", b"\x0a" + bytes([len(name)]) + name.encode() + b"\x12" + bytes([len(text)]) + text in data, text)
     check("BatchNorm is no part of it", b"BatchNormalization" not in data and b"running_var" not in data)
     done = learn("export", "runs/net", "plain.onnx", "--weights", "last")
     check("or it is, and that is said", "0 BatchNorm folded" in done.stdout, done)

@@ -106,6 +106,11 @@ for words in (["eval", "two"], ["plot", "two", "ten", "--out", "p.svg"], ["repor
               ["train", "--resume", "two"], ["train", *TINY, "--pretrained", "two", "--fast-dev-run"]):
     done = trial.run(*words)
     check(f"learn {' '.join(words[:3])} finds runs/two", done.status == 0, done)
+for what, there, not_there in (("results", "accuracy", "Momentum"), ("schedule", "Momentum", "accuracy")):
+    trial.run("plot", "two", "ten", "--what", what, "--out", "of.svg")
+    with open("of.svg", encoding="utf-8") as svg:
+        text = svg.read()
+    check(f"plot --what {what} draws that of both runs", there in text and not_there not in text and "runs/two, runs/ten" in text, text[:900])
 for words in (["eval", "twoo"], ["predict", "twoo", "x.png"], ["train", "--resume", "twoo"], ["plot", "twoo"],
               ["train", *TINY, "--pretrained", "twoo", "--fast-dev-run"]):
     done = trial.run(*words)
