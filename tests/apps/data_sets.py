@@ -2,6 +2,7 @@
 """data_sets.py PATH/TO/learn: folders and archives as people have them, by every command that reads them."""
 import json
 import os
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -127,6 +128,17 @@ images("noted", "cat", "dog")
 Path("noted/README.txt").write_text("x")
 outcome = trial.run("data", "verify", "noted")
 check("a note is no fault", outcome.status == 0 and "noted/README.txt: .txt" in outcome.out, outcome)
+
+# CIFAR-10 as its page offers it first.
+Path("cifar-10-batches-py").mkdir()
+for name in ("data_batch_1", "test_batch", "batches.meta"):
+    Path("cifar-10-batches-py", name).write_bytes(b"\x80\x02")
+with tarfile.open("cifar-10-python.tar.gz", "w:gz") as archive:
+    archive.add("cifar-10-batches-py")
+for data in ("cifar-10-batches-py", "cifar-10-python.tar.gz"):
+    for words in (("train", *SHORT, "--data", data), ("data", "verify", data)):
+        outcome = trial.run(*words)
+        check(f"{data} is named as what it is", outcome.status == 3 and f"'{data}' is the Python version of CIFAR-10" in outcome.err, outcome)
 
 # A class without validation images.
 images("gap/train", "a", "b", "c")

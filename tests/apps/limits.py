@@ -57,6 +57,15 @@ class Limits:
         halvings = done.err.count("begins again")
         trial.check(f"batch-size = {512 >> halvings}" in config and f"accumulate = {1 << halvings}" in config, "and recorded", config)
         trial.check('"status": "finished"' in open("limited/runs/halved/run.json").read(), "as a run like any other")
+        # Weights of classes are those of the whole batch: the same as if the sizes had been said.
+        weighted = ("--class-weights", "balanced")
+        done = train("48M", "weighted", *weighted)
+        halvings = done.err.count("begins again")
+        same = train("2G", "same", *weighted, "--batch-size", str(512 >> halvings), "--accumulate", str(1 << halvings))
+        columns = ("train_loss", "valid_loss", "accuracy")
+        lost = [[[row[c] for c in columns] for row in harness.table_of(f"limited/runs/{name}/results.csv")] for name in ("weighted", "same")]
+        trial.check(halvings > 0 and same.status == 0 and lost[0] == lost[1], "smaller batches have the losses of --accumulate", (lost, done, same))
+        self.held += 2
         for name, words, times in (("tiny", (), 3), ("refused", ("--no-shrink-batch",), 0),
                                    ("own", ("--callbacks", "gradient_accumulation:batches=2"), 0)):
             done = train("10M", name, *words)

@@ -183,6 +183,7 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"train", "--cutmix=1"}, "; there is no mixing of images");
   told({"train", "--randaugment"}, "; there is no automatic augmentation");
   told({"train", "--world-size", "2"}, "; a training is one process on one device");
+  told({"train", "--sync-bn"}, "; a training is one process on one device");
   told({"tune"}, "unknown command 'tune'; there is no search for settings");
   told({"sweep"}, "unknown command 'sweep'; there is no search for settings");
   told({"serve"}, "unknown command 'serve'; there is no server; 'learn predict");

@@ -4,7 +4,8 @@
 
 /// Elementwise mathematics of any shape and floating dtype, each one line of `map` (ADR 0031): so
 /// is what you miss here, see ops/map.h. Two operands have one dtype and are broadcast as in
-/// NumPy; values and gradients at the borders are PyTorch's.
+/// NumPy; values and gradients at the borders are PyTorch's, but that the derivative of `clamp` at
+/// NaN is 1, not 0.
 ///
 /// Each operation rounds its result to the dtype of its operands. In f16 the square of 256 is
 /// infinite, so what divides by a root of squares (a normalisation, a cosine) gives 0 without a
