@@ -65,6 +65,12 @@ TEST_CASE("early stopping begins anew with each fit and tells what it can monito
   CHECK(early.waited() == 1);
   s.t.learn.fit(1, 0);
   CHECK(early.waited() == 0);
+  // Two epochs that say nothing are two of the second fit, not three with that of the first.
+  Scored silent({5, 1, NAN, NAN});
+  silent.t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "score", .patience = 2});
+  silent.t.learn.fit(2, 0);
+  silent.t.learn.fit(2, 0);
+  CHECK(silent.at == 4);
   Training t;
   t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "acuracy"});
   CHECK_THROWS_WITH_AS(t.learn.fit(1),

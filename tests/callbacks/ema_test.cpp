@@ -6,6 +6,7 @@
 #include "framework/io/checkpoint.h"
 #include "framework/learner/recorder.h"
 #include "tests/learner/tiny_training.h"
+#include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -63,6 +64,29 @@ TEST_CASE("the average follows the masters, also from fit to fit") {
     check_close(average(t.learn), by_hand(first, later, 0.75, warmup));
     CHECK(average(t.learn) != masters(t.learn));
   }
+}
+
+TEST_CASE("an average that began late is resumed in the middle of its warm-up") {
+  struct Run {
+    Run() {
+      t.learn.fit(4, 0.1);  // 12 updates before there is an average
+      t.learn.add<Ema>(EmaOptions{.decay = 0.999});
+    }
+    Training t{{2, 2, 2}, {}};
+  };
+  Run straight;
+  test::MemoryState state;
+  on(straight.t.learn, Event::epoch_end, [&](Learner& l) {
+    if (l.progress().epoch == 0) state = test::save(straight.t.ctx, l);
+  });
+  straight.t.learn.fit(2, 0.1);
+  Run resumed;
+  on(resumed.t.learn, Event::epoch_end, [](Learner&) {});
+  test::load(resumed.t.ctx, state, resumed.t.learn);
+  resumed.t.learn.resume();
+  resumed.t.learn.fit(2, 0.1);
+  CHECK(average(resumed.t.learn) == average(straight.t.learn));
+  CHECK(average(resumed.t.learn) != masters(resumed.t.learn));
 }
 
 TEST_CASE("steps that are not done are not averaged") {

@@ -153,6 +153,12 @@ TEST_CASE("two callbacks that contradict each other are refused, both named") {
     CHECK_THROWS_WITH_AS(
         train_with({spec, spec}, folder.path()), doctest::Contains(both.c_str()), UsageError);
   }
+  // Nor are two ways to clip.
+  const std::string by_value = "gradient_clip:limit=1,by=value";
+  CHECK_NOTHROW(train_with({by_value, "gradient_clip:limit=1"}, folder.path()));
+  CHECK_THROWS_WITH_AS(train_with({by_value, by_value}, folder.path()),
+                       doctest::Contains("both clip gradients by value"),
+                       UsageError);
   // Files of their own are no contradiction.
   CHECK_NOTHROW(train_with({"csv_logger:path=a.csv", "csv_logger:path=b.csv"}, folder.path()));
   CHECK(read_csv(folder / "b.csv").rows.size() == 2);
