@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 using namespace learn;
@@ -55,6 +56,22 @@ TEST_CASE("a data set and its loaders from one call: training shuffles and augme
   CHECK(pass_of(plain.train(), 0).first != pass_of(basic.train(), 0).first);
   CHECK_THROWS_WITH_AS(
       Loaders(ctx, small_set(), {.augment = "much"}), doctest::Contains("'much'"), UsageError);
+}
+
+TEST_CASE("loaders: validation has each sample once, whatever training draws or leaves out") {
+  Context ctx({.threads = 1});
+  const data::DataPair set = small_set();
+  std::vector<double> weights(40, 0);
+  weights[3] = 1;
+  Loaders data(
+      ctx,
+      set,
+      {.loader = {
+           .batch_size = 16, .sampling = data::WeightedSampling{weights}, .drop_last = true}});
+  CHECK(pass_of(data.train(), 0).order == std::vector<std::int64_t>(32, 3));
+  std::vector<std::int64_t> all(20);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(pass_of(data.valid(), 0).order == all);
 }
 
 TEST_CASE("loaders: a list of transforms takes the place of the named augmentation") {
