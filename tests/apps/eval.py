@@ -5,6 +5,7 @@ Every image of what it is given, scaled to the model's input; it says what that 
 then.
 """
 import csv
+import hashlib
 import json
 import math
 import os
@@ -14,7 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import fill_weights
 from png import write_png
 
 LEARN = str(Path(sys.argv[1]).resolve())
@@ -230,7 +230,15 @@ def other_numbers_than_in_training():
 
 
 def weights_that_are_not_numbers():
-    fill_weights("runs/train/weights/best.safetensors", "nan.safetensors", math.nan)
+    weights = Path("runs/train/weights/best.safetensors")
+    data = weights.read_bytes()
+    header = data[8:8 + int.from_bytes(data[:8], "little")]
+    key = b'"learn.sha256":"'
+    hash_at = 8 + header.index(key) + len(key)
+    poisoned = b"\x00\x00\xc0\x7f" * ((len(data) - 8 - len(header)) // 4)
+    blank = data[:hash_at] + b"0" * 64 + data[hash_at + 64:8 + len(header)] + poisoned
+    digest = hashlib.sha256(blank).hexdigest().encode()
+    Path("nan.safetensors").write_bytes(blank[:hash_at] + digest + blank[hash_at + 64:])
     done = learn("eval", "nan.safetensors", status=7)
     check("NaN is never right", "(0 of 12)" in done.stdout, done)
     done = learn("eval", "nan.safetensors", "--confusion", "--top-losses", "1", "--save", "nan", "--predictions", "nan.json",

@@ -133,6 +133,8 @@ def averages():
     check("what was averaged is named", "runs/net/weights/best.safetensors" in done.stdout, done)
     best = ["runs/net/weights/best.safetensors", "runs/fine/weights/best.safetensors"]
     learn("average", *best, "--out", "two.safetensors")
+    said = read_checkpoint("two.safetensors")[0]
+    check("a mean says what it is of", said["learn.averaged"] == "\n".join(best), said)
     for name in ("layer2.conv.weight", "prep.bn.running_var"):
         one, two = (floats(path, name) for path in best)
         mean = floats("two.safetensors", name)

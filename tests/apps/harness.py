@@ -133,17 +133,6 @@ def read_checkpoint(path):
     return metadata, {name: payload[slice(*entry["data_offsets"])] for name, entry in header.items()}
 
 
-def fill_weights(source, target, number):
-    """Writes the checkpoint again, with one number in the place of all of its own."""
-    with open(source, "rb") as file:
-        data = file.read()
-    said = read_checkpoint(source)[0]["learn.sha256"].encode()
-    header = data[:8 + struct.unpack("<Q", data[:8])[0]].replace(said, b"0" * len(said), 1)
-    blank = header + struct.pack("<f", number) * ((len(data) - len(header)) // 4)
-    with open(target, "wb") as file:
-        file.write(blank.replace(b"0" * len(said), hashlib.sha256(blank).hexdigest().encode(), 1))
-
-
 def result_of(run):
     """What must be the same of two runs: state, weights and table, but for seconds and paths."""
     with open(f"{run}/results.csv", encoding="utf-8") as file:
