@@ -82,7 +82,8 @@ Command predict_command() {
               {.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
               {.name = "IMAGE",
                .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and archives "
-                       "of them, or -: one of these through standard input",
+                       "of them, or -: one of these through standard input; of an image that "
+                       "has another shape than the model's input, the middle is seen",
                .required = true,
                .several = true}}};
 }
