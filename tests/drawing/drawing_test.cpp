@@ -255,7 +255,9 @@ TEST_CASE("a drawing that was moved from says so") {
   const std::vector<std::function<void()>> uses{[&] { (void)from.width(); },
                                                 [&] { (void)from.height(); },
                                                 [&] { (void)from.texts(); },
-                                                [&] { from.fill({0, 0, 5, 5}, {}); },
+                                                [&] {
+                                                  from.fill({0, 0, 5, 5}, {});
+                                                },
                                                 [&] { from.unclip(); },
                                                 [&] { (void)from.render(); },
                                                 [&] { (void)from.svg(); }};
