@@ -18,8 +18,8 @@ pkg_check_modules(glib REQUIRED IMPORTED_TARGET GLOBAL glib-2.0)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
 pkg_check_modules(cairo REQUIRED IMPORTED_TARGET GLOBAL cairo)
 pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET GLOBAL pangocairo)
-# Not its -pthread, which defines a macro that the precompiled headers were compiled without; Threads links it.
-set_target_properties(PkgConfig::pangocairo PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+# Not their -pthread, which defines a macro that the precompiled headers were compiled without; Threads links it.
+set_target_properties(PkgConfig::glib PkgConfig::pangocairo PROPERTIES INTERFACE_COMPILE_OPTIONS "")
 if(LEARN_TESTS)
   find_package(doctest REQUIRED)
   include(${doctest_DIR}/doctest.cmake)
