@@ -30,7 +30,7 @@ RELEASES = {"debian12": "bookworm", "debian13": "trixie"}
 COMPILERS = {"debian12": ["g++-12", "clang-14", "clang-15", "clang-16"],
              "debian13": ["g++-13", "g++-14", "clang-17", "clang-18", "clang-19"]}
 VARIANTS = {"g++": ["", ":cuda", ":no-pch"], "clang": ["", ":cuda"]}  # headers are precompiled for g++ alone
-MOST_BYTES = 12_000_000  # of `learn` without CUDA
+MOST_BYTES = 13_000_000  # of `learn` without CUDA; tests/apps says so too
 WARNING = re.compile(r"\bwarning\b[ :#]", re.IGNORECASE)
 
 
