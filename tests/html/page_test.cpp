@@ -191,13 +191,15 @@ TEST_CASE("an image says where it comes from, and its path can be selected and c
       page_with({plot::ImageGrid{.title = "losses",
                                  .cells = {{{image_of(2, 2)}, {{"cat"}}, "my data/<b>/0.png"},
                                            {{image_of(2, 2)}, {{"dog"}}, "image 7"},
+                                           {{image_of(2, 2)}, {{"emu"}}, "data/<i>.png"},
                                            {{image_of(2, 2)}, {{"cow"}}}}}});
   CHECK(holds(page,
               R"(<span>cat</span><span class="source" title="my data/&lt;b&gt;/0.png">)"
               R"(<span>my data/&lt;b&gt;/</span><span>0.png</span></span>)"));
   CHECK(holds(page,
               R"(<span class="source" title="image 7"><span></span><span>image 7</span></span>)"));
-  CHECK(count(page, "class=\"source\"") == 2);
+  CHECK(holds(page, R"(<span>data/</span><span>&lt;i&gt;.png</span></span>)"));
+  CHECK(count(page, "class=\"source\"") == 3);
   CHECK(holds(page, "navigator.clipboard.writeText"));
 }
 
