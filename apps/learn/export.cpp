@@ -7,12 +7,15 @@
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"
 #include "framework/inference/load_model.h"
+#include "framework/io/atomic_file.h"
 #include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <string_view>
+#include <system_error>
 
 namespace learn::cli {
 namespace {
@@ -35,6 +38,19 @@ std::map<std::string, std::string> metadata_of(const SavedModel& model, const Ex
           {"std", row(model.normalization.std)},
           {"input",
            o.normalize ? "RGB, values in [0, 1]" : "RGB, values in [0, 1], minus mean, over std"}};
+}
+
+/// Throws UsageError if the module that is written beside the weights would replace something else.
+void check_module_path(const fs::path& module) {
+  constexpr std::string_view kWrittenByUs = "\"\"\"The model ";
+  check_result_path(module);
+  std::error_code ignored;
+  if (!fs::is_regular_file(module, ignored)) return;
+  if (!read_text_file(module).starts_with(kWrittenByUs))
+    fail<UsageError>(
+        "'{}', the module for PyTorch, would replace a file that is none: name another "
+        "FILE.safetensors",
+        module.string());
 }
 
 }  // namespace
@@ -68,6 +84,7 @@ int export_model(const ExportOptions& o) {
                     : "sigmoid");
   const fs::path weights = saved_weights(run_argument(o.path, o.out), o.weights);
   check_result_path(o.file, {weights});
+  if (!onnx) check_module_path(exported::pytorch_module_path(o.file));
   const LoadedModel loaded = load_model(weights, {.device = Device::cpu()});
   const SavedModel& model = loaded.description;
   if (model.input.height == 0)
