@@ -30,7 +30,8 @@ def tensors(path):
 
 
 # Rows and facts of a page that tell them.
-TIMES = re.compile(r'<th scope="row">(training time|images per second|started|ended)</th>.*|<dt>training time</dt>.*')
+TIMES = re.compile(r'<th scope="row">(training time|images per second|started)</th>.*|<dt>training time</dt>.*|'
+                   r'<p class="soft detail">started .*')
 
 
 def seen(folder, done):
