@@ -398,6 +398,13 @@ TEST_CASE("prefixes that wrapped models have are left out of names") {
   CHECK_FALSE(loads("module.fc.weight", "bn.running_var"));
   CHECK_FALSE(loads("module.fc.weight", "other.bn.running_var"));
   CHECK_FALSE(loads("module.head.weight", "module.norm.running_var"));
+  write_safetensors(folder / "w",
+                    std::vector{named("module.fc.weight", {2, 2}, {1, 2, 3, 4}),
+                                named("other.scale", {2}, {1, 2})});
+  Layer layer(false);
+  CHECK_THROWS_WITH_AS(load_weights(folder / "w", layer.store, WeightsMatch::partial),
+                       doctest::Contains("nothing in '"),
+                       CheckpointError);
 }
 
 TEST_CASE("two names that differ by a wrapper alone stay as they are") {
