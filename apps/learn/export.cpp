@@ -7,14 +7,12 @@
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"
 #include "framework/inference/load_model.h"
-#include "framework/io/atomic_file.h"
 #include "framework/io/result_path.h"
 #include "framework/io/saved_weights.h"
 
 #include <fmt/core.h>
 
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 namespace learn::cli {
@@ -42,11 +40,9 @@ std::map<std::string, std::string> metadata_of(const SavedModel& model, const Ex
 
 /// Throws UsageError if the module that is written beside the weights would replace something else.
 void check_module_path(const fs::path& module) {
-  constexpr std::string_view kWrittenByUs = "\"\"\"The model ";
   check_result_path(module);
   std::error_code ignored;
-  if (!fs::is_regular_file(module, ignored)) return;
-  if (!read_text_file(module).starts_with(kWrittenByUs))
+  if (fs::is_regular_file(module, ignored) && !exported::is_pytorch_module(module))
     fail<UsageError>(
         "'{}', the module for PyTorch, would replace a file that is none: name another "
         "FILE.safetensors",

@@ -23,12 +23,13 @@ struct CodePoint {
 /// and bytes that are not UTF-8 become "\x1b" and the like. Names of files and classes come from
 /// anywhere.
 [[nodiscard]] std::string printable(std::string_view text);
+/// The same in one line: newlines and tabs are made visible too. For a value in a message.
+[[nodiscard]] std::string printable_line(std::string_view text);
 /// The text in UTF-8: bytes that are not become "\xff" and the like, as `printable` shows them, and
 /// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be
 /// found again.
 [[nodiscard]] std::string utf8_text(std::string_view text);
+/// Returns whether `utf8_text` would leave the text as it is.
 [[nodiscard]] bool is_utf8(std::string_view text);
-/// The same in one line: newlines and tabs are made visible too. For a value in a message.
-[[nodiscard]] std::string printable_line(std::string_view text);
 
 }  // namespace learn

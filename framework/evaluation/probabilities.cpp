@@ -24,7 +24,7 @@ double log_mean(double a, double b) {
   return top + std::log1p(std::exp(std::min(a, b) - top)) - std::log(2.0);
 }
 
-/// Of each element of a row, whose sum is computed once.
+/// The negative log-softmax of each element of a row; the sum over the row is computed once.
 class NegativeLogSoftmax {
  public:
   explicit NegativeLogSoftmax(std::span<const float> logits)

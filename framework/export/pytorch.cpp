@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace learn::exported {
 namespace {
+
+constexpr std::string_view kFirstWords = "\"\"\"The model ";  // of every module
 
 /// A piece of Python. Products bind stronger than sums; what calls a function binds strongest.
 struct Expression {
@@ -205,8 +208,9 @@ std::string pytorch_module(const Graph& graph, const PyTorchNotes& notes) {
   const Shape& image = graph.values.at(graph.input);
   const std::string forward = Forward(graph, layers).text();
   const bool values = notes.targets == TargetKind::values;
-  return fmt::format(
-             R"("""The model {0}, written by learn.
+  return std::string(kFirstWords) +
+         fmt::format(
+             R"({0}, written by learn.
 
     model = load()                     # the weights of {1}, strictly
     {8} = model(normalize(images))  # images (N, {2}, {3}, {4}), RGB, values in [0, 1]{9}
@@ -266,6 +270,10 @@ def normalize(images):
              forward,
              python_text(notes.weights_file),
              values ? "values" : "logits");
+}
+
+bool is_pytorch_module(const std::filesystem::path& path) {
+  return read_text_file(path).starts_with(kFirstWords);
 }
 
 std::filesystem::path pytorch_module_path(const std::filesystem::path& path) {

@@ -33,6 +33,8 @@ void write_pytorch(const std::filesystem::path& path,
                    Metadata metadata = {});
 /// The file of the module, FILE.py.
 [[nodiscard]] std::filesystem::path pytorch_module_path(const std::filesystem::path& path);
+/// Returns whether the file begins as such a module does. Throws IoError.
+[[nodiscard]] bool is_pytorch_module(const std::filesystem::path& path);
 
 /// `learn.kind` of the metadata of such weights. `load_weights` refuses them: the columns of linear
 /// layers may have another order.

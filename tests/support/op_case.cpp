@@ -52,7 +52,7 @@ struct DotNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
       const double factor = get(to_host(ctx, dy), 0);
-      // What is to be overwritten was perhaps never written, and must not be read.
+      // Memory that is to be overwritten may never have been written, and must not be read.
       Tensor sum = mode == GradMode::accumulate ? to_host(ctx, dx)
                                                 : full(host_values(), dx.shape(), dx.dtype(), 0);
       for (std::int64_t i = 0; i < sum.elements(); ++i)

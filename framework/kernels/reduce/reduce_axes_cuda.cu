@@ -4,6 +4,7 @@
 // whose results a second launch joins. Reads x once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
+#include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/reduce/reduce_axes_kernels.h"
 
 #include <algorithm>
@@ -43,16 +44,15 @@ __device__ float start(Reduction reduction) {
 /// The rows of `x` from `begin`, `step` apart and below `end`, four loads under way at once.
 template <class T>
 __device__ float join_rows(Reduction reduction,
-                           const void* x,
+                           const T* x,
                            std::int64_t inner,
                            std::int64_t begin,
                            std::int64_t end,
                            int step) {
-  const T* const values = static_cast<const T*>(x);
   float total = start(reduction);
 #pragma unroll 4
   for (std::int64_t row = begin; row < end; row += step)
-    total = join(reduction, total, device::load(values[row * inner]));
+    total = join(reduction, total, device::load(x[row * inner]));
   return total;
 }
 
@@ -74,14 +74,14 @@ __global__ void reduce_axis_kernel(
     const std::int64_t end = (part + 1) * r.count / parts;
     const int step = kThreads / lanes;
     if (r.x_dtype == DType::f16)
-      total = join_rows<Half>(
-          r.reduction, static_cast<const Half*>(r.x) + first, r.inner, begin, end, step);
+      total =
+          join_rows(r.reduction, static_cast<const Half*>(r.x) + first, r.inner, begin, end, step);
     else if (r.x_dtype == DType::bf16)
-      total = join_rows<BFloat16>(
+      total = join_rows(
           r.reduction, static_cast<const BFloat16*>(r.x) + first, r.inner, begin, end, step);
     else
-      total = join_rows<float>(
-          r.reduction, static_cast<const float*>(r.x) + first, r.inner, begin, end, step);
+      total =
+          join_rows(r.reduction, static_cast<const float*>(r.x) + first, r.inner, begin, end, step);
   }
   joined[thread] = total;
   for (int half = kThreads / 2; half >= lanes; half /= 2) {
@@ -103,7 +103,7 @@ struct Cut {
 };
 
 Cut cut(const AxisReduction& r) {
-  constexpr std::int64_t kBlocks = 4 * 132;  // four for each processor of a large device
+  constexpr std::int64_t kBlocks = 4 * kBusyBlocks;
   constexpr std::int64_t kRowsPerThread = 4;
   const std::int64_t rows =
       std::min<std::int64_t>(power_of_two(std::max<std::int64_t>(r.count, 1)), kThreads);
