@@ -75,9 +75,17 @@ run_ctest() { # preset, then words for ctest
   shift
   ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
 }
+# What the failed tests printed, and their names: without the list of skipped tests, which stands after it in the log.
+print_failures() { # log
+  awk '/^ *Start +[0-9]+: | Passed |\*\*\*Skipped|% tests passed/ { failed = 0 }
+       /^ *[0-9]+\/[0-9]+ Test +#.*\*\*\*/ && !/\*\*\*Skipped/ { failed = 1 }
+       failed' "$1"
+  grep '% tests passed' "$1"
+  sed -n '/The following tests FAILED/,/^$\|^\[\|^Errors/p' "$1"
+}
 quiet_ctest() {
   run_ctest "$@" >"build/$1.tests.log" 2>&1 || {
-    tail -60 "build/$1.tests.log"
+    print_failures "build/$1.tests.log"
     return 1
   }
   grep -E 'tests passed' "build/$1.tests.log"
@@ -120,7 +128,7 @@ echo "== release: tests"
 export LEARN_ERROR_LOG=$PWD/build/release.errors.log # framework/core/error.h writes it
 rm -f "$LEARN_ERROR_LOG"
 run_ctest release --label-exclude "$exclude" --quiet --output-log build/release.tests.log || {
-  cat build/release.tests.log
+  print_failures build/release.tests.log
   exit 1
 }
 echo "all checks: $((SECONDS - began)) s"
