@@ -93,15 +93,32 @@ function(learn_try_nvcc nvcc host obstacle version)
   set(${obstacle} "${why}" PARENT_SCOPE)
 endfunction()
 
-# Sets CUDA_CUDART, from which find_package(CUDAToolkit) takes the folder of the libraries. Those of pip lie in lib, and
-# have no name without their number.
-function(learn_find_cudart nvcc version)
+# Sets <folders> to where the toolkit of nvcc may be: where nvcc says, which may be a script that starts another nvcc, and
+# the folders above the file and what it links to.
+function(learn_toolkit_folders nvcc folders)
+  set(found "")
+  execute_process(COMMAND "${nvcc}" --dryrun -c learn_probe.cu -o learn_probe.o OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(text MATCHES "#\\$ TOP=([^\n]+)")
+    file(REAL_PATH "${CMAKE_MATCH_1}" top)
+    list(APPEND found "${top}")
+  endif()
   file(REAL_PATH "${nvcc}" real)
-  string(REGEX MATCH "^[0-9]+" major "${version}")
-  set(roots "")
   foreach(program "${nvcc}" "${real}")
     cmake_path(GET program PARENT_PATH bin)
     cmake_path(GET bin PARENT_PATH root)
+    list(APPEND found "${root}")
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  set(${folders} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Sets CUDA_CUDART, from which find_package(CUDAToolkit) takes the folder of the libraries. Those of pip lie in lib, and
+# have no name without their number.
+function(learn_find_cudart nvcc version)
+  string(REGEX MATCH "^[0-9]+" major "${version}")
+  set(roots "")
+  learn_toolkit_folders("${nvcc}" folders)
+  foreach(root IN LISTS folders)
     list(APPEND roots "${root}" "${root}/targets/x86_64-linux" "${root}/targets/sbsa-linux")
   endforeach()
   find_library(CUDA_CUDART NAMES cudart libcudart.so.${major} NAMES_PER_DIR HINTS ${roots} PATH_SUFFIXES

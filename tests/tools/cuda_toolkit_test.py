@@ -137,6 +137,13 @@ class MadeUp(Toolkit):
         self.assertIn("CUDA backend: off, because LEARN_CUDA is OFF", out)
 
 
+def toolkit_of(nvcc):
+    """The folder of the toolkit as nvcc itself names it: the nvcc in PATH may be a script that starts another one."""
+    said = subprocess.run([nvcc, "--dryrun", "-c", "x.cu", "-o", "x.o"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    top, = (line.removeprefix("#$ TOP=") for line in said.stdout.splitlines() if line.startswith("#$ TOP="))
+    return pathlib.Path(os.path.realpath(top))
+
+
 class PipPackages(Toolkit):
     """A real toolkit, taken apart as pip installs it: no lib64, libraries only by their names with numbers."""
     real = None
@@ -145,7 +152,7 @@ class PipPackages(Toolkit):
         super().setUp()
         if self.real is None:
             self.skipTest("needs --toolkit")
-        real = pathlib.Path(os.path.realpath(self.real)).parents[1]
+        real = toolkit_of(self.real)
         site = self.root / "venv/lib/python3.11/site-packages/nvidia"
         self.toolkit = site / "cu13"
         (self.toolkit / "bin").mkdir(parents=True)
@@ -189,6 +196,17 @@ class PipPackages(Toolkit):
         code, out = self.configure(**self.environment())
         self.assertEqual(code, 0, out)
         self.assertRegex(out, f"CUDA backend: on .{self.toolkit}/bin/nvcc")
+
+    def test_a_script_that_starts_their_compiler(self):
+        self.cudnn_headers("9.19.0")
+        script = self.root / "elsewhere/bin/nvcc"
+        script.parent.mkdir(parents=True)
+        script.write_text(f'#!/bin/sh\nexec {self.toolkit}/bin/nvcc "$@"\n')
+        script.chmod(0o755)
+        code, out = self.configure(f"-DCMAKE_CUDA_COMPILER={script}", **self.environment())
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, f"links: {self.toolkit}/lib/libcudart.so.[0-9]")
+        self.assertRegex(out, f"CUDA backend: on .*{self.toolkit}/lib/libcudart.so.*cuDNN 9.19.0")
 
     def test_what_is_missing_is_named(self):
         compiler = f"-DCMAKE_CUDA_COMPILER={self.toolkit / 'bin/nvcc'}"
