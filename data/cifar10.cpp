@@ -1,8 +1,8 @@
 #include "data/cifar10.h"
 
-#include "data/digest.h"
 #include "data/synthetic10.h"
 #include "framework/core/error.h"
+#include "framework/io/digest.h"
 
 #include <array>
 #include <span>

@@ -1,10 +1,10 @@
 #include "data/dataset.h"
 
-#include "data/digest.h"
 #include "data/image_source.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/random.h"
+#include "framework/io/digest.h"
 
 #include <fmt/core.h>
 

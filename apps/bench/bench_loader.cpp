@@ -2,9 +2,9 @@
 // milliseconds to the first batch, and a checksum of all batches, which any number of workers and
 // any cache must give.
 #include "apps/bench/program.h"
-#include "data/digest.h"
 #include "data/image_folder.h"
 #include "data/loader.h"
+#include "framework/io/digest.h"
 
 #include <fmt/core.h>
 
@@ -36,7 +36,7 @@ struct Options {
 };
 
 std::string time_pass(data::Loader& loader, std::int64_t pass, bool checksum) {
-  data::Digest digest(data::Digest::Kind::md5);
+  Digest digest(Digest::Kind::md5);
   const auto start = Clock::now();
   double first = 0;
   std::int64_t images = 0;

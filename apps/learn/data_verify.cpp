@@ -5,13 +5,13 @@
 #include "data/array_set.h"
 #include "data/cifar10.h"
 #include "data/class_names.h"
-#include "data/digest.h"
 #include "data/duplicates.h"
 #include "data/file_tree.h"
 #include "data/image_source.h"
 #include "data/in_parallel.h"
 #include "data/registry.h"
 #include "framework/core/console.h"
+#include "framework/io/digest.h"
 
 #include <algorithm>
 #include <map>
@@ -62,7 +62,7 @@ std::string target_of(const data::Dataset& set, std::int64_t i) {
 
 Seen look_at(const data::Dataset& set, std::int64_t i) {
   Seen seen{.name = image_name(set, i), .target = target_of(set, i)};
-  data::Digest digest(data::Digest::Kind::sha256);
+  Digest digest(Digest::Kind::sha256);
   try {
     if (set.source != nullptr) {
       const data::Image image = set.source->decode(set.places[static_cast<std::size_t>(i)]);

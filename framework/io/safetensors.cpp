@@ -2,8 +2,8 @@
 
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
+#include "framework/io/digest.h"
 #include "framework/io/safetensors_header.h"
-#include "framework/io/sha256.h"
 
 #include <algorithm>
 #include <array>
@@ -82,7 +82,7 @@ void write_safetensors(const std::filesystem::path& path,
   std::string header = detail::write_safetensors_header(entries, metadata);
   header.resize((header.size() + 7) / 8 * 8, ' ');  // data begin on a multiple of 8 bytes
 
-  Sha256 hash;
+  Digest hash(Digest::Kind::sha256);
   hash.update(encode(header.size()));
   hash.update(std::as_bytes(std::span(header)));
   for (const NamedTensor& named : tensors) hash.update(bytes_of(named));
@@ -156,7 +156,7 @@ void SafetensorsFile::check_hash(std::string header) const {
   if (format && !whole) fail_damaged("the SHA-256 of its content is missing");
   if (!whole && !payload) return;
 
-  Sha256 hash;
+  Digest hash(Digest::Kind::sha256);
   if (whole) {
     const std::size_t place = hash_place(header);
     if (place == std::string::npos) fail_damaged("its header is not as it was written");

@@ -2,7 +2,7 @@
 #include "framework/core/random.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/sha256.h"
+#include "framework/io/digest.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/temporary_folder.h"
 
@@ -76,7 +76,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 /// As files were before the hash covered the header.
 std::string older_file(const std::string& data, const std::string& extra = {}) {
-  Sha256 hash;
+  Digest hash(Digest::Kind::sha256);
   hash.update(std::as_bytes(std::span(data)));
   const std::string header =
       fmt::format(R"({{"__metadata__":{{"learn.kind":"weights",{}"learn.payload_sha256":"{}"}},)"
@@ -179,7 +179,7 @@ TEST_CASE("the hash of a file is the SHA-256 of its bytes with zeros in the hash
   std::string bytes = state_file(folder);
   const std::string written = SafetensorsFile(folder / "state").metadata().at("learn.sha256");
   bytes = replaced(bytes, written, std::string(64, '0'));
-  Sha256 hash;
+  Digest hash(Digest::Kind::sha256);
   hash.update(std::as_bytes(std::span(bytes)));
   CHECK(written == hash.hex());
 }
