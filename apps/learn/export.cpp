@@ -2,7 +2,7 @@
 
 #include "apps/learn/run_argument.h"
 #include "framework/core/console.h"
-#include "framework/export/onnx.h"
+#include "framework/export/onnx/onnx.h"
 #include "framework/export/passes.h"
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"

@@ -66,15 +66,31 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# learn_library(learn_NAME SOURCES a.cpp ... DEPENDS other ...): one static library per folder, or of the TYPE given. It
-# is learn::NAME to other projects, unless it is INTERNAL. The presets' level of optimisation is replaced in release builds
-# by OPTIMIZATION, if given.
+# Sets <sources> to the .cpp files of this folder and those below it, without main.cpp, and without folders that have a
+# CMakeLists.txt of their own.
+function(learn_find_sources sources)
+  file(GLOB_RECURSE found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
+  list(REMOVE_ITEM found main.cpp)
+  file(GLOB_RECURSE lists RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */CMakeLists.txt)
+  foreach(list ${lists})
+    cmake_path(GET list PARENT_PATH folder)
+    list(FILTER found EXCLUDE REGEX "^${folder}/")
+  endforeach()
+  set(${sources} ${found} PARENT_SCOPE)
+endfunction()
+
+# learn_library(learn_NAME DEPENDS other ...): one static library per folder, of the sources that learn_find_sources finds
+# and of GENERATED ones, or of SOURCES alone; or one of the TYPE given. It is learn::NAME to other projects, unless it is
+# INTERNAL. OPTIMIZATION replaces the presets' level of optimisation in release builds.
 function(learn_library name)
-  cmake_parse_arguments(arg "INTERNAL" "TYPE;OPTIMIZATION" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL" "TYPE;OPTIMIZATION" "SOURCES;GENERATED;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   if(NOT arg_TYPE)
     set(arg_TYPE STATIC)
   endif()
-  add_library(${name} ${arg_TYPE} ${arg_SOURCES})
+  if(NOT arg_SOURCES)
+    learn_find_sources(arg_SOURCES)
+  endif()
+  add_library(${name} ${arg_TYPE} ${arg_SOURCES} ${arg_GENERATED})
   learn_settings(${name})
   if(arg_TYPE STREQUAL "STATIC" AND NOT arg_INTERNAL)
     learn_export(${name})
@@ -126,27 +142,21 @@ function(learn_protobuf_schema name schema)
   learn_export(${name})
 endfunction()
 
-# learn_registrations(target folder Registry [other ...]): every file NAME.cpp of a folder, but registry.cpp and the others
-# named, has a function `register_NAME(Registry&)`, and a file that lacks it is a link error. They are listed in the header
-# registrations.h, so that nothing else must be touched to add one, and nothing depends on static initialisation.
+# learn_registrations(target folder Registry): every function `register_NAME(Registry&)` that a source of the target defines
+# is listed in the header registrations.h, which is written anew when a source changes. So nothing else must be touched to
+# add one, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   cmake_path(GET folder FILENAME namespace)
-  set(declarations "")
-  set(names "")
-  foreach(source ${sources})
-    get_filename_component(name ${source} NAME_WE)
-    if(NOT name IN_LIST ARGN AND NOT name STREQUAL "registry")
-      string(APPEND declarations "void register_${name}(${registry}& registry);\n")
-      list(APPEND names "\n    register_${name}")
-    endif()
-  endforeach()
-  list(JOIN names "," names)
-  file(
-    CONFIGURE
-    OUTPUT ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h
-    CONTENT
-      "// Made by CMake of the files in ${folder}/.\n#pragma once\nnamespace learn::${namespace} {\n\n${declarations}\n\
-inline constexpr void (*kRegistrations[])(${registry}&) = {${names}};\n\n}  // namespace learn::${namespace}\n")
+  set(header ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h)
+  set(script ${PROJECT_SOURCE_DIR}/framework/cmake/Registrations.cmake)
+  add_custom_command(
+    OUTPUT ${header}
+    COMMAND ${CMAKE_COMMAND} -DREGISTRY=${registry} -DNAMESPACE=learn::${namespace} "-DSOURCES=${sources}" -DOUTPUT=${header}
+            -P ${script}
+    DEPENDS ${sources} ${script}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${header})
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()

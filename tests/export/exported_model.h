@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/export/onnx.h"
+#include "framework/export/onnx/onnx.h"
 #include "framework/export/passes.h"
 #include "tests/export/run_onnx.h"
 #include "tests/export/trained_model.h"

@@ -1,4 +1,4 @@
-#include "framework/export/onnx.h"
+#include "framework/export/onnx/onnx.h"
 
 #include "framework/io/atomic_file.h"
 #include "models/registry.h"

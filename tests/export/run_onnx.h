@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/export/onnx.pb.h"
+#include "framework/export/onnx/onnx.pb.h"
 #include "framework/tensor/tensor.h"
 
 #include <string>

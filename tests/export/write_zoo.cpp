@@ -1,7 +1,7 @@
 // write_zoo FOLDER: every model of the zoo with values of a training, for compare.py: MODEL.onnx,
 // MODEL-folded.onnx, MODEL_torch.safetensors with its module, and MODEL.images.safetensors, images
 // and our logits of each batch.
-#include "framework/export/onnx.h"
+#include "framework/export/onnx/onnx.h"
 #include "framework/export/passes.h"
 #include "framework/export/pytorch.h"
 #include "framework/export/trace.h"

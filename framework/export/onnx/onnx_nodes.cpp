@@ -1,4 +1,4 @@
-#include "framework/export/onnx_nodes.h"
+#include "framework/export/onnx/onnx_nodes.h"
 
 #include "framework/core/error.h"
 

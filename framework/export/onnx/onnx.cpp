@@ -1,8 +1,8 @@
-#include "framework/export/onnx.h"
+#include "framework/export/onnx/onnx.h"
 
 #include "framework/core/error.h"
 #include "framework/core/version.h"
-#include "framework/export/onnx_nodes.h"
+#include "framework/export/onnx/onnx_nodes.h"
 #include "framework/io/atomic_file.h"
 
 #include <limits>

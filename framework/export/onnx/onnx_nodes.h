@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/export/graph.h"
-#include "framework/export/onnx.pb.h"
+#include "framework/export/onnx/onnx.pb.h"
 
 namespace learn::exported {
 
