@@ -1,6 +1,6 @@
 #include "data/dataset.h"
 
-#include "data/image_source.h"
+#include "data/images/resize.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/random.h"
@@ -210,6 +210,25 @@ Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
     if (!from.files.empty()) out.files.push_back(from.files[static_cast<std::size_t>(i)]);
   }
   return out;
+}
+
+Dataset resized(Dataset from, ImageSize size) {
+  if (!from.features.empty())
+    fail<UsageError>(
+        "'{}' holds floats, which are not scaled to {}x{}", from.name, size.width, size.height);
+  if (ImageSize{from.height, from.width} == size) return from;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * from.channels));
+  for (std::int64_t i = 0; i < from.size(); ++i) {
+    const Image scaled = resize_and_crop(from.whole_image(i), size.height, size.width);
+    pixels.insert(pixels.end(), scaled.pixels.begin(), scaled.pixels.end());
+  }
+  from.pixels = std::move(pixels);
+  from.source = nullptr;
+  from.places.clear();
+  from.height = size.height;
+  from.width = size.width;
+  return from;
 }
 
 Dataset limited(Dataset from, std::int64_t count) {

@@ -1,6 +1,6 @@
 #pragma once
-#include "data/image.h"
-#include "data/passed_over.h"
+#include "data/images/image.h"
+#include "data/images/passed_over.h"
 #include "data/sample_form.h"
 #include "framework/interfaces/target_kind.h"
 
@@ -22,15 +22,7 @@ enum class Split : std::uint8_t { train, test };
 /// at once.
 using DataProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-struct ImageSize {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  [[nodiscard]] bool operator==(const ImageSize&) const = default;
-};
-
 using learn::TargetKind;
-
-class ImageSource;
 
 /// Labelled samples of one form. Images are decoded once and kept in memory as u8, or read when
 /// they are needed; arrays of floats, images or plain features, are in memory. Made by the readers
@@ -111,6 +103,9 @@ struct DataPair {
 
 /// The images at `indices`, in that order.
 [[nodiscard]] Dataset subset(const Dataset& from, std::span<const std::int64_t> indices);
+/// Images of a set of u8 as `resize_and_crop` makes them, in memory of the result's size. One of
+/// that size already stays as it is. Throws UsageError for a set of floats.
+[[nodiscard]] Dataset resized(Dataset from, ImageSize size);
 /// `count` images drawn with a fixed key, in their original order, so that quick runs agree on
 /// them; everything if `count` is 0 or not below the size. Throws UsageError if it is negative.
 [[nodiscard]] Dataset limited(Dataset from, std::int64_t count);

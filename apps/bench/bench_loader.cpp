@@ -2,8 +2,8 @@
 // milliseconds to the first batch, and a checksum of all batches, which any number of workers and
 // any cache must give.
 #include "apps/bench/program.h"
-#include "data/image_folder.h"
-#include "data/loader.h"
+#include "data/loading/loader.h"
+#include "data/sets/image_folder.h"
 #include "framework/io/digest.h"
 
 #include <fmt/core.h>

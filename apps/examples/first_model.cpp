@@ -1,6 +1,6 @@
 // A first model of one's own: y from x, learnt from points of which some are far off.
-#include "data/arrays.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
+#include "data/sets/arrays.h"
 #include "framework/autograd/ops/activation.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/math.h"

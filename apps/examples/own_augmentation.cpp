@@ -1,6 +1,6 @@
 // An augmentation of one's own, on images of one's own: a model that has seen bright bars on dark
 // ground alone knows dark bars on bright ground, as half of the images were turned to negatives.
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 #include "models/registry.h"
 

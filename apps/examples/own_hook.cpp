@@ -1,5 +1,5 @@
 // A hook of one's own: what each module gives, and where the largest gradient is.
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/autograd/tape.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"

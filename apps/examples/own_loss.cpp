@@ -1,7 +1,7 @@
 // A loss of one's own, made of operations: the pinball loss, by which a model learns a bound that
 // nine of ten values stay below, instead of their mean.
-#include "data/arrays.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
+#include "data/sets/arrays.h"
 #include "framework/autograd/ops/elementwise.h"
 #include "framework/autograd/ops/math.h"
 #include "framework/learner/learner.h"

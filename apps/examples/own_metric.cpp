@@ -1,7 +1,7 @@
 // A metric of one's own that is no mean over samples: R squared, the share of the targets' variance
 // that a model explains.
-#include "data/arrays.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
+#include "data/sets/arrays.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"

@@ -1,7 +1,7 @@
 // An operation of one's own: an activation that the framework does not have, written as an
 // expression. Its gradient is derived from that, and checked here; it runs on every device.
-#include "data/arrays.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
+#include "data/sets/arrays.h"
 #include "framework/autograd/gradcheck.h"
 #include "framework/autograd/ops/map.h"
 #include "framework/learner/learner.h"

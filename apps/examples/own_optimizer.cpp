@@ -3,7 +3,7 @@
 #include "apps/examples/lion.h"
 #include "apps/examples/quadrants.h"
 #include "callbacks/mixed_precision.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 
 using namespace learn;

@@ -1,7 +1,7 @@
 // A schedule of one's own: a rise over the first tenth of the training, then down as one over the
 // square root, which Transformers are trained by.
-#include "data/arrays.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
+#include "data/sets/arrays.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/learner/recorder.h"

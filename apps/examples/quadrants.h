@@ -1,6 +1,6 @@
 #pragma once
-#include "data/arrays.h"
-#include "data/loader.h"
+#include "data/loading/loader.h"
+#include "data/sets/arrays.h"
 #include "framework/core/random.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"

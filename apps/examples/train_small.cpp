@@ -1,5 +1,5 @@
 #include "callbacks/mixed_precision.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 #include "models/registry.h"
 

@@ -1,7 +1,7 @@
 #include "apps/experiment/data_section.h"
 
 #include "apps/experiment/spec_flag.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/log.h"
 
 #include <algorithm>

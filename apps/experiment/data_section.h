@@ -1,7 +1,7 @@
 #pragma once
 #include "data/dataset.h"
-#include "data/loader.h"
-#include "data/normalization.h"
+#include "data/loading/loader.h"
+#include "data/loading/normalization.h"
 #include "framework/core/option_table.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 #include "apps/experiment/options.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/learner.h"
 

@@ -6,7 +6,7 @@
 #include "callbacks/plot_results.h"
 #include "callbacks/registry.h"
 #include "callbacks/skip_report.h"
-#include "data/predictions_grid.h"
+#include "data/show/predictions_grid.h"
 #include "framework/learner/progress.h"
 #include "framework/learner/recorder.h"
 

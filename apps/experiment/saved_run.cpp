@@ -3,7 +3,7 @@
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/range_check.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/log.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/last_state.h"

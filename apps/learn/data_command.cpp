@@ -1,7 +1,7 @@
 #include "apps/learn/data_command.h"
 
 #include "apps/learn/command_line.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "apps/learn/doctor.h"
 
 #include "apps/learn/host.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/environment.h"
 #include "framework/core/version.h"

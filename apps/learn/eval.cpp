@@ -8,7 +8,7 @@
 #include "apps/learn/evaluation.h"
 #include "apps/learn/json_number.h"
 #include "apps/learn/run_argument.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
 #include "framework/core/quoted_list.h"

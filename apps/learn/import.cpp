@@ -2,7 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/options.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/version.h"

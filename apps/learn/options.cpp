@@ -2,7 +2,7 @@
 
 #include "apps/learn/command_help.h"
 #include "callbacks/registry.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/learner/metric_registry.h"
 #include "framework/nn/loss_registry.h"

@@ -25,7 +25,7 @@
 #include "apps/learn/show_schedule.h"
 #include "apps/learn/signals.h"
 #include "apps/learn/train.h"
-#include "data/registry.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/version.h"

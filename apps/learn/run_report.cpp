@@ -3,7 +3,7 @@
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/saved_run.h"
-#include "data/show_batch.h"
+#include "data/show/show_batch.h"
 #include "framework/core/log.h"
 #include "framework/io/saved_weights.h"
 

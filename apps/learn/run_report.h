@@ -3,7 +3,7 @@
 #include "apps/learn/compute_options.h"
 #include "apps/learn/evaluation.h"
 #include "callbacks/run_history.h"
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/html/page.h"
 #include "framework/io/run_record.h"
 #include "framework/nn/summary.h"

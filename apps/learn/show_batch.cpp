@@ -1,7 +1,7 @@
 #include "apps/learn/show_batch.h"
 
 #include "apps/experiment/experiment.h"
-#include "data/show_batch.h"
+#include "data/show/show_batch.h"
 #include "framework/core/console.h"
 #include "framework/io/result_path.h"
 

@@ -1,7 +1,7 @@
 #include "apps/learn/standard_input.h"
 
-#include "data/file_tree.h"
-#include "data/image_codec.h"
+#include "data/files/file_tree.h"
+#include "data/images/image_codec.h"
 #include "framework/core/error.h"
 
 #include <fmt/core.h>

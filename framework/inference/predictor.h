@@ -1,6 +1,6 @@
 #pragma once
-#include "data/image_codec.h"
-#include "data/transforms.h"
+#include "data/images/image_codec.h"
+#include "data/loading/transforms.h"
 #include "framework/evaluation/label_report.h"
 #include "framework/inference/saved_model.h"
 #include "framework/runtime/context.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "data/loaders.h"
+#include "data/loading/loaders.h"
 #include "framework/io/checkpoint.h"
 #include "framework/nn/model.h"
 

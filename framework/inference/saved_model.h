@@ -1,6 +1,6 @@
 #pragma once
 #include "data/dataset.h"
-#include "data/normalization.h"
+#include "data/loading/normalization.h"
 #include "framework/io/safetensors.h"
 #include "framework/nn/model.h"
 

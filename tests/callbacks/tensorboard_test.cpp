@@ -3,8 +3,8 @@
 
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
-#include "data/loaders.h"
-#include "data/predictions_grid.h"
+#include "data/loading/loaders.h"
+#include "data/show/predictions_grid.h"
 #include "models/registry.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/support/log_file.h"

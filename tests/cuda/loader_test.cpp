@@ -1,4 +1,4 @@
-#include "data/loader.h"
+#include "data/loading/loader.h"
 
 #include "framework/core/random.h"
 #include "framework/kernels/cast/fill.h"

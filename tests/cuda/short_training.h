@@ -1,6 +1,6 @@
 #pragma once
-#include "data/loader.h"
-#include "data/registry.h"
+#include "data/loading/loader.h"
+#include "data/sets/registry.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/recorder.h"
 #include "framework/runtime/transfer.h"

@@ -1,6 +1,6 @@
 // Any file as an archive: opened, listed, every file in it read; then once more for what is whole
 // in it.
-#include "data/file_tree.h"
+#include "data/files/file_tree.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <algorithm>

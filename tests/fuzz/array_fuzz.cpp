@@ -1,5 +1,5 @@
 // Any bytes as a file of an array: what is read has as many numbers as its shape says.
-#include "data/array_file.h"
+#include "data/sets/array_file.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace learn;

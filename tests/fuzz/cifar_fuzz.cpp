@@ -1,6 +1,6 @@
 // Any bytes as records of CIFAR, and what follows the records as class names: the first byte says
 // how many of each.
-#include "data/cifar10.h"
+#include "data/sets/cifar10.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // Any file as an image, and, as hardly any that is made up has the right checksums, any PNG with
 // those repaired.
-#include "data/image_codec.h"
+#include "data/images/image_codec.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <zlib.h>

@@ -1,6 +1,6 @@
 #include "framework/inference/predictor.h"
 
-#include "data/resize.h"
+#include "data/images/resize.h"
 #include "framework/core/error.h"
 #include "framework/inference/load_run.h"
 #include "framework/nn/layers.h"

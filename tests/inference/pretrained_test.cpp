@@ -1,6 +1,6 @@
 #include "framework/inference/pretrained.h"
 
-#include "data/arrays.h"
+#include "data/sets/arrays.h"
 #include "framework/autograd/tape.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"

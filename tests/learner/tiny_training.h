@@ -1,5 +1,5 @@
 #pragma once
-#include "data/pass_position.h"
+#include "data/loading/pass_position.h"
 #include "framework/learner/learner.h"
 
 #include <functional>

@@ -4,7 +4,7 @@
 namespace learn {
 
 /// A list of augmentations of u8 images (H,W,C) as plain data that travels with a launch. What each
-/// step does, and what it draws, is said in data/transforms.h.
+/// step does, and what it draws, is said in data/loading/transforms.h.
 struct AugmentPlan {
   static constexpr int kMaxSteps = 16;
   static constexpr int kMaxHoles = 32;

@@ -147,7 +147,8 @@ void augment(Exec,
 
 namespace learn::cpu {
 
-/// As the reference: batches for the CPU are made by data/loader.h, in threads of their own.
+/// As the reference: batches for the CPU are made by data/loading/loader.h, in threads of their
+/// own.
 template <class T>
 void augment(const Exec&,
              const AugmentPlan& plan,

@@ -1,0 +1,323 @@
+#include "data/loading/loader.h"
+
+#include "data/loading/device_batches.h"
+#include "data/loading/pass_position.h"
+#include "data/loading/prepare_sample.h"
+#include "framework/core/error.h"
+#include "framework/core/round_up.h"
+#include "framework/core/start_threads.h"
+#include "framework/runtime/uploads.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace learn::data {
+namespace {
+
+/// Host memory for one batch, reused again and again.
+struct Slot {
+  Tensor x, y;
+  std::exception_ptr error;
+  std::int64_t error_at = 0;  // the part that it comes from
+  std::int64_t parts_left = 0;
+};
+
+/// So many samples of one form.
+Tensor samples_of_batch(Arena& arena, const Shape& sample, std::int64_t size, DType dtype) {
+  Shape shape{size};
+  for (const std::int64_t extent : sample) shape.push_back(extent);
+  return {arena, shape, dtype};
+}
+
+/// Memory for the targets of so many samples.
+Tensor targets_of_batch(Arena& arena, const Dataset& dataset, std::int64_t size) {
+  if (dataset.target_kind == TargetKind::classes) return {arena, {size}, DType::i64};
+  return {arena, {size, static_cast<std::int64_t>(dataset.classes.size())}, DType::f32};
+}
+
+}  // namespace
+
+struct Loader::Impl {
+  Impl(Context& context, const Dataset& data, LoaderOptions opts)
+      : ctx(context),
+        dataset(data),
+        options(std::move(opts)),
+        pipeline(options.transforms, options.normalization, data.form()),
+        order(data, options.sampling, options.shuffle, options.seed) {
+    const std::int64_t full = order.size() / options.batch_size;
+    const bool rest = order.size() % options.batch_size != 0 && !options.drop_last;
+    batches = full + (rest ? 1 : 0);
+    if (options.max_batches > 0) batches = std::min(batches, options.max_batches);
+    if (batches == 0)
+      fail<DataError>(
+          "'{}' has {} samples in a pass: not one batch of {}; take a smaller batch size",
+          data.name,
+          order.size(),
+          options.batch_size);
+    device = DeviceBatches::make(ctx, dataset, options, order);
+    if (device != nullptr) return;
+    host = make_upload_arena(ctx, "loader");
+    // One more than are prefetched: the batch that the caller is still using.
+    slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
+    const std::int64_t size = std::min(options.batch_size, order.size());
+    constexpr std::int64_t kLeast = 8;  // fewer are not worth a turn
+    part = std::max(kLeast, ceil_div(size, std::max(1, options.workers)));
+    parts = ceil_div(size, part);
+    for (Slot& slot : slots) {
+      slot.x = samples_of_batch(*host, pipeline.out_shape(), size, options.dtype);
+      slot.y = targets_of_batch(*host, dataset, size);
+    }
+    if (ctx.device().is_cuda())
+      uploads = std::make_unique<Uploads>(ctx, slots.front().x, slots.front().y);
+    workers = start_threads(
+        options.workers, "loader workers", [this](const std::stop_token& stop) { work(stop); });
+  }
+
+  [[nodiscard]] Slot& slot_of(std::int64_t batch) {
+    return slots[static_cast<std::size_t>(batch) % slots.size()];
+  }
+  [[nodiscard]] std::int64_t first_sample(std::int64_t batch) const {
+    return std::min(batch * options.batch_size, order.size());
+  }
+
+  /// Prepares samples [from, to) of batch number `batch` of the running pass in its slot.
+  void fill(std::int64_t batch, std::int64_t from, std::int64_t to, SampleScratch& scratch) {
+    const std::int64_t first = first_sample(batch);
+    to = std::min(to, first_sample(batch + 1) - first);
+    if (from >= to) return;
+    const std::span chosen = std::span(draws).subspan(static_cast<std::size_t>(first + from),
+                                                      static_cast<std::size_t>(to - from));
+    Slot& slot = slot_of(batch);
+    fill_targets(slot.y.rows(from, to - from), chosen);
+    Tensor x = slot.x.rows(from, to - from);
+    switch (options.dtype) {
+      case DType::f16:
+        return fill_samples(x.span<Half>(), chosen, scratch);
+      case DType::bf16:
+        return fill_samples(x.span<BFloat16>(), chosen, scratch);
+      default:
+        return fill_samples(x.span<float>(), chosen, scratch);
+    }
+  }
+
+  void fill_targets(Tensor y, std::span<const std::int64_t> chosen) const {
+    if (dataset.target_kind == TargetKind::classes) {
+      auto label = y.span<std::int64_t>().begin();
+      for (const std::int64_t draw : chosen)
+        *label++ = dataset.labels[static_cast<std::size_t>(order.sample_of(draw))];
+    } else {
+      auto target = y.span<float>().begin();
+      for (const std::int64_t draw : chosen)
+        target = std::ranges::copy(dataset.targets_of(order.sample_of(draw)), target).out;
+    }
+  }
+
+  template <class T>
+  void fill_samples(std::span<T> x, std::span<const std::int64_t> chosen, SampleScratch& scratch) {
+    T* out = x.data();
+    for (const std::int64_t draw : chosen) {
+      prepare_sample(pipeline,
+                     dataset,
+                     order.sample_of(draw),
+                     {.seed = options.seed,
+                      .epoch = static_cast<std::uint64_t>(epoch),
+                      .number = static_cast<std::uint64_t>(draw)},
+                     out,
+                     scratch);
+      out += pipeline.out_shape().elements();
+    }
+  }
+
+  /// A slot is free once the caller has asked for the batch after the one that was in it.
+  [[nodiscard]] bool may_make() const {
+    const std::int64_t released = std::max<std::int64_t>(0, taken - 1);
+    const std::int64_t batch = next_part / parts;
+    return batch < end && batch < released + static_cast<std::int64_t>(slots.size());
+  }
+
+  void work(const std::stop_token& stop) {
+    SampleScratch scratch;
+    std::unique_lock lock(mutex);
+    while (wake_workers.wait(lock, stop, [&] { return may_make(); })) {
+      const std::int64_t batch = next_part / parts;
+      const std::int64_t mine = next_part++ % parts;
+      Slot& slot = slot_of(batch);
+      if (mine == 0) {
+        slot.error = nullptr;
+        slot.parts_left = parts;
+      }
+      ++busy;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        fill(batch, mine * part, (mine + 1) * part, scratch);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      --busy;
+      if (error && (!slot.error || mine < slot.error_at)) {
+        slot.error = error;
+        slot.error_at = mine;
+      }
+      --slot.parts_left;
+      wake_caller.notify_all();
+    }
+  }
+
+  void start(std::int64_t new_epoch, std::int64_t position) {
+    if (uploads != nullptr) uploads->wait();
+    std::unique_lock lock(mutex);
+    end = 0;  // nothing new is begun; wait for what is under way
+    wake_caller.wait(lock, [&] { return busy == 0; });
+    epoch = new_epoch;
+    draws = order.draws(epoch);
+    if (device != nullptr) device->begin(draws);
+    taken = position;
+    next_part = position * parts;
+    end = batches;
+    lock.unlock();
+    wake_workers.notify_all();
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> samples_of(std::int64_t batch) const {
+    std::vector<std::int64_t> samples(draws.begin() + first_sample(batch),
+                                      draws.begin() + first_sample(batch + 1));
+    for (std::int64_t& sample : samples) sample = order.sample_of(sample);
+    return samples;
+  }
+
+  bool next_on_device(Batch& batch) {
+    if (taken >= end) return false;
+    const std::int64_t from = first_sample(taken);
+    const std::int64_t to = first_sample(taken + 1);
+    device->fill(from, to - from, epoch, batch);
+    batch.index = samples_of(taken++);
+    return true;
+  }
+
+  [[nodiscard]] PassPosition position() const { return {epoch, taken, resumes}; }
+
+  Slot* take() {
+    if (taken >= end) return nullptr;
+    if (uploads != nullptr) uploads->wait();  // the last batch's slot becomes free
+    std::unique_lock lock(mutex);
+    const std::int64_t batch = taken++;
+    Slot& slot = slot_of(batch);
+    if (workers.empty()) {
+      lock.unlock();
+      try {
+        fill(batch, 0, options.batch_size, inline_scratch);
+      } catch (...) {
+        end = 0;
+        throw;
+      }
+      return &slot;
+    }
+    lock.unlock();
+    wake_workers.notify_all();
+    lock.lock();
+    wake_caller.wait(lock,
+                     [&] { return next_part >= (batch + 1) * parts && slot.parts_left == 0; });
+    if (slot.error) {
+      end = 0;
+      std::rethrow_exception(std::exchange(slot.error, nullptr));
+    }
+    return &slot;
+  }
+
+  Context& ctx;
+  const Dataset& dataset;
+  LoaderOptions options;
+  Pipeline pipeline;
+  PassOrder order;
+  std::unique_ptr<Arena> host;  // memory of the slots
+  std::vector<Slot> slots;
+  std::unique_ptr<Uploads> uploads;  // from the slots, if batches travel to a device
+  std::int64_t batches = 0;
+  std::int64_t part = 1;                  // samples of a batch that a worker takes at a time
+  std::int64_t parts = 1;                 // of a batch
+  std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
+  SampleScratch inline_scratch;
+  bool resumes = false;  // the next pass, if it is this epoch's, begins at `taken`
+
+  std::mutex mutex;  // guards what follows; `draws` and `epoch` change only while nobody is busy
+  std::condition_variable_any wake_workers;
+  std::condition_variable wake_caller;
+  std::vector<std::int64_t> draws;
+  std::int64_t epoch = 0;
+  std::int64_t next_part = 0;         // the next that a worker takes on, counted through the pass
+  std::int64_t taken = 0;             // batches handed out, the running one included
+  std::int64_t end = 0;               // batches in this pass; 0: no pass
+  int busy = 0;                       // workers that prepare a part
+  std::vector<std::jthread> workers;  // last: they must end before anything else goes
+};
+
+Loader::Loader(Context& ctx, const Dataset& dataset, LoaderOptions options) {
+  dataset.validate();
+  if (options.batch_size < 1) fail<UsageError>("batch size {} is below 1", options.batch_size);
+  if (options.max_batches < 0) fail<UsageError>("{} batches per pass", options.max_batches);
+  constexpr int kMaxWorkers = 256;
+  if (options.workers < 0 || options.workers > kMaxWorkers)
+    fail<UsageError>("{} loader workers, expected 0 to {}", options.workers, kMaxWorkers);
+  if (options.prefetch < 1) fail<UsageError>("prefetch {} is below 1", options.prefetch);
+  if (options.dtype != DType::f32 && !is_half(options.dtype))
+    fail<UsageError>("images can be f32, f16 or bf16, not {}", options.dtype);
+  impl_ = std::make_unique<Impl>(ctx, dataset, std::move(options));
+}
+
+Loader::~Loader() = default;
+
+std::int64_t Loader::batches() const { return impl_->batches; }
+
+std::int64_t Loader::samples() const { return impl_->first_sample(impl_->batches); }
+
+std::int64_t Loader::smallest_batch() const {
+  return samples() - impl_->first_sample(impl_->batches - 1);
+}
+
+Shape Loader::sample_shape() const { return impl_->pipeline.out_shape(); }
+
+int Loader::classes() const { return static_cast<int>(impl_->dataset.classes.size()); }
+
+const Dataset& Loader::dataset() const noexcept { return impl_->dataset; }
+
+const LoaderOptions& Loader::options() const noexcept { return impl_->options; }
+
+bool Loader::on_device() const noexcept { return impl_->device != nullptr; }
+
+void Loader::begin(std::int64_t epoch) {
+  PassPosition position = impl_->position();
+  impl_->resumes = false;
+  impl_->start(epoch, position.first_batch(epoch));
+}
+
+bool Loader::next(Batch& batch) {
+  if (impl_->device != nullptr) return impl_->next_on_device(batch);
+  const Slot* slot = impl_->take();
+  if (slot == nullptr) return false;
+  batch.index = impl_->samples_of(impl_->taken - 1);
+  const auto size = static_cast<std::int64_t>(batch.index.size());
+  batch.x = slot->x.rows(0, size);
+  batch.y = slot->y.rows(0, size);
+  if (impl_->uploads != nullptr) {
+    const auto there = impl_->uploads->bring(batch.x, batch.y, impl_->taken - 1);
+    batch.x = there.x;
+    batch.y = there.y;
+  }
+  return true;
+}
+
+void Loader::visit_state(StateVisitor& visitor) {
+  PassPosition position = impl_->position();
+  position.visit_state(visitor, batches());
+  if (!visitor.loading()) return;
+  impl_->start(position.epoch, position.resumes ? position.batch : batches());
+  impl_->resumes = position.resumes;
+}
+
+}  // namespace learn::data

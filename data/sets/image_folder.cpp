@@ -1,0 +1,228 @@
+#include "data/sets/image_folder.h"
+
+#include "data/images/image_codec.h"
+#include "data/sets/path_labels.h"
+#include "data/sets/set_advice.h"
+#include "framework/core/error.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+LabelledOptions reading_of(const FolderOptions& options) {
+  return {.classes = options.classes,
+          .valid_fraction = options.valid_fraction,
+          .seed = options.seed,
+          .decoding = options.decoding};
+}
+
+/// What is passed over in a folder.
+std::vector<PassedOver> passed_over_in(const FileTree& tree,
+                                       const PathLabels& labels,
+                                       const fs::path& folder) {
+  const std::string start = tree.text(folder) + "/";
+  std::vector<PassedOver> there;
+  std::ranges::copy_if(
+      labels.files.passed_over, std::back_inserter(there), [&](const PassedOver& file) {
+        return folder.empty() || file.file.starts_with(start);
+      });
+  return there;
+}
+
+[[noreturn]] void fail_without_images(const FileTree& tree,
+                                      const PathLabels& labels,
+                                      Part part,
+                                      const FolderOptions& options,
+                                      const char* instead = "") {
+  const fs::path& folder = labels.folders.at(part).classes;
+  fail<DataError>(
+      "'{}' has no {}: {}{}{}",
+      tree.text(folder),
+      options.label_regex.empty() ? "class folders with images" : "images",
+      advice_without_classes(passed_over_in(tree, labels, folder)),
+      instead,
+      part == Part::unsaid ? "" : "; if it is a class itself, say ':parts=false' after the path");
+}
+
+/// A part that is to be read needs images, whatever others have. `instead`: what else to do.
+void require_images(const FileTree& tree,
+                    const PathLabels& labels,
+                    Part part,
+                    const FolderOptions& options,
+                    const char* instead = "") {
+  if (std::ranges::find(labels.files.files, part, &LabelledFile::part) == labels.files.files.end())
+    fail_without_images(tree, labels, part, options, instead);
+}
+
+/// An empty one is more likely a mistake than a class.
+void require_no_empty_classes(const FileTree& tree, const PathLabels& labels, Part part) {
+  const fs::path& classes = labels.folders.at(part).classes;
+  std::vector<std::string> filled;
+  for (const LabelledFile& file : labels.files.files)
+    if (file.part == part && (filled.empty() || filled.back() != file.labels.front()))
+      filled.push_back(file.labels.front());
+  for (const std::string& name : tree.folders(classes)) {
+    if (std::ranges::find(filled, name) != filled.end()) continue;
+    const std::vector<PassedOver> there = passed_over_in(tree, labels, classes / name);
+    fail<DataError>("class folder '{}' has no {} files: fill or remove it{}",
+                    tree.text(classes / name),
+                    image_extensions(),
+                    there.empty() ? "" : "; it has " + passed_over_text(there));
+  }
+}
+
+/// Which part is for validation; `unsaid`: a share of the training images.
+Part validation_part(const FileTree& tree, const PathLabels& labels, const FolderOptions& options) {
+  const auto has = [&](Part part) { return labels.folders.contains(part); };
+  if (has(Part::unsaid) || options.valid_fraction || !options.valid_regex.empty())
+    return Part::unsaid;
+  if (has(Part::valid)) return Part::valid;
+  if (has(Part::test)) return Part::test;
+  if (!options.label_regex.empty()) return Part::unsaid;
+  fail<DataError>(
+      "'{}' is there but no folder for validation (valid, val, test, ...) beside it: add one, or "
+      "have a share of the training images split off with --val-split SHARE; if it is a class, say "
+      "':parts=false' after the path",
+      tree.text(labels.folders.at(Part::train).folder));
+}
+
+void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOptions& options) {
+  const bool by_regex = !options.valid_regex.empty();
+  const Part train = labels.folders.contains(Part::unsaid) ? Part::unsaid : Part::train;
+  if (!labels.folders.contains(train))
+    fail<DataError>(
+        "'{}' is not taken for a class, and there is no folder for training (train, training, ...) "
+        "beside it: add one; if it is a class, say ':parts=false' after the path",
+        tree.text(labels.folders.begin()->second.folder));
+  const Part valid = validation_part(tree, labels, options);
+  if (labels.files.files.empty()) fail_without_images(tree, labels, train, options);
+  if (by_regex) {
+    if (std::ranges::find(labels.files.files, Part::valid, &LabelledFile::part) ==
+        labels.files.files.end())
+      fail<DataError>("no image of '{}' matches '{}', the regular expression of validation images",
+                      tree.text(),
+                      options.valid_regex);
+    return;
+  }
+  require_images(tree, labels, train, options);
+  if (valid != Part::unsaid)
+    require_images(tree,
+                   labels,
+                   valid,
+                   options,
+                   "; or have a share of the training images split off with --val-split SHARE");
+  if (options.classes.empty() && options.label_regex.empty())
+    require_no_empty_classes(tree, labels, train);
+}
+
+/// In the order of the labels that classes get; what was not chosen comes last.
+void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> classes) {
+  std::map<std::string, std::vector<LabelledFile>> by_class;
+  for (LabelledFile& file : files) {
+    std::vector<LabelledFile>& same = by_class[file.labels.front()];
+    same.push_back(std::move(file));
+  }
+  if (classes.empty()) {
+    for (const auto& [name, same] : by_class) classes.push_back(name);
+    sort_class_names(classes);
+  }
+  files.clear();
+  for (const std::string& name : classes)
+    if (auto same = by_class.extract(name); !same.empty())
+      std::ranges::move(same.mapped(), std::back_inserter(files));
+  for (auto& [name, same] : by_class) std::ranges::move(same, std::back_inserter(files));
+}
+
+/// A part that is not used may hold what it likes: images without labels, say.
+std::vector<PassedOver> passed_over_in_used_parts(const FileTree& tree,
+                                                  const PathLabels& labels,
+                                                  const FolderOptions& options) {
+  std::vector<PassedOver> used = labels.files.passed_over;
+  const Part valid = validation_part(tree, labels, options);
+  for (const auto& [part, place] : labels.folders) {
+    if (part == valid || part == Part::train || part == Part::unsaid) continue;
+    const std::string start = tree.text(place.folder) + "/";
+    std::erase_if(used, [&](const PassedOver& file) { return file.file.starts_with(start); });
+  }
+  return used;
+}
+
+PathLabels labelled(const FileTree& tree,
+                    const FolderOptions& options,
+                    const std::vector<std::string>& known_classes) {
+  PathLabels labels = label_by_path(tree,
+                                    {.label_regex = options.label_regex,
+                                     .valid_regex = options.valid_regex,
+                                     .parts = options.parts,
+                                     .known_classes = known_classes});
+  return labels;
+}
+
+DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
+  if (options.valid_fraction.has_value() && !options.valid_regex.empty())
+    fail<UsageError>(
+        "a regular expression of validation images ('{}') and a share to split off ({}) contradict "
+        "each other",
+        options.valid_regex,
+        *options.valid_fraction);
+  PathLabels labels = labelled(tree, options, {});
+  check_parts(tree, labels, options);
+  std::vector<PassedOver> passed_over = passed_over_in_used_parts(tree, labels, options);
+  log_passed_over(passed_over, tree.text());
+  if (options.label_regex.empty() && options.valid_regex.empty())
+    sort_by_class(labels.files.files, options.classes);
+  DataPair pair = read_labelled(tree, std::move(labels.files), reading_of(options));
+  pair.passed_over = std::move(passed_over);
+  return pair;
+}
+
+Dataset read_for_evaluation(const FileTree& tree, const FolderOptions& options) {
+  PathLabels labels = labelled(tree, options, options.classes);
+  std::string suffix;
+  if (options.valid_regex.empty()) {
+    const auto is_there = [&](Part part) { return labels.folders.contains(part); };
+    const std::vector<Part> parts{Part::test, Part::valid, Part::train, Part::unsaid};
+    const Part part = *std::ranges::find_if(parts, is_there);
+    require_images(tree, labels, part, options);
+    if (part != Part::unsaid && options.label_regex.empty())
+      suffix = "/" + labels.folders.at(part).folder.filename().string();
+  }
+  log_passed_over(labels.files.passed_over, tree.text());
+  Dataset out = read_labelled_for_evaluation(tree, std::move(labels.files), reading_of(options));
+  out.name += suffix;
+  return out;
+}
+
+template <class Read>
+auto reading(const FileTree& tree, Read read) {
+  try {
+    return read();
+  } catch (const fs::filesystem_error& error) {
+    fail<DataError>("cannot read the folder '{}': {}", tree.text(), error.what());
+  }
+}
+
+}  // namespace
+
+DataPair from_folder(const FileTree& tree, const FolderOptions& options) {
+  return reading(tree, [&] { return read_pair(tree, options); });
+}
+
+Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options) {
+  FolderOptions saying = options;
+  saying.decoding.say_scaled = true;
+  return reading(tree, [&] { return read_for_evaluation(tree, saying); });
+}
+
+DataPair from_folder(const fs::path& path, const FolderOptions& options) {
+  const std::shared_ptr<const FileTree> tree = open_tree(path);
+  return from_folder(*tree, options);
+}
+
+}  // namespace learn::data

@@ -1,0 +1,245 @@
+#include "data/sets/labelled_files.h"
+
+#include "data/names/class_names.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/core/processors.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Those of the files, in an order that does not depend on theirs.
+std::vector<std::string> class_names(const LabelledFiles& files) {
+  std::set<std::string> names;
+  for (const LabelledFile& file : files.files) names.insert(file.labels.begin(), file.labels.end());
+  std::vector<std::string> sorted(names.begin(), names.end());
+  sort_class_names(sorted);
+  check_class_names(sorted, files.where);
+  return sorted;
+}
+
+/// A number for each label of each file. It is large where a column of labels was meant to be
+/// something else: nearly every file has one of its own.
+void check_label_matrix(const LabelledFiles& files, std::size_t labels) {
+  constexpr double kFree = 1 << 30U;
+  const double bytes = 4.0 * static_cast<double>(files.files.size()) * static_cast<double>(labels);
+  std::size_t uses = 0;
+  for (const LabelledFile& file : files.files) uses += file.labels.size();
+  if (bytes > kFree && (uses < 2 * labels || bytes > static_cast<double>(physical_memory()) / 2))
+    fail<DataError>(
+        "'{}': {} files with {} different labels need a table of {:.0f} MiB: check the column of "
+        "labels and 'label_delim'",
+        files.where,
+        files.files.size(),
+        labels,
+        std::ceil(bytes / (1 << 20U)));
+}
+
+void warn_of_single_files(const LabelledFiles& files, std::size_t classes) {
+  constexpr std::size_t kFew = 20;
+  if (files.kind == TargetKind::classes && files.files.size() >= kFew &&
+      2 * classes > files.files.size())
+    log::warn(
+        "[data] '{}': {} classes for {} samples: check the column of classes (':label=COLUMN'); "
+        "numbers to predict are ':targets=(COLUMN,...)'",
+        files.where,
+        classes,
+        files.files.size());
+}
+
+/// Images of `files`, which all have labels of `classes`; or their features.
+Dataset decoded(const FileTree& tree,
+                LabelledFiles files,
+                const std::vector<std::string>& classes,
+                Split split,
+                const DecodeFilesOptions& decoding) {
+  Dataset out;
+  out.name = files.name;
+  out.split = split;
+  out.target_kind = files.kind;
+  out.classes = files.kind == TargetKind::values ? files.value_names : classes;
+  std::map<std::string, std::size_t> position;
+  for (std::size_t i = 0; i < classes.size(); ++i) position.emplace(classes[i], i);
+  if (files.kind == TargetKind::labels) check_label_matrix(files, classes.size());
+  std::vector<fs::path> paths;
+  for (LabelledFile& file : files.files) {
+    paths.push_back(std::move(file.path));
+    out.features.insert(out.features.end(), file.features.begin(), file.features.end());
+    if (files.kind == TargetKind::classes) {
+      out.labels.push_back(static_cast<std::int64_t>(position.at(file.labels.front())));
+    } else if (files.kind == TargetKind::values) {
+      out.targets.insert(out.targets.end(), file.values.begin(), file.values.end());
+    } else {
+      const std::size_t row = out.targets.size();
+      out.targets.resize(row + classes.size(), 0);
+      for (const std::string& label : file.labels) out.targets[row + position.at(label)] = 1;
+    }
+  }
+  if (files.feature_names.empty())
+    return decode_files(tree, files.where, paths, std::move(out), decoding);
+  out.channels = static_cast<std::int64_t>(files.feature_names.size());
+  out.feature_names = files.feature_names;
+  for (const fs::path& path : paths) out.files.push_back(path.string());
+  return out;
+}
+
+/// Those for one of these parts, which `all` has no more.
+LabelledFiles take_parts(LabelledFiles& all, std::initializer_list<Part> parts) {
+  LabelledFiles some{all.name, all.where, all.kind, all.value_names, all.feature_names, {}, {}};
+  const auto first =
+      std::stable_partition(all.files.begin(), all.files.end(), [&](const LabelledFile& file) {
+        return std::ranges::find(parts, file.part) == parts.end();
+      });
+  some.files.assign(std::move_iterator(first), std::move_iterator(all.files.end()));
+  all.files.erase(first, all.files.end());
+  return some;
+}
+
+void keep_classes(LabelledFiles& files, const std::vector<std::string>& classes) {
+  if (files.kind != TargetKind::classes)
+    fail<UsageError>("'{}' has no classes of which some could be chosen: {}",
+                     files.where,
+                     files.kind == TargetKind::values ? "its targets are real numbers"
+                                                      : "an image may have several labels");
+  const std::vector<std::string> there = class_names(files);
+  for (const std::string& name : classes) {
+    if (std::ranges::find(there, name) == there.end())
+      fail<DataError>("'{}' has no image of class '{}'; it has: {}{}",
+                      files.where,
+                      name,
+                      join(there),
+                      alike_hint(name, there));
+    if (std::ranges::count(classes, name) > 1) fail<UsageError>("class '{}' is named twice", name);
+  }
+  std::erase_if(files.files, [&](const LabelledFile& file) {
+    return std::ranges::find(classes, file.labels.front()) == classes.end();
+  });
+}
+
+void require_known_labels(const LabelledFiles& files,
+                          const std::vector<std::string>& known,
+                          const char* who) {
+  for (const LabelledFile& file : files.files)
+    for (const std::string& label : file.labels)
+      if (std::ranges::find(known, label) == known.end())
+        fail<DataError>("{}: '{}' is '{}', which {} does not have: that has {}{}",
+                        file.where.empty() ? "'" + files.where + "'" : file.where,
+                        file.path.string(),
+                        label,
+                        who,
+                        join(known),
+                        alike_hint(label, known));
+}
+
+/// "C:\\photos\\1.jpg", "\\\\server\\photos\\1.jpg".
+bool is_absolute_on_windows(const std::string& path) {
+  const bool disk = path.size() > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') &&
+                    std::isalpha(static_cast<unsigned char>(path[0])) != 0;
+  return disk || path.starts_with("\\\\");
+}
+
+/// The path, or another way to write it, as which the file is there.
+fs::path found_in(const FileTree& tree, const LabelledFile& file) {
+  if (tree.has_file(file.path)) return file.path;
+  std::string path = file.path.string();
+  if (is_absolute_on_windows(path))
+    fail<DataError>(
+        "{}: '{}' is an absolute path of Windows: write paths from one folder on, and name that "
+        "folder with ':root=PATH'",
+        file.where,
+        path);
+  std::ranges::replace(path, '\\', '/');
+  const fs::path plain = fs::path(path).lexically_normal();
+  return tree.has_file(plain) ? plain : file.path;
+}
+
+std::vector<std::string> classes_missing_in(const Dataset& set) {
+  std::vector<std::string> missing;
+  const std::vector<std::int64_t> counts = class_counts(set);
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] == 0) missing.push_back(set.classes[c]);
+  return missing;
+}
+
+void warn_of_missing_classes(const Dataset& valid, const std::string& where) {
+  if (valid.target_kind == TargetKind::values) return;
+  const std::vector<std::string> missing = classes_missing_in(valid);
+  if (!missing.empty())
+    log::warn("[data] '{}' has no validation images of '{}': no metric covers them",
+              where,
+              join(missing, "', '"));
+}
+
+void require_training_files(const LabelledFiles& train, const std::vector<std::string>& classes) {
+  const std::vector<std::string> there = class_names(train);
+  for (const std::string& name : classes)
+    if (std::ranges::find(there, name) == there.end())
+      fail<DataError>("'{}' has no training image of class '{}'", train.where, name);
+}
+
+}  // namespace
+
+void find_files(const FileTree& tree, LabelledFiles& files, const std::string& hint) {
+  for (LabelledFile& file : files.files)
+    if (const std::string& path = file.path.native(); path.find('\\') != std::string::npos ||
+                                                      path.find(':') != std::string::npos ||
+                                                      path.starts_with("./"))
+      file.path = found_in(tree, file);
+  if (std::ranges::none_of(files.files,
+                           [&](const LabelledFile& file) { return tree.has_file(file.path); }))
+    fail<DataError>("none of the {} files of '{}' is in '{}', the first of them '{}': {}",
+                    files.files.size(),
+                    files.where,
+                    tree.text(),
+                    files.files.front().path.string(),
+                    hint);
+}
+
+DataPair read_labelled(const FileTree& tree, LabelledFiles files, const LabelledOptions& options) {
+  if (!options.classes.empty()) keep_classes(files, options.classes);
+  LabelledFiles train = take_parts(files, {Part::unsaid, Part::train});
+  if (train.files.empty())
+    fail<DataError>("'{}' has no image for training, {} for validation or tests",
+                    files.where,
+                    files.files.size());
+  const std::vector<std::string> classes =
+      options.classes.empty() ? class_names(train) : options.classes;
+  if (!options.classes.empty()) require_training_files(train, classes);
+  warn_of_single_files(train, classes.size());
+  LabelledFiles valid = take_parts(files, {Part::valid});
+  if (valid.files.empty()) valid = take_parts(files, {Part::test});
+  if (options.valid_fraction || valid.files.empty())
+    return split_off(decoded(tree, std::move(train), classes, Split::train, options.decoding),
+                     options.valid_fraction.value_or(0.2),
+                     options.seed);
+  require_known_labels(valid, classes, "the training part");
+  DataPair pair{decoded(tree, std::move(train), classes, Split::train, options.decoding), {}};
+  pair.valid = decoded(tree, std::move(valid), classes, Split::test, options.decoding);
+  check_same_size(pair, files.where + ": ");
+  warn_of_missing_classes(pair.valid, files.where);
+  return pair;
+}
+
+Dataset read_labelled_for_evaluation(const FileTree& tree,
+                                     LabelledFiles files,
+                                     const LabelledOptions& options) {
+  for (const Part part : {Part::test, Part::valid}) {
+    LabelledFiles some = take_parts(files, {part});
+    if (some.files.empty()) continue;
+    files = std::move(some);
+    break;
+  }
+  require_known_labels(files, options.classes, "the model");
+  return decoded(tree, std::move(files), options.classes, Split::test, options.decoding);
+}
+
+}  // namespace learn::data
