@@ -6,8 +6,8 @@
 #include "framework/core/log.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/file_system.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
-#include "framework/learner/recorder.h"
 
 #include <cmath>
 

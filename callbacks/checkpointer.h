@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/io/safetensors.h"
 #include "framework/learner/callback.h"
-#include "framework/learner/monitor.h"
+#include "framework/learner/history/monitor.h"
 
 #include <cstdint>
 #include <filesystem>

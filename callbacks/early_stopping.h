@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/learner/callback.h"
-#include "framework/learner/monitor.h"
+#include "framework/learner/history/monitor.h"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 #include "callbacks/gradient_clip.h"
 
 #include "callbacks/registry.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
-#include "framework/learner/recorder.h"
 #include "framework/optim/gradients.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"

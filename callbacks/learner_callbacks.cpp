@@ -1,8 +1,8 @@
 // The callbacks that are part of the framework, offered by name beside those of this folder.
 #include "callbacks/registry.h"
+#include "framework/learner/history/progress.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/learner/param_scheduler.h"
-#include "framework/learner/progress.h"
-#include "framework/learner/recorder.h"
 #include "framework/optim/registry.h"
 
 namespace learn::callbacks {

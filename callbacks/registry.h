@@ -1,11 +1,14 @@
 #pragma once
-#include "callbacks/kept_samples.h"
 #include "framework/core/registry.h"
+#include "framework/drawing/image_grid.h"
+#include "framework/interfaces/batch.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/callback.h"
+#include "framework/runtime/context.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +16,11 @@
 #include <vector>
 
 namespace learn::callbacks {
+
+/// Draws samples of a batch with what a model made of them: `outputs` (N,classes), or of labels or
+/// values, f32 on the host.
+using DrawSamples = std::function<plot::ImageGrid(
+    Context& ctx, const Batch& samples, const Tensor& outputs, const std::string& title)>;
 
 /// What callbacks made from text take from the run they belong to.
 struct RunSettings {

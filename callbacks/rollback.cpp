@@ -4,8 +4,8 @@
 #include "callbacks/lambda.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
-#include "framework/io/last_state.h"
 #include "framework/learner/learner.h"
+#include "framework/runs/last_state.h"
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 #include "callbacks/terminate_on_nan.h"
 
-#include "callbacks/first_non_finite.h"
+#include "callbacks/diagnose/first_non_finite.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/registry.h"
 #include "framework/core/log.h"

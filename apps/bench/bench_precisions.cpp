@@ -5,7 +5,7 @@
 #include "apps/bench/program.h"
 #include "apps/bench/race.h"
 #include "framework/core/suggest.h"
-#include "framework/report/text_table.h"
+#include "framework/terminal/text_table.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

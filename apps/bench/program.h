@@ -1,6 +1,6 @@
 #pragma once
 #include "apps/experiment/options.h"
-#include "apps/learn/command_line.h"
+#include "apps/learn/cli/command_line.h"
 #include "framework/core/error.h"
 #include "framework/core/function_ref.h"
 

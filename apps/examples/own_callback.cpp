@@ -1,5 +1,5 @@
 // A callback of one's own, and a training that uses it: a warning when the gradient's norm jumps.
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 #include "framework/optim/gradients.h"

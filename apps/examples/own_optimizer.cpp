@@ -2,7 +2,7 @@
 // point in an even or in an odd quadrant?
 #include "apps/examples/lion.h"
 #include "apps/examples/quadrants.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 

@@ -2,9 +2,9 @@
 // square root, which Transformers are trained by.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
-#include "framework/learner/recorder.h"
 #include "framework/nn/layers.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 #include "models/registry.h"

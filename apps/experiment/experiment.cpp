@@ -8,8 +8,8 @@
 #include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
-#include "framework/report/progress_bar.h"
 #include "framework/runtime/cuda_report.h"
+#include "framework/terminal/progress_bar.h"
 
 namespace learn {
 namespace {

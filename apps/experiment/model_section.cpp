@@ -2,8 +2,8 @@
 
 #include "apps/experiment/spec_flag.h"
 #include "framework/inference/pretrained.h"
-#include "framework/io/saved_weights.h"
 #include "framework/learner/learner.h"
+#include "framework/runs/saved_weights.h"
 
 namespace learn {
 namespace {

@@ -1,8 +1,8 @@
 #include "apps/experiment/progress_line.h"
 
 #include "framework/core/console.h"
-#include "framework/report/progress_bar.h"
-#include "framework/report/text_table.h"
+#include "framework/terminal/progress_bar.h"
+#include "framework/terminal/text_table.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,14 +1,14 @@
 #include "apps/experiment/reporting.h"
 
 #include "callbacks/checkpointer.h"
-#include "callbacks/csv_logger.h"
-#include "callbacks/metrics_log.h"
-#include "callbacks/plot_results.h"
 #include "callbacks/registry.h"
-#include "callbacks/skip_report.h"
+#include "callbacks/report/csv_logger.h"
+#include "callbacks/report/metrics_log.h"
+#include "callbacks/report/plot_results.h"
+#include "callbacks/report/skip_report.h"
 #include "data/show/predictions_grid.h"
-#include "framework/learner/progress.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/progress.h"
+#include "framework/learner/history/recorder.h"
 
 namespace learn {
 namespace {

@@ -1,7 +1,7 @@
 #include "apps/experiment/run_section.h"
 
+#include "callbacks/diagnose/inject.h"
 #include "callbacks/early_stopping.h"
-#include "callbacks/inject.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/learner.h"

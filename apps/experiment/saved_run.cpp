@@ -6,8 +6,8 @@
 #include "data/sets/registry.h"
 #include "framework/core/log.h"
 #include "framework/inference/saved_model.h"
-#include "framework/io/last_state.h"
-#include "framework/io/saved_weights.h"
+#include "framework/runs/last_state.h"
+#include "framework/runs/saved_weights.h"
 
 #include <algorithm>
 #include <array>

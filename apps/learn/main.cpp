@@ -1,3 +1,3 @@
-#include "apps/learn/run_command.h"
+#include "apps/learn/cli/run_command.h"
 
 int main(int argc, char** argv) { return learn::cli::run_command({argv + 1, argv + argc}); }

@@ -1,11 +1,11 @@
 #include "framework/drawing/drawing.h"
 
 #include "framework/core/error.h"
+#include "framework/drawing/png.h"
 #include "framework/drawing/svg.h"
 #include "framework/drawing/text_layout.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/output_place.h"
-#include "framework/report/png.h"
 
 #include <cairo-svg.h>
 

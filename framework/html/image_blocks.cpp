@@ -1,7 +1,7 @@
 #include "framework/core/error.h"
+#include "framework/drawing/png.h"
 #include "framework/html/blocks.h"
 #include "framework/html/escape.h"
-#include "framework/report/png.h"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/saved_weights.h"
+#include "framework/runs/saved_weights.h"
 
 namespace learn {
 namespace {

@@ -3,7 +3,7 @@
 #include "framework/core/format.h"
 #include "framework/core/log.h"
 #include "framework/inference/saved_model.h"
-#include "framework/io/saved_weights.h"
+#include "framework/runs/saved_weights.h"
 
 #include <algorithm>
 #include <string>

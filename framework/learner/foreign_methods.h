@@ -8,9 +8,10 @@
   X(fit_sgdr, "fit(epochs, lr, {std::make_shared<ParamScheduler>(...)}) with schedules::sgdr")    \
   X(to_fp16, "callbacks::to_native_fp16(learn), autocast, or to_fp16(learn), a half model")       \
   X(to_bf16, "callbacks::to_native_bf16(learn), autocast, or to_bf16(learn), a half model")       \
-  X(to_fp32, "callbacks::to_fp32(learn), of callbacks/precision_callback.h")                      \
-  X(to_native_fp16, "callbacks::to_native_fp16(learn), of callbacks/native_mixed_precision.h")    \
-  X(to_non_native_fp16, "callbacks::to_fp16(learn), of callbacks/mixed_precision.h")              \
+  X(to_fp32, "callbacks::to_fp32(learn), of callbacks/precision/precision_callback.h")            \
+  X(to_native_fp16,                                                                               \
+    "callbacks::to_native_fp16(learn), of callbacks/precision/native_mixed_precision.h")          \
+  X(to_non_native_fp16, "callbacks::to_fp16(learn), of callbacks/precision/mixed_precision.h")    \
   X(add_cb, "add<Callback>(options)")                                                             \
   X(add_cbs, "add<Callback>(options) for each, or the last argument of fit")                      \
   X(remove_cb, "remove(callback)")                                                                \

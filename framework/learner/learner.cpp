@@ -1,7 +1,7 @@
 #include "framework/learner/learner.h"
 
-#include "framework/learner/progress.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/progress.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/optim/sgd.h"
 
 #include <utility>

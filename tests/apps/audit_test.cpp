@@ -1,4 +1,4 @@
-#include "apps/learn/audit.h"
+#include "apps/learn/training/audit.h"
 
 #include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,6 @@
-#include "apps/learn/batch_size_find.h"
+#include "apps/learn/training/batch_size_find.h"
 
-#include "apps/learn/host.h"
+#include "apps/learn/common/host.h"
 
 #include <doctest/doctest.h>
 

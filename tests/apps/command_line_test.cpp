@@ -1,4 +1,4 @@
-#include "apps/learn/command_line.h"
+#include "apps/learn/cli/command_line.h"
 
 #include "apps/experiment/options.h"
 

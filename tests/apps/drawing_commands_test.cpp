@@ -1,6 +1,6 @@
-#include "apps/learn/command_line.h"
-#include "apps/learn/show_batch.h"
-#include "apps/learn/show_schedule.h"
+#include "apps/learn/cli/command_line.h"
+#include "apps/learn/data/show_batch.h"
+#include "apps/learn/training/show_schedule.h"
 #include "framework/io/atomic_file.h"
 #include "tests/support/temporary_folder.h"
 

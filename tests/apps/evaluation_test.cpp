@@ -1,4 +1,4 @@
-#include "apps/learn/evaluation.h"
+#include "apps/learn/model/evaluation.h"
 
 #include "framework/core/error.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/launcher.h"
+#include "apps/learn/training/launcher.h"
 
 #include "framework/core/error.h"
 

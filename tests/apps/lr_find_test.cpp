@@ -1,4 +1,4 @@
-#include "apps/learn/lr_find.h"
+#include "apps/learn/training/lr_find.h"
 
 #include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"

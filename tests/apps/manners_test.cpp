@@ -1,13 +1,13 @@
 // How the command line explains itself: help, completion, manual pages, what is said of unknown
 // words.
 #include "apps/experiment/options.h"
-#include "apps/learn/command_help.h"
-#include "apps/learn/completion.h"
-#include "apps/learn/man_page.h"
-#include "apps/learn/run_command.h"
-#include "apps/learn/unknown_word.h"
-#include "framework/report/text_table.h"
-#include "framework/report/word_wrap.h"
+#include "apps/learn/cli/command_help.h"
+#include "apps/learn/cli/completion.h"
+#include "apps/learn/cli/man_page.h"
+#include "apps/learn/cli/run_command.h"
+#include "apps/learn/cli/unknown_word.h"
+#include "framework/terminal/text_table.h"
+#include "framework/terminal/word_wrap.h"
 
 #include <doctest/doctest.h>
 

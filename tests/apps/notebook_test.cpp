@@ -1,9 +1,9 @@
 // --preset notebook is the training of fastai's nb_004b, in every number.
 #include "apps/experiment/experiment.h"
-#include "apps/learn/train_options.h"
-#include "callbacks/mixed_precision.h"
-#include "framework/learner/recorder.h"
-#include "framework/report/png.h"
+#include "apps/learn/training/train_options.h"
+#include "callbacks/precision/mixed_precision.h"
+#include "framework/drawing/png.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "apps/learn/run_comparison.h"
+#include "apps/learn/runs/run_comparison.h"
 
 #include <doctest/doctest.h>
 

@@ -1,15 +1,15 @@
-#include "apps/learn/runs.h"
+#include "apps/learn/runs/runs.h"
 
-#include "apps/learn/run_comparison.h"
-#include "apps/learn/run_listing.h"
-#include "apps/learn/run_removal.h"
-#include "apps/learn/run_texts.h"
+#include "apps/learn/runs/run_comparison.h"
+#include "apps/learn/runs/run_listing.h"
+#include "apps/learn/runs/run_removal.h"
+#include "apps/learn/runs/run_texts.h"
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"
-#include "framework/io/folder_lock.h"
-#include "framework/io/run_dir.h"
-#include "framework/report/text_table.h"
+#include "framework/runs/folder_lock.h"
+#include "framework/runs/run_dir.h"
+#include "framework/terminal/text_table.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

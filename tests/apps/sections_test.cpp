@@ -4,7 +4,7 @@
 #include "apps/experiment/options.h"
 #include "apps/experiment/training_section.h"
 #include "framework/autograd/tape.h"
-#include "framework/report/png.h"
+#include "framework/drawing/png.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "apps/learn/train_options.h"
+#include "apps/learn/training/train_options.h"
 
 #include "apps/experiment/config_file.h"
 #include "framework/io/atomic_file.h"

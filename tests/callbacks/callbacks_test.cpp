@@ -4,7 +4,7 @@
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/learner/param_scheduler.h"

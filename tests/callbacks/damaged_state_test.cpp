@@ -2,7 +2,7 @@
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/optim/adam.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/memory_state.h"

@@ -2,9 +2,9 @@
 
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "framework/io/checkpoint.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"

@@ -1,7 +1,7 @@
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "framework/optim/sgd.h"
 #include "tests/learner/tiny_training.h"
 

@@ -1,8 +1,8 @@
 // A training that has stopped to learn is stopped, and one that seeks its loss scale is not.
 #include "callbacks/gradient_clip.h"
-#include "callbacks/mixed_precision.h"
-#include "callbacks/native_mixed_precision.h"
-#include "framework/learner/recorder.h"
+#include "callbacks/precision/mixed_precision.h"
+#include "callbacks/precision/native_mixed_precision.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/callbacks/net_training.h"
 
 #include <functional>

@@ -1,14 +1,14 @@
 // Values that are measured reach everyone who shows, keeps or watches them.
 #include "callbacks/checkpointer.h"
-#include "callbacks/csv_logger.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/lambda.h"
+#include "callbacks/report/csv_logger.h"
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
 #include "framework/io/csv.h"
-#include "framework/learner/progress.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/progress.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

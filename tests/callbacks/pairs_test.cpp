@@ -3,7 +3,7 @@
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
 #include "framework/io/csv.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,8 +1,8 @@
 // A training whose weights are lengths and directions, in every precision.
 #include "callbacks/ema.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
-#include "callbacks/native_mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
+#include "callbacks/precision/native_mixed_precision.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/support/memory_state.h"
 

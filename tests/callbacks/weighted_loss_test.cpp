@@ -1,7 +1,7 @@
 // A weighted mean stays one however samples are spread over batches.
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "data/loading/loader.h"
 #include "data/sets/arrays.h"
 #include "framework/learner/learner.h"

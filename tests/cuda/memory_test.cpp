@@ -1,5 +1,5 @@
 // What training takes of the device's memory, and that it takes no more as it goes on.
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "tests/cuda/short_training.h"
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 // Whole models: the CPU and CUDA train them alike, and CUDA twice with the same bits.
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/short_training.h"
 

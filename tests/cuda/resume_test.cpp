@@ -1,6 +1,6 @@
 // A training that was saved on one device goes on on the other one.
 #include "callbacks/lambda.h"
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "framework/io/checkpoint.h"
 #include "framework/tensor/compare.h"
 #include "tests/cuda/short_training.h"

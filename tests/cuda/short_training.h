@@ -1,8 +1,8 @@
 #pragma once
 #include "data/loading/loader.h"
 #include "data/sets/registry.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
-#include "framework/learner/recorder.h"
 #include "framework/runtime/transfer.h"
 #include "models/registry.h"
 #include "tests/support/gradcheck.h"

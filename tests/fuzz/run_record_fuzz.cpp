@@ -1,5 +1,5 @@
 // Any text as the record of a run: what is accepted says the same when it is written again.
-#include "framework/io/run_record.h"
+#include "framework/runs/run_record.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace learn;

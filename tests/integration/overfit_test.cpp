@@ -1,4 +1,4 @@
-#include "callbacks/mixed_precision.h"
+#include "callbacks/precision/mixed_precision.h"
 #include "tests/integration/training.h"
 
 #include <doctest/doctest.h>

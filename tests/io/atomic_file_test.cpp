@@ -4,7 +4,7 @@
 #include "framework/io/append_file.h"
 #include "framework/io/free_space.h"
 #include "framework/io/output_place.h"
-#include "framework/io/run_dir.h"
+#include "framework/runs/run_dir.h"
 #include "tests/support/log_file.h"
 #include "tests/support/temporary_folder.h"
 

@@ -2,8 +2,8 @@
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/last_state.h"
-#include "framework/io/run_dir.h"
+#include "framework/runs/last_state.h"
+#include "framework/runs/run_dir.h"
 #include "tests/io/crash_fs.h"
 #include "tests/support/temporary_folder.h"
 

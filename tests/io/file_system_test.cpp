@@ -3,8 +3,8 @@
 #include "framework/core/error.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/last_state.h"
 #include "framework/io/safetensors.h"
+#include "framework/runs/last_state.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 
 #include "framework/core/printable.h"
 #include "framework/io/json_lines.h"
-#include "framework/io/run_record.h"
+#include "framework/runs/run_record.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // A training of any length needs the memory of a short one, and so does its checkpoint.
 #include "framework/io/checkpoint.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/recorder.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/support/temporary_folder.h"
 

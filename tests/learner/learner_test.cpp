@@ -2,8 +2,8 @@
 
 #include "framework/kernels/step/gradients.h"
 #include "framework/learner/graph_step.h"
-#include "framework/learner/progress.h"
-#include "framework/learner/recorder.h"
+#include "framework/learner/history/progress.h"
+#include "framework/learner/history/recorder.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"

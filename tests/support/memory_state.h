@@ -1,6 +1,6 @@
 #pragma once
+#include "framework/learner/find/memory_state.h"
 #include "framework/learner/host_staging_visitor.h"
-#include "framework/learner/memory_state.h"
 
 namespace learn::test {
 

@@ -7,34 +7,54 @@ import pathlib
 import re
 import sys
 
-FRAMEWORK = ["core", "tensor", "interfaces", "runtime", "kernels", "autograd", "nn", "optim", "amp", "io", "report", "evaluation",
-             "drawing", "html", "tensorboard", "learner"]
-BELOW = {
-    "framework/core": {"framework/core"},
-    "framework/tensor": {"framework/core", "framework/tensor"},
-    "framework/interfaces": {"framework/core", "framework/tensor", "framework/interfaces"},
-    "framework/runtime": {"framework/core", "framework/tensor", "framework/runtime"},
-    "framework/kernels": {"framework/core", "framework/tensor", "framework/runtime", "framework/kernels"},
+# Each room, and the rooms that it stands on: it may include those, what they stand on, and itself. A folder that is named
+# here is a room of its own, with the folders below it that are not.
+ROOMS = {
+    "framework/core": [],
+    "framework/tensor": ["framework/core"],
+    "framework/interfaces": ["framework/tensor"],
+    "framework/runtime": ["framework/tensor"],
+    "framework/kernels": ["framework/runtime"],
+    "framework/autograd": ["framework/kernels"],
+    "framework/nn": ["framework/autograd", "framework/interfaces"],
+    "framework/optim": ["framework/nn"],
+    "framework/amp": ["framework/optim"],
+    "framework/io": ["framework/optim"],
+    "framework/runs": ["framework/io"],
+    "framework/export": ["framework/io"],
+    "framework/tensorboard": ["framework/core", "framework/io"],
+    "framework/terminal": ["framework/core"],
+    "framework/evaluation": ["framework/interfaces"],
+    "framework/drawing": ["framework/evaluation", "framework/io"],
+    "framework/html": ["framework/drawing"],
+    "framework/metrics": ["framework/kernels", "framework/evaluation"],
+    "framework/learner": ["framework/optim", "framework/metrics", "framework/terminal"],
+    "callbacks": ["framework/learner", "framework/drawing", "framework/runs"],
+    "callbacks/precision": ["callbacks"],
+    "callbacks/report": ["callbacks", "framework/tensorboard"],
+    "callbacks/diagnose": ["callbacks/precision", "callbacks/report"],
+    "models": ["framework/nn"],
+    "data/names": ["framework/core"],
+    "data/images": ["data/names"],
+    "data": ["data/images", "framework/interfaces", "framework/io"],
+    "data/files": ["data"],
+    "data/sets": ["data/files"],
+    "data/loading": ["data/sets", "framework/kernels"],
+    "data/show": ["data/loading", "framework/drawing"],
+    # What a trained model is used with: it knows the registries of models and data.
+    "framework/inference": ["framework/runs", "framework/evaluation", "models", "data/loading"],
+    "apps": ["callbacks/diagnose", "data/show", "framework/amp", "framework/export", "framework/html", "framework/inference"],
+    "tests": ["apps"],
 }
-BELOW["framework/autograd"] = BELOW["framework/kernels"] | {"framework/autograd"}
-BELOW["framework/nn"] = BELOW["framework/autograd"] | {"framework/interfaces", "framework/nn"}
-BELOW["framework/optim"] = BELOW["framework/nn"] | {"framework/optim"}
-BELOW["framework/amp"] = BELOW["framework/optim"] | {"framework/amp"}
-BELOW["framework/io"] = BELOW["framework/optim"] | {"framework/io"}
-BELOW["framework/export"] = BELOW["framework/io"] | {"framework/export"}
-BELOW["framework/tensorboard"] = {"framework/core", "framework/io", "framework/tensorboard"}
-BELOW["framework/report"] = {"framework/core", "framework/io", "framework/report"}
-BELOW["framework/evaluation"] = {"framework/core", "framework/tensor", "framework/interfaces", "framework/evaluation"}
-BELOW["framework/drawing"] = BELOW["framework/report"] | {"framework/evaluation", "framework/drawing"}
-BELOW["framework/html"] = BELOW["framework/drawing"] | {"framework/html"}
-BELOW["framework/learner"] = BELOW["framework/optim"] | {"framework/report", "framework/evaluation", "framework/learner"}
-BELOW["callbacks"] = {f"framework/{layer}" for layer in FRAMEWORK} | {"callbacks"}
-BELOW["models"] = BELOW["framework/nn"] | {"models"}
-BELOW["data"] = BELOW["framework/kernels"] | BELOW["framework/drawing"] | {"framework/interfaces", "data"}
-# What a trained model is used with knows the registries of both.
-BELOW["framework/inference"] = BELOW["framework/io"] | {"framework/evaluation", "framework/inference", "models", "data"}
-BELOW["apps"] = BELOW["callbacks"] | {"framework/inference", "framework/export"} | {"models", "data", "apps"}
-BELOW["tests"] = BELOW["apps"] | {"tests"}
+# TerminateOnNan names the layer with the first value that is not finite.
+ALSO = {"callbacks": {"callbacks/diagnose/first_non_finite.h"}}
+
+
+def below(room):
+    return {room}.union(*map(below, ROOMS[room]))
+
+
+BELOW = {room: below(room) for room in ROOMS}
 
 # nvcc reads these; it must never parse fmt, spdlog, Var or Module.
 CUDA_MAY = re.compile(
@@ -42,29 +62,39 @@ CUDA_MAY = re.compile(
     r"|kernels/(common/([a-z_]+\.h|cuda/.*)|[a-z]+/[a-z_/]+\.(h|cuh)))$")
 CUDA_MUST_NOT = re.compile(r"/(context|dispatch)\.h$|_(cpu|reference)\.h$")
 DEVICE_MAY = re.compile(r"^framework/(kernels/common/cuda/device/|core/(dtype|random)\.h)")
-# Kernel families know `common`, and nothing of each other.
-FAMILY = re.compile(r"^framework/kernels/([a-z]+)/")
+# Folders side by side that do not include each other, but for `common`.
+APART = re.compile(r"^(framework/kernels|framework/learner)/([a-z]+)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
-def layer_of(path):
-    parts = path.split("/")
-    return "/".join(parts[:2]) if parts[0] == "framework" else parts[0]
+def room_of(path):
+    folder = path
+    while "/" in folder:
+        folder = folder.rsplit("/", 1)[0]
+        if folder in ROOMS:
+            return folder
+    return ""
+
+
+def apart(path, target):
+    here, there = APART.match(path), APART.match(target)
+    return here and there and here[1] == there[1] and there[2] not in ("common", here[2])
 
 
 def breaches(path, text):
-    layer = layer_of(path)
+    room = room_of(path)
     for number, line in enumerate(text.splitlines(), 1):
         found = INCLUDE.match(line)
         if not found:
             continue
         target = found.group(1)
         where = f"{path}:{number}: includes {target}: "
-        if layer_of(target) not in BELOW.get(layer, set()):
-            yield where + f"{layer} may include only {', '.join(sorted(BELOW.get(layer, set())))}"
-        elif FAMILY.match(path) and FAMILY.match(target) and \
-                FAMILY.match(target).group(1) not in ("common", FAMILY.match(path).group(1)):
-            yield where + "a kernel family includes none of the others"
+        if room not in BELOW:
+            yield where + "its folder is no room: enter it in ROOMS"
+        elif room_of(target) not in BELOW[room] and target not in ALSO.get(room, ()):
+            yield where + f"{room} may include only {', '.join(sorted(BELOW[room]))}"
+        elif apart(path, target):
+            yield where + "folders side by side here include nothing of each other but common"
         elif "/cuda/device/" in path and not DEVICE_MAY.match(target):
             yield where + "device code includes nothing from outside but dtype.h and random.h"
         elif path.endswith(".cu") and path.startswith("framework/") and (
@@ -82,6 +112,12 @@ def self_test():
     assert not list(breaches("framework/kernels/pool/a_cuda.cu", '#include "framework/kernels/common/cuda/map.cuh"'))
     assert not list(breaches("callbacks/a.cpp", '#include "framework/learner/learner.h"'))
     assert not list(breaches("framework/core/a.h", "#include <vector>"))
+    assert list(breaches("data/images/a.h", '#include "data/dataset.h"'))
+    assert list(breaches("callbacks/report/a.h", '#include "callbacks/diagnose/blame.h"'))
+    assert not list(breaches("callbacks/diagnose/a.h", '#include "callbacks/report/csv_logger.h"'))
+    assert list(breaches("framework/learner/find/a.h", '#include "framework/learner/history/recorder.h"'))
+    assert not list(breaches("framework/learner/find/a.h", '#include "framework/learner/learner.h"'))
+    assert list(breaches("framework/nowhere/a.h", '#include "framework/core/error.h"'))
 
 
 def main():

@@ -1,0 +1,40 @@
+#pragma once
+#include "apps/learn/cli/command_line.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace learn::cli {
+
+/// Columns for help on standard output: those of the terminal, at least 40 and at most 100; 80 if
+/// it is none.
+[[nodiscard]] std::size_t help_width();
+
+/// A name, with the spaces before it, and what it means, in two columns. A name that is too long
+/// for its column, or a page too narrow for two, puts the meaning into lines of its own.
+[[nodiscard]] std::string help_row(const std::string& name,
+                                   const std::string& meaning,
+                                   std::size_t width);
+
+/// "learn eval RUN|FILE|last [OPTION...]". `program` is what stands before the command's name:
+/// "learn ", or nothing.
+[[nodiscard]] std::string usage_line(const Command& command, const std::string& program);
+
+/// "-e, --epochs N", "--[no-]plots".
+[[nodiscard]] std::string option_names(const Option& option);
+
+/// What it does, with its choices where the names leave them out, and its default.
+[[nodiscard]] std::string option_meaning(const Option& option);
+
+/// Help of a command: how it is called, arguments, options by group, examples. Without `all` the
+/// rare options are left out, and the last line says how many they are.
+[[nodiscard]] std::string command_help(const Command& command,
+                                       const std::string& program,
+                                       std::size_t width,
+                                       bool all);
+
+/// Help of the program: its commands by group.
+[[nodiscard]] std::string program_help(const std::vector<Command>& commands, std::size_t width);
+
+}  // namespace learn::cli

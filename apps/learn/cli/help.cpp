@@ -1,0 +1,138 @@
+#include "apps/learn/cli/help.h"
+
+#include "apps/experiment/options.h"
+#include "apps/learn/cli/command_help.h"
+#include "apps/learn/cli/completion.h"
+#include "apps/learn/cli/man_page.h"
+#include "apps/learn/cli/unknown_word.h"
+#include "apps/learn/info/options.h"
+#include "framework/core/console.h"
+#include "framework/core/version.h"
+#include "framework/io/atomic_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_of(const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  names.reserve(commands.size());
+  for (const Command& command : commands) names.push_back(command.name);
+  return names;
+}
+
+/// A command goes before a thing of its name.
+int help(const std::string& topic, const std::vector<Command>& commands) {
+  const auto command = std::ranges::find(commands, topic, &Command::name);
+  if (topic.empty()) {
+    console::print(program_help(commands, help_width()));
+    return 0;
+  }
+  if (command != commands.end()) {
+    console::print(command_help(*command, "learn ", help_width(), false));
+    return 0;
+  }
+  if (is_choice(topic)) return options(topic);
+  std::vector<std::string> known = choice_names();
+  const std::vector<std::string> names = names_of(commands);
+  known.insert(known.end(), names.begin(), names.end());
+  fail<UsageError>(
+      "there is no help on '{}'{}\n  'learn help' lists the commands, 'learn options' what is "
+      "chosen by name",
+      topic,
+      topic_hint(topic, known));
+}
+
+std::string page(const std::string& name, const std::vector<Command>& commands) {
+  if (name.empty()) return program_page(commands, LEARN_VERSION);
+  require_known("command", name, names_of(commands));
+  return command_page(*std::ranges::find(commands, name, &Command::name), LEARN_VERSION);
+}
+
+void write(const fs::path& file, const std::string& text) {
+  std::error_code problem;
+  fs::create_directories(file.parent_path(), problem);
+  if (problem)
+    fail<IoError>("cannot make folder '{}': {}", file.parent_path().string(), problem.message());
+  write_file_atomically(file, text);
+}
+
+/// All pages, and the completions, under `share`.
+void write_all(const fs::path& share, const std::vector<Command>& commands) {
+  const fs::path man = share / "man" / "man1";
+  write(man / "learn.1", page("", commands));
+  for (const Command& command : commands)
+    write(man / ("learn-" + command.name + ".1"), page(command.name, commands));
+  for (const std::string& shell : shells())
+    write(share / completion_place(shell), completion_script(shell));
+  console::print(fmt::format("-> {}\n", share.string()));
+}
+
+}  // namespace
+
+Command help_command(const std::vector<Command>& commands) {
+  return {.name = "help",
+          .help = "explain a command, or what is chosen by name",
+          .options = {},
+          .run = [&commands](const Parsed& parsed) { return help(parsed.argument(), commands); },
+          .arguments = {{.name = "TOPIC",
+                         .help = "a command; or callbacks, data, metrics, models, optimizers, "
+                                 "schedules, or one of these",
+                         .known = [&commands] {
+                           std::vector<std::string> names = names_of(commands);
+                           const std::vector<std::string> things = choice_names();
+                           names.insert(names.end(), things.begin(), things.end());
+                           return names;
+                         }}}};
+}
+
+Command man_command(const std::vector<Command>& commands) {
+  const auto out = std::make_shared<std::string>();
+  OptionTable t;
+  t.group("Options");
+  t.text("out",
+         *out,
+         "DIR",
+         "write all pages and the completions of all shells under this folder: man/man1, "
+         "bash-completion/completions, zsh/site-functions, fish/vendor_completions.d");
+  return {.name = "man",
+          .help = "print a manual page for 'man -l -', or write all of them",
+          .options = t,
+          .run =
+              [&commands, out, t](const Parsed& parsed) {
+                set_options(t, parsed.values);
+                const std::string name = parsed.argument();
+                if (!out->empty() && !name.empty())
+                  fail<UsageError>("--out {} writes all pages: leave '{}' out", *out, name);
+                if (!out->empty())
+                  write_all(*out, commands);
+                else
+                  console::print(page(name, commands));
+                return 0;
+              },
+          .arguments = {{.name = "COMMAND",
+                         .help = "whose page; none: that of learn",
+                         .known = [&commands] { return names_of(commands); }}}};
+}
+
+Command completion_command() {
+  return {.name = "completion",
+          .help = "print what makes a shell complete commands, options, names and runs",
+          .options = {},
+          .run =
+              [](const Parsed& parsed) {
+                console::print(completion_script(parsed.argument()));
+                return 0;
+              },
+          .arguments = {{.name = "SHELL",
+                         .help = "bash, zsh or fish; in bash: eval \"$(learn completion bash)\"",
+                         .required = true,
+                         .known = shells}}};
+}
+
+}  // namespace learn::cli

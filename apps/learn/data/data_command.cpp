@@ -1,0 +1,87 @@
+#include "apps/learn/data/data_command.h"
+
+#include "apps/learn/cli/command_line.h"
+#include "data/sets/registry.h"
+
+#include <algorithm>
+#include <array>
+
+namespace learn::cli {
+namespace {
+
+struct Action {
+  const char* name;
+  std::vector<std::string> options;
+};
+
+const std::vector<Action>& actions() {
+  static const std::vector<std::string> pair{"data-dir",
+                                             "classes",
+                                             "val-split",
+                                             "train-limit",
+                                             "valid-limit",
+                                             "image-size",
+                                             "threads",
+                                             "seed"};
+  const auto with = [](std::vector<std::string> options, const std::vector<std::string>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  };
+  static const std::vector<Action> all{
+      {"info", with(pair, {"json"})},
+      {"show", with(pair, {"normalize", "augment", "images", "versions", "valid", "out"})},
+      {"verify", {"data-dir", "threads", "json", "all"}},
+      {"make", pair}};
+  return all;
+}
+
+}  // namespace
+
+OptionTable data_command_table(DataCommandOptions& o) {
+  OptionTable t = some_of_train(o.show.train,
+                                {"data-dir",
+                                 "classes",
+                                 "val-split",
+                                 "train-limit",
+                                 "valid-limit",
+                                 "image-size",
+                                 "normalize",
+                                 "augment",
+                                 "threads",
+                                 "seed"});
+  t.group("info and verify");
+  t.flag("json", o.json, "a JSON object in the place of a text");
+  t.flag("all", o.all, "verify: list all findings, not the first ten of a kind");
+  t.group("show");
+  declare_show_batch(t, o.show);
+  return t;
+}
+
+int data_command(DataCommandOptions& o, const OptionTable& table, const Parsed& parsed) {
+  o.action = parsed.argument();
+  std::vector<std::string> names;
+  for (const Action& action : actions()) names.emplace_back(action.name);
+  require_known("action of 'learn data'", o.action, names);
+  const auto action =
+      std::ranges::find(actions(), o.action, [](const Action& a) { return std::string(a.name); });
+  for (const auto& [name, value] : parsed.values)
+    if (std::ranges::find(action->options, name) == action->options.end())
+      fail<UsageError>("--{} has no effect on 'learn data {}', whose options are: --{}",
+                       name,
+                       o.action,
+                       join(action->options, ", --"));
+  o.folder = parsed.argument(2);
+  if (o.folder.empty() && o.action == "make")
+    fail<UsageError>("learn data make: name the folder to write behind '{}'", parsed.argument(1));
+  if (!o.folder.empty() && o.action != "make")
+    fail<UsageError>(
+        "learn data {}: '{}' has no effect behind '{}'", o.action, o.folder, parsed.argument(1));
+  set_options(table, parsed.values);
+  o.show.train.experiment.data.data = parsed.argument(1);
+  (void)data::dataset_spec(parsed.argument(1));
+  if (o.action == "info") return data_info(o);
+  if (o.action == "verify") return data_verify(o);
+  return o.action == "make" ? data_make(o) : show_batch(o.show);
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,37 @@
+#include "apps/learn/info/autocast.h"
+
+#include "framework/autograd/autocast.h"
+#include "framework/core/console.h"
+#include "framework/terminal/text_table.h"
+
+#include <string>
+
+namespace learn::cli {
+namespace {
+
+const char* meaning_of(CastClass cast_class) {
+  switch (cast_class) {
+    case CastClass::half:
+      return "f16 or bf16, whatever it is given";
+    case CastClass::full:
+      return "f32, whatever it is given";
+    case CastClass::widest:
+      return "f32 if one of its inputs is f32, else what they are";
+    case CastClass::given:
+      break;
+  }
+  return "what it is given";
+}
+
+}  // namespace
+
+int autocast_rules() {
+  TextTable table({{"operation"}, {"class"}, {"computes in"}});
+  for (const CastRule& rule : kCastRules)
+    table.row(
+        {std::string(rule.op), std::string(text_of(rule.cast_class)), meaning_of(rule.cast_class)});
+  console::print(table.to_string());
+  return 0;
+}
+
+}  // namespace learn::cli

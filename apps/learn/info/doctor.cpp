@@ -1,0 +1,133 @@
+#include "apps/learn/info/doctor.h"
+
+#include "apps/learn/common/host.h"
+#include "data/sets/registry.h"
+#include "framework/core/console.h"
+#include "framework/core/environment.h"
+#include "framework/core/version.h"
+#include "framework/kernels/conv/conv.h"
+#include "framework/runtime/context.h"
+#include "framework/runtime/device_choice.h"
+#include "framework/tensor/factory.h"
+#include "framework/terminal/text_table.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string memory_text() {
+  const HostMemory memory = host_memory();
+  return fmt::format(
+      "{} of {} available", gib_text(double(memory.available)), gib_text(double(memory.total)));
+}
+
+std::string disk_text() {
+  std::error_code error;
+  const fs::space_info space = fs::space(".", error);
+  if (error) return error.message();
+  return gib_text(double(space.available)) + " free in the current folder";
+}
+
+std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
+  if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
+  const char* advice =
+      !status.built ? "; install the CUDA toolkit (nvcc 12.0 or newer) and build again to have it"
+      : report.runtime.empty() ? "; install what is missing, or build again"
+                               : "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU";
+  return "none: " + status.reason + advice;
+}
+
+std::string driver_text(const CudaReport& report) {
+  return fmt::format("{}; built with CUDA {}",
+                     report.driver.empty() ? "none" : "up to CUDA " + report.driver,
+                     report.runtime);
+}
+
+/// What "auto" stands for; what is wrong, if the environment asks for a device that is not there.
+std::string auto_text(const CudaStatus& status, const CudaReport& report) {
+  try {
+    if (const char* const wanted = environment("LEARN_DEVICE"); wanted != nullptr)
+      return fmt::format("{}: LEARN_DEVICE is '{}'", choose_device("auto"), wanted);
+  } catch (const Error& error) {
+    return fmt::format("LEARN_DEVICE: {}", error.what());
+  }
+  const AutoDevice chosen = auto_device(status, report);
+  if (status.devices == 0) return to_string(chosen.device);  // the reason is the first row's
+  return fmt::format("{}: {}", chosen.device, chosen.reason);
+}
+
+/// Devices, driver and libraries, and what "auto" makes of them.
+void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport& report) {
+  table.row({"cuda", cuda_text(status, report)});
+  if (!report.runtime.empty()) table.row({"cuda driver", driver_text(report)});
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const CudaDeviceInfo& gpu = report.devices[i];
+    table.row({fmt::format("cuda:{}", i),
+               fmt::format("{}, {}, compute capability {}.{}",
+                           gpu.name,
+                           gib_text(static_cast<double>(gpu.memory)),
+                           gpu.major,
+                           gpu.minor)});
+  }
+  for (const CudaLibrary& library : report.libraries)
+    table.row({library.name,
+               library.version.empty() ? "none: " + library.reason
+                                       : fmt::format("{}, {}", library.version, library.file)});
+  table.row({"--device auto", auto_text(status, report)});
+}
+
+std::string place_text(const fs::path& found) {
+  return found.empty() ? "not found" : found.string();
+}
+
+/// f32 matrix products of 1024 x 1024 x 1024, in 10^9 operations (multiplications and additions)
+/// per second; the best of them, as others may use the machine.
+double matrix_gflops(Context& ctx, double seconds) {
+  constexpr std::int64_t n = 1024;
+  using Clock = std::chrono::steady_clock;
+  Tensor x = uniform(ctx.persistent(), {n, n}, DType::f32, -1, 1, 1);
+  Tensor w = uniform(ctx.persistent(), {n, n}, DType::f32, -1, 1, 2);
+  Tensor y(ctx.persistent(), {n, n}, DType::f32);
+  double best = 0;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  do {
+    const auto begin = Clock::now();
+    kernels::linear_forward(ctx, x, w, {}, y);
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    best = std::max(best, 2e-9 * n * n * n / took.count());
+  } while (Clock::now() < end);
+  return best;
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options) {
+  TextTable table({{"what"}, {"on this machine"}});
+  const data::DataOptions data_options{.directory = options.data_dir};
+  table.row(
+      {"learn",
+       fmt::format("{}, {} build, compiler {}", LEARN_VERSION, LEARN_BUILD_TYPE, __VERSION__)});
+  table.row({"system", system_text()});
+  table.row({"cpu", processor_text()});
+  table.row({"memory", memory_text()});
+  table.row({"disk", disk_text()});
+  add_cuda_rows(table, cuda_status(), cuda_report());
+  table.row({"cifar10", place_text(data::find_cifar10(data_options))});
+  table.row({"cifar100", place_text(data::find_cifar100(data_options))});
+  Context ctx({.device = Device::cpu(), .threads = static_cast<int>(options.threads)});
+  if (options.seconds > 0)
+    table.row({"matrix product",
+               fmt::format("{:.0f} GFLOP/s in f32 with {} threads",
+                           matrix_gflops(ctx, options.seconds),
+                           ctx.threads().threads())});
+  console::print(table.to_string());
+  return 0;
+}
+
+}  // namespace learn::cli

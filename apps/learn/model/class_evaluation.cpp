@@ -1,0 +1,294 @@
+#include "apps/learn/model/class_evaluation.h"
+
+#include "apps/learn/common/json_number.h"
+#include "apps/learn/common/named_probabilities.h"
+#include "apps/learn/model/class_table.h"
+#include "framework/core/nan_sign.h"
+#include "framework/drawing/confusion_matrix_figure.h"
+#include "framework/drawing/reliability_figure.h"
+#include "framework/evaluation/class_report.h"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPairs = 5;  // of classes, the most confused ones
+
+Cell number(double value) { return value; }
+
+plot::ConfusionFigure figure_of(const ConfusionMatrix& matrix,
+                                const std::vector<std::string>& classes,
+                                const std::string& title) {
+  plot::ConfusionFigure figure{.title = title, .classes = classes, .counts = {}};
+  for (int truth = 0; truth < matrix.classes(); ++truth) {
+    figure.seen.push_back(matrix.seen(truth));
+    for (int guess = 0; guess < matrix.classes(); ++guess)
+      figure.counts.push_back(matrix.count(truth, guess));
+  }
+  return figure;
+}
+
+void write_confusion_csv(const ConfusionMatrix& matrix,
+                         const std::vector<std::string>& classes,
+                         const fs::path& path) {
+  std::vector<std::string> header{"truth"};
+  header.insert(header.end(), classes.begin(), classes.end());
+  header.emplace_back("NaN");
+  CsvWriter csv(path, header);
+  std::vector<std::vector<Cell>> rows;
+  for (int truth = 0; truth < matrix.classes(); ++truth) {
+    std::vector<Cell>& cells = rows.emplace_back();
+    cells.emplace_back(classes[static_cast<std::size_t>(truth)]);
+    std::int64_t none = matrix.seen(truth);
+    for (int guess = 0; guess < matrix.classes(); ++guess) {
+      cells.push_back(number(static_cast<double>(matrix.count(truth, guess))));
+      none -= matrix.count(truth, guess);
+    }
+    cells.push_back(number(static_cast<double>(none)));
+  }
+  csv.rows(rows);
+}
+
+void write_classes_csv(const ConfusionMatrix& matrix,
+                       const std::vector<std::string>& classes,
+                       const fs::path& path) {
+  const ClassReport report = class_report(matrix);
+  CsvWriter csv(path, {"class", "images", "precision", "recall", "f1"});
+  std::vector<std::vector<Cell>> rows;
+  const auto add = [&](const std::string& name, const ClassScores& s) {
+    rows.push_back({name,
+                    number(static_cast<double>(s.support)),
+                    number(s.precision),
+                    number(s.recall),
+                    number(s.f1)});
+  };
+  for (std::size_t c = 0; c < report.classes.size(); ++c) add(classes[c], report.classes[c]);
+  add("macro mean", report.macro);
+  add("weighted mean", report.weighted);
+  csv.rows(rows);
+}
+
+void write_calibration_csv(const std::vector<CalibrationBin>& bins, const fs::path& path) {
+  CsvWriter csv(path, {"above", "up_to", "images", "confidence", "correct"});
+  std::vector<std::vector<Cell>> rows;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    const auto edge = [&](std::size_t at) {
+      return number(static_cast<double>(at) / static_cast<double>(bins.size()));
+    };
+    const bool empty = bins[i].count == 0;
+    rows.push_back({edge(i),
+                    edge(i + 1),
+                    number(static_cast<double>(bins[i].count)),
+                    empty ? Cell() : number(bins[i].confidence),
+                    empty ? Cell() : number(bins[i].correct)});
+  }
+  csv.rows(rows);
+}
+
+html::Table table_of(const ClassReport& report, const std::vector<std::string>& classes) {
+  html::Table table{
+      .columns = {{"class"}, {"images", true}, {"precision", true}, {"recall", true}, {"F1", true}},
+      .rows = {}};
+  const auto add = [&](const std::string& name, const ClassScores& s) {
+    table.rows.push_back({{name,
+                           fmt::format("{}", s.support),
+                           four_digits(s.precision),
+                           four_digits(s.recall),
+                           four_digits(s.f1)}});
+  };
+  for (std::size_t c = 0; c < report.classes.size(); ++c) add(classes[c], report.classes[c]);
+  add("macro mean", report.macro);
+  add("weighted mean", report.weighted);
+  return table;
+}
+
+/// Share of right predictions against confidence.
+plot::Figure reliability(const Calibration& calibration) {
+  plot::Series measured{.name = "share that is right", .x = {}, .y = {}, .markers = true};
+  for (const CalibrationBin& bin : calibration.bins) {
+    if (bin.count == 0) continue;
+    measured.x.push_back(bin.confidence);
+    measured.y.push_back(bin.correct);
+  }
+  return {
+      .title = "calibration",
+      .panels = {
+          {.title = "Calibration",
+           .x_label = "confidence",
+           .series = {std::move(measured),
+                      {.name = "as confident as right", .x = {0, 1}, .y = {0, 1}, .dashed = true}},
+           .y_label = "share of right predictions",
+           .fixed_scale = true}}};
+}
+
+}  // namespace
+
+ClassEvaluation::ClassEvaluation(const data::Dataset& set, Predictions predictions)
+    : Evaluation(set, std::move(predictions)) {
+  const auto classes = static_cast<std::int64_t>(set.classes.size());
+  confusion_.add(classes, set.labels, this->predictions().decoded.span<std::int64_t>());
+  calibration_ = learn::calibration(this->predictions().preds.span<float>(), classes, set.labels);
+}
+
+std::int64_t ClassEvaluation::predicted(std::size_t i) const {
+  return predictions().decoded.span<std::int64_t>()[i];
+}
+
+const std::string& ClassEvaluation::name_of(std::int64_t of_class) const {
+  static const std::string kNone = "NaN";
+  return of_class < 0 ? kNone : data().classes[static_cast<std::size_t>(of_class)];
+}
+
+std::string ClassEvaluation::table() const { return class_table(confusion_, data().classes); }
+
+std::int64_t ClassEvaluation::right() const {
+  std::int64_t right = 0;
+  for (int c = 0; c < confusion_.classes(); ++c) right += confusion_.count(c, c);
+  return right;
+}
+
+std::string ClassEvaluation::summary() const {
+  return fmt::format(
+      "accuracy {:.4f}  ({} of {})", confusion_.accuracy(), right(), confusion_.samples());
+}
+
+std::string ClassEvaluation::details(bool confusion) const {
+  const std::string pairs = confused_pairs(confusion_, data().classes, kPairs);
+  return fmt::format("calibration: ECE {}, largest gap {}, Brier {}\n{}{}",
+                     four_digits(calibration_.ece),
+                     four_digits(calibration_.mce),
+                     four_digits(calibration_.brier),
+                     pairs.empty() ? "" : fmt::format("most confused: {}\n", pairs),
+                     confusion ? "\n" + matrix_table(confusion_, data().classes) : "");
+}
+
+nlohmann::ordered_json ClassEvaluation::summary_json() const {
+  return {{"accuracy", finite_or_null(confusion_.accuracy())}, {"right", right()}};
+}
+
+nlohmann::ordered_json ClassEvaluation::scores_json(bool confusion) const {
+  const ClassReport report = class_report(confusion_);
+  const std::vector<Confusion> pairs = confusion_.most_confused();
+  Json classes = Json::array();
+  for (int c = 0; c < confusion_.classes(); ++c) {
+    const ClassScores& scores = report.classes[static_cast<std::size_t>(c)];
+    const std::int64_t predicted = confusion_.predicted(c);
+    const auto worst = std::ranges::find(pairs, c, &Confusion::truth);
+    const auto share = [](double value, std::int64_t of) {
+      return of == 0 ? Json() : finite_or_null(value);
+    };
+    classes.push_back({{"class", name_of(c)},
+                       {"images", scores.support},
+                       {"predicted", predicted},
+                       {"precision", share(scores.precision, predicted)},
+                       {"recall", share(scores.recall, scores.support)},
+                       {"f1", share(scores.f1, scores.support + predicted)},
+                       {"taken_for", worst == pairs.end() ? Json() : Json(name_of(worst->guess))}});
+  }
+  const auto mean = [](const ClassScores& scores) {
+    return Json{{"precision", finite_or_null(scores.precision)},
+                {"recall", finite_or_null(scores.recall)},
+                {"f1", finite_or_null(scores.f1)}};
+  };
+  Json confused = Json::array();
+  for (const Confusion& pair : std::span(pairs).first(std::min(kPairs, pairs.size())))
+    confused.push_back({{"class", name_of(pair.truth)},
+                        {"taken_for", name_of(pair.guess)},
+                        {"images", pair.count}});
+  Json out{{"calibration",
+            {{"ece", finite_or_null(calibration_.ece)},
+             {"largest_gap", finite_or_null(calibration_.mce)},
+             {"brier", finite_or_null(calibration_.brier)}}},
+           {"classes", std::move(classes)},
+           {"mean_of_classes", mean(report.macro)},
+           {"mean_of_images", mean(report.weighted)},
+           {"most_confused", std::move(confused)}};
+  if (!confusion) return out;
+  Json& matrix = out["confusion"] = Json::array();
+  for (int truth = 0; truth < confusion_.classes(); ++truth) {
+    Json& row = matrix.emplace_back(Json::array());
+    for (int guess = 0; guess < confusion_.classes(); ++guess)
+      row.push_back(confusion_.count(truth, guess));
+  }
+  return out;
+}
+
+std::vector<TextTable::Column> ClassEvaluation::top_columns() const {
+  return {{"is"},
+          {"probability", TextTable::Align::right},
+          {"taken for"},
+          {"probability", TextTable::Align::right}};
+}
+
+std::vector<std::string> ClassEvaluation::top_cells(std::size_t i) const {
+  const std::vector<double> probabilities = outputs(i);
+  const auto probability = [&](std::int64_t c) {
+    return c < 0 ? "" : four_digits(probabilities[static_cast<std::size_t>(c)]);
+  };
+  const std::int64_t truth = data().labels[i];
+  return {name_of(truth), probability(truth), name_of(predicted(i)), probability(predicted(i))};
+}
+
+std::vector<std::string> ClassEvaluation::prediction_columns() const {
+  std::vector<std::string> header{"file", "truth", "predicted", "loss"};
+  add_probability_columns(header, data().classes);
+  return header;
+}
+
+std::vector<Cell> ClassEvaluation::prediction_cells(std::size_t i) const {
+  std::vector<Cell> cells{
+      file(i), name_of(data().labels[i]), name_of(predicted(i)), number(loss(i))};
+  for (const double p : outputs(i)) cells.push_back(number(p));
+  return cells;
+}
+
+nlohmann::ordered_json ClassEvaluation::prediction_json(std::size_t i) const {
+  return {{"file", file(i)},
+          {"truth", name_of(data().labels[i])},
+          {"predicted", predicted(i) < 0 ? Json() : Json(name_of(predicted(i)))},
+          {"loss", rounded(loss(i))},
+          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
+}
+
+void ClassEvaluation::save(const std::string& model,
+                           const std::string& title,
+                           const fs::path& folder) const {
+  write_confusion_csv(confusion_, data().classes, folder / "confusion.csv");
+  write_classes_csv(confusion_, data().classes, folder / "classes.csv");
+  write_calibration_csv(calibration_.bins, folder / "calibration.csv");
+  plot::confusion_matrix_figure(figure_of(confusion_, data().classes, title))
+      .save(folder / "confusion.png");
+  plot::reliability_figure({.title = model, .bins = calibration_.bins})
+      .save(folder / "calibration.png");
+}
+
+std::vector<html::Block> ClassEvaluation::blocks() const {
+  constexpr std::size_t kPairsOfPage = 8;
+  const std::string pairs = confused_pairs(confusion_, data().classes, kPairsOfPage);
+  std::vector<html::Block> blocks{
+      html::Facts{{{"accuracy", four_digits(confusion_.accuracy())},
+                   {"loss", four_digits(predictions().loss)},
+                   {"macro F1", four_digits(confusion_.mean(&ConfusionMatrix::f1))},
+                   {"calibration error", four_digits(calibration_.ece), "ECE; 0 is best"},
+                   {"Brier score", four_digits(calibration_.brier), "of 2; 0 is best"}}},
+      html::Heading{"Confusion matrix"},
+      figure_of(confusion_, data().classes, "the model")};
+  if (!pairs.empty()) blocks.emplace_back(html::Note{"Most confused: " + pairs});
+  blocks.insert(blocks.end(),
+                {html::Heading{"Classes"},
+                 table_of(class_report(confusion_), data().classes),
+                 html::Heading{"How far its probabilities can be trusted"},
+                 reliability(calibration_)});
+  return blocks;
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,207 @@
+#include "apps/learn/model/evaluation.h"
+
+#include "apps/learn/model/class_evaluation.h"
+#include "apps/learn/model/label_evaluation.h"
+#include "apps/learn/model/value_evaluation.h"
+#include "data/loading/loader.h"
+#include "data/show/predictions_grid.h"
+#include "framework/core/nan_sign.h"
+#include "framework/evaluation/confusion_matrix.h"
+#include "framework/evaluation/probabilities.h"
+#include "framework/evaluation/top_losses.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint.h"
+#include "framework/io/json_text.h"
+#include "framework/tensor/host_tensor.h"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const float> row(const Tensor& values, std::size_t i) {
+  const auto columns = static_cast<std::size_t>(values.shape()[-1]);
+  return values.span<float>().subspan(i * columns, columns);
+}
+
+/// What is measured, whatever a training minimised.
+nn::Loss measured_loss(TargetKind kind) {
+  if (kind == TargetKind::labels) return nn::bce_with_logits();
+  return kind == TargetKind::values ? nn::mse() : nn::cross_entropy();
+}
+
+void check_targets(const SavedModel& model, const data::Dataset& data) {
+  if (data.target_kind != model.target_kind)
+    fail<DataError>("the targets of '{}' are {}, the model was trained on {}",
+                    data.name,
+                    to_text(data.target_kind),
+                    to_text(model.target_kind));
+  if (data.classes != model.classes)
+    fail<DataError>("'{}' has other {} than the model was trained on, which are {}",
+                    data.name,
+                    data.target_kind == TargetKind::values ? "values" : "classes",
+                    join(model.classes));
+}
+
+/// Returns the loss of one sample, as `measured_loss` computes that of a batch.
+double loss_of(const data::Dataset& data, std::int64_t i, std::span<const float> outputs) {
+  if (data.target_kind == TargetKind::classes)
+    return negative_log_softmax(outputs,
+                                static_cast<std::size_t>(data.labels[static_cast<std::size_t>(i)]));
+  const auto targets = data.targets_of(i);
+  double sum = 0;
+  for (std::size_t c = 0; c < outputs.size(); ++c)
+    sum += data.target_kind == TargetKind::labels
+               ? negative_log_sigmoid(has_label(targets[c]) ? outputs[c] : -outputs[c])
+               : std::pow(double{outputs[c]} - double{targets[c]}, 2);
+  return sum / static_cast<double>(outputs.size());
+}
+
+/// The mean of two passes over the same samples, with losses and classes.
+Predictions mean_predictions(const data::Dataset& data,
+                             const Predictions& plain,
+                             const Tensor& mirrored) {
+  Predictions mean{.preds = host_tensor(mirrored.shape(), DType::f32), .targets = plain.targets};
+  mean.losses = host_tensor({data.size()}, DType::f32);
+  mean.decoded = host_tensor({data.size()}, DType::i64);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(data.size()); ++i) {
+    const std::vector<float> outputs =
+        mean_outputs(data.target_kind, row(plain.preds, i), row(mirrored, i));
+    std::ranges::copy(outputs, mean.preds.span<float>().subspan(i * outputs.size()).begin());
+    const double loss = loss_of(data, static_cast<std::int64_t>(i), outputs);
+    mean.loss += loss / static_cast<double>(data.size());
+    mean.losses.span<float>()[i] = static_cast<float>(loss);
+    mean.decoded.span<std::int64_t>()[i] = predicted_class(outputs);
+  }
+  return mean;
+}
+
+void write_predictions_csv(const Evaluation& e, const fs::path& path) {
+  CsvWriter csv(path, e.prediction_columns());
+  std::vector<std::vector<Cell>> rows;
+  for (std::size_t i = 0; i < e.size(); ++i) rows.push_back(e.prediction_cells(i));
+  csv.rows(rows);
+}
+
+void write_predictions_json(const Evaluation& e, const fs::path& path) {
+  AtomicFile file(path);
+  for (std::size_t i = 0; i < e.size(); ++i)
+    file.write((i == 0 ? "[\n  " : ",\n  ") + json_text(e.prediction_json(i)));
+  file.write("\n]\n");
+  file.commit();
+}
+
+std::unique_ptr<Evaluation> judged(const data::Dataset& data,
+                                   Predictions predictions,
+                                   double threshold) {
+  if (data.target_kind == TargetKind::labels)
+    return std::make_unique<LabelEvaluation>(data, std::move(predictions), threshold);
+  if (data.target_kind == TargetKind::values)
+    return std::make_unique<ValueEvaluation>(data, std::move(predictions));
+  return std::make_unique<ClassEvaluation>(data, std::move(predictions));
+}
+
+}  // namespace
+
+Evaluation::Evaluation(const data::Dataset& data, Predictions predictions)
+    : data_(data), predictions_(std::move(predictions)) {}
+
+std::string Evaluation::file(std::size_t i) const {
+  return data_.files.empty() ? fmt::format("{}", i) : data_.files[i];
+}
+
+double Evaluation::loss(std::size_t i) const {
+  return double{predictions_.losses.span<float>()[i]};
+}
+
+std::vector<double> Evaluation::outputs(std::size_t i) const {
+  return interpret(data_.target_kind, row(predictions_.preds, i));
+}
+
+std::int64_t Evaluation::undecided() const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < size(); ++i)
+    count += std::ranges::any_of(row(predictions_.preds, i), [](float v) { return std::isnan(v); });
+  return count;
+}
+
+std::vector<std::size_t> Evaluation::top_losses(std::int64_t count) const {
+  return learn::top_losses(predictions_.losses.span<float>(), static_cast<std::size_t>(count));
+}
+
+Evaluations evaluate(Context& ctx,
+                     const fs::path& weights,
+                     const SavedModel& model,
+                     const data::Dataset& data,
+                     const Measuring& measuring) {
+  check_targets(model, data);
+  if (measuring.mirrored && !data.form().is_image())
+    fail<UsageError>("--tta is for images: the samples of '{}' have no mirror image", data.name);
+  data::LoaderOptions batches{.batch_size = measuring.batch_size,
+                              .workers = static_cast<int>(measuring.workers),
+                              .normalization = model.normalization};
+  data::Loader loader(ctx, data, batches);
+  Learner learn(
+      ctx, model.make(), loader, {.loss = measured_loss(data.target_kind), .report = Report::off});
+  load_weights(weights, learn.params());
+  const bool classes = data.target_kind == TargetKind::classes;
+  Predictions plain = learn.get_preds(loader, {.with_losses = true, .with_decoded = classes});
+  if (!measuring.mirrored) return {judged(data, std::move(plain), measuring.threshold), nullptr};
+  batches.transforms = {data::FlipLr{1}};
+  data::Loader mirrored(ctx, data, batches);
+  Predictions mean = mean_predictions(data, plain, learn.get_preds(mirrored).preds);
+  return {judged(data, std::move(mean), measuring.threshold),
+          judged(data, std::move(plain), measuring.threshold)};
+}
+
+std::string_view loss_name(TargetKind kind) {
+  if (kind == TargetKind::labels) return "binary cross-entropy";
+  return kind == TargetKind::values ? "mean squared error" : "cross-entropy";
+}
+
+plot::ImageGrid top_losses_grid(const Evaluation& e, std::int64_t count, const std::string& title) {
+  std::vector<data::JudgedImage> judged;
+  for (const std::size_t i : e.top_losses(count))
+    judged.push_back({static_cast<std::int64_t>(i), e.outputs(i), e.loss(i)});
+  return data::top_losses_grid(e.data(), judged, judged.size(), title, e.threshold());
+}
+
+void check_predictions_name(const std::string& path) {
+  const std::string ending = fs::path(path).extension().string();
+  if (ending != ".csv" && ending != ".json")
+    fail<UsageError>("--predictions {}: a name that ends in .csv or .json says the format", path);
+}
+
+void write_predictions(const Evaluation& evaluation, const fs::path& path) {
+  check_predictions_name(path.string());
+  if (path.extension() == ".csv")
+    write_predictions_csv(evaluation, path);
+  else
+    write_predictions_json(evaluation, path);
+}
+
+void save_evaluation(const Evaluation& evaluation,
+                     std::int64_t top_losses,
+                     const std::string& model,
+                     const std::string& title,
+                     const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail<IoError>("cannot create '{}': {}", folder.string(), error.message());
+  evaluation.save(model, title, folder);
+  if (evaluation.data().form().is_image())
+    plot::image_grid(top_losses_grid(evaluation, top_losses, "largest losses of " + model))
+        .save(folder / "top-losses.png");
+}
+
+std::string four_digits(double value) { return fmt::format("{:.4f}", without_nan_sign(value)); }
+
+}  // namespace learn::cli

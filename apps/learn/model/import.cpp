@@ -1,0 +1,124 @@
+#include "apps/learn/model/import.h"
+
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/options.h"
+#include "data/sets/registry.h"
+#include "framework/core/console.h"
+#include "framework/core/log.h"
+#include "framework/core/version.h"
+#include "framework/export/import_pytorch.h"
+#include "framework/inference/saved_model.h"
+#include "framework/io/atomic_file.h"
+#include "framework/nn/param_store.h"
+#include "framework/runs/result_path.h"
+#include "models/registry.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace learn::cli {
+namespace {
+
+/// Of the images that torchvision's weights were trained on.
+const data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
+                                    .std = {0.229F, 0.224F, 0.225F}};
+
+exported::NameMap name_map(const std::string& map) {
+  if (map.find('=') == std::string::npos)
+    return map.empty() ? exported::NameMap() : exported::NameMap(read_text_file(map), map);
+  std::string rules = map;
+  std::ranges::replace(rules, ';', '\n');
+  return exported::NameMap(rules, "--map");
+}
+
+/// What the file says of itself, if `learn export` wrote it, and what was said here.
+SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
+  SavedModel d;
+  const bool known = file.metadata().contains("learn.model");
+  if (known) d = saved_model(file);
+  const auto want = [&](bool given, const char* what) {
+    if (!given && !known)
+      fail<UsageError>("'{}' does not say what model it is of: say {}", o.file, what);
+  };
+  want(!o.model.empty(), "--model NAME");
+  want(!o.classes.empty(), "--classes A,B,..., or a file of their names");
+  want(o.image_size != 0, "--image-size N");
+  want(!o.normalize.empty(), "--normalize imagenet, cifar10, or R:G:B:R:G:B");
+  if (!o.model.empty()) {
+    d.model = o.model;
+    d.file.clear();
+  }
+  if (!o.classes.empty()) d.classes = o.classes;
+  if (d.classes.size() == 1 && std::filesystem::is_regular_file(d.classes.front()))
+    d.classes = split(read_text_file(d.classes.front()), "\n");
+  if (o.image_size != 0) d.input = {o.image_size, o.image_size};
+  if (o.normalize == "imagenet")
+    d.normalization = kImageNet;
+  else if (!o.normalize.empty())
+    d.normalization =
+        o.normalize == "cifar10" ? data::kCifarStats : parse_normalization(o.normalize);
+  return d;
+}
+
+}  // namespace
+
+OptionTable ImportOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.text("out", out, "FILE.safetensors", "the weights to write");
+  t.text("model", model, "NAME", "what they are of; 'learn models' lists the models").short_name =
+      "m";
+  t.list(
+      "classes", classes, ',', "A,B,...|FILE", "names of the classes, or a file of them by line");
+  t.number("image-size", image_size, data::kImageSide, "N", "images of N x N");
+  t.text("normalize",
+         normalize,
+         "imagenet|cifar10|R:G:B:R:G:B",
+         "mean and standard deviation of the images in [0, 1]");
+  t.text("map",
+         map,
+         "FILE|RULES",
+         "how their names become ours: 'theirs = ours' by line, or between semicolons; * is any "
+         "text; nothing on the right leaves a tensor out");
+  t.flag("partial", partial, "what does not fit keeps its initial values, and is listed");
+  t.number("seed", seed, kNotNegative, "N", "of the initial values");
+  return t;
+}
+
+int import_weights(const ImportOptions& o) {
+  if (!o.out.ends_with(".safetensors"))
+    fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+  check_result_path(o.out, {o.file});
+  const SavedModel description = description_of(o, SafetensorsFile(o.file));
+  const exported::NameMap names = name_map(o.map);
+  nn::Model model = description.make();
+  Context ctx({.device = Device::cpu(), .seed = static_cast<std::uint64_t>(o.seed)});
+  model.params->materialize(ctx);
+  const WeightsReport report =
+      exported::import_pytorch(o.file,
+                               *model.module,
+                               *model.params,
+                               model.input,
+                               names,
+                               o.partial ? WeightsMatch::partial : WeightsMatch::strict,
+                               description.classes);
+  if (!report.clean())
+    log::warn("[model] some tensors do not match and keep their initial values:{}",
+              report.describe());
+  if (report.classes.differs() && report.classes.rows_taken)
+    log::info("[model] {}", report.classes.describe());
+  ExperimentOptions options;
+  options.model.model = description.model;
+  Metadata metadata{{"learn.version", LEARN_VERSION},
+                    {"learn.config", write_config(options.table(), "train")},
+                    {"learn.imported", o.file}};
+  describe_model(description, metadata);
+  save_weights(o.out, *model.params, std::move(metadata));
+  console::print(fmt::format(
+      "{} of '{}' as {}: {} tensors\n", description.model, o.file, o.out, report.loaded));
+  return 0;
+}
+
+}  // namespace learn::cli

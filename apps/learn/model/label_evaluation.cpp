@@ -1,0 +1,256 @@
+#include "apps/learn/model/label_evaluation.h"
+
+#include "apps/learn/common/json_number.h"
+#include "apps/learn/common/named_probabilities.h"
+#include "framework/core/format.h"
+#include "framework/drawing/color.h"
+#include "framework/drawing/plot.h"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace learn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr TextTable::Align kRight = TextTable::Align::right;
+
+/// A dash where there is nothing that it would be a share of.
+std::vector<std::string> row_of(const std::string& name, const LabelScores& s) {
+  const auto share = [](double value, std::int64_t of) {
+    return of == 0 ? std::string("-") : four_digits(value);
+  };
+  return {name,
+          std::to_string(s.positives),
+          std::to_string(s.predicted),
+          share(s.precision, s.predicted),
+          share(s.recall, s.positives),
+          share(s.f1, s.positives + s.predicted),
+          share(s.average_precision, s.positives)};
+}
+
+/// The same for programs.
+Json json_of(const LabelScores& s) {
+  const auto share = [](double value, std::int64_t of) {
+    return of == 0 ? Json() : finite_or_null(value);
+  };
+  return {{"images", s.positives},
+          {"predicted", s.predicted},
+          {"precision", share(s.precision, s.predicted)},
+          {"recall", share(s.recall, s.positives)},
+          {"f1", share(s.f1, s.positives + s.predicted)},
+          {"average_precision", share(s.average_precision, s.positives)}};
+}
+
+/// One label of all images.
+std::vector<PrecisionRecall> curve_of(const Evaluation& e, std::size_t label) {
+  const std::size_t labels = e.data().classes.size();
+  std::vector<double> scores;
+  std::vector<bool> positive;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    scores.push_back(double{e.predictions().preds.span<float>()[i * labels + label]});
+    positive.push_back(has_label(e.data().targets[i * labels + label]));
+  }
+  return precision_recall(scores, positive);
+}
+
+/// Of as many labels as there are colours, those that are told worst.
+plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::string& title) {
+  std::vector<std::size_t> order;
+  for (std::size_t c = 0; c < report.labels.size(); ++c)
+    if (!curve_of(e, c).empty()) order.push_back(c);
+  const bool all = order.size() <= plot::kPaletteColors;
+  if (!all) {
+    std::ranges::stable_sort(
+        order, {}, [&](std::size_t c) { return report.labels[c].average_precision; });
+    order.resize(plot::kPaletteColors);
+  }
+  plot::Panel panel{.title = all ? "Precision and recall" : "Precision and recall of the worst",
+                    .x_label = "recall",
+                    .series = {},
+                    .y_label = "precision",
+                    .fixed_scale = true};
+  for (const std::size_t c : order) {
+    plot::Series series{.name = e.data().classes[c], .x = {}, .y = {}};
+    for (const PrecisionRecall& at : curve_of(e, c)) {
+      series.x.push_back(at.recall);
+      series.y.push_back(at.precision);
+    }
+    panel.series.push_back(std::move(series));
+  }
+  return {.title = title, .panels = {std::move(panel)}};
+}
+
+/// As `labels.csv:label_delim=;` reads them.
+std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, kLabelDelim); }
+
+}  // namespace
+
+LabelEvaluation::LabelEvaluation(const data::Dataset& set,
+                                 Predictions predictions,
+                                 double threshold)
+    : Evaluation(set, std::move(predictions)),
+      threshold_(threshold),
+      report_(label_report(this->predictions().preds.span<float>(),
+                           static_cast<std::int64_t>(set.classes.size()),
+                           set.targets,
+                           threshold)) {}
+
+std::vector<std::string> LabelEvaluation::predicted(std::size_t i) const {
+  std::vector<std::string> names;
+  const std::vector<double> probabilities = outputs(i);
+  for (std::size_t c = 0; c < probabilities.size(); ++c)
+    if (probabilities[c] > threshold_) names.push_back(data().classes[c]);
+  return names;
+}
+
+std::int64_t LabelEvaluation::all_right() const {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::vector<double> probabilities = outputs(i);
+    const auto targets = data().targets_of(static_cast<std::int64_t>(i));
+    count += std::equal(
+        probabilities.begin(), probabilities.end(), targets.begin(), [&](double p, float target) {
+          return !std::isnan(p) && (p > threshold_) == has_label(target);
+        });
+  }
+  return count;
+}
+
+std::string LabelEvaluation::table() const {
+  TextTable table({{"label"},
+                   {"images", kRight},
+                   {"predicted", kRight},
+                   {"precision", kRight},
+                   {"recall", kRight},
+                   {"F1", kRight},
+                   {"average precision", kRight}});
+  for (std::size_t c = 0; c < report_.labels.size(); ++c)
+    table.row(row_of(data().classes[c], report_.labels[c]));
+  table.row(row_of("(mean of the labels)", report_.macro));
+  return table.to_string();
+}
+
+std::string LabelEvaluation::summary() const {
+  return fmt::format("accuracy_multi {}  ({} of {} decisions)",
+                     four_digits(report_.accuracy),
+                     report_.right,
+                     report_.decisions);
+}
+
+std::string LabelEvaluation::details(bool) const {
+  return fmt::format("all labels right: {} of {} images, above a probability of {}\n",
+                     all_right(),
+                     size(),
+                     threshold_);
+}
+
+nlohmann::ordered_json LabelEvaluation::summary_json() const {
+  return {{"accuracy_multi", finite_or_null(report_.accuracy)},
+          {"right", report_.right},
+          {"decisions", report_.decisions}};
+}
+
+nlohmann::ordered_json LabelEvaluation::scores_json(bool) const {
+  Json labels = Json::array();
+  for (std::size_t c = 0; c < report_.labels.size(); ++c) {
+    Json label{{"label", data().classes[c]}};
+    label.update(json_of(report_.labels[c]));
+    labels.push_back(std::move(label));
+  }
+  return {{"threshold", threshold_},
+          {"all_labels_right", all_right()},
+          {"labels", std::move(labels)},
+          {"mean_of_labels", json_of(report_.macro)}};
+}
+
+std::vector<TextTable::Column> LabelEvaluation::top_columns() const {
+  return {{"is"}, {"taken for"}};
+}
+
+std::vector<std::string> LabelEvaluation::top_cells(std::size_t i) const {
+  const std::vector<double> probabilities = outputs(i);
+  std::vector<std::string> is, taken_for;
+  for (std::size_t c = 0; c < probabilities.size(); ++c) {
+    const std::string text = fmt::format("{} {}", data().classes[c], four_digits(probabilities[c]));
+    if (has_label(data().targets_of(static_cast<std::int64_t>(i))[c])) is.push_back(text);
+    if (probabilities[c] > threshold_) taken_for.push_back(text);
+  }
+  return {join(is), join(taken_for)};
+}
+
+std::vector<std::string> LabelEvaluation::prediction_columns() const {
+  std::vector<std::string> header{"file", "truth", "predicted", "loss"};
+  add_probability_columns(header, data().classes);
+  return header;
+}
+
+std::vector<Cell> LabelEvaluation::prediction_cells(std::size_t i) const {
+  std::vector<Cell> cells{file(i),
+                          in_a_cell(data::labels_of(data(), static_cast<std::int64_t>(i))),
+                          in_a_cell(predicted(i)),
+                          loss(i)};
+  for (const double p : outputs(i)) cells.emplace_back(p);
+  return cells;
+}
+
+nlohmann::ordered_json LabelEvaluation::prediction_json(std::size_t i) const {
+  return {{"file", file(i)},
+          {"truth", data::labels_of(data(), static_cast<std::int64_t>(i))},
+          {"predicted", predicted(i)},
+          {"loss", rounded(loss(i))},
+          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
+}
+
+void LabelEvaluation::save(const std::string&,
+                           const std::string& title,
+                           const fs::path& folder) const {
+  CsvWriter csv(folder / "labels.csv",
+                {"label", "images", "predicted", "precision", "recall", "f1", "average_precision"});
+  std::vector<std::vector<Cell>> rows;
+  const auto add = [&](const std::string& name, const LabelScores& s) {
+    rows.push_back({name,
+                    static_cast<double>(s.positives),
+                    static_cast<double>(s.predicted),
+                    s.precision,
+                    s.recall,
+                    s.f1,
+                    s.average_precision});
+  };
+  for (std::size_t c = 0; c < report_.labels.size(); ++c) add(data().classes[c], report_.labels[c]);
+  add("mean", report_.macro);
+  csv.rows(rows);
+  plot::save(folder / "precision-recall.png", curves(*this, report_, title));
+}
+
+std::vector<html::Block> LabelEvaluation::blocks() const {
+  html::Table table{.columns = {{"label"},
+                                {"images", true},
+                                {"predicted", true},
+                                {"precision", true},
+                                {"recall", true},
+                                {"F1", true},
+                                {"average precision", true}},
+                    .rows = {}};
+  for (std::size_t c = 0; c < report_.labels.size(); ++c)
+    table.rows.push_back({row_of(data().classes[c], report_.labels[c])});
+  table.rows.push_back({row_of("mean", report_.macro)});
+  const std::string images = fmt::format("{} of {}", all_right(), size());
+  return {html::Facts{{{"accuracy_multi", four_digits(report_.accuracy), "of decisions"},
+                       {"loss", four_digits(predictions().loss)},
+                       {"macro F1", four_digits(report_.macro.f1)},
+                       {"mean average precision", four_digits(report_.macro.average_precision)},
+                       {"all labels right", images, "images"}}},
+          html::Heading{"Labels"},
+          std::move(table),
+          html::Heading{"What a threshold costs"},
+          curves(*this, report_, "precision and recall")};
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,54 @@
+#pragma once
+#include "apps/experiment/options.h"
+#include "apps/learn/common/compute_options.h"
+#include "apps/learn/model/evaluation.h"
+#include "callbacks/report/run_history.h"
+#include "data/loading/loaders.h"
+#include "framework/html/page.h"
+#include "framework/nn/summary.h"
+#include "framework/runs/run_record.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn::cli {
+
+/// What a report shows of a run beside what that recorded.
+struct RunReportOptions {
+  std::optional<std::string> weights;  ///< which are measured; else "best"
+  bool evaluate = true;                ///< on the validation images
+  std::int64_t top_losses = 16;        ///< images
+  std::int64_t images = 8;             ///< of the training, augmented
+  std::string data_dir;                ///< of the data sets, if not where they were
+  Measuring measuring;
+  ComputeOptions compute;
+};
+
+/// A run as a report shows it.
+struct RunReport {
+  RunRecord record;
+  callbacks::RunHistory history;
+  struct Setting {
+    std::string name;
+    std::string value;  ///< as the command line would give it; empty: not set, or not known
+    std::string usual;  ///< the default
+    bool by_default = false;
+  };
+  std::vector<Setting> settings;
+  nn::Summary layers;
+  std::vector<html::Block> evaluation;  ///< or why there is none
+  std::vector<html::Block> images;      ///< the same
+};
+
+/// Reads a run from its folder, measures it and draws its images. What needs the data is left out,
+/// with a warning and a note that says why, if they are not there any more. `loaded`: the data, if
+/// they are at hand; else they are loaded. Throws CheckpointError for a run without a state,
+/// IoError for one without a record, UsageError.
+[[nodiscard]] RunReport report_run(const std::filesystem::path& run,
+                                   const RunReportOptions& options,
+                                   const data::Loaders* loaded = nullptr);
+
+}  // namespace learn::cli

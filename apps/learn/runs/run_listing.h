@@ -1,0 +1,26 @@
+#pragma once
+#include "framework/runs/run_list.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace learn::cli {
+
+/// Sorts by name, started (the oldest first), best (of a metric, the best first), time, size (the
+/// largest first) or a result of the last epoch (the best first); `reverse` turns that around.
+/// Runs without such a value come last either way. Throws UsageError if no run has it.
+void sort_runs(std::vector<RunEntry>& runs, const std::string& key, bool reverse);
+
+/// A table of runs in at most `width` columns, as far as that can be done: the least important
+/// columns are shortened or left out, and what is left out is said below; with what is wrong with
+/// damaged runs. A width of 0 leaves out nothing.
+[[nodiscard]] std::string runs_table(const std::vector<RunEntry>& runs, std::size_t width);
+
+/// The same for programs, everything in it: comma-separated values with a header.
+[[nodiscard]] std::string runs_csv(const std::vector<RunEntry>& runs);
+/// An array of objects: name, path, status, time, size, and "record", which is run.json, or
+/// "problem"; with `settings`, those of config.toml, and the names of those that are defaults.
+[[nodiscard]] std::string runs_json(const std::vector<RunEntry>& runs, bool settings);
+
+}  // namespace learn::cli

@@ -1,0 +1,118 @@
+#include "apps/learn/training/lr_find.h"
+
+#include "apps/experiment/experiment.h"
+#include "apps/learn/common/signals.h"
+#include "callbacks/interrupt.h"
+#include "callbacks/report/lr_find_figure.h"
+#include "framework/core/console.h"
+#include "framework/core/log.h"
+#include "framework/core/nan_sign.h"
+#include "framework/io/csv.h"
+#include "framework/runs/result_path.h"
+#include "framework/terminal/text_table.h"
+#include "framework/terminal/word_wrap.h"
+
+#include <cmath>
+
+namespace learn::cli {
+namespace {
+
+std::string table_of(const LrFindResult& found) {
+  constexpr std::size_t kRows = 12;
+  TextTable table({{"update", TextTable::Align::right},
+                   {"lr", TextTable::Align::right},
+                   {"loss", TextTable::Align::right},
+                   {"smoothed", TextTable::Align::right}});
+  const std::size_t count = found.lrs.size();
+  const std::size_t step = std::max<std::size_t>(1, count / kRows);
+  for (std::size_t i = 0; i < count; ++i)
+    if (i % step == 0 || i + 1 == count)
+      table.row({fmt::format("{}", i + 1),
+                 fmt::format("{:.2e}", found.lrs[i]),
+                 fmt::format("{:.4f}", without_nan_sign(found.losses[i])),
+                 fmt::format("{:.4f}", without_nan_sign(found.smoothed[i]))});
+  return table.to_string();
+}
+
+std::string suggestions_of(const LrFindResult& found) {
+  std::string out;
+  for (const auto& [name, lr] : found.suggestions.named())
+    out += fmt::format(
+        "{:<8} {}\n", name, lr ? fmt::format("{:.3g}", *lr) : "- (too few updates for it)");
+  return out;
+}
+
+/// In f32, which fastai's rules compute in, so that they find the same in the file.
+void write_csv(const std::string& path, const LrFindResult& found) {
+  std::vector<std::vector<Cell>> rows;
+  for (std::size_t i = 0; i < found.lrs.size(); ++i)
+    rows.push_back({static_cast<double>(i + 1),
+                    static_cast<float>(found.lrs[i]),
+                    static_cast<float>(found.losses[i]),
+                    static_cast<float>(found.smoothed[i])});
+  CsvWriter(path, {"update", "lr", "loss", "smoothed"}).rows(rows);
+}
+
+}  // namespace
+
+OptionTable lr_find_table(LrFindCommandOptions& o) {
+  OptionTable t = steps_of_train(o.train);
+  t.group("This call");
+  t.number("start", o.sweep.start, kPositive, "LR", "rate of the first update");
+  t.number("end", o.sweep.end, kPositive, "LR", "rate behind the last one");
+  t.number("iterations",
+           o.sweep.iterations,
+           {.low = 6, .high = 100000},
+           "N",
+           "updates to make, of --accumulate batches each");
+  t.flag("stop", o.sweep.stop, "end early when the loss explodes");
+  t.text("plot", o.plot, "FILE", "draw the curve, as .png or .svg");
+  t.text("csv", o.csv, "FILE", "write the curve as CSV");
+  return t;
+}
+
+void resolve(LrFindCommandOptions& o, const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(o.train, steps_of_train(o.train).names(), table, command_line);
+}
+
+std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) {
+  const std::string doubt = found.doubt();
+  if (!doubt.empty()) {
+    const char* const remedy =
+        found.ended == LrFindEnd::interrupted ? ""
+        : found.ended == LrFindEnd::done
+            ? "; more --iterations, larger batches or a larger --end may show more"
+            : "; a smaller --start or more --iterations may show more";
+    return fmt::format("no rate is advised: {}{}", doubt, remedy);
+  }
+  std::vector<std::string> rates;
+  for (const double rate : lr)
+    rates.push_back(fmt::format("{:.2g}", rate / lr.back() * *found.suggestions.valley));
+  if (rates.empty()) rates.push_back(fmt::format("{:.2g}", *found.suggestions.valley));
+  return fmt::format("learn train --lr {} with the same options", join(rates, ":"));
+}
+
+int lr_find(const LrFindCommandOptions& o) {
+  if (!o.plot.empty()) plot::check_drawing_path(o.plot);
+  for (const std::string& file : {o.plot, o.csv})
+    if (!file.empty()) check_result_path(file, o.train.experiment.data.sources());
+  ExperimentOptions options = o.train.experiment;
+  options.training.ema = 0;  // these two take no part in a step
+  options.run.patience = 0;
+  options.data.leave_out_validation();
+  Experiment experiment(std::move(options));
+  Learner& learn = experiment.learner();
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
+  learn.add<callbacks::Interrupt>(caught_signal());
+  catch_signals();
+  const LrFindResult found = learn.lr_find(o.sweep);
+  console::print(table_of(found));
+  console::print(fmt::format("It ended as {}.\n", found.why()));
+  console::print(suggestions_of(found));
+  console::print(fmt::format("next     {}\n", advice_of(found, o.train.experiment.training.lr)));
+  if (!o.csv.empty()) write_csv(o.csv, found);
+  if (!o.plot.empty()) plot::save(o.plot, callbacks::lr_find_figure(found));
+  return found.ended == LrFindEnd::interrupted ? 128 + caught_signal() : 0;
+}
+
+}  // namespace learn::cli

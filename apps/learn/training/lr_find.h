@@ -1,0 +1,32 @@
+#pragma once
+#include "apps/learn/training/train_options.h"
+#include "framework/learner/find/lr_find.h"
+
+#include <string>
+#include <vector>
+
+namespace learn::cli {
+
+/// The options of `learn lr-find`: those of the training whose rate is wanted, and its own.
+struct LrFindCommandOptions {
+  TrainOptions train;
+  LrFindOptions sweep;
+  std::string plot;  ///< files; empty: none
+  std::string csv;
+};
+
+/// The options, bound to `options`: those of `learn train` that matter for single steps.
+[[nodiscard]] OptionTable lr_find_table(LrFindCommandOptions& options);
+/// Fills `options`, whose table that is, as `learn train` does; a configuration file may have all
+/// of its options. Throws as `resolve` of TrainOptions.
+void resolve(LrFindCommandOptions& options,
+             const OptionTable& table,
+             const OptionValues& command_line);
+/// What to do after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the
+/// sweep was given (empty: the optimizer's usual one); or why the sweep advises none.
+[[nodiscard]] std::string advice_of(const LrFindResult& found, const std::vector<double>& lr);
+/// Prints the curve, why it ended and the suggestions, and writes the files that are wanted.
+/// Returns the exit code. Throws Error.
+int lr_find(const LrFindCommandOptions& options);
+
+}  // namespace learn::cli

@@ -1,0 +1,69 @@
+#include "apps/learn/training/show_schedule.h"
+
+#include "apps/experiment/experiment.h"
+#include "callbacks/report/schedule_preview.h"
+#include "framework/core/console.h"
+#include "framework/runs/result_path.h"
+
+namespace learn::cli {
+
+namespace {
+
+const std::vector<std::string>& of_training() {
+  static const std::vector<std::string> names{"data",
+                                              "data-dir",
+                                              "classes",
+                                              "val-split",
+                                              "train-limit",
+                                              "drop-last",
+                                              "model",
+                                              "split",
+                                              "epochs",
+                                              "batch-size",
+                                              "lr",
+                                              "schedule",
+                                              "warmup",
+                                              "optimizer",
+                                              "momentum",
+                                              "weight-decay",
+                                              "callbacks",
+                                              "config",
+                                              "preset"};
+  return names;
+}
+
+}  // namespace
+
+OptionTable show_schedule_table(ShowScheduleOptions& o) {
+  OptionTable t = some_of_train(o.train, of_training());
+  t.group("This call");
+  t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
+  return t;
+}
+
+void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(o.train, of_training(), table, command_line);
+}
+
+int show_schedule(const ShowScheduleOptions& o) {
+  plot::check_drawing_path(o.out);
+  check_result_path(o.out, o.train.experiment.data.sources());
+  ExperimentOptions options = o.train.experiment;
+  DeviceSection nowhere;  // nothing is computed
+  nowhere.device = "cpu";
+  nowhere.seed = options.device.seed;
+  options.device = nowhere;
+  options.model.pretrained.clear();
+  options.data.leave_out_validation();
+  const std::int64_t epochs = options.training.epochs;
+  const std::string title =
+      fmt::format("{}, {}", options.training.schedule, options.training.optimizer);
+  Experiment experiment(std::move(options));
+  const callbacks::SchedulePreview preview =
+      callbacks::preview_schedule(experiment.learner(), epochs);
+  plot::save(o.out, preview.figure(title));
+  console::print(fmt::format("{}-> {}\n", preview.to_string(), o.out));
+  return 0;
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,421 @@
+#include "apps/learn/training/train.h"
+
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/experiment.h"
+#include "apps/experiment/reporting.h"
+#include "apps/experiment/saved_run.h"
+#include "apps/learn/common/host.h"
+#include "apps/learn/common/signals.h"
+#include "apps/learn/report/report_page.h"
+#include "apps/learn/training/ending.h"
+#include "apps/learn/training/launcher.h"
+#include "apps/learn/training/trial_runs.h"
+#include "callbacks/checkpointer.h"
+#include "callbacks/interrupt.h"
+#include "callbacks/lambda.h"
+#include "framework/core/console.h"
+#include "framework/core/log.h"
+#include "framework/core/printable.h"
+#include "framework/core/shell_word.h"
+#include "framework/core/version.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/csv.h"
+#include "framework/io/free_space.h"
+#include "framework/learner/history/recorder.h"
+#include "framework/runs/run_dir.h"
+#include "framework/terminal/word_wrap.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace learn::cli {
+namespace {
+
+/// What is good to know, to the terminal, unless that is to be quiet, and to run.log.
+void tell(const std::string& line) {
+  if (log::enabled(log::Level::info)) console::say(stderr, folded(line, stderr));
+  log::to_file(line);
+}
+
+RunRecord new_record(Experiment& experiment, const std::vector<std::string>& argv) {
+  const ExperimentOptions& options = experiment.options();
+  const data::DataPair& data = experiment.data();
+  RunRecord record;
+  record.argv = argv;
+  record.versions = {{"learn", LEARN_VERSION}, {"compiler", __VERSION__}};
+  record.machine = machine_facts(experiment.context().device());
+  record.seed = static_cast<std::uint64_t>(options.device.seed);
+  record.device = to_string(experiment.context().device());
+  record.threads = experiment.context().threads().threads();
+  record.model = options.model.model;
+  record.parameters = experiment.learner().params().parameter_count();
+  record.precision = options.precision.chosen();
+  record.dataset = data.train.name;
+  record.synthetic = data.train.synthetic;
+  record.fingerprint = data.train.fingerprint();
+  record.train_samples = data.train.size();
+  record.valid_samples = data.valid.size();
+  record.started = utc_now();
+  record.epochs = options.training.epochs;
+  return record;
+}
+
+/// Takes over what is known now from the callbacks.
+void update(RunRecord& record, Learner& learn) {
+  auto* const recorder = learn.find<Recorder>();
+  const auto* checkpointer = learn.find<callbacks::Checkpointer>();
+  record.epochs_done = recorder->epochs_seen();
+  if (const auto& best = checkpointer->monitor().best())
+    record.best =
+        RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
+  float highest = 0;
+  for (const BatchRecord& batch : recorder->batches(learn)) highest = std::max(highest, batch.lr);
+  // As it is written: 0.01, not the float's 0.009999999776.
+  record.peak_lr = parse_real(fmt::format("{}", highest), kAnyNumber);
+  const SkipHistory& steps = recorder->steps(learn);
+  record.steps = {.applied = steps.counts().applied,
+                  .skipped = steps.counts().skipped,
+                  .loss_scale = static_cast<double>(steps.loss_scale()),
+                  .records = {}};
+  for (const StepRecord& step : steps.records())
+    record.steps.records.push_back({step.batch,
+                                    std::string(name_of(step.event)),
+                                    static_cast<double>(step.scale_before),
+                                    static_cast<double>(step.scale_after)});
+  if (recorder->epochs().empty()) return;
+  const EpochRecord& last = recorder->epochs().back();
+  record.results = {{"train_loss", last.train_loss},
+                    {"valid_loss", last.valid_loss},
+                    {"seconds", last.seconds},
+                    {"samples_per_second", last.samples_per_second}};
+  for (const auto& [name, value] : last.metrics) record.results[name] = value;
+}
+
+/// What is shown when training has ended.
+void show_closing(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
+  const std::string path = shell_word(dir.path().string());
+  if (record.best)
+    console::say(stdout,
+                 fmt::format("best  epoch {}  {} {:.4f}  ->  {}",
+                             record.best->epoch,
+                             record.best->metric,
+                             record.best->value,
+                             shell_word(dir.weights("best").string())));
+  if (!log::enabled(log::Level::info)) return;
+  if (settings.plots)
+    console::say(stdout,
+                 fmt::format("plots {} {}",
+                             shell_word((dir.path() / "results.png").string()),
+                             shell_word((dir.path() / "lr_schedule.png").string())));
+  if (const std::filesystem::path page = dir.path() / "report.html";
+      settings.report && std::filesystem::exists(page))
+    console::say(stdout, "page  " + shell_word(page.string()));
+  const bool saved = std::filesystem::exists(dir.weights("last"));
+  if (record.status == "interrupted" && saved)
+    console::say(stdout, fmt::format("next  learn train --resume {}", path));
+  if (saved || record.best) console::say(stdout, fmt::format("next  learn eval {}", path));
+}
+
+/// The record of a run that ends by an error. That error is what the user must see, so one in
+/// writing the record is only noted.
+void record_crash(const RunDir& dir,
+                  RunRecord& record,
+                  Learner& learn,
+                  const std::exception& e) noexcept {
+  try {
+    const auto* known = dynamic_cast<const Error*>(&e);
+    const bool diverged = dynamic_cast<const DivergedError*>(&e) != nullptr;
+    if (diverged) update(record, learn);  // of other errors the device may be one
+    record.status = diverged ? "diverged" : "crashed";
+    record.error = e.what();
+    record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
+    record.ended = utc_now();
+    log::to_file(fmt::format("error: {}", e.what()));
+    dir.write(record);
+  } catch (const std::exception& second) {
+    console::say(stderr, second.what());
+  }
+}
+
+/// SIGUSR1 saves the state after the running batch, or the running update.
+void save_when_asked(Learner& learn) {
+  if (learn.progress().activity != Activity::fit || !learn.progress().training) return;
+  if (learn.progress().gradients_held || !checkpoint_was_asked_for()) return;
+  tell(fmt::format("saved the state after batch {} to {}",
+                   learn.progress().batch_clock,
+                   learn.find<callbacks::Checkpointer>()->save_last(learn).string()));
+}
+
+/// The first line of a text that is not UTF-8, shown as it can be.
+std::string line_with_bytes(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line) && is_utf8(line)) {
+  }
+  return utf8_text(line);
+}
+
+/// Checkpoints and configuration are UTF-8, which the first epoch's end is too late to find out.
+void check_utf8(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata)
+    if (!is_utf8(value))
+      fail<UsageError>(
+          "a name is not UTF-8, so that the run's checkpoints could not say it: rename the file or "
+          "folder, or name it through a link: {}",
+          line_with_bytes(value));
+}
+
+int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
+  Learner& learn = experiment.learner();
+  callbacks::on(
+      learn,
+      Event::epoch_end,
+      [&](Learner& l) {
+        update(record, l);
+        dir.write(record);
+      },
+      "run_record",
+      order::kTracker + 30);
+  callbacks::on(learn, Event::batch_end, save_when_asked, "save_when_asked", order::kTracker + 30);
+  try {
+    dir.write(record);
+    experiment.fit();
+    update(record, learn);
+    const Ending ending = ending_of(learn);
+    record.status = ending.status;
+    record.error = ending.error;
+    record.exit_code = ending.exit_code;
+    record.ended = std::max(utc_now(), record.started);  // the clock may have been set back
+    dir.write(record);
+  } catch (const std::exception& e) {
+    record_crash(dir, record, learn, e);
+    throw;
+  }
+  return record.exit_code;
+}
+
+/// Takes the state that the run has left, and its record. `extends`: for a further fit.
+void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool extends) {
+  Learner& learn = experiment.learner();
+  resume_run(experiment, dir.path());
+  RunRecord past = read_past(dir.path());
+  past.resumes.push_back({utc_now(), record.argv, record.precision});
+  record.resumes = std::move(past.resumes);
+  if (!past.argv.empty()) record.argv = std::move(past.argv);
+  if (!past.started.empty()) record.started = std::move(past.started);
+  const FitProgress& fit = learn.progress();
+  const std::int64_t before = extends ? fit.epoch_clock : fit.fit_first_epoch;
+  record.epochs += before;
+  if (extends) {
+    learn.optimizer().set_lr_factor(1);  // a schedule of their own
+    return tell(fmt::format("extends a run of {} epochs by {}", before, record.epochs - before));
+  }
+  learn.resume();
+  tell(fmt::format("resumed after {} of {} batches, in epoch {} of {}",
+                   fit.batch_clock - fit.fit_first_batch,
+                   fit.fit_batches,
+                   std::min(fit.epoch_clock + 1, record.epochs),
+                   record.epochs));
+}
+
+/// The files that have no image, of a set that may have some.
+void list_skipped(const std::vector<data::SkippedFile>& skipped, const RunDir& dir) {
+  if (skipped.empty()) return;
+  std::vector<std::vector<Cell>> rows;
+  for (const data::SkippedFile& file : skipped) rows.push_back({file.file, file.why});
+  CsvWriter(dir.path() / "skipped.csv", {"file", "why"}).rows(rows);
+}
+
+/// The page about a run that has come to its end. No run fails for it.
+/// `measure`: what the model does with its validation images, which may take long.
+void write_report(Experiment& experiment, const RunDir& dir, bool measure) {
+  const DeviceSection& device = experiment.options().device;
+  const std::filesystem::path page = dir.path() / "report.html";
+  try {
+    RunReport report = report_run(dir.path(),
+                                  {.evaluate = measure,
+                                   .compute = {.device = to_string(experiment.context().device()),
+                                               .winograd = device.winograd,
+                                               .cuda = device.cuda,
+                                               .threads = device.threads}},
+                                  &experiment.loaders());
+    if (!measure)
+      report.evaluation = {
+          html::Note{fmt::format("Not measured, as the training was interrupted: "
+                                 "learn report {} does that.",
+                                 shell_word(dir.path().string()))}};
+    html::save(page, report_page({&report, 1}));
+  } catch (const Error& e) {
+    log::warn("[report] '{}' is not written: {}", page.string(), e.what());
+  }
+}
+
+/// What is left to say when the training has ended in whatever way.
+void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
+  if (record.status == "interrupted")
+    tell("interrupted after a whole batch" +
+         (std::filesystem::exists(dir.weights("last"))
+              ? fmt::format(": the state is in {}", dir.weights("last").string())
+              : ""));
+  else if (record.status == "diverged")
+    console::say(stderr, fmt::format("diverged: {}", record.error));
+  show_closing(record, dir, settings);
+}
+
+/// A call of `learn train` that writes a run: its folder, and the options it began with.
+class Run {
+ public:
+  Run(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
+      : options_(options), table_(table), argv_(argv) {}
+  ~Run() { log::set_file(""); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  [[nodiscard]] bool resuming() const { return !options_.resume.empty(); }
+
+  /// Returns the exit code. May be called again if memory ran out before an epoch was done.
+  int train(Experiment& experiment) {
+    const RunSection& settings = options_.experiment.run;
+    options_.experiment.know(experiment.data().train);
+    const std::string config = write_config(table_, "train");
+    check_utf8(experiment.metadata(config));
+    experiment.learner().check_batches();
+    if (!dir_)
+      dir_ = resuming() ? RunDir::open(options_.resume)
+                        : RunDir::create(settings.out, settings.name, options_.exist_ok);
+    const RunDir& dir = *dir_;
+    log::set_file((dir.path() / "run.log").string());
+    write_file_atomically(dir.path() / "config.toml", config);
+    tell(experiment.headline());
+    tell(fmt::format("run   {}", dir.path().string()));
+    list_skipped(experiment.data().skipped, dir);
+
+    RunRecord record = new_record(experiment, argv_);
+    add_reporting(experiment, dir.path(), config);
+    experiment.learner().add<callbacks::Interrupt>(caught_signal());
+    if (resuming()) go_on(experiment, dir, record, options_.extend > 0);
+    Learner& learn = experiment.learner();
+    warn_if_space_is_short(dir.path(),
+                           state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
+    catch_signals();
+    const int code = run(experiment, dir, record);
+    // Whoever interrupts a run needs the terminal back: what takes long is left out.
+    const bool interrupted = record.status == "interrupted";
+    if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
+      write_report(experiment, dir, !interrupted);
+    say_ending(record, dir, settings);
+    return code;
+  }
+
+ private:
+  TrainOptions& options_;
+  const OptionTable& table_;
+  const std::vector<std::string>& argv_;
+  std::optional<RunDir> dir_;
+};
+
+/// Where memory runs out in the first epoch, again with a smaller batch.
+int train_for_real(TrainOptions& options,
+                   ExperimentOptions start,
+                   const OptionTable& table,
+                   const std::vector<std::string>& argv) {
+  constexpr int kHalvings = 3;
+  TrainingSection& training = options.experiment.training;
+  const bool may_shrink =
+      training.shrink_batch && options.experiment.run.named("gradient_accumulation") == nullptr;
+  Run run(options, table, argv);
+  for (int halvings = 0;; ++halvings) {
+    std::unique_ptr<Experiment> experiment;
+    try {
+      experiment = std::make_unique<Experiment>(start);
+      return run.train(*experiment);
+    } catch (const OutOfMemoryError& e) {
+      const bool nothing_done =
+          experiment == nullptr || experiment->learner().progress().epoch_clock == 0;
+      if (run.resuming() || !nothing_done) throw;
+      if (!may_shrink || halvings == kHalvings || !training.halve_batch())
+        fail<OutOfMemoryError>(
+            "{}; with batches of {} images: try a smaller --batch-size or --model",
+            e.what(),
+            training.batch_size);
+      start.training = training;
+      log::warn("[train] {}; begins again with batches of {} images, {} for each update ({} of {})",
+                e.what(),
+                training.batch_size,
+                training.accumulate,
+                halvings + 1,
+                kHalvings);
+    }
+  }
+}
+
+/// Before data and model are made, which may take long.
+void check_can_write(const TrainOptions& options) {
+  const RunSection& run = options.experiment.run;
+  if (options.resume.empty())
+    RunDir::check_can_create(run.out, run.name, options.exist_ok);
+  else
+    RunDir::check_can_open(options.resume);
+}
+
+/// Throws UsageError unless the run has nothing left to do.
+void check_finished(const TrainOptions& options) {
+  const std::string status = read_past(options.resume).status;
+  if (status != "finished")
+    fail<UsageError>("--extend {}: '{}' is not finished ({}): resume it without --extend first",
+                     options.extend,
+                     options.resume,
+                     status);
+}
+
+/// A run that has nothing left to do is left as it is, but for what is left of a report if the
+/// process was killed while it wrote that.
+int say_finished(const std::string& run) {
+  RunDir::tidy(run);
+  console::say(
+      stdout,
+      fmt::format("'{0}' is finished, there is nothing left to do. To train longer:\n  learn "
+                  "train --resume {1} --extend EPOCHS",
+                  run,
+                  shell_word(run)));
+  return 0;
+}
+
+}  // namespace
+
+int train(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv) {
+  if (options.print_config) {
+    console::print(write_config(table, "train"));
+    return 0;
+  }
+  refuse_several_processes();
+  if (options.dry_run) return dry_run(options.experiment);
+  if (options.params) return show_params(options.experiment);
+  if (options.fast_dev_run) return fast_dev_run(options.experiment);
+  if (options.extend > 0)
+    check_finished(options);
+  else if (!options.resume.empty() && !options.explain &&
+           read_past(options.resume).status == "finished")
+    return say_finished(options.resume);
+  ExperimentOptions start = options.experiment;
+  const RunSection& run = options.experiment.run;
+  if (!options.resume.empty()) {
+    // The checkpoint has what came of them.
+    start.model.pretrained.clear();
+    start.data = saved_data(start.data, options.resume);
+  }
+  if (!options.explain) {
+    check_can_write(options);
+    return train_for_real(options, std::move(start), table, argv);
+  }
+  Experiment experiment(std::move(start));
+  add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
+  console::print(experiment.learner().explain());
+  return 0;
+}
+
+}  // namespace learn::cli

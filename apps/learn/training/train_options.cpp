@@ -1,0 +1,205 @@
+#include "apps/learn/training/train_options.h"
+
+#include "apps/experiment/config_file.h"
+#include "apps/experiment/saved_run.h"
+#include "framework/runs/saved_weights.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace learn::cli {
+namespace {
+
+void add_call_options(OptionTable& t, TrainOptions& o) {
+  const std::size_t first = t.all().size();
+  t.group("This call");
+  t.text("config", o.config, "FILE", "read options from [train] of a TOML file").short_name = "c";
+  std::vector<std::string> names;
+  std::string presets_help = "a named set of options";
+  for (const Preset& preset : presets()) {
+    names.push_back(preset.name);
+    presets_help += fmt::format("; {}: {}", preset.name, preset.help);
+  }
+  t.choice("preset", o.preset, names, presets_help);
+  t.text(
+      "resume",
+      o.resume,
+      "RUN|last",
+      "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
+      "never stopped, to the bit on the same kind of processor or GPU; a name of a run in --out, "
+      "its folder, or 'last': the latest in --out. After a signal that is the middle of an epoch, "
+      "after a crash the end of one");
+  t.number("extend",
+           o.extend,
+           {.low = 0, .high = 100000},
+           "N",
+           "train the finished run of --resume N epochs more, by a schedule of their own; --lr, "
+           "--schedule and --warmup may be others than before");
+  t.flag("exist-ok",
+         o.exist_ok,
+         "use runs/NAME again if it exists; the run that it holds is kept in runs/NAME/former-1");
+  t.flag("dry-run",
+         o.dry_run,
+         "train and validate for a second each, then show memory, speed and time; writes nothing");
+  t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
+  t.flag("params",
+         o.params,
+         "print the parameters with group, rate, decay, precision, memory and what is hardly meant "
+         "so, and leave; writes nothing");
+  t.flag("print-config", o.print_config, "print the resolved configuration and leave");
+  t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
+  for (std::size_t i = first; i < t.all().size(); ++i) t.keep_out_of_config(t.all()[i].name);
+}
+
+/// Of the ways to call it that write no run, there can be one.
+void check_call(const TrainOptions& o) {
+  std::vector<std::string> trials;
+  for (const auto& [given, name] : {std::pair{o.dry_run, "--dry-run"},
+                                    {o.fast_dev_run, "--fast-dev-run"},
+                                    {o.params, "--params"},
+                                    {o.print_config, "--print-config"},
+                                    {o.explain, "--explain"}})
+    if (given) trials.emplace_back(name);
+  if (trials.size() > 1) fail<UsageError>("{} exclude each other", join(trials, " and "));
+  if (o.exist_ok && !trials.empty())
+    fail<UsageError>("--exist-ok has no effect with {}: it writes nothing", trials.front());
+  if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run || o.params))
+    fail<UsageError>("--resume cannot go with --exist-ok, --dry-run, --fast-dev-run or --params");
+  if (o.resume.empty() && o.extend > 0)
+    fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
+}
+
+std::set<std::string> names_of(const OptionValues& values) {
+  std::set<std::string> names;
+  for (const auto& [name, text] : values) names.insert(name);
+  return names;
+}
+
+const Preset& preset_of(const std::string& name) {
+  return *std::ranges::find(presets(), name, &Preset::name);
+}
+
+/// Those that were given stay, and a mixed_precision of --callbacks has its own.
+void set_fp16_options(const ExperimentOptions& options,
+                      const OptionTable& table,
+                      const Preset& preset,
+                      const std::set<std::string>& given) {
+  if (options.precision.chosen() != "fp16" || options.precision_callback() != nullptr) return;
+  for (const auto& value : preset.in_fp16)
+    if (!given.contains(value.first)) set_options(table, OptionValues{value});
+}
+
+}  // namespace
+
+OptionTable train_table(TrainOptions& options) {
+  OptionTable table = options.experiment.table();
+  add_call_options(table, options);
+  table.mark_rare({"data-dir",     "train-limit",     "valid-limit",
+                   "normalize",    "workers",         "prefetch",
+                   "width",        "dropout",         "split",
+                   "train-bn",     "accumulate",      "shrink-batch",
+                   "warmup",       "momentum",        "clip-norm",
+                   "ema",          "train-metrics",   "opt-level",
+                   "keep-fp32",    "loss-scale",      "flat-master",
+                   "cuda-graph",   "winograd",        "deterministic",
+                   "tune",         "plan-cache",      "threads",
+                   "save-every",   "monitor",         "nan",
+                   "inject",       "plots",           "report",
+                   "progress",     "extend",          "exist-ok",
+                   "fast-dev-run", "params",          "print-config",
+                   "explain",      "label-smoothing", "class-weights",
+                   "drop-last"});
+  return table;
+}
+
+void resolve(TrainOptions& options, const OptionTable& table, const OptionValues& command_line) {
+  const auto given = [&](std::string_view name) {
+    std::string value;
+    for (const auto& [key, text] : command_line)
+      if (key == name) value = text;
+    return value;
+  };
+  const std::string preset = given("preset");
+  const std::string config = given("config");
+  std::string resume = given("resume");
+  std::optional<ResumeGuard> guard;
+  if (!resume.empty()) {
+    const std::string out = given("out");
+    if (!out.empty() && resume.find('/') != std::string::npos)
+      fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, resume);
+    resume = find_run(resume, out.empty() ? options.experiment.run.out : out).string();
+    set_saved_options(table, resume);
+    warn_of_edited_config(resume);
+    guard.emplace(options.experiment, table);
+  }
+  if (!preset.empty()) {
+    set_options(table, {{"preset", preset}});
+    set_options(table, preset_of(preset).values);
+  }
+  std::set<std::string> over_preset = names_of(command_line);
+  if (!config.empty()) {
+    const ConfigFile file = read_config(config, "train", table);
+    for (const ConfigEntry& entry : file.entries) over_preset.insert(entry.name);
+    set_options(table, file);
+  }
+  PrecisionSection& precision = options.experiment.precision;
+  precision.settle();
+  const PrecisionSection before = precision;
+  set_options(table, command_line);
+  precision.settle();
+  options.experiment.leave_out_without_effect(names_of(command_line));
+  if (!guard) precision.change_from(before, names_of(command_line));
+  if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
+  if (guard) guard->check(options.experiment, table, over_preset, options.extend > 0);
+  options.resume = resume;
+  // Another run may be the latest one when the configuration is read again.
+  if (std::string& from = options.experiment.model.pretrained; from == "last" && resume.empty())
+    from = run_folder(from, options.experiment.run.out).string();
+  if (options.extend > 0) options.experiment.training.epochs = options.extend;
+  check_call(options);
+  options.experiment.check();
+}
+
+OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>& kept) {
+  const OptionTable all = train_table(options);
+  std::vector<std::string> left_out = all.names();
+  for (const std::string& name : kept)
+    check<std::logic_error>(
+        std::erase(left_out, name) == 1, "there is no option '{}' to keep", name);
+  return all.without(left_out);
+}
+
+OptionTable rest_of_train(TrainOptions& options, const OptionTable& used) {
+  const OptionTable all = options.experiment.table();
+  std::vector<std::string> names;
+  for (const std::string& name : all.names())
+    if (used.find(name) != nullptr) names.push_back(name);
+  return all.without(names);
+}
+
+OptionTable steps_of_train(TrainOptions& options) {
+  return train_table(options).without(
+      {"epochs",       "schedule",     "warmup",  "valid-limit",   "shrink-batch",
+       "ema",          "out",          "name",    "save-every",    "monitor",
+       "patience",     "nan",          "plots",   "progress",      "resume",
+       "extend",       "exist-ok",     "dry-run", "params",        "explain",
+       "fast-dev-run", "print-config", "metrics", "train-metrics", "report"});
+}
+
+void resolve_some(TrainOptions& options,
+                  const std::vector<std::string>& kept,
+                  const OptionTable& table,
+                  const OptionValues& command_line) {
+  const OptionTable all = train_table(options);  // a configuration file may have them
+  OptionValues of_training;
+  for (const auto& value : command_line) {
+    if (std::ranges::find(kept, value.first) != kept.end())
+      of_training.push_back(value);
+    else
+      set_options(table, {value});
+  }
+  resolve(options, all, of_training);
+}
+
+}  // namespace learn::cli

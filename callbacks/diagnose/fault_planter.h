@@ -1,0 +1,40 @@
+#pragma once
+#include "callbacks/diagnose/fault.h"
+#include "framework/autograd/tape.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// Plants faults of modules in the passes of a tape, for as long as it lives: it is the tape's
+/// observer then, for both passes. What it plants is seen by those that observe in its place.
+/// Enqueues only.
+class FaultPlanter final : public ForwardObserver, public BackwardObserver {
+ public:
+  FaultPlanter(Tape& tape,
+               std::vector<Fault> faults,
+               ForwardObserver* forward = nullptr,
+               BackwardObserver* backward = nullptr);
+  ~FaultPlanter() override;
+  FaultPlanter(const FaultPlanter&) = delete;
+  FaultPlanter& operator=(const FaultPlanter&) = delete;
+
+  void forwarded(const nn::Module& module, const Var& in, const Var& out) override;
+  void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) override;
+  /// Those that were not planted: no pass has come to their place yet.
+  [[nodiscard]] const std::vector<Fault>& missed() const noexcept { return faults_; }
+
+ private:
+  Tape& tape_;
+  std::vector<Fault> faults_;
+  std::vector<std::pair<std::uint32_t, Fault>> outputs_;  // whose gradients are to come
+  ForwardObserver* forward_;
+  BackwardObserver* backward_;
+};
+
+/// Writes what a fault of that kind puts there over the first element.
+void plant(Context& ctx, FaultKind kind, const Tensor& where);
+
+}  // namespace learn::callbacks

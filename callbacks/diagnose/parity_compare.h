@@ -1,0 +1,26 @@
+#pragma once
+#include "callbacks/diagnose/parity_audit.h"
+#include "callbacks/diagnose/parity_trace.h"
+
+#include <string>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// A parameter of the store, at its place there.
+struct ParityParam {
+  std::string name;
+  bool keeps_f32 = false;
+};
+
+/// A batch in fp32 and in `half`, layer by layer. Parameters belong to the module that they are
+/// named after, or else to a row of their own. A module that ran in one of both only is left out.
+[[nodiscard]] ParityStep compare_steps(const StepTrace& full,
+                                       const StepTrace& half,
+                                       DType half_dtype,
+                                       const std::vector<ParityParam>& params);
+
+/// What is wrong with the steps of an audit, what counts most first.
+[[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit);
+
+}  // namespace learn::callbacks

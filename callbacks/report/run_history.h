@@ -1,0 +1,22 @@
+#pragma once
+#include "framework/learner/history/batch_history.h"
+#include "framework/learner/history/epoch_history.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace learn::callbacks {
+
+/// What the recorder of a run kept.
+struct RunHistory {
+  std::string name;  ///< the run's folder
+  std::vector<BatchRecord> batches;
+  std::vector<EpochRecord> epochs;
+};
+
+/// Reads it from the last state in the folder of a run, whether that has ended or not. Throws
+/// CheckpointError if there is none.
+[[nodiscard]] RunHistory read_run_history(const std::filesystem::path& run);
+
+}  // namespace learn::callbacks

@@ -1,0 +1,22 @@
+#pragma once
+#include "callbacks/report/run_history.h"
+#include "framework/drawing/plot.h"
+
+#include <span>
+#include <string>
+
+/// What runs recorded, as plots. Each run has a colour.
+namespace learn::callbacks {
+
+/// Losses and metrics. Of one run the loss of each batch and its mean, in one colour, beside that
+/// of the validation, and all metrics in a panel; of several the means, with the validation dashed,
+/// and a panel for each metric.
+[[nodiscard]] plot::Figure results_figure(const std::string& title,
+                                          std::span<const RunHistory> runs);
+
+/// Learning rate and momentum of each batch; the loss scale, if it moved or a step was skipped, and
+/// norms, if a run has any.
+[[nodiscard]] plot::Figure schedule_figure(const std::string& title,
+                                           std::span<const RunHistory> runs);
+
+}  // namespace learn::callbacks

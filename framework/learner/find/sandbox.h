@@ -1,0 +1,77 @@
+#pragma once
+#include "framework/learner/find/memory_state.h"
+#include "framework/learner/learner.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace learn {
+
+/// Whatever a learner trains while this lives leaves no trace: at its end, by an exception too, the
+/// learner has the same bits as before.
+///
+///   {
+///     Sandbox sandbox(learn);
+///     learn.fit(3);  // shows and writes nothing
+///   }                // never happened
+///
+/// That is all that a checkpoint holds (weights, running statistics, optimizer, loss scale, clocks,
+/// from which all random numbers follow, place in the data, and what callbacks show in
+/// `visit_state`: averages, histories), and what only the memory holds: gradients, half copies,
+/// results, rates, freezing, the data that is trained on. It is written back into the same memory,
+/// so that tensors that others hold, and captured steps, stay good. Callbacks that take no part in
+/// it (`Callback::runs_in_sandbox`) see no event.
+///
+/// Callbacks that were added must be removed again before the end, and layer groups and precision
+/// stay as they were. Keeps a copy of the state on the host; waits for the device.
+class Sandbox {
+ public:
+  /// Throws std::logic_error from a handler.
+  explicit Sandbox(Learner& learn);
+  /// As `restore`, unless that was called; an error is logged.
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  /// Puts everything back, and lets all callbacks take part again. The second call does nothing.
+  /// Throws std::logic_error from a handler, CheckpointError if the learner was changed so that its
+  /// state does not fit it any more.
+  void restore();
+
+ private:
+  /// What no checkpoint has, as it was.
+  struct Beside {
+    BatchSources data;
+    FitProgress progress;
+    PassResults results;
+    LossMeter losses, valid_losses;
+    std::vector<std::string> joined_states;
+    std::vector<GroupHypers> fit_hypers, resumed_hypers, hypers;
+    bool pass_continues;
+    std::int64_t skipped_before;
+    std::optional<DType> autocast;
+    ForwardMode training_mode;
+    StepControl control;
+    LossScaleOptions scaling;
+  };
+  struct Slot {
+    bool trainable, has_grad;
+  };
+
+  [[nodiscard]] std::vector<Tensor*> arrays() const;
+  void restore_store();
+  void restore_beside();
+
+  Learner& learn_;
+  MemoryState state_;
+  std::vector<Tensor> arrays_;       // on the host; undefined where there was none
+  std::vector<std::string> states_;  // names in the store
+  std::vector<Slot> slots_;
+  Beside beside_;
+  std::vector<const Callback*> silent_;
+  bool open_ = true;
+};
+
+}  // namespace learn
