@@ -142,18 +142,18 @@ function(learn_protobuf_schema name schema)
   learn_export(${name})
 endfunction()
 
-# learn_registrations(target folder Registry): every function `register_NAME(Registry&)` that a source of the target defines
-# is listed in the header registrations.h, which is written anew when a source changes. So nothing else must be touched to
-# add one, and nothing depends on static initialisation.
+# learn_registrations(target folder namespace::Registry): every function `register_NAME(Registry&)` that a source of the
+# target defines is listed in the header folder/registrations.h, which is written again when a source changes. So nothing
+# else must be touched to add one, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  cmake_path(GET folder FILENAME namespace)
+  string(REGEX MATCH "^(.+)::([^:]+)$" registry ${registry})
   set(header ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h)
   set(script ${PROJECT_SOURCE_DIR}/framework/cmake/Registrations.cmake)
   add_custom_command(
     OUTPUT ${header}
-    COMMAND ${CMAKE_COMMAND} -DREGISTRY=${registry} -DNAMESPACE=learn::${namespace} "-DSOURCES=${sources}" -DOUTPUT=${header}
+    COMMAND ${CMAKE_COMMAND} -DREGISTRY=${CMAKE_MATCH_2} -DNAMESPACE=${CMAKE_MATCH_1} "-DSOURCES=${sources}" -DOUTPUT=${header}
             -P ${script}
     DEPENDS ${sources} ${script}
     VERBATIM)

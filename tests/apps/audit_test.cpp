@@ -14,8 +14,8 @@ namespace {
 
 struct Resolved {
   AuditOptions options;
-  OptionTable table = audit_table(options);
-  explicit Resolved(const OptionValues& values) { resolve(options, table, values); }
+  OptionTable table = options.table();
+  explicit Resolved(const OptionValues& values) { options.resolve(table, values); }
   [[nodiscard]] const ExperimentOptions& experiment() const { return options.train.experiment; }
 };
 
@@ -23,7 +23,7 @@ struct Resolved {
 
 TEST_CASE("an audit takes the options of a training that matter in its first steps") {
   AuditOptions options;
-  const OptionTable table = audit_table(options);
+  const OptionTable table = options.table();
   for (const char* const name : {"data", "optimizer", "precision", "preset", "config", "inject"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"out", "resume", "ema", "dry-run", "plots"})
@@ -62,7 +62,7 @@ TEST_CASE("an audit is of fp16 unless a half precision is said") {
 
 TEST_CASE("a table without options keeps the others and refuses unknown names") {
   AuditOptions options;
-  const OptionTable table = audit_table(options);
+  const OptionTable table = options.table();
   const OptionTable less = table.without({"steps"});
   CHECK(less.find("steps") == nullptr);
   CHECK(less.all().size() == table.all().size() - 1);

@@ -9,12 +9,12 @@ using namespace learn::cli;
 
 TEST_CASE("a batch size finder takes the options of a training that matter in single steps") {
   BatchSizeFindCommandOptions options;
-  const OptionTable table = batch_size_find_table(options);
+  const OptionTable table = options.table();
   for (const char* const name : {"data", "optimizer", "precision", "accumulate", "config"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"batch-size", "out", "epochs", "metrics"})
     CHECK(table.find(name) == nullptr);
-  resolve(options, table, {{"smallest", "4"}, {"largest", "16"}, {"optimizer", "sgd"}});
+  options.resolve(table, {{"smallest", "4"}, {"largest", "16"}, {"optimizer", "sgd"}});
   CHECK(options.sizes.smallest == 4);
   CHECK(options.sizes.largest == 16);
   CHECK(options.train.experiment.training.optimizer == "sgd");
@@ -22,16 +22,15 @@ TEST_CASE("a batch size finder takes the options of a training that matter in si
 
 TEST_CASE("a batch size finder runs") {
   BatchSizeFindCommandOptions options;
-  const OptionTable table = batch_size_find_table(options);
-  resolve(options,
-          table,
-          {{"data", "synthetic10"},
-           {"train-limit", "40"},
-           {"width", "2"},
-           {"threads", "1"},
-           {"device", "cpu"},
-           {"steps", "1"},
-           {"smallest", "16"}});
+  const OptionTable table = options.table();
+  options.resolve(table,
+                  {{"data", "synthetic10"},
+                   {"train-limit", "40"},
+                   {"width", "2"},
+                   {"threads", "1"},
+                   {"device", "cpu"},
+                   {"steps", "1"},
+                   {"smallest", "16"}});
   CHECK(batch_size_find(options) == 0);
 }
 

@@ -23,12 +23,11 @@ struct Program {
     train.number("epochs", epochs, kPositive, "N", "passes").short_name = "e";
     train.number("lr", lr, kPositive, "X", "rate");
     train.flag("plots", plots, "plots");
-    commands = {{.name = "train", .help = "train a model", .options = train, .run = {}},
+    commands = {{.name = "train", .help = "train a model", .options = train},
                 {.name = "eval",
                  .help = "measure",
-                 .options = eval,
-                 .run = {},
-                 .arguments = {{.name = "RUN", .help = "a run", .required = true}}}};
+                 .arguments = {{.name = "RUN", .help = "a run", .required = true}},
+                 .options = eval}};
   }
   Parsed parse(const std::vector<std::string>& argv) {
     return parse_command_line(argv, commands, "1.2.3");
@@ -118,14 +117,8 @@ TEST_CASE("an argument may be one word or all that are left") {
   const std::vector<Command> commands{
       {.name = "plot",
        .help = "",
-       .options = {},
-       .run = {},
        .arguments = {{.name = "RUN", .help = "", .required = true, .several = true}}},
-      {.name = "eval",
-       .help = "",
-       .options = {},
-       .run = {},
-       .arguments = {{.name = "RUN", .help = ""}}}};
+      {.name = "eval", .help = "", .arguments = {{.name = "RUN", .help = ""}}}};
   const Parsed parsed = parse_command_line({"plot", "a", "b c", "d"}, commands, "1");
   CHECK(parsed.arguments[0] == std::vector<std::string>{"a", "b c", "d"});
   CHECK(parsed.argument() == "a");
@@ -142,11 +135,9 @@ TEST_CASE("a word that is called like a command is an argument behind another co
   const std::vector<Command> commands{
       {.name = "predict",
        .help = "",
-       .options = {},
-       .run = {},
        .arguments = {{.name = "RUN", .help = "", .required = true},
                      {.name = "IMAGE", .help = "", .required = true, .several = true}}},
-      {.name = "train", .help = "", .options = {}, .run = {}}};
+      {.name = "train", .help = ""}};
   const Parsed parsed =
       parse_command_line({"predict", "train", "a", "predict", "-"}, commands, "1");
   CHECK(parsed.command->name == "predict");

@@ -13,7 +13,7 @@ using namespace learn::cli;
 
 TEST_CASE("show-batch has the options of a training that say what its batches hold") {
   ShowBatchOptions options;
-  const OptionTable table = show_batch_table(options);
+  const OptionTable table = options.table();
   for (const char* const name : {"data", "augment", "seed", "config", "preset", "images", "out"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"epochs", "model", "name", "resume", "precision"})
@@ -22,7 +22,7 @@ TEST_CASE("show-batch has the options of a training that say what its batches ho
   const std::string config = folder / "c.toml";
   // The configuration of a run has all options of a training.
   write_file_atomically(config, "[train]\naugment = \"none\"\nmodel = \"mlp\"\nout = \"runs\"\n");
-  resolve(options, table, {{"config", config}, {"seed", "5"}, {"out", "a.svg"}, {"valid", "true"}});
+  options.resolve(table, {{"config", config}, {"seed", "5"}, {"out", "a.svg"}, {"valid", "true"}});
   CHECK(options.train.experiment.training.augment == "none");
   CHECK(options.train.experiment.device.seed == 5);
   CHECK(options.out == "a.svg");
@@ -31,16 +31,16 @@ TEST_CASE("show-batch has the options of a training that say what its batches ho
 
 TEST_CASE("show-schedule has the options of a training that move hyper-parameters") {
   ShowScheduleOptions options;
-  const OptionTable table = show_schedule_table(options);
+  const OptionTable table = options.table();
   for (const char* const name : {"epochs", "schedule", "lr", "callbacks", "split", "out"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"augment", "name", "device", "dropout"})
     CHECK(table.find(name) == nullptr);
-  resolve(options, table, {{"epochs", "3"}, {"out", "there.png"}});
+  options.resolve(table, {{"epochs", "3"}, {"out", "there.png"}});
   CHECK(options.train.experiment.training.epochs == 3);
   CHECK(options.out == "there.png");
   CHECK(options.train.experiment.run.out == "runs");  // of a training, which there is none
-  CHECK_THROWS_AS(resolve(options, table, {{"epochs", "none"}}), UsageError);
+  CHECK_THROWS_AS(options.resolve(table, {{"epochs", "none"}}), UsageError);
 }
 
 TEST_CASE("both draw what they were asked for") {

@@ -14,7 +14,7 @@ using namespace learn::cli;
 
 TEST_CASE("a rate finder takes the options of a training that matter in single steps") {
   LrFindCommandOptions options;
-  const OptionTable table = lr_find_table(options);
+  const OptionTable table = options.table();
   for (const char* const name : {"data", "optimizer", "precision", "accumulate", "config", "lr"})
     CHECK(table.find(name) != nullptr);
   for (const char* const name : {"out", "resume", "ema", "schedule", "epochs", "plots"})
@@ -22,9 +22,8 @@ TEST_CASE("a rate finder takes the options of a training that matter in single s
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nepochs = 3\nschedule = \"linear\"\nplots = false\n");
-  resolve(options,
-          table,
-          {{"config", config}, {"start", "1e-5"}, {"stop", "false"}, {"optimizer", "sgd"}});
+  options.resolve(table,
+                  {{"config", config}, {"start", "1e-5"}, {"stop", "false"}, {"optimizer", "sgd"}});
   CHECK(options.sweep.start == 1e-5);
   CHECK_FALSE(options.sweep.stop);
   CHECK(options.train.experiment.training.optimizer == "sgd");
@@ -33,18 +32,17 @@ TEST_CASE("a rate finder takes the options of a training that matter in single s
 TEST_CASE("a rate finder writes the curve and leaves no run") {
   const TemporaryFolder folder;
   LrFindCommandOptions options;
-  const OptionTable table = lr_find_table(options);
-  resolve(options,
-          table,
-          {{"data", "synthetic10"},
-           {"train-limit", "32"},
-           {"width", "2"},
-           {"batch-size", "16"},
-           {"threads", "1"},
-           {"device", "cpu"},
-           {"iterations", "8"},
-           {"plot", folder / "lr.png"},
-           {"csv", folder / "lr.csv"}});
+  const OptionTable table = options.table();
+  options.resolve(table,
+                  {{"data", "synthetic10"},
+                   {"train-limit", "32"},
+                   {"width", "2"},
+                   {"batch-size", "16"},
+                   {"threads", "1"},
+                   {"device", "cpu"},
+                   {"iterations", "8"},
+                   {"plot", folder / "lr.png"},
+                   {"csv", folder / "lr.csv"}});
   CHECK(lr_find(options) == 0);
   const CsvTable curve = read_csv(folder / "lr.csv");
   CHECK(curve.header == std::vector<std::string>{"update", "lr", "loss", "smoothed"});

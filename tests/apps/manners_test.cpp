@@ -4,7 +4,6 @@
 #include "apps/learn/cli/command_help.h"
 #include "apps/learn/cli/completion.h"
 #include "apps/learn/cli/man_page.h"
-#include "apps/learn/cli/run_command.h"
 #include "apps/learn/cli/unknown_word.h"
 #include "framework/terminal/text_table.h"
 #include "framework/terminal/word_wrap.h"
@@ -20,8 +19,8 @@ using namespace learn::cli;
 namespace {
 
 const std::vector<Command>& commands() {
-  static const auto all = all_commands({});
-  return *all;
+  static const Commands all;
+  return all.all();
 }
 
 const Command& command(const std::string& name) {
@@ -131,7 +130,7 @@ TEST_CASE("help states each default in one form") {
 TEST_CASE("every command has a heading and examples, which are what it takes") {
   for (const Command& one : commands()) {
     CAPTURE(one.name);
-    CHECK_FALSE(one.group.empty());
+    CHECK_FALSE(heading(one.group).empty());
     CHECK_FALSE(one.examples.empty());
     for (const Example& example : one.examples) {
       CAPTURE(example.line);
@@ -320,8 +319,6 @@ TEST_CASE("options of what is chosen by name are completed") {
 TEST_CASE("manual pages are whole, and take no text for a request") {
   const Command odd{.name = "odd",
                     .help = ".begins with a dot",
-                    .options = {},
-                    .run = {},
                     .arguments = {{.name = "A", .help = "'tis a back\\slash --option"}}};
   const std::string page = command_page(odd, "1.2");
   CHECK(holds(page, ".TH \"learn\\-odd\" 1 \"\" \"learn 1.2\""));

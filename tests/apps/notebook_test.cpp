@@ -62,7 +62,7 @@ struct Images {
     values.insert(values.begin(),
                   {{"preset", "notebook"}, {"data", folder.path().string()}, {"device", "cpu"}});
     TrainOptions options;
-    resolve(options, train_table(options), values);
+    options.resolve(options.table(), values);
     return options.experiment;
   }
   TemporaryFolder folder;

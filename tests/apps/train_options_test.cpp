@@ -14,8 +14,8 @@ namespace {
 
 struct Resolved {
   TrainOptions options;
-  OptionTable table = train_table(options);
-  explicit Resolved(const OptionValues& values) { resolve(options, table, values); }
+  OptionTable table = options.table();
+  explicit Resolved(const OptionValues& values) { options.resolve(table, values); }
 };
 
 }  // namespace

@@ -149,13 +149,12 @@ std::string program_help(const std::vector<Command>& commands, std::size_t width
       "Usage: " + wrapped("learn COMMAND [ARGUMENT...] [OPTION...]", width, 9, 7) + "\n\n" +
       paragraph("learn trains neural networks on images: a callback-driven training framework.",
                 width);
-  std::vector<std::string> groups;
-  for (const Command& command : commands)
-    if (std::ranges::find(groups, command.group) == groups.end()) groups.push_back(command.group);
-  for (const std::string& group : groups) {
-    text += '\n' + (group.empty() ? "More" : group) + ":\n";
-    for (const Command& command : commands)
-      if (command.group == group) text += help_row("  " + command.name, command.help, width);
+  const Command* before = nullptr;
+  for (const Command& command : commands) {
+    if (before == nullptr || before->group != command.group)
+      text += fmt::format("\n{}:\n", heading(command.group));
+    before = &command;
+    text += help_row("  " + command.name, command.help, width);
   }
   text += globals(width);
   text += examples({{"A first training, on images that are drawn as they are needed",

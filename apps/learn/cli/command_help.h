@@ -34,7 +34,7 @@ namespace learn::cli {
                                        std::size_t width,
                                        bool all);
 
-/// Help of the program: its commands by group.
+/// Help of the program: its commands, sorted by group.
 [[nodiscard]] std::string program_help(const std::vector<Command>& commands, std::size_t width);
 
 }  // namespace learn::cli

@@ -173,7 +173,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
       first != argv.end() && named(*first) != commands.end() ? &*named(*first) : nullptr;
   if (first != argv.end() && chosen == nullptr) reject_command({first, argv.end()}, commands);
 
-  Parsed parsed;
+  Parsed parsed{.words = argv};
   Globals globals;
   CLI::App app;
   add_help(app, globals);
@@ -227,10 +227,9 @@ Parsed parse_program(const std::vector<std::string>& argv,
   for (const Option& option : options.all()) add_option(app, option, parsed);
   parse(app, prepared(argv, name, options));
   if (globals.help || globals.help_all)
-    return Parsed{.print = command_help({.name = name, .help = help, .options = options, .run = {}},
-                                        "",
-                                        help_width(),
-                                        globals.help_all)};
+    return Parsed{
+        .print = command_help(
+            {.name = name, .help = help, .options = options}, "", help_width(), globals.help_all)};
   const std::vector<std::string> rest = unplaced(app);
   if (!rest.empty()) reject_option(rest.front(), name, options);
   return parsed;

@@ -1,61 +1,11 @@
 #pragma once
-#include "framework/core/option_table.h"
+#include "apps/learn/cli/command.h"
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace learn::cli {
-
-struct Parsed;
-
-/// A positional argument of a subcommand: "RUN".
-struct Argument {
-  std::string name;
-  std::string help;
-  bool required = false;
-  bool several = false;  ///< all words that are left; of the last one only
-  /// What it may be, for completion; may be empty.
-  std::function<std::vector<std::string>()> known{};
-};
-
-/// A line that a user may type, and what it is for.
-struct Example {
-  std::string about;
-  std::string line;
-};
-
-/// A subcommand.
-struct Command {
-  std::string name;
-  std::string help;
-  OptionTable options;
-  std::function<int(const Parsed&)> run;  ///< returns the exit code
-  std::vector<Argument> arguments;
-  std::string group{};  ///< heading in the help of the program; see command_manual.h
-  std::vector<Example> examples{};
-  /// Options that a copied line of `learn train` may have: they are accepted, and the log says that
-  /// they have no effect.
-  OptionTable without_effect{};
-};
-
-/// What was on the command line, nothing applied yet.
-struct Parsed {
-  const Command* command = nullptr;  ///< one of those that were given; null for a program of none
-  /// The words of each of the command's arguments.
-  std::vector<std::vector<std::string>> arguments;
-  OptionValues values;          ///< option and text, in order
-  OptionValues without_effect;  ///< the same of options that have none
-  bool quiet = false;
-  bool verbose = false;
-  std::string print;  ///< help or version was asked for: print this and leave
-
-  /// The word of an argument that has no more than one; empty if it was not given.
-  [[nodiscard]] std::string argument(std::size_t i = 0) const {
-    return arguments.at(i).empty() ? std::string() : arguments[i].front();
-  }
-};
 
 /// An option that every command has.
 struct GlobalOption {

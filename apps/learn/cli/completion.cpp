@@ -1,6 +1,6 @@
 #include "apps/learn/cli/completion.h"
 
-#include "apps/learn/info/options.h"
+#include "apps/learn/cli/options.h"
 
 #include <algorithm>
 #include <filesystem>

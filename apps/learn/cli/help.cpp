@@ -1,11 +1,9 @@
-#include "apps/learn/cli/help.h"
-
 #include "apps/experiment/options.h"
 #include "apps/learn/cli/command_help.h"
 #include "apps/learn/cli/completion.h"
 #include "apps/learn/cli/man_page.h"
+#include "apps/learn/cli/options.h"
 #include "apps/learn/cli/unknown_word.h"
-#include "apps/learn/info/options.h"
 #include "framework/core/console.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
@@ -75,23 +73,29 @@ void write_all(const fs::path& share, const std::vector<Command>& commands) {
 
 }  // namespace
 
-Command help_command(const std::vector<Command>& commands) {
-  return {.name = "help",
-          .help = "explain a command, or what is chosen by name",
-          .options = {},
-          .run = [&commands](const Parsed& parsed) { return help(parsed.argument(), commands); },
-          .arguments = {{.name = "TOPIC",
-                         .help = "a command; or callbacks, data, metrics, models, optimizers, "
-                                 "schedules, or one of these",
-                         .known = [&commands] {
-                           std::vector<std::string> names = names_of(commands);
-                           const std::vector<std::string> things = choice_names();
-                           names.insert(names.end(), things.begin(), things.end());
-                           return names;
-                         }}}};
+void register_help(Commands& commands) {
+  commands.add(
+      {.name = "help",
+       .place = 4,
+       .help = "explain a command, or what is chosen by name",
+       .arguments = {{.name = "TOPIC",
+                      .help = "a command; or callbacks, data, metrics, models, optimizers, "
+                              "schedules, or one of these",
+                      .known =
+                          [&commands] {
+                            std::vector<std::string> names = names_of(commands.all());
+                            const std::vector<std::string> things = choice_names();
+                            names.insert(names.end(), things.begin(), things.end());
+                            return names;
+                          }}},
+       .examples = {{"A command", "learn help train"},
+                    {"What is chosen by name", "learn help schedules"}},
+       .run = [&commands](const Parsed& parsed) {
+         return help(parsed.argument(), commands.all());
+       }});
 }
 
-Command man_command(const std::vector<Command>& commands) {
+void register_man(Commands& commands) {
   const auto out = std::make_shared<std::string>();
   OptionTable t;
   t.group("Options");
@@ -100,39 +104,43 @@ Command man_command(const std::vector<Command>& commands) {
          "DIR",
          "write all pages and the completions of all shells under this folder: man/man1, "
          "bash-completion/completions, zsh/site-functions, fish/vendor_completions.d");
-  return {.name = "man",
-          .help = "print a manual page for 'man -l -', or write all of them",
-          .options = t,
-          .run =
-              [&commands, out, t](const Parsed& parsed) {
-                set_options(t, parsed.values);
-                const std::string name = parsed.argument();
-                if (!out->empty() && !name.empty())
-                  fail<UsageError>("--out {} writes all pages: leave '{}' out", *out, name);
-                if (!out->empty())
-                  write_all(*out, commands);
-                else
-                  console::print(page(name, commands));
-                return 0;
-              },
-          .arguments = {{.name = "COMMAND",
-                         .help = "whose page; none: that of learn",
-                         .known = [&commands] { return names_of(commands); }}}};
+  commands.add({.name = "man",
+                .place = 5,
+                .help = "print a manual page for 'man -l -', or write all of them",
+                .arguments = {{.name = "COMMAND",
+                               .help = "whose page; none: that of learn",
+                               .known = [&commands] { return names_of(commands.all()); }}},
+                .examples = {{"The page of a command", "learn man train"},
+                             {"Pages and completions where shells and man look for them",
+                              "learn man --out ~/.local/share"}},
+                .options = t,
+                .run = [&commands, out, t](const Parsed& parsed) {
+                  set_options(t, parsed.values);
+                  const std::string name = parsed.argument();
+                  if (!out->empty() && !name.empty())
+                    fail<UsageError>("--out {} writes all pages: leave '{}' out", *out, name);
+                  if (!out->empty())
+                    write_all(*out, commands.all());
+                  else
+                    console::print(page(name, commands.all()));
+                  return 0;
+                }});
 }
 
-Command completion_command() {
-  return {.name = "completion",
-          .help = "print what makes a shell complete commands, options, names and runs",
-          .options = {},
-          .run =
-              [](const Parsed& parsed) {
-                console::print(completion_script(parsed.argument()));
-                return 0;
-              },
-          .arguments = {{.name = "SHELL",
-                         .help = "bash, zsh or fish; in bash: eval \"$(learn completion bash)\"",
-                         .required = true,
-                         .known = shells}}};
+void register_completion(Commands& commands) {
+  commands.add({.name = "completion",
+                .place = 6,
+                .help = "print what makes a shell complete commands, options, names and runs",
+                .arguments = {{.name = "SHELL",
+                               .help = "bash, zsh or fish; in bash: eval \"$(learn completion "
+                                       "bash)\"",
+                               .required = true,
+                               .known = shells}},
+                .examples = {{"For the shell that runs, bash for one", "learn completion bash"}},
+                .run = [](const Parsed& parsed) {
+                  console::print(completion_script(parsed.argument()));
+                  return 0;
+                }});
 }
 
 }  // namespace learn::cli

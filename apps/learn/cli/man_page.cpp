@@ -127,10 +127,11 @@ std::string program_page(const std::vector<Command>& commands, const std::string
                          "own, and help: learn help COMMAND. Options are written --name VALUE, "
                          "--name=VALUE or name=VALUE; what stands behind -- is an argument.") +
                      "\n" + section("COMMANDS");
-  std::string group;
+  const Command* before = nullptr;
   for (const Command& command : commands) {
-    if (command.group != group) text += ".SS " + quoted(command.group) + "\n";
-    group = command.group;
+    if (before == nullptr || before->group != command.group)
+      text += ".SS " + quoted(std::string(heading(command.group))) + "\n";
+    before = &command;
     text +=
         ".TP\n\\fBlearn\\-" + escaped(command.name) + "\\fR(1)\n" + escaped(command.help) + "\n";
   }

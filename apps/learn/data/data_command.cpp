@@ -1,6 +1,6 @@
 #include "apps/learn/data/data_command.h"
 
-#include "apps/learn/cli/command_line.h"
+#include "apps/learn/cli/command.h"
 #include "data/sets/registry.h"
 
 #include <algorithm>
@@ -35,29 +35,9 @@ const std::vector<Action>& actions() {
   return all;
 }
 
-}  // namespace
-
-OptionTable data_command_table(DataCommandOptions& o) {
-  OptionTable t = some_of_train(o.show.train,
-                                {"data-dir",
-                                 "classes",
-                                 "val-split",
-                                 "train-limit",
-                                 "valid-limit",
-                                 "image-size",
-                                 "normalize",
-                                 "augment",
-                                 "threads",
-                                 "seed"});
-  t.group("info and verify");
-  t.flag("json", o.json, "a JSON object in the place of a text");
-  t.flag("all", o.all, "verify: list all findings, not the first ten of a kind");
-  t.group("show");
-  declare_show_batch(t, o.show);
-  return t;
-}
-
-int data_command(DataCommandOptions& o, const OptionTable& table, const Parsed& parsed) {
+/// Throws UsageError for an action that there is not and an option that it has no use for; else as
+/// the action.
+int data_command(DataCommandOptions& o, const Parsed& parsed) {
   o.action = parsed.argument();
   std::vector<std::string> names;
   for (const Action& action : actions()) names.emplace_back(action.name);
@@ -76,12 +56,55 @@ int data_command(DataCommandOptions& o, const OptionTable& table, const Parsed& 
   if (!o.folder.empty() && o.action != "make")
     fail<UsageError>(
         "learn data {}: '{}' has no effect behind '{}'", o.action, o.folder, parsed.argument(1));
-  set_options(table, parsed.values);
+  set_options(parsed.command->options, parsed.values);
   o.show.train.experiment.data.data = parsed.argument(1);
   (void)data::dataset_spec(parsed.argument(1));
   if (o.action == "info") return data_info(o);
   if (o.action == "verify") return data_verify(o);
   return o.action == "make" ? data_make(o) : show_batch(o.show);
+}
+
+}  // namespace
+
+OptionTable DataCommandOptions::table() {
+  OptionTable t = some_of_train(show.train,
+                                {"data-dir",
+                                 "classes",
+                                 "val-split",
+                                 "train-limit",
+                                 "valid-limit",
+                                 "image-size",
+                                 "normalize",
+                                 "augment",
+                                 "threads",
+                                 "seed"});
+  t.group("info and verify");
+  t.flag("json", json, "a JSON object in the place of a text");
+  t.flag("all", all, "verify: list all findings, not the first ten of a kind");
+  t.group("show");
+  declare_show_batch(t, show);
+  return t;
+}
+
+void register_data(Commands& commands) {
+  const auto o = std::make_shared<DataCommandOptions>();
+  commands.add(
+      {.name = "data",
+       .group = Group::data,
+       .help = "look at a data set: what is in it, what is wrong with it; write one as files",
+       .arguments = {{.name = "info|show|verify|make",
+                      .help = "count it, draw some of it, decode and check all of it, or write it "
+                              "as PNG files with a table",
+                      .required = true},
+                     {.name = "DATA", .help = "as --data of 'learn train'", .required = true},
+                     {.name = "DIR", .help = "the folder that make writes"}},
+       .examples = {{"What is there, and what is wrong with it", "learn data verify ~/photos"},
+                    {"Images with their classes, before and after augmentation",
+                     "learn data show ~/photos --augment full"},
+                    {"A folder of images to try things with",
+                     "learn data make synthetic10 shapes"}},
+       .options = o->table(),
+       .run = [o](const Parsed& parsed) { return data_command(*o, parsed); }});
 }
 
 }  // namespace learn::cli

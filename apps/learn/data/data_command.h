@@ -5,26 +5,21 @@
 
 namespace learn::cli {
 
-struct Parsed;
-
 /// The options of `learn data`: those of a training that say what its data are, and its own.
 struct DataCommandOptions {
+  DataCommandOptions() { show.out = "data.png"; }
+
   /// What show draws; its training's `--data` is the set that is named, for all actions.
-  ShowBatchOptions show{.out = "data.png"};
+  ShowBatchOptions show;
   std::string action;  ///< info, show, verify or make
   std::string folder;  ///< that make writes
   bool json = false;
   bool all = false;
 
+  /// But for the arguments.
+  [[nodiscard]] OptionTable table();
   [[nodiscard]] const ExperimentOptions& experiment() const { return show.train.experiment; }
 };
-
-/// The options of `learn data`, bound to `options`.
-[[nodiscard]] OptionTable data_command_table(DataCommandOptions& options);
-
-/// `learn data ACTION DATA [DIR]`. Throws UsageError for an action that there is not and an option
-/// that it has no use for; else as the action. Returns the exit code.
-int data_command(DataCommandOptions& options, const OptionTable& table, const Parsed& parsed);
 
 /// What a data set holds: counts, colours, sizes, formats.
 int data_info(const DataCommandOptions& options);

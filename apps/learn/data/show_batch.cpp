@@ -1,6 +1,7 @@
 #include "apps/learn/data/show_batch.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/learn/cli/command.h"
 #include "data/show/show_batch.h"
 #include "framework/core/console.h"
 #include "framework/runs/result_path.h"
@@ -28,10 +29,10 @@ const std::vector<std::string>& of_training() {
 
 }  // namespace
 
-OptionTable show_batch_table(ShowBatchOptions& o) {
-  OptionTable t = some_of_train(o.train, of_training());
+OptionTable ShowBatchOptions::table() {
+  OptionTable t = some_of_train(train, of_training());
   t.group("This call");
-  declare_show_batch(t, o);
+  declare_show_batch(t, *this);
   return t;
 }
 
@@ -46,8 +47,8 @@ void declare_show_batch(OptionTable& t, ShowBatchOptions& o) {
   t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
 }
 
-void resolve(ShowBatchOptions& o, const OptionTable& table, const OptionValues& command_line) {
-  resolve_some(o.train, of_training(), table, command_line);
+void ShowBatchOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(of_training(), table, command_line);
 }
 
 int show_batch(const ShowBatchOptions& o) {
@@ -61,6 +62,16 @@ int show_batch(const ShowBatchOptions& o) {
   plot::image_grid(grid).save(o.out);
   console::print(fmt::format("{}\n{}\n-> {}\n", grid.title, grid.subtitle, o.out));
   return 0;
+}
+
+void register_show_batch(Commands& commands) {
+  commands.add<ShowBatchOptions>(
+      {.name = "show-batch",
+       .group = Group::runs,
+       .place = 3,
+       .help = "draw images of a training's batches, as they are and augmented",
+       .examples = {{"What augmentation does", "learn show-batch --data ~/photos --augment full"}}},
+      [](ShowBatchOptions& o, const Parsed&) { return show_batch(o); });
 }
 
 }  // namespace learn::cli

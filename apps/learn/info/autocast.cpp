@@ -1,6 +1,6 @@
-#include "apps/learn/info/autocast.h"
-
 #include "framework/autograd/autocast.h"
+
+#include "apps/learn/cli/command.h"
 #include "framework/core/console.h"
 #include "framework/terminal/text_table.h"
 
@@ -23,8 +23,7 @@ const char* meaning_of(CastClass cast_class) {
   return "what it is given";
 }
 
-}  // namespace
-
+/// `learn autocast`: a table of all operations and their rules (framework/autograd/autocast.h).
 int autocast_rules() {
   TextTable table({{"operation"}, {"class"}, {"computes in"}});
   for (const CastRule& rule : kCastRules)
@@ -32,6 +31,17 @@ int autocast_rules() {
         {std::string(rule.op), std::string(text_of(rule.cast_class)), meaning_of(rule.cast_class)});
   console::print(table.to_string());
   return 0;
+}
+
+}  // namespace
+
+void register_autocast(Commands& commands) {
+  commands.add(
+      {.name = "autocast",
+       .place = 2,
+       .help = "list what each operation computes in under --precision fp16-amp and bf16-amp",
+       .examples = {{"The table of operations", "learn autocast"}},
+       .run = [](const Parsed&) { return autocast_rules(); }});
 }
 
 }  // namespace learn::cli

@@ -1,9 +1,11 @@
-#include "apps/learn/info/doctor.h"
-
+#include "apps/experiment/data_section.h"
+#include "apps/experiment/device_section.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/common/host.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/environment.h"
+#include "framework/core/option_table.h"
 #include "framework/core/version.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/runtime/context.h"
@@ -14,10 +16,20 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace learn::cli {
 namespace {
+
+struct DoctorOptions {
+  std::string data_dir;      ///< where to look for data sets; empty: as `learn train` does
+  std::int64_t threads = 0;  ///< for the measurement; 0: one per physical core
+  double seconds = 2;        ///< how long to measure; 0: not at all
+
+  [[nodiscard]] OptionTable table();
+};
 
 namespace fs = std::filesystem;
 
@@ -105,8 +117,10 @@ double matrix_gflops(Context& ctx, double seconds) {
   return best;
 }
 
-}  // namespace
-
+/// `learn doctor`: what this program is, what the machine offers it, which data sets it finds, and
+/// how fast a matrix product is; of CUDA its devices, driver and libraries, and what --device auto
+/// chooses and why. For bug reports, and for "why is my GPU not used?". Reports what
+/// is missing, but fails for nothing but bad options.
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
   const data::DataOptions data_options{.directory = options.data_dir};
@@ -128,6 +142,30 @@ int doctor(const DoctorOptions& options) {
                            ctx.threads().threads())});
   console::print(table.to_string());
   return 0;
+}
+
+OptionTable DoctorOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  declare_data_dir(t, data_dir);
+  declare_threads(t, threads);
+  t.number("seconds",
+           seconds,
+           {.low = 0, .high = 60},
+           "S",
+           "time for the matrix product; 0: leave it out");
+  return t;
+}
+
+}  // namespace
+
+void register_doctor(Commands& commands) {
+  commands.add<DoctorOptions>(
+      {.name = "doctor",
+       .place = 3,
+       .help = "report this machine: processor, memory, CUDA, data sets, speed",
+       .examples = {{"The machine, without timing it", "learn doctor --seconds 0"}}},
+      [](DoctorOptions& o, const Parsed&) { return doctor(o); });
 }
 
 }  // namespace learn::cli

@@ -1,13 +1,28 @@
-#include "apps/learn/info/models.h"
-
 #include "apps/experiment/model_section.h"
+#include "apps/experiment/precision_section.h"
+#include "apps/learn/cli/command.h"
+#include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/nn/summary.h"
 #include "framework/terminal/text_table.h"
 #include "models/registry.h"
 
+#include <cstdint>
+#include <string>
+
 namespace learn::cli {
 namespace {
+
+struct ModelsOptions {
+  std::string name;  ///< empty: list all
+  std::int64_t classes = 10;
+  std::int64_t image_size = 32;
+  std::int64_t width = 0;
+  PrecisionSection precision;
+
+  /// But for the argument.
+  [[nodiscard]] OptionTable table();
+};
 
 models::Task task_of(const ModelsOptions& o) {
   return {.classes = static_cast<int>(o.classes), .input = {o.image_size, o.image_size, 3}};
@@ -27,8 +42,8 @@ int list(const ModelsOptions& options) {
   return 0;
 }
 
-}  // namespace
-
+/// `learn models [NAME]`: a table of the registry, or the layers of one model as it computes in a
+/// precision. Throws UsageError.
 int models(const ModelsOptions& options) {
   if (options.name.empty()) return list(options);
   const ModelSection section{.model = options.name, .width = options.width};
@@ -39,6 +54,38 @@ int models(const ModelsOptions& options) {
   console::print(
       nn::summary(*model.module, *model.params, model.input, ctx, options.precision.autocast()));
   return 0;
+}
+
+OptionTable ModelsOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.number("classes", classes, {.low = 1, .high = 1 << 20}, "N", "outputs");
+  t.number("image-size", image_size, data::kImageSide, "N", "images of N x N");
+  t.number("width",
+           width,
+           {.low = 0, .high = models::kWidth.high},
+           "N",
+           "width of the model; 0: its default");
+  precision.declare_layers(t);
+  return t;
+}
+
+}  // namespace
+
+void register_models(Commands& commands) {
+  commands.add<ModelsOptions>(
+      {.name = "models",
+       .place = 0,
+       .help = "list the models, or show the layers of one",
+       .arguments = {{.name = "NAME",
+                      .help = "of a model",
+                      .known = [] { return models::model_registry().names(); }}},
+       .examples = {{"The layers of a model",
+                     "learn models resnet18 --classes 5 --image-size 64"}}},
+      [](ModelsOptions& o, const Parsed& parsed) {
+        o.name = parsed.argument();
+        return models(o);
+      });
 }
 
 }  // namespace learn::cli

@@ -1,7 +1,7 @@
-#include "apps/learn/model/average.h"
-
+#include "apps/learn/cli/command.h"
 #include "framework/core/console.h"
 #include "framework/core/error.h"
+#include "framework/core/option_table.h"
 #include "framework/inference/average_weights.h"
 #include "framework/runs/result_path.h"
 #include "framework/runs/saved_weights.h"
@@ -9,8 +9,21 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace learn::cli {
+namespace {
+
+struct AverageOptions {
+  std::vector<std::string> paths;      ///< runs' folders and checkpoints
+  std::optional<std::string> weights;  ///< of runs; else "best"
+  std::string out;
+
+  /// But for the arguments.
+  [[nodiscard]] OptionTable table();
+};
 
 OptionTable AverageOptions::table() {
   OptionTable t;
@@ -20,6 +33,8 @@ OptionTable AverageOptions::table() {
   return t;
 }
 
+/// `learn average RUN|FILE... --out FILE`: the mean of the weights of several checkpoints. Throws
+/// UsageError, CheckpointError, IoError.
 int average(const AverageOptions& o) {
   if (!o.out.ends_with(".safetensors"))
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
@@ -35,6 +50,26 @@ int average(const AverageOptions& o) {
   for (const std::filesystem::path& file : files) text += "  " + file.string() + "\n";
   console::print(text);
   return 0;
+}
+
+}  // namespace
+
+void register_average(Commands& commands) {
+  commands.add<AverageOptions>(
+      {.name = "average",
+       .group = Group::use,
+       .place = 4,
+       .help = "write the mean of the weights of several checkpoints",
+       .arguments = {{.name = "RUN|FILE",
+                      .help = "names of runs in runs, their folders, and .safetensors files",
+                      .required = true,
+                      .several = true}},
+       .examples = {{"The mean of three runs",
+                     "learn average runs/a runs/b runs/c --out mean.safetensors"}}},
+      [](AverageOptions& o, const Parsed& parsed) {
+        o.paths = parsed.arguments[0];
+        return average(o);
+      });
 }
 
 }  // namespace learn::cli

@@ -1,16 +1,17 @@
-#include "apps/learn/model/eval.h"
-
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/progress_line.h"
 #include "apps/experiment/saved_run.h"
 #include "apps/experiment/spec_flag.h"
 #include "apps/experiment/training_section.h"
+#include "apps/learn/cli/command.h"
+#include "apps/learn/common/compute_options.h"
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/run_argument.h"
 #include "apps/learn/model/evaluation.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/option_table.h"
 #include "framework/core/quoted_list.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
@@ -24,12 +25,40 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace learn::cli {
 namespace {
+
+struct EvalOptions {
+  std::string path;                    ///< a run's folder, a checkpoint or "last"
+  std::optional<std::string> out;      ///< where "last" looks; else "runs"
+  std::optional<std::string> weights;  ///< of a run; else "best"
+  std::string data;                    ///< empty: what it was trained on
+  std::string data_dir;
+  std::string set = "valid";  ///< of what it was trained on: valid or train
+  std::int64_t valid_limit = 0;
+  std::int64_t batch_size = 256;
+  std::int64_t workers = 2;
+  std::vector<std::string> metrics;  ///< specs of the registry, beside what is always shown
+  bool confusion = false;            ///< print the matrix
+  bool mirrored = false;             ///< mean of each image and its mirror image
+  bool json = false;                 ///< print an object instead of text
+  std::optional<double> threshold;   ///< above which a label is there; else 0.5
+  std::int64_t top_losses = 0;       ///< images of the largest loss to print, and to draw
+  std::string predictions;           ///< a .csv or .json file to write
+  std::string save;                  ///< a folder for tables and drawings
+  ComputeOptions compute;
+
+  /// The options, bound to these fields.
+  [[nodiscard]] OptionTable table();
+};
 
 namespace fs = std::filesystem;
 using MetricValues = std::vector<std::pair<std::string, double>>;
@@ -247,8 +276,6 @@ void check_results(const EvalOptions& options,
     check_result_path(fs::path(options.save) / name, sources);
 }
 
-}  // namespace
-
 OptionTable EvalOptions::table() {
   OptionTable t;
   t.group("Options");
@@ -303,6 +330,10 @@ OptionTable EvalOptions::table() {
   return t;
 }
 
+/// `learn eval RUN|CKPT`: loss and scores of each class, label or value, the most confused pairs
+/// and calibration of classes, and what else is asked for. The checkpoint says what model and data
+/// it belongs to. Throws CheckpointError, DataError, IoError, UsageError, also for what its targets
+/// do not have, and DivergedError, after all output, if a prediction or the loss is not finite.
 int eval(const EvalOptions& options) {
   check_options(options);
   const fs::path path = saved_weights(run_argument(options.path, options.out), options.weights);
@@ -367,6 +398,25 @@ int eval(const EvalOptions& options) {
       without_nan_sign(loss),
       undecided,
       evaluation.size());
+}
+
+}  // namespace
+
+void register_eval(Commands& commands) {
+  commands.add<EvalOptions>(
+      {.name = "eval",
+       .group = Group::use,
+       .place = 0,
+       .help = "measure a trained model",
+       .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true}},
+       .examples = {{"The latest run, with its most common errors", "learn eval last --confusion"},
+                    {"A run on other images, with tables and drawings",
+                     "learn eval runs/train --data ~/more --save errors"},
+                    {"What mirror images bring, for a program", "learn eval last --tta --json"}}},
+      [](EvalOptions& o, const Parsed& parsed) {
+        o.path = parsed.argument();
+        return eval(o);
+      });
 }
 
 }  // namespace learn::cli

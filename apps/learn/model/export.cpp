@@ -1,7 +1,7 @@
-#include "apps/learn/model/export.h"
-
+#include "apps/learn/cli/command.h"
 #include "apps/learn/common/run_argument.h"
 #include "framework/core/console.h"
+#include "framework/core/option_table.h"
 #include "framework/export/onnx/onnx.h"
 #include "framework/export/passes.h"
 #include "framework/export/pytorch.h"
@@ -13,10 +13,26 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <system_error>
 
 namespace learn::cli {
 namespace {
+
+struct ExportOptions {
+  std::string path;                    ///< a run's folder, a checkpoint or "last"
+  std::string file;                    ///< FILE.onnx or FILE.safetensors
+  std::optional<std::string> out;      ///< where "last" looks; else "runs"
+  std::optional<std::string> weights;  ///< of a run; else "best"
+  bool fold = false;
+  bool normalize = false;
+  bool softmax = false;
+  bool sigmoid = false;
+
+  /// But for the arguments.
+  [[nodiscard]] OptionTable table();
+};
 
 namespace fs = std::filesystem;
 
@@ -49,8 +65,6 @@ void check_module_path(const fs::path& module) {
         module.string());
 }
 
-}  // namespace
-
 OptionTable ExportOptions::table() {
   OptionTable t;
   t.group("Options");
@@ -64,6 +78,8 @@ OptionTable ExportOptions::table() {
   return t;
 }
 
+/// `learn export RUN|FILE FILE.onnx|FILE.safetensors`: a trained model for another runtime. Throws
+/// CheckpointError, UsageError, IoError.
 int export_model(const ExportOptions& o) {
   const std::string ending = fs::path(o.file).extension().string();
   if (ending != ".onnx" && ending != ".safetensors")
@@ -123,6 +139,29 @@ int export_model(const ExportOptions& o) {
                              parameters,
                              folded));
   return 0;
+}
+
+}  // namespace
+
+void register_export(Commands& commands) {
+  commands.add<ExportOptions>(
+      {.name = "export",
+       .group = Group::use,
+       .place = 2,
+       .help = "write a trained model for ONNX runtimes or for PyTorch",
+       .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
+                     {.name = "TARGET",
+                      .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py is "
+                              "written",
+                      .required = true}},
+       .examples = {{"For ONNX runtimes, as small as it gets",
+                     "learn export last model.onnx --fold"},
+                    {"For PyTorch", "learn export runs/train model.safetensors"}}},
+      [](ExportOptions& o, const Parsed& parsed) {
+        o.path = parsed.argument();
+        o.file = parsed.argument(1);
+        return export_model(o);
+      });
 }
 
 }  // namespace learn::cli

@@ -1,10 +1,10 @@
-#include "apps/learn/model/import.h"
-
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/options.h"
+#include "apps/learn/cli/command.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
+#include "framework/core/option_table.h"
 #include "framework/core/version.h"
 #include "framework/export/import_pytorch.h"
 #include "framework/inference/saved_model.h"
@@ -16,10 +16,28 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace learn::cli {
 namespace {
+
+struct ImportOptions {
+  std::string file;                  ///< .safetensors, of PyTorch
+  std::string model;                 ///< a spec; empty: what the file says of itself
+  std::vector<std::string> classes;  ///< names, or one file of them by line
+  std::int64_t image_size = 0;
+  std::string normalize;
+  std::string map;  ///< a file, or rules between semicolons
+  std::string out;
+  bool partial = false;
+  std::int64_t seed = 42;
+
+  /// But for the argument.
+  [[nodiscard]] OptionTable table();
+};
 
 /// Of the images that torchvision's weights were trained on.
 const data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
@@ -62,8 +80,6 @@ SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
   return d;
 }
 
-}  // namespace
-
 OptionTable ImportOptions::table() {
   OptionTable t;
   t.group("Options");
@@ -87,6 +103,9 @@ OptionTable ImportOptions::table() {
   return t;
 }
 
+/// `learn import FILE.safetensors --model NAME --out FILE`: weights of PyTorch as a file of weights
+/// that says what it is of, for `learn eval`, `predict`, `export` and `train --pretrained`. Throws
+/// UsageError, CheckpointError, IoError.
 int import_weights(const ImportOptions& o) {
   if (!o.out.ends_with(".safetensors"))
     fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
@@ -119,6 +138,24 @@ int import_weights(const ImportOptions& o) {
   console::print(fmt::format(
       "{} of '{}' as {}: {} tensors\n", description.model, o.file, o.out, report.loaded));
   return 0;
+}
+
+}  // namespace
+
+void register_import(Commands& commands) {
+  commands.add<ImportOptions>(
+      {.name = "import",
+       .group = Group::use,
+       .place = 3,
+       .help = "make weights of PyTorch ours",
+       .arguments = {{.name = "FILE", .help = "a state dict, .safetensors", .required = true}},
+       .examples = {{"A ResNet of torchvision",
+                     "learn import resnet18.safetensors --model resnet18 --normalize imagenet "
+                     "--out own.safetensors"}}},
+      [](ImportOptions& o, const Parsed& parsed) {
+        o.file = parsed.argument();
+        return import_weights(o);
+      });
 }
 
 }  // namespace learn::cli

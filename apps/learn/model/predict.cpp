@@ -1,5 +1,5 @@
-#include "apps/learn/model/predict.h"
-
+#include "apps/learn/cli/command.h"
+#include "apps/learn/common/compute_options.h"
 #include "apps/learn/common/run_argument.h"
 #include "apps/learn/common/standard_input.h"
 #include "apps/learn/model/prediction_writer.h"
@@ -14,10 +14,31 @@
 #include "framework/runs/saved_weights.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace learn::cli {
 namespace {
+
+struct PredictOptions {
+  std::string path;                    ///< a run's folder, a checkpoint or "last"
+  std::vector<std::string> images;     ///< files, folders, archives, "-"
+  std::optional<std::string> out;      ///< where "last" looks; else "runs"
+  std::optional<std::string> weights;  ///< of a run; else "best"
+  std::optional<std::int64_t> top;     ///< classes to show, else 3; 0: all
+  std::optional<double> threshold;     ///< above which a label is there; else 0.5
+  bool csv = false;
+  bool json = false;
+  bool mirrored = false;
+  std::int64_t batch_size = 64;
+  ComputeOptions compute;
+
+  /// But for the arguments.
+  [[nodiscard]] OptionTable table();
+};
 
 /// Words of the command line, of which one may be '-': standard input.
 class Inputs {
@@ -206,8 +227,6 @@ Shown shown_of(const PredictOptions& o, const SavedModel& model) {
   return shown;
 }
 
-}  // namespace
-
 OptionTable PredictOptions::table() {
   OptionTable t;
   t.group("Options");
@@ -228,6 +247,10 @@ OptionTable PredictOptions::table() {
   return t;
 }
 
+/// `learn predict RUN|FILE IMAGE...`: what a trained model says of each image, in the order of
+/// the arguments. One that cannot be read gets a warning, and the others are predicted; then a
+/// DataError says how many they were. Throws CheckpointError, DeviceError, IoError, UsageError,
+/// also for what the model's targets do not have.
 int predict(const PredictOptions& o) {
   const PredictionFormat format = format_of(o);
   Predictor predictor = load_run(run_argument(o.path, o.out),
@@ -247,6 +270,36 @@ int predict(const PredictOptions& o) {
     output.write(Rows(o.images, model).predicted(predictor));
   output.end(images ? "images" : "rows or tables");
   return 0;
+}
+
+}  // namespace
+
+void register_predict(Commands& commands) {
+  commands.add<PredictOptions>(
+      {.name = "predict",
+       .group = Group::use,
+       .place = 1,
+       .help = "say what is on images, with a trained model",
+       .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
+                     {.name = "IMAGE",
+                      .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and "
+                              "archives of them, or -: one of these through standard input; of an "
+                              "image that has another shape than the model's input, the middle is "
+                              "seen",
+                      .required = true,
+                      .several = true}},
+       .examples = {{"Images, with the five likeliest classes",
+                     "learn predict last cat.jpg dog.jpg --top 5"},
+                    {"A folder, as a table for other programs",
+                     "learn predict runs/train ~/photos --csv"},
+                    {"Of several labels those that are likelier than 0.3",
+                     "learn predict last beach.jpg --threshold 0.3"},
+                    {"A file whose name begins with a dash", "learn predict last -- -odd.jpg"}}},
+      [](PredictOptions& o, const Parsed& parsed) {
+        o.path = parsed.argument();
+        o.images = parsed.arguments[1];
+        return predict(o);
+      });
 }
 
 }  // namespace learn::cli

@@ -1,7 +1,7 @@
-#include "apps/learn/report/report.h"
-
 #include "apps/experiment/saved_run.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/report/report_page.h"
+#include "apps/learn/report/run_report.h"
 #include "apps/learn/runs/run_texts.h"
 #include "framework/core/console.h"
 #include "framework/io/output_place.h"
@@ -10,11 +10,21 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace learn::cli {
 namespace {
+
+struct ReportOptions {
+  std::vector<std::string> runs;  ///< their folders, or "last"
+  std::string out;                ///< empty: report.html in the folder of a run, or here of several
+  RunReportOptions run;
+
+  /// The options, bound to these fields.
+  [[nodiscard]] OptionTable table();
+};
 
 namespace fs = std::filesystem;
 
@@ -30,8 +40,6 @@ void check_without_evaluation(ReportOptions options) {
         std::ranges::find(used, option.name) == used.end())
       fail<UsageError>("--{} has no effect with --no-evaluate: nothing is measured", option.name);
 }
-
-}  // namespace
 
 OptionTable ReportOptions::table() {
   OptionTable t;
@@ -64,6 +72,8 @@ OptionTable ReportOptions::table() {
   return t;
 }
 
+/// `learn report RUN...`: writes the page of one run, or of several side by side, and says where.
+/// Returns the exit code. Throws Error.
 int report(const ReportOptions& options) {
   if (!options.run.evaluate) check_without_evaluation(options);
   std::vector<fs::path> folders;
@@ -82,6 +92,27 @@ int report(const ReportOptions& options) {
   html::save(out, report_page(runs));
   console::print(fmt::format("-> {}\n", out.string()));
   return 0;
+}
+
+}  // namespace
+
+void register_report(Commands& commands) {
+  commands.add<ReportOptions>(
+      {.name = "report",
+       .group = Group::runs,
+       .place = 1,
+       .help = "write a page for the browser about a run, or several side by side",
+       .arguments = {{.name = "RUN|last",
+                      .help = "names of runs in runs, their folders, or the latest one",
+                      .required = true,
+                      .several = true}},
+       .examples = {{"A page for the browser", "learn report last"},
+                    {"Two runs side by side",
+                     "learn report runs/train runs/train-2 --out both.html"}}},
+      [](ReportOptions& o, const Parsed& parsed) {
+        o.runs = parsed.arguments[0];
+        return report(o);
+      });
 }
 
 }  // namespace learn::cli

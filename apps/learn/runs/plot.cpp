@@ -1,18 +1,32 @@
-#include "apps/learn/runs/plot.h"
-
 #include "apps/experiment/saved_run.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/runs/run_texts.h"
 #include "callbacks/report/run_history.h"
 #include "callbacks/report/training_figures.h"
 #include "framework/core/console.h"
 #include "framework/core/format.h"
+#include "framework/core/option_table.h"
 #include "framework/runs/result_path.h"
 #include "framework/runs/saved_weights.h"
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace learn::cli {
+namespace {
 
+struct PlotOptions {
+  std::vector<std::string> runs;  ///< their folders
+  std::string what = "results";   ///< or schedule
+  std::string out = "plot.png";
+
+  /// But for the arguments.
+  [[nodiscard]] OptionTable table();
+};
+
+/// Draws what the last states of runs recorded, in one figure, and says where. Returns the exit
+/// code. Throws Error.
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);
@@ -31,6 +45,36 @@ int plot(const PlotOptions& o) {
       o.what == "schedule" ? cb::schedule_figure(title, runs) : cb::results_figure(title, runs));
   console::print(fmt::format("{}\n-> {}\n", title, o.out));
   return 0;
+}
+
+OptionTable PlotOptions::table() {
+  OptionTable t;
+  t.group("Options");
+  t.choice("what",
+           what,
+           {"results", "schedule"},
+           "losses and metrics, or what the steps were made with");
+  t.text("out", out, "FILE", "the drawing to write, a .png or an .svg file");
+  return t;
+}
+
+}  // namespace
+
+void register_plot(Commands& commands) {
+  commands.add<PlotOptions>({.name = "plot",
+                             .group = Group::runs,
+                             .place = 2,
+                             .help = "draw the losses and metrics of runs, several in one plot",
+                             .arguments = {{.name = "RUN",
+                                            .help = "names of runs in runs, or their folders",
+                                            .required = true,
+                                            .several = true}},
+                             .examples = {{"The losses of two runs",
+                                           "learn plot runs/train runs/train-2 --out both.svg"}}},
+                            [](PlotOptions& o, const Parsed& parsed) {
+                              o.runs = parsed.arguments[0];
+                              return plot(o);
+                            });
 }
 
 }  // namespace learn::cli

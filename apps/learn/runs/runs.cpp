@@ -1,5 +1,6 @@
 #include "apps/learn/runs/runs.h"
 
+#include "apps/learn/cli/command.h"
 #include "apps/learn/runs/run_comparison.h"
 #include "apps/learn/runs/run_listing.h"
 #include "apps/learn/runs/run_removal.h"
@@ -148,6 +149,25 @@ int runs(const RunsOptions& o) {
   std::vector<fs::path> paths;
   for (const std::string& name : o.names) paths.push_back(anything_named(name, out));
   return remove_runs(paths, o.yes);
+}
+
+void register_runs(Commands& commands) {
+  commands.add<RunsOptions>(
+      {.name = "runs",
+       .group = Group::runs,
+       .place = 0,
+       .help = "list runs, show one, compare several, or remove them",
+       .arguments = {{.name = "RUN",
+                      .help = "names in --out or folders, or last: one to show, several to "
+                              "compare; none: list all",
+                      .several = true}},
+       .examples = {{"All, the best first", "learn runs --sort best"},
+                    {"One in full; two side by side", "learn runs train-3"},
+                    {"Away with those that came to nothing", "learn runs --remove train train-2"}}},
+      [](RunsOptions& o, const Parsed& parsed) {
+        o.names = parsed.arguments[0];
+        return runs(o);
+      });
 }
 
 }  // namespace learn::cli

@@ -2,6 +2,7 @@
 
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/range_check.h"
+#include "apps/learn/cli/command.h"
 #include "callbacks/diagnose/parity_audit.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
@@ -20,7 +21,7 @@ namespace learn::cli {
 namespace {
 
 /// Options of a training that do nothing in its first steps.
-std::vector<std::string> without_effect() {
+std::vector<std::string> without_effect_at_first() {
   return {"valid-limit", "shrink-batch", "ema",     "metrics",  "train-metrics", "out",
           "name",        "save-every",   "monitor", "patience", "nan",           "plots",
           "progress",    "resume",       "extend",  "exist-ok", "dry-run",       "fast-dev-run",
@@ -48,21 +49,21 @@ Audited split_off_precision(ExperimentOptions options) {
 
 }  // namespace
 
-OptionTable audit_table(AuditOptions& o) {
-  OptionTable t = train_table(o.train).without(without_effect());
+OptionTable AuditOptions::table() {
+  OptionTable t = train.table().without(without_effect_at_first());
   t.group("This call");
   t.number("steps",
-           o.steps,
+           steps,
            {.low = 1, .high = 10000},
            "N",
            "updates to make in each precision, of --accumulate batches each");
-  t.text("save", o.save, "FILE", "write all numbers, of each layer in each step, as CSV");
+  t.text("save", save, "FILE", "write all numbers, of each layer in each step, as CSV");
   return t;
 }
 
-void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& command_line) {
-  const OptionTable all = train_table(o.train);  // a configuration file may have them
-  PrecisionSection& precision = o.train.experiment.precision;
+void AuditOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
+  const OptionTable all = train.table();  // a configuration file may have them
+  PrecisionSection& precision = train.experiment.precision;
   OptionValues of_training;
   bool precision_given = false;
   for (const auto& value : command_line) {
@@ -73,7 +74,7 @@ void resolve(AuditOptions& o, const OptionTable& table, const OptionValues& comm
     precision_given = precision_given || value.first == "precision" || value.first == "opt-level";
     if (value.first == "config") precision.precision = "fp32";  // which may say another
   }
-  resolve(o.train, all, of_training);
+  train.resolve(all, of_training);
   if (precision.half()) return;
   if (precision_given)
     fail<UsageError>(
@@ -106,6 +107,17 @@ int audit(const AuditOptions& o) {
   console::print(found.to_string());
   if (!o.save.empty()) found.write_csv(o.save);
   return static_cast<int>(found.healthy() ? ExitCode::ok : ExitCode::diverged);
+}
+
+void register_audit(Commands& commands) {
+  commands.add<AuditOptions>(
+      {.name = "audit",
+       .group = Group::train,
+       .place = 3,
+       .help = "train some steps in fp32 and in half precision, and say where they depart and why",
+       .examples = {{"Whether a training goes well in half precision",
+                     "learn audit --config runs/train/config.toml --precision fp16"}}},
+      [](AuditOptions& o, const Parsed&) { return audit(o); });
 }
 
 }  // namespace learn::cli

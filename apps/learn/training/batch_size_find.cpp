@@ -1,6 +1,7 @@
 #include "apps/learn/training/batch_size_find.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/common/host.h"
 #include "apps/learn/common/signals.h"
 #include "callbacks/interrupt.h"
@@ -50,20 +51,19 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
 
 }  // namespace
 
-OptionTable batch_size_find_table(BatchSizeFindCommandOptions& o) {
-  OptionTable t = steps_of_train(o.train).without({"batch-size", "drop-last"});
+OptionTable BatchSizeFindCommandOptions::table() {
+  OptionTable t = steps_of_train(train).without({"batch-size", "drop-last"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
-  t.number("smallest", o.sizes.smallest, kSizes, "N", "first size; each is twice the one before");
-  t.number("largest", o.sizes.largest, kSizes, "N", "try none above it");
-  t.number("steps", o.sizes.steps, {.low = 1, .high = 10000}, "N", "steps to time at each size");
+  t.number("smallest", sizes.smallest, kSizes, "N", "first size; each is twice the one before");
+  t.number("largest", sizes.largest, kSizes, "N", "try none above it");
+  t.number("steps", sizes.steps, {.low = 1, .high = 10000}, "N", "steps to time at each size");
   return t;
 }
 
-void resolve(BatchSizeFindCommandOptions& o,
-             const OptionTable& table,
-             const OptionValues& command_line) {
-  resolve_some(o.train, steps_of_train(o.train).names(), table, command_line);
+void BatchSizeFindCommandOptions::resolve(const OptionTable& table,
+                                          const OptionValues& command_line) {
+  resolve_some(steps_of_train(train).names(), table, command_line);
 }
 
 int batch_size_find(const BatchSizeFindCommandOptions& o) {
@@ -99,6 +99,17 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
   console::print(doubt_of(found));
   console::print(suggestion_of(found));
   return found.ended == BatchSizeFindEnd::interrupted ? 128 + caught_signal() : 0;
+}
+
+void register_batch_size_find(Commands& commands) {
+  commands.add<BatchSizeFindCommandOptions>(
+      {.name = "batch-size-find",
+       .group = Group::train,
+       .place = 2,
+       .help = "time training steps at batch sizes that fit in memory, and suggest one",
+       .examples = {{"What fits, and what is fast",
+                     "learn batch-size-find --data ~/photos --model resnet18 --precision fp16"}}},
+      [](BatchSizeFindCommandOptions& o, const Parsed&) { return batch_size_find(o); });
 }
 
 }  // namespace learn::cli

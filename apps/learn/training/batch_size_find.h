@@ -6,18 +6,15 @@ namespace learn::cli {
 
 /// The options of `learn batch-size-find`: those of the training whose batch size is wanted, and
 /// its own.
-struct BatchSizeFindCommandOptions {
-  TrainOptions train;
+struct BatchSizeFindCommandOptions : TrialOptions {
   BatchSizeFindOptions sizes;
+
+  [[nodiscard]] OptionTable table() override;
+  /// Sets the fields as `learn train` does; a configuration file may have all of its options.
+  /// Throws as `TrainOptions::resolve`.
+  void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// The options, bound to `options`: those of `learn train` that matter for single steps.
-[[nodiscard]] OptionTable batch_size_find_table(BatchSizeFindCommandOptions& options);
-/// Fills `options`, whose table that is, as `learn train` does; a configuration file may have all
-/// of its options. Throws as `resolve` of TrainOptions.
-void resolve(BatchSizeFindCommandOptions& options,
-             const OptionTable& table,
-             const OptionValues& command_line);
 /// Prints what steps cost at each size, why it ended and a suggestion. On the CPU half of the
 /// memory that is available, and no more than LEARN_MEM_LIMIT, may be taken. Returns the exit code.
 /// Throws Error.

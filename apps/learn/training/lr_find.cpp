@@ -1,6 +1,7 @@
 #include "apps/learn/training/lr_find.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/common/signals.h"
 #include "callbacks/interrupt.h"
 #include "callbacks/report/lr_find_figure.h"
@@ -55,24 +56,24 @@ void write_csv(const std::string& path, const LrFindResult& found) {
 
 }  // namespace
 
-OptionTable lr_find_table(LrFindCommandOptions& o) {
-  OptionTable t = steps_of_train(o.train);
+OptionTable LrFindCommandOptions::table() {
+  OptionTable t = steps_of_train(train);
   t.group("This call");
-  t.number("start", o.sweep.start, kPositive, "LR", "rate of the first update");
-  t.number("end", o.sweep.end, kPositive, "LR", "rate behind the last one");
+  t.number("start", sweep.start, kPositive, "LR", "rate of the first update");
+  t.number("end", sweep.end, kPositive, "LR", "rate behind the last one");
   t.number("iterations",
-           o.sweep.iterations,
+           sweep.iterations,
            {.low = 6, .high = 100000},
            "N",
            "updates to make, of --accumulate batches each");
-  t.flag("stop", o.sweep.stop, "end early when the loss explodes");
-  t.text("plot", o.plot, "FILE", "draw the curve, as .png or .svg");
-  t.text("csv", o.csv, "FILE", "write the curve as CSV");
+  t.flag("stop", sweep.stop, "end early when the loss explodes");
+  t.text("plot", plot, "FILE", "draw the curve, as .png or .svg");
+  t.text("csv", csv, "FILE", "write the curve as CSV");
   return t;
 }
 
-void resolve(LrFindCommandOptions& o, const OptionTable& table, const OptionValues& command_line) {
-  resolve_some(o.train, steps_of_train(o.train).names(), table, command_line);
+void LrFindCommandOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(steps_of_train(train).names(), table, command_line);
 }
 
 std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) {
@@ -113,6 +114,17 @@ int lr_find(const LrFindCommandOptions& o) {
   if (!o.csv.empty()) write_csv(o.csv, found);
   if (!o.plot.empty()) plot::save(o.plot, callbacks::lr_find_figure(found));
   return found.ended == LrFindEnd::interrupted ? 128 + caught_signal() : 0;
+}
+
+void register_lr_find(Commands& commands) {
+  commands.add<LrFindCommandOptions>(
+      {.name = "lr-find",
+       .group = Group::train,
+       .place = 1,
+       .help = "try learning rates from small to large, and suggest one for a training",
+       .examples = {{"The rate for the training that has the same options",
+                     "learn lr-find --data ~/photos --model resnet18 --plot lr.png"}}},
+      [](LrFindCommandOptions& o, const Parsed&) { return lr_find(o); });
 }
 
 }  // namespace learn::cli

@@ -8,20 +8,17 @@
 namespace learn::cli {
 
 /// The options of `learn lr-find`: those of the training whose rate is wanted, and its own.
-struct LrFindCommandOptions {
-  TrainOptions train;
+struct LrFindCommandOptions : TrialOptions {
   LrFindOptions sweep;
   std::string plot;  ///< files; empty: none
   std::string csv;
+
+  [[nodiscard]] OptionTable table() override;
+  /// Sets the fields as `learn train` does; a configuration file may have all of its options.
+  /// Throws as `TrainOptions::resolve`.
+  void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// The options, bound to `options`: those of `learn train` that matter for single steps.
-[[nodiscard]] OptionTable lr_find_table(LrFindCommandOptions& options);
-/// Fills `options`, whose table that is, as `learn train` does; a configuration file may have all
-/// of its options. Throws as `resolve` of TrainOptions.
-void resolve(LrFindCommandOptions& options,
-             const OptionTable& table,
-             const OptionValues& command_line);
 /// What to do after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the
 /// sweep was given (empty: the optimizer's usual one); or why the sweep advises none.
 [[nodiscard]] std::string advice_of(const LrFindResult& found, const std::vector<double>& lr);

@@ -1,6 +1,7 @@
 #include "apps/learn/training/show_schedule.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/learn/cli/command.h"
 #include "callbacks/report/schedule_preview.h"
 #include "framework/core/console.h"
 #include "framework/runs/result_path.h"
@@ -34,15 +35,15 @@ const std::vector<std::string>& of_training() {
 
 }  // namespace
 
-OptionTable show_schedule_table(ShowScheduleOptions& o) {
-  OptionTable t = some_of_train(o.train, of_training());
+OptionTable ShowScheduleOptions::table() {
+  OptionTable t = some_of_train(train, of_training());
   t.group("This call");
-  t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
+  t.text("out", out, "FILE", "the drawing to write, a .png or an .svg file");
   return t;
 }
 
-void resolve(ShowScheduleOptions& o, const OptionTable& table, const OptionValues& command_line) {
-  resolve_some(o.train, of_training(), table, command_line);
+void ShowScheduleOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
+  resolve_some(of_training(), table, command_line);
 }
 
 int show_schedule(const ShowScheduleOptions& o) {
@@ -64,6 +65,17 @@ int show_schedule(const ShowScheduleOptions& o) {
   plot::save(o.out, preview.figure(title));
   console::print(fmt::format("{}-> {}\n", preview.to_string(), o.out));
   return 0;
+}
+
+void register_show_schedule(Commands& commands) {
+  commands.add<ShowScheduleOptions>(
+      {.name = "show-schedule",
+       .group = Group::runs,
+       .place = 4,
+       .help = "show how learning rate, momentum and the like will move in a training",
+       .examples = {{"How the learning rate will move",
+                     "learn show-schedule --data ~/photos --schedule flat-cos --epochs 20"}}},
+      [](ShowScheduleOptions& o, const Parsed&) { return show_schedule(o); });
 }
 
 }  // namespace learn::cli

@@ -1,14 +1,14 @@
-#include "apps/learn/training/train.h"
-
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/experiment/reporting.h"
 #include "apps/experiment/saved_run.h"
+#include "apps/learn/cli/command.h"
 #include "apps/learn/common/host.h"
 #include "apps/learn/common/signals.h"
 #include "apps/learn/report/report_page.h"
 #include "apps/learn/training/ending.h"
 #include "apps/learn/training/launcher.h"
+#include "apps/learn/training/train_options.h"
 #include "apps/learn/training/trial_runs.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/interrupt.h"
@@ -30,7 +30,9 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace learn::cli {
 namespace {
@@ -385,8 +387,10 @@ int say_finished(const std::string& run) {
   return 0;
 }
 
-}  // namespace
-
+/// `learn train`, options resolved; `argv` goes into the record. Returns the exit code: 0, 7 if the
+/// loss became infinite or NaN, 128 + n if signal n ended it. Where memory runs out in the first
+/// epoch, the batch size that is recorded may be a smaller one: `options` say so then. `table` is
+/// that of `options`. Throws Error.
 int train(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv) {
   if (options.print_config) {
     console::print(write_config(table, "train"));
@@ -416,6 +420,27 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");
   console::print(experiment.learner().explain());
   return 0;
+}
+
+}  // namespace
+
+void register_train(Commands& commands) {
+  commands.add<TrainOptions>(
+      {.name = "train",
+       .group = Group::train,
+       .place = 0,
+       .help = "train a model on images",
+       .examples = {{"A folder of images, one subfolder a class",
+                     "learn train --data ~/photos --val-split 0.2 --image-size 64"},
+                    {"A larger model in half precision",
+                     "learn train --data ~/photos --model resnet18 --epochs 20 --precision fp16"},
+                    {"What was stopped, from where it was; and what was done, once more",
+                     "learn train --resume last"},
+                    {"All options of an earlier run but one",
+                     "learn train --config runs/train/config.toml --seed 7"}}},
+      [](TrainOptions& o, const Parsed& parsed) {
+        return train(o, parsed.command->options, parsed.words);
+      });
 }
 
 }  // namespace learn::cli

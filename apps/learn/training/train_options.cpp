@@ -92,9 +92,9 @@ void set_fp16_options(const ExperimentOptions& options,
 
 }  // namespace
 
-OptionTable train_table(TrainOptions& options) {
-  OptionTable table = options.experiment.table();
-  add_call_options(table, options);
+OptionTable TrainOptions::table() {
+  OptionTable table = experiment.table();
+  add_call_options(table, *this);
   table.mark_rare({"data-dir",     "train-limit",     "valid-limit",
                    "normalize",    "workers",         "prefetch",
                    "width",        "dropout",         "split",
@@ -113,56 +113,57 @@ OptionTable train_table(TrainOptions& options) {
   return table;
 }
 
-void resolve(TrainOptions& options, const OptionTable& table, const OptionValues& command_line) {
+void TrainOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
   const auto given = [&](std::string_view name) {
     std::string value;
     for (const auto& [key, text] : command_line)
       if (key == name) value = text;
     return value;
   };
-  const std::string preset = given("preset");
-  const std::string config = given("config");
-  std::string resume = given("resume");
+  const std::string wanted_preset = given("preset");
+  const std::string file = given("config");
+  std::string run = given("resume");
   std::optional<ResumeGuard> guard;
-  if (!resume.empty()) {
+  if (!run.empty()) {
     const std::string out = given("out");
-    if (!out.empty() && resume.find('/') != std::string::npos)
-      fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, resume);
-    resume = find_run(resume, out.empty() ? options.experiment.run.out : out).string();
-    set_saved_options(table, resume);
-    warn_of_edited_config(resume);
-    guard.emplace(options.experiment, table);
+    if (!out.empty() && run.find('/') != std::string::npos)
+      fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, run);
+    run = find_run(run, out.empty() ? experiment.run.out : out).string();
+    set_saved_options(table, run);
+    warn_of_edited_config(run);
+    guard.emplace(experiment, table);
   }
-  if (!preset.empty()) {
-    set_options(table, {{"preset", preset}});
-    set_options(table, preset_of(preset).values);
+  if (!wanted_preset.empty()) {
+    set_options(table, {{"preset", wanted_preset}});
+    set_options(table, preset_of(wanted_preset).values);
   }
   std::set<std::string> over_preset = names_of(command_line);
-  if (!config.empty()) {
-    const ConfigFile file = read_config(config, "train", table);
-    for (const ConfigEntry& entry : file.entries) over_preset.insert(entry.name);
-    set_options(table, file);
+  if (!file.empty()) {
+    const ConfigFile values = read_config(file, "train", table);
+    for (const ConfigEntry& entry : values.entries) over_preset.insert(entry.name);
+    set_options(table, values);
   }
-  PrecisionSection& precision = options.experiment.precision;
+  PrecisionSection& precision = experiment.precision;
   precision.settle();
   const PrecisionSection before = precision;
   set_options(table, command_line);
   precision.settle();
-  options.experiment.leave_out_without_effect(names_of(command_line));
+  experiment.leave_out_without_effect(names_of(command_line));
   if (!guard) precision.change_from(before, names_of(command_line));
-  if (!preset.empty()) set_fp16_options(options.experiment, table, preset_of(preset), over_preset);
-  if (guard) guard->check(options.experiment, table, over_preset, options.extend > 0);
-  options.resume = resume;
+  if (!wanted_preset.empty())
+    set_fp16_options(experiment, table, preset_of(wanted_preset), over_preset);
+  if (guard) guard->check(experiment, table, over_preset, extend > 0);
+  resume = run;
   // Another run may be the latest one when the configuration is read again.
-  if (std::string& from = options.experiment.model.pretrained; from == "last" && resume.empty())
-    from = run_folder(from, options.experiment.run.out).string();
-  if (options.extend > 0) options.experiment.training.epochs = options.extend;
-  check_call(options);
-  options.experiment.check();
+  if (std::string& from = experiment.model.pretrained; from == "last" && run.empty())
+    from = run_folder(from, experiment.run.out).string();
+  if (extend > 0) experiment.training.epochs = extend;
+  check_call(*this);
+  experiment.check();
 }
 
 OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>& kept) {
-  const OptionTable all = train_table(options);
+  const OptionTable all = options.table();
   std::vector<std::string> left_out = all.names();
   for (const std::string& name : kept)
     check<std::logic_error>(
@@ -170,16 +171,8 @@ OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>&
   return all.without(left_out);
 }
 
-OptionTable rest_of_train(TrainOptions& options, const OptionTable& used) {
-  const OptionTable all = options.experiment.table();
-  std::vector<std::string> names;
-  for (const std::string& name : all.names())
-    if (used.find(name) != nullptr) names.push_back(name);
-  return all.without(names);
-}
-
 OptionTable steps_of_train(TrainOptions& options) {
-  return train_table(options).without(
+  return options.table().without(
       {"epochs",       "schedule",     "warmup",  "valid-limit",   "shrink-batch",
        "ema",          "out",          "name",    "save-every",    "monitor",
        "patience",     "nan",          "plots",   "progress",      "resume",
@@ -187,11 +180,19 @@ OptionTable steps_of_train(TrainOptions& options) {
        "fast-dev-run", "print-config", "metrics", "train-metrics", "report"});
 }
 
-void resolve_some(TrainOptions& options,
-                  const std::vector<std::string>& kept,
-                  const OptionTable& table,
-                  const OptionValues& command_line) {
-  const OptionTable all = train_table(options);  // a configuration file may have them
+OptionTable TrialOptions::without_effect() {
+  const OptionTable all = ignored_.table();
+  const OptionTable used = table();
+  std::vector<std::string> names;
+  for (const std::string& name : all.names())
+    if (used.find(name) != nullptr) names.push_back(name);
+  return all.without(names);
+}
+
+void TrialOptions::resolve_some(const std::vector<std::string>& kept,
+                                const OptionTable& table,
+                                const OptionValues& command_line) {
+  const OptionTable all = train.table();  // a configuration file may have them
   OptionValues of_training;
   for (const auto& value : command_line) {
     if (std::ranges::find(kept, value.first) != kept.end())
@@ -199,7 +200,7 @@ void resolve_some(TrainOptions& options,
     else
       set_options(table, {value});
   }
-  resolve(options, all, of_training);
+  train.resolve(all, of_training);
 }
 
 }  // namespace learn::cli

@@ -19,15 +19,14 @@ struct TrainOptions {
   bool params = false;
   bool print_config = false;
   bool explain = false;
+
+  /// The options, bound to these fields.
+  [[nodiscard]] OptionTable table();
+  /// Sets the fields from the command line's values: flag over configuration file over preset over
+  /// default; a run that is resumed stands in the place of the defaults, and must not be
+  /// contradicted. Then checks what must fit together. Throws UsageError, IoError, CheckpointError.
+  void resolve(const OptionTable& table, const OptionValues& command_line);
 };
-
-/// The options of `learn train`, bound to `options`, which must outlive the table.
-[[nodiscard]] OptionTable train_table(TrainOptions& options);
-
-/// Fills `options` from the command line's values: flag over configuration file over preset over
-/// default; a run that is resumed stands in the place of the defaults, and must not be
-/// contradicted. Then checks what must fit together. Throws UsageError, IoError, CheckpointError.
-void resolve(TrainOptions& options, const OptionTable& table, const OptionValues& command_line);
 
 /// Of these options those of the names `kept`. Throws std::logic_error for a name that there is
 /// not.
@@ -37,15 +36,31 @@ void resolve(TrainOptions& options, const OptionTable& table, const OptionValues
 /// Those that matter for single steps of a training: for commands that try steps and leave no run.
 [[nodiscard]] OptionTable steps_of_train(TrainOptions& options);
 
-/// The options of an experiment that are not in `used`: those that a line of `learn train` may have
-/// and that mean nothing to a command with the options `used`.
-[[nodiscard]] OptionTable rest_of_train(TrainOptions& options, const OptionTable& used);
+/// Options of a command that tries a part of a training: those of `learn train` that matter to it,
+/// and its own, which a derived class declares.
+struct TrialOptions {
+  TrainOptions train;
 
-/// `resolve` for a command that has the options `kept` of these, and others that are its own, in
-/// `table`.
-void resolve_some(TrainOptions& options,
-                  const std::vector<std::string>& kept,
-                  const OptionTable& table,
-                  const OptionValues& command_line);
+  TrialOptions() = default;
+  virtual ~TrialOptions() = default;
+  TrialOptions(const TrialOptions&) = delete;  // a table refers to it
+  TrialOptions& operator=(const TrialOptions&) = delete;
+
+  /// All options of the command, bound to these fields.
+  [[nodiscard]] virtual OptionTable table() = 0;
+  /// Those of an experiment that `table` does not have: a line of `learn train` may have them, and
+  /// they mean nothing to the command.
+  [[nodiscard]] OptionTable without_effect();
+
+ protected:
+  /// `TrainOptions::resolve` for a command that has the options `kept` of these, and others that
+  /// are its own, in `table`.
+  void resolve_some(const std::vector<std::string>& kept,
+                    const OptionTable& table,
+                    const OptionValues& command_line);
+
+ private:
+  ExperimentOptions ignored_;  // where the values of those without effect go
+};
 
 }  // namespace learn::cli

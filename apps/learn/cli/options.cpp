@@ -1,5 +1,6 @@
-#include "apps/learn/info/options.h"
+#include "apps/learn/cli/options.h"
 
+#include "apps/learn/cli/command.h"
 #include "apps/learn/cli/command_help.h"
 #include "callbacks/registry.h"
 #include "data/sets/registry.h"
@@ -108,6 +109,19 @@ int options(const std::string& given) {
   }
   console::print(text);
   return 0;
+}
+
+void register_options(Commands& commands) {
+  commands.add({.name = "options",
+                .place = 1,
+                .help = "list what is chosen by name, with its options: callbacks, models, ...",
+                .arguments = {{.name = "NAME",
+                               .help = "of a kind (callback, data, metric, model, optimizer, "
+                                       "schedule), or of one of it",
+                               .known = choice_names}},
+                .examples = {{"The callbacks and their options", "learn options callback"},
+                             {"One thing alone", "learn options one-cycle"}},
+                .run = [](const Parsed& parsed) { return options(parsed.argument()); }});
 }
 
 }  // namespace learn::cli
