@@ -8,13 +8,13 @@
 #   --ci       what CI runs: --strict, reports in a browser, and the two commands of the README on a fresh Debian 13
 #              (needs root)
 #   --systems  instead of all that, the two commands on fresh systems and the build by every compiler
-#              (tests/systems/run.py); its options and names follow (--help)
-#   --mutants  instead of all that, faults are planted one by one, and the tests must notice them (tests/mutants/run.py);
+#              (tests/lab/systems/run.py); its options and names follow (--help)
+#   --mutants  instead of all that, faults are planted one by one, and the tests must notice them (tests/lab/mutants/run.py);
 #              parts and options follow (--help)
 #   --fuzz MINUTES [TARGET...]  instead of all that, lets clang's libFuzzer try each reader of files for so long
-#              (tests/fuzz/run.sh); says where an input was put that one does not stand
-#   --gpu      instead of all that, what needs a GPU (tests/gpu/run.py): build, op cases, trainings, sanitizers, the
-#              ledger of kernels, and a summary under tests/gpu/results. Its options follow (--help). Exit 8: no GPU
+#              (tests/lab/fuzz/run.sh); says where an input was put that one does not stand
+#   --gpu      instead of all that, what needs a GPU (tests/lab/gpu/run.py): build, op cases, trainings, sanitizers, the
+#              ledger of kernels, and a summary under tests/lab/gpu/results. Its options follow (--help). Exit 8: no GPU
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,10 +28,10 @@ case ${1:-} in
     shift 2
     framework/cmake/install_packages.sh --tests
     [ $# != 0 ] || set -- archive cifar config csv image options plan_cache run_record safetensors state
-    exec tests/fuzz/run.sh "$seconds" "$@"
+    exec tests/lab/fuzz/run.sh "$seconds" "$@"
     ;;
   --gpu | --systems | --mutants)
-    program=tests/${1#--}/run.py
+    program=tests/lab/${1#--}/run.py
     shift
     command -v python3 >/dev/null || framework/cmake/install_packages.sh --tests
     exec python3 "$program" "$@"
@@ -94,8 +94,8 @@ quiet_ctest() {
 packages=--tests
 [ $systems = no ] || packages=--browser
 stage "packages" framework/cmake/install_packages.sh $packages
-if [ "$only" != quick ]; then stage "format and lint" tests/tools/lint.sh; fi
-if [ "$strict" = ON ] && [ -z "$only" ]; then stage "API reference" tests/tools/docs.sh; fi
+if [ "$only" != quick ]; then stage "format and lint" tests/lab/tools/lint.sh; fi
+if [ "$strict" = ON ] && [ -z "$only" ]; then stage "API reference" tests/lab/tools/docs.sh; fi
 if [ "$only" = smoke ]; then
   tests=(tests_core tests_tensor tests_kernels tests_runtime tests_conv tests_learner)
   stage "release: build" framework/cmake/build.sh release learn "${tests[@]}"
@@ -112,11 +112,11 @@ if [ "$only" != quick ]; then
   # But for cases that bring a single thread tens of megabytes: they took nine tenths of the time.
   stage "thread sanitizer: tests" quiet_ctest tsan --tests-regex '^tests_(core|data):' --label-exclude slow \
     --exclude-regex 'cifar: |CIFAR|far more than it has'
-  stage "fuzzing: 6 s for each reader of files" tests/fuzz/run.sh 6
-  if [ $full = yes ]; then stage "clang-tidy" tests/tools/tidy.sh; fi
+  stage "fuzzing: 6 s for each reader of files" tests/lab/fuzz/run.sh 6
+  if [ $full = yes ]; then stage "clang-tidy" tests/lab/tools/tidy.sh; fi
 fi
 if [ $systems = yes ]; then
-  stage "fresh Debian 13: the two commands, and clang" python3 tests/systems/run.py --quick debian13 debian13:clang-19
+  stage "fresh Debian 13: the two commands, and clang" python3 tests/lab/systems/run.py --quick debian13 debian13:clang-19
 fi
 # Apps and tests as quickly as they compile; the libraries as users have them.
 [ $systems = no ] || LEARN_CMAKE_ARGS+=" -DLEARN_UNITY=APPS"
@@ -135,5 +135,5 @@ echo "all checks: $((SECONDS - began)) s"
 # The runner's own summary; skipped tests are listed below it.
 sed -n '/tests passed/,$p' build/release.tests.log
 kernels=build/release/lib/liblearn_cuda.so built=()
-if [ -f "$kernels" ]; then python3 tests/gpu/kernel_ledger.py check "$kernels"; else built=(--without-cuda); fi
-if [ "$only" != quick ]; then python3 tests/tools/check_errors.py "$LEARN_ERROR_LOG" "${built[@]}"; fi
+if [ -f "$kernels" ]; then python3 tests/lab/gpu/kernel_ledger.py check "$kernels"; else built=(--without-cuda); fi
+if [ "$only" != quick ]; then python3 tests/lab/tools/check_errors.py "$LEARN_ERROR_LOG" "${built[@]}"; fi

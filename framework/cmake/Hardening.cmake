@@ -1,5 +1,5 @@
 # What makes an error in memory hard to exploit and costs nothing that one could measure, as distributions build their
-# packages: tests/tools/hardened.py reads from the machine code that it is there. And no folder of the machine that built
+# packages: tests/lab/tools/hardened.py reads from the machine code that it is there. And no folder of the machine that built
 # it is in a program: __FILE__ begins at the root of the project.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)

@@ -31,7 +31,7 @@ function(learn_settings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)
     if(LEARN_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # What these find the address sanitizer finds too, but for alignment, which clang's programs check (tests/fuzz) in
+      # What these find the address sanitizer finds too, but for alignment, which clang's programs check (tests/lab/fuzz) in
       # what reads bytes of others. They are a third of the time to compile.
       target_compile_options(${target}
                              PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size,alignment,pointer-overflow>)

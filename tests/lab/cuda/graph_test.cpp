@@ -1,0 +1,498 @@
+// The whole step as one CUDA graph, beside the same training without it: the same bits.
+#include "callbacks/bn_freeze.h"
+#include "callbacks/cuda_graph.h"
+#include "callbacks/ema.h"
+#include "callbacks/gradient_clip.h"
+#include "callbacks/lambda.h"
+#include "callbacks/precision/mixed_precision.h"
+#include "callbacks/precision/native_mixed_precision.h"
+#include "callbacks/report/tensorboard.h"
+#include "callbacks/terminate_on_nan.h"
+#include "data/loading/loader.h"
+#include "data/sets/registry.h"
+#include "data/show/predictions_grid.h"
+#include "framework/autograd/ops/elementwise.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/learner/history/recorder.h"
+#include "framework/learner/learner.h"
+#include "framework/nn/loss.h"
+#include "framework/optim/adam.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/factory.h"
+#include "models/registry.h"
+#include "tests/lab/cuda/short_training.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/log_file.h"
+#include "tests/support/memory_state.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+constexpr std::int64_t kBatches = 4;  // of four images, the last one of two
+
+using Prepare = std::function<void(Learner&)>;
+
+struct Recipe {
+  std::string model = "small:width=4";
+  std::int64_t epochs = 4;
+  bool resident = true;  ///< images on the device, or uploaded batch by batch
+  DType images = DType::f32;
+  bool padded = false;  ///< LoaderOptions::pad_channels
+  nn::Loss loss = nn::cross_entropy();
+  Prepare prepare = [](Learner&) {};
+};
+
+/// Everything a training leaves behind.
+struct Trained {
+  test::MemoryState state;
+  std::vector<double> losses;
+  double valid_loss = 0;
+  StepControl control;
+  GraphStepCounts counts;
+};
+
+class Training {
+ public:
+  explicit Training(const Recipe& recipe)
+      : ctx_({.device = Device::cuda()}),
+        images_(data::load("synthetic10", {.train_limit = 14, .valid_limit = 5})),
+        stats_(data::measure(images_.train)),
+        batches_(ctx_,
+                 images_.train,
+                 {.batch_size = 4,
+                  .shuffle = true,
+                  .dtype = recipe.images,
+                  .normalization = stats_,
+                  .transforms = data::augmentation("basic", 32, 32),
+                  .resident = recipe.resident,
+                  .pad_channels = recipe.padded}),
+        valid_(ctx_,
+               images_.valid,
+               {.batch_size = 5,
+                .dtype = recipe.images,
+                .normalization = stats_,
+                .pad_channels = recipe.padded}),
+        learn_(ctx_,
+               models::make_model(recipe.model),
+               {batches_, valid_},
+               {.loss = recipe.loss,
+                .optimizer = optim::adamw({.weight_decay = 0.01F}),
+                .report = Report::record}),
+        recorder_(*learn_.find<Recorder>()) {
+    recipe.prepare(learn_);
+  }
+
+  Learner& learner() { return learn_; }
+  void fit(std::int64_t epochs) { learn_.fit_one_cycle(epochs, 0.01); }
+
+  Trained result() {
+    Trained out;
+    out.state = test::save(ctx_, learn_.params(), learn_.optimizer());
+    for (const BatchRecord& batch : recorder_.batches(learn_)) out.losses.push_back(batch.loss);
+    out.valid_loss = learn_.results().valid_loss;
+    out.control = learn_.optimizer().read_control();
+    if (const auto* graph = learn_.find<callbacks::CudaGraph>()) out.counts = graph->counts();
+    return out;
+  }
+
+ private:
+  Context ctx_;
+  data::DataPair images_;
+  data::Normalization stats_;
+  data::Loader batches_, valid_;
+  Learner learn_;
+  Recorder& recorder_;
+};
+
+Trained train(const Recipe& recipe, bool graph) {
+  Training training(recipe);
+  if (graph) training.learner().add<callbacks::CudaGraph>();
+  training.fit(recipe.epochs);
+  return training.result();
+}
+
+void check_same_bits(const Trained& graph, const Trained& eager) {
+  REQUIRE(graph.losses.size() == eager.losses.size());
+  for (std::size_t i = 0; i < eager.losses.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::bit_cast<std::uint64_t>(graph.losses[i]) ==
+          std::bit_cast<std::uint64_t>(eager.losses[i]));  // a NaN too
+  }
+  CHECK(std::bit_cast<std::uint64_t>(graph.valid_loss) ==
+        std::bit_cast<std::uint64_t>(eager.valid_loss));
+  CHECK(graph.state.integers == eager.state.integers);
+  CHECK(graph.state.reals == eager.state.reals);
+  REQUIRE(graph.state.tensors.size() == eager.state.tensors.size());
+  for (const auto& entry : eager.state.tensors) {
+    CAPTURE(entry.first);
+    const Tensor& other = graph.state.tensors.at(entry.first);
+    REQUIRE(other.bytes() == entry.second.bytes());
+    CHECK(std::memcmp(other.raw(), entry.second.raw(), other.bytes()) == 0);
+  }
+}
+
+/// Both ways; returns what the graphs did.
+Trained check_graph_equals_eager(const Recipe& recipe) {
+  const Trained eager = train(recipe, false);
+  Trained graph = train(recipe, true);
+  check_same_bits(graph, eager);
+  return graph;
+}
+
+/// Most batches are replays. Where x is made anew for each batch it may lie elsewhere until the
+/// arena has grown to its size, which makes one more kind or two.
+void check_replayed(const GraphStepCounts& counts, std::int64_t epochs) {
+  CHECK(counts.captured >= 2);
+  CHECK(counts.captured <= 4);
+  CHECK(counts.replayed > counts.captured);
+  CHECK(counts.eager + counts.captured + counts.replayed == kBatches * epochs);
+}
+
+/// Two kinds of batches, each warmed up twice and captured once; the others are replays.
+void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
+  CHECK(counts.captured == 2);
+  CHECK(counts.eager == 2 * GraphStep::kWarmUp);
+  CHECK(counts.replayed == kBatches * epochs - counts.captured - counts.eager);
+  CHECK(counts.operations > 10);
+}
+
+/// Scales the loss's gradient by an option of its own, which changes within an epoch.
+class Fading final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "fading"; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  [[nodiscard]] std::vector<double> captured_options() const override { return {strength_}; }
+  void batch_begin(Learner& learn) override {
+    strength_ = learn.progress().batch_clock < 2 * kBatches + 1 ? 1 : 0.5;
+  }
+  void backward_begin(Learner& learn) override {
+    Tensor seed = learn.context().empty({1}, DType::f32);
+    kernels::fill(learn.context(), seed, strength_);
+    learn.set_seed(seed);
+  }
+  void backward_end(Learner& learn) override { learn.grads_unscaled(); }
+
+ private:
+  double strength_ = 1;
+};
+
+/// Says that it only enqueues work, and does something else at one event.
+class Pretender final : public Callback {
+ public:
+  explicit Pretender(std::function<void(Learner&)> action) : action_(std::move(action)) {}
+  [[nodiscard]] std::string_view name() const override { return "pretender"; }
+  [[nodiscard]] bool capturable() const override { return true; }
+  void backward_end(Learner& learn) override { action_(learn); }
+
+ private:
+  std::function<void(Learner&)> action_;
+};
+
+}  // namespace
+
+TEST_CASE("a replayed f16 step is the eager one, with a short last batch and forced overflows") {
+  Recipe recipe{.prepare = [](Learner& learn) {
+    learn.add<callbacks::GradientClip>(1.0F);
+    learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});  // the average is part of the state
+    // Overflows at first, then every other step while it grows: replays skip and do not.
+    callbacks::to_fp16(
+        learn,
+        {.loss_scale = 16777216.0F,
+         .scaling = {.growth_factor = 64, .backoff_factor = 1.0F / 64, .growth_interval = 2}});
+  }};
+  if (!test::interpreted()) {
+    recipe.model = "resnet9";
+    recipe.epochs = 13;  // 52 steps
+  }
+  const Trained graph = check_graph_equals_eager(recipe);
+  check_replayed(graph.counts, recipe.epochs);
+  CHECK(graph.control.skipped > 2);
+  CHECK(graph.control.step > 4);
+}
+
+TEST_CASE(
+    "a replayed step under autocast is the eager one, overflows and shared dropout included") {
+  for (const DType half : {DType::f16, DType::bf16}) {
+    CAPTURE(half);
+    Recipe recipe{.model = "mlp:dropout=0.5,width=4", .prepare = [half](Learner& learn) {
+                    learn.add<callbacks::GradientClip>(1.0F);
+                    callbacks::NativeMixedPrecisionOptions options{.dtype = half};
+                    if (half == DType::f16) {
+                      options.loss_scale = 0x1p40F;
+                      options.scaling = {.growth_factor = 64,
+                                         .backoff_factor = 1.0F / 64,
+                                         .growth_interval = 2,
+                                         .ceiling = 0x1p40F};
+                    }
+                    learn.add<callbacks::NativeMixedPrecision>(options);
+                  }};
+    const Trained graph = check_graph_equals_eager(recipe);
+    check_two_graphs(graph.counts, recipe.epochs);
+    CHECK((graph.control.skipped > 0) == (half == DType::f16));
+    CHECK(graph.control.step > 4);
+  }
+}
+
+TEST_CASE("images that come as padded halves train to the same bits, in fewer operations") {
+  Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) { callbacks::to_fp16(learn); }};
+  const Trained cast = train(recipe, true);
+  recipe.images = DType::f16;
+  const Trained halves = train(recipe, true);
+  recipe.padded = true;
+  const Trained padded = check_graph_equals_eager(recipe);
+  check_same_bits(halves, cast);
+  check_same_bits(padded, cast);
+  // The input's padding before the first convolution and before the gradient of its weight.
+  CHECK(padded.counts.operations == cast.counts.operations - 2);
+}
+
+TEST_CASE("a replayed step leaves the statistics of frozen BatchNorm layers") {
+  const Recipe recipe{.epochs = 3, .prepare = [](Learner& learn) {
+                        learn.split({"layer2"});
+                        learn.freeze(false);
+                        learn.add<callbacks::BnFreeze>();
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  check_two_graphs(graph.counts, recipe.epochs);
+  std::int64_t kept = 0;
+  std::int64_t moved = 0;
+  for (const auto& [name, values] : graph.state.tensors) {
+    if (!name.ends_with("running_var")) continue;
+    bool ones = true;
+    for (std::int64_t i = 0; i < values.elements(); ++i) ones = ones && get(values, i) == 1;
+    ++(ones ? kept : moved);
+  }
+  CHECK(kept > 0);
+  CHECK(moved > 0);
+}
+
+TEST_CASE("the memory of a graph is that of the step it replays") {
+  const test::ShortTraining training = test::sized({.model = "small"});
+  test::ShortRun eager({.device = Device::cuda()}, training);
+  eager.fit(2);
+  test::ShortRun graph({.device = Device::cuda()}, training, [](Learner& learn) {
+    learn.add<callbacks::CudaGraph>();
+  });
+  graph.fit(2);
+  const GraphStepCounts& counts = graph.learn.find<callbacks::CudaGraph>()->counts();
+  REQUIRE(counts.captured > 0);
+  // The eager figure has the validation pass and the batch's own tensors in it.
+  CHECK(counts.memory > eager.ctx.step().stats().peak / 2);
+  CHECK(counts.memory <= eager.ctx.step().stats().peak);
+}
+
+TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {
+  const Recipe recipe{.model = "mlp:dropout=0.5,width=4"};
+  check_two_graphs(check_graph_equals_eager(recipe).counts, recipe.epochs);
+}
+
+TEST_CASE("a replayed step normalises weights as the eager one, in every precision") {
+  const Prepare precisions[] = {[](Learner&) {},
+                                [](Learner& learn) { callbacks::to_fp16(learn); },
+                                [](Learner& learn) { callbacks::to_native_bf16(learn); }};
+  for (const Prepare& prepare : precisions) {
+    const Recipe recipe{.model = "mlp:weight_norm=true,width=4", .prepare = prepare};
+    check_replayed(check_graph_equals_eager(recipe).counts, recipe.epochs);
+  }
+}
+
+TEST_CASE("batches that are uploaded one by one are replayed too") {
+  const Recipe recipe{.resident = false};
+  check_replayed(check_graph_equals_eager(recipe).counts, recipe.epochs);
+}
+
+TEST_CASE("step memory that others hold while a graph runs is not the graph's") {
+  Tensor held;
+  std::int64_t checked = 0;
+  const auto hold = [&](Learner& l) {
+    // Not in the batches that were captured, so that their addresses would be free to take.
+    if (!l.progress().training || l.progress().epoch < 3) return;
+    held = l.context().empty({1 << 18}, DType::f32);
+    kernels::fill(l.context(), held, 7);
+  };
+  const auto look = [&](Learner& l) {
+    if (!held.defined()) return;
+    const Tensor host = to_host(l.context(), held);
+    for (const float value : host.span<float>()) REQUIRE(value == 7.0F);
+    held = {};
+    ++checked;
+  };
+  const Recipe recipe{.prepare = [&](Learner& learn) {
+    callbacks::on(learn, Event::batch_begin, hold);
+    callbacks::on(learn, Event::batch_end, look);
+  }};
+  check_two_graphs(train(recipe, true).counts, recipe.epochs);
+  CHECK(checked == kBatches);
+}
+
+TEST_CASE("predictions and losses that a callback keeps are not written over by later replays") {
+  std::vector<Tensor> kept, seen;
+  const auto keep = [&](Learner& l) {
+    if (!l.progress().training) return;
+    for (const Var& result : {l.batch().pred, l.batch().loss}) {
+      kept.push_back(result.value());
+      seen.push_back(to_host(l.context(), result.value()));
+    }
+  };
+  Training training({.prepare = [&](Learner& l) { callbacks::on(l, Event::batch_end, keep); }});
+  training.learner().add<callbacks::CudaGraph>();
+  training.fit(4);
+  check_two_graphs(training.result().counts, 4);
+  REQUIRE(kept.size() == 8 * std::size_t{kBatches});
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    CAPTURE(i);
+    CHECK(same_bits(to_host(training.learner().context(), kept[i]), seen[i]));
+  }
+}
+
+TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
+  const Recipe recipe{.epochs = 4, .prepare = [](Learner& learn) {
+                        callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
+                          if (l.progress().epoch == 2) l.params().slot(0).trainable = false;
+                        });
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);  // of the three full batches of two epochs, twice
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("an option of a callback that changes in the middle of a fit drops the graphs") {
+  const Recipe recipe{.prepare = [](Learner& learn) { learn.add<Fading>(); }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);  // of the full batches, before and after
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("an optimizer that is told to scale otherwise drops the graphs") {
+  const Recipe recipe{.prepare = [](Learner& learn) {
+    callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
+      // A clean step doubles it from the third epoch on.
+      if (l.progress().epoch == 2) l.optimizer().set_loss_scaling({.growth_interval = 1});
+    });
+  }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.control.loss_scale == 256);  // eight steps
+  CHECK(graph.counts.captured == 2);
+}
+
+TEST_CASE("a loss that says that it changed is captured anew") {
+  double less = 0;
+  const auto loss = [&](const Var& pred, const Tensor& y) {
+    return ops::scale(nn::cross_entropy().fn(pred, y), 1 - less);
+  };
+  const Recipe recipe{.loss = nn::Loss{"fading", loss}, .prepare = [&](Learner& learn) {
+                        less = 0;
+                        callbacks::on(learn, Event::epoch_begin, [&](Learner& l) {
+                          if (l.progress().epoch != 2) return;
+                          less = 0.5;
+                          l.step_changed();
+                        });
+                      }};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 2);
+  CHECK(graph.counts.replayed > 0);
+}
+
+TEST_CASE("a callback that needs the host keeps the step eager, and one warning names it") {
+  const Recipe recipe{.epochs = 1, .prepare = [](Learner& learn) {
+                        callbacks::on(
+                            learn, Event::step_begin, [](Learner&) {}, "watcher");
+                      }};
+  const test::LogFile log;
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured + graph.counts.replayed + graph.counts.eager == 0);
+  CHECK(log.count("[cuda_graph]") == 1);
+  CHECK(log.count("the host is needed by 'watcher' at step_begin") == 1);
+}
+
+TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
+  const Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) {
+                        learn.add<Pretender>([](Learner& l) {
+                          static_cast<void>(to_host(l.context(), l.batch().loss.value()));
+                        });
+                      }};
+  const test::LogFile log;
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.captured == 0);
+  CHECK(graph.counts.eager == 2 * kBatches);
+  CHECK(log.count("the training step is not captured: ") == 1);
+  CHECK(log.count("('pretender' at backward_end) waits for the device") == 1);
+}
+
+TEST_CASE("a step that TensorBoard is shown stays a graph, of the same bits") {
+  const TemporaryFolder folder;
+  Recipe recipe{.images = DType::f16, .padded = true, .prepare = [](Learner& learn) {
+                  callbacks::to_fp16(learn);
+                }};
+  const Trained without = train(recipe, true);
+  std::int64_t drawn = 0;
+  recipe.prepare = [&](Learner& learn) {
+    callbacks::to_fp16(learn);
+    learn.add<callbacks::TensorBoard>(callbacks::TensorBoardOptions{
+        .path = folder.path(),
+        .images = 3,
+        .draw = [&](Context& ctx, const Batch& batch, const Tensor& logits, const auto& title) {
+          const std::vector<std::string> classes(10, "a");
+          drawn += batch.size();
+          return data::batch_grid(ctx, batch, logits, classes, {}, title);
+        }});
+  };
+  const Trained with = train(recipe, true);
+  check_same_bits(with, without);
+  CHECK(with.counts.replayed == without.counts.replayed);
+  CHECK(with.counts.replayed > 0);
+  CHECK(drawn == 2 * 3 * recipe.epochs);  // of training and of validation
+}
+
+TEST_CASE("a loss that is not finite skips its step on the device, and ends the training") {
+  const auto spoil = [](Learner& learn) {
+    learn.add<callbacks::TerminateOnNan>();
+    callbacks::on(learn, Event::batch_begin, [](Learner& l) {
+      // The eleventh batch, which is a replay, and the one after it, which is not to continue from
+      // NaN.
+      if (l.progress().batch_clock != 10 || !l.progress().training) return;
+      Tensor x = l.batch().x;
+      kernels::fill(l.context(), x, std::numeric_limits<double>::quiet_NaN());
+    });
+  };
+  const Recipe recipe{.epochs = 5, .prepare = spoil};
+  const Trained graph = check_graph_equals_eager(recipe);
+  CHECK(graph.counts.replayed > 0);
+  CHECK(graph.losses.size() == 12);  // to the end of the epoch
+  CHECK(std::isnan(graph.losses[10]));
+  CHECK(std::isfinite(graph.losses[11]));
+  CHECK(graph.control.step == 11);
+  CHECK(graph.control.skipped == 1);
+  CHECK(std::isnan(graph.valid_loss));  // what has diverged is not validated
+}
+
+TEST_CASE("a throw under capture leaves the learner usable") {
+  bool armed = true;
+  int calls = 0;
+  const Recipe recipe{.prepare = [&](Learner& learn) {
+    learn.add<Pretender>([&](Learner&) {
+      if (armed && ++calls == GraphStep::kWarmUp + 1) throw std::runtime_error("under capture");
+    });
+  }};
+  Training training(recipe);
+  training.learner().add<callbacks::CudaGraph>();
+  CHECK_THROWS_WITH_AS(training.fit(1), "under capture", std::runtime_error);
+  CHECK(calls == GraphStep::kWarmUp + 1);
+  armed = false;
+  training.fit(recipe.epochs);
+  check_two_graphs(training.result().counts, recipe.epochs);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The README's program must be an example that is compiled and run, character by character, of at most 14 lines, and so must
+be each program of the other pages, and each piece of one in the cookbook, which shows every own_*.cpp; an
+example has at most 40 lines of code beside its includes; and no page links to what is not there."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def blocks(text):
+    return re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
+
+
+MOST_LINES = 40
+MOST_README_LINES = 14
+
+
+def code_lines(text):
+    """Lines that are neither blank, nor an include, nor a comment alone."""
+    return sum(not re.match(r"\s*($|#include|//)", line) for line in text.splitlines())
+
+
+def check_cookbook(examples):
+    """Each section's code is that of the program it is about."""
+    page = ROOT / "framework/docs/cookbook.md"
+    head, *sections = page.read_text().split("\n## ")
+    programs = re.findall(r"\((#[\w-]+)\) \|[^|]*\| \[(own_\w+\.cpp)\]", head)
+    missing = {name for name in examples if name.startswith("own_")} ^ {name for _, name in programs}
+    if missing:
+        sys.exit(f"cookbook.md: its table and apps/examples differ in {', '.join(sorted(missing))}")
+    titles = ["#" + section.splitlines()[0].lower().replace(" ", "-") for section in sections]
+    if titles != [link for link, _ in programs]:
+        sys.exit(f"cookbook.md: the table has {[link for link, _ in programs]}, the sections are {titles}")
+    for section, (_, name) in zip(sections, programs):
+        if not blocks(section):
+            sys.exit(f"cookbook.md shows nothing of {name}")
+        headers = re.findall(r'#include "(apps/examples/\w+\.h)"', examples[name])
+        texts = [examples[name], *((ROOT / header).read_text() for header in headers)]
+        for block in blocks(section):
+            if not any(block in text for text in texts):
+                sys.exit(f"cookbook.md shows what is not in {name}:\n{block}")
+
+
+def main():
+    assert code_lines("#include <a>\n\n// b\nint x;  // c\n  int y;\n") == 2
+    assert blocks("a\n```cpp\nint x;\n```\n") == ["int x;\n"]
+    examples = {file.name: file.read_text() for file in (ROOT / "apps/examples").glob("*.cpp")}
+    for name, text in examples.items():
+        if code_lines(text) > MOST_LINES:
+            sys.exit(f"{name}: {code_lines(text)} lines of code; {MOST_LINES} are what an example may need")
+    check_cookbook(examples)
+    shown = blocks((ROOT / "README.md").read_text())
+    if not shown:
+        sys.exit("README.md shows no program")
+    for block in shown:
+        if block not in examples.values():
+            sys.exit(f"README.md shows a program that is none of {', '.join(sorted(examples))}:\n{block}")
+        if len(block.splitlines()) > MOST_README_LINES:
+            sys.exit(f"README.md shows a program of {len(block.splitlines())} lines; {MOST_README_LINES} are enough to begin with")
+    pages = [ROOT / "README.md", ROOT / "framework/README.md", *(ROOT / "framework/docs").glob("*.md")]
+    for page in pages:
+        for block in blocks(page.read_text()):
+            if "int main" in block and block not in examples.values() and page.name != "cookbook.md":  # pieces: see above
+                sys.exit(f"{page.relative_to(ROOT)} shows a program that is none of {', '.join(sorted(examples))}:\n{block}")
+        prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+            if "://" not in link and not (page.parent / link).exists():
+                sys.exit(f"{page.relative_to(ROOT)} links to {link}, which is not there")
+    print(f"README: {len(shown)} program(s) are compiled and run")
+
+
+main()

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""A page of framework/docs as Doxygen wants it (FILTER_PATTERNS): headings with anchors of their own, as its version of Debian 12 makes none that
+links could name, links to them by @ref, and links to what is no page of the reference as plain words."""
+import re
+import sys
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[3] / "framework/docs"
+
+
+def anchor(page, heading):
+    return f"{page.stem}-{heading}".replace("_", "-")
+
+
+def heading(page, line):
+    if match := re.match(r"(##+) (.*)", line):
+        name = re.sub(r"[^\w -]", "", match[2].lower()).replace(" ", "-")
+        return f"{line} {{#{anchor(page, name)}}}"
+    return line
+
+
+def link(page, match):
+    text, target, part = match[1], match[2], match[3]
+    if "://" in target:
+        return match[0]
+    to = (page.parent / target).resolve() if target else page
+    if to.suffix != ".md" or to.parent != PAGES:
+        return text
+    return f"[{text}](@ref {anchor(to, part)})" if part else f"[{text}](@ref {to.stem}-page)"
+
+
+def main():
+    page = Path(sys.argv[1]).resolve()
+    in_code = False
+    for number, line in enumerate(page.read_text().splitlines()):
+        in_code ^= line.startswith("```")
+        if not in_code:
+            line = heading(page, line)
+            line = f"{line} {{#{page.stem}-page}}" if number == 0 else line
+            line = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)#\s]*)#?([^)\s]*)\)", lambda match: link(page, match), line)
+        print(line)
+
+
+main()
