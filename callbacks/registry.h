@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 #include "framework/drawing/image_grid.h"
 #include "framework/interfaces/batch.h"
 #include "framework/io/safetensors.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 #include "framework/interfaces/batch.h"
 #include "framework/nn/model.h"
 

@@ -4,7 +4,7 @@
 // take turns within a seed, so that a machine that becomes slower does so for all of them.
 #include "apps/bench/program.h"
 #include "apps/bench/race.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 #include "framework/terminal/text_table.h"
 
 #include <fmt/core.h>

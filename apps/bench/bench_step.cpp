@@ -3,7 +3,7 @@
 #include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
 #include "apps/experiment/device_section.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

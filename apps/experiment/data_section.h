@@ -2,7 +2,7 @@
 #include "data/dataset.h"
 #include "data/loading/loader.h"
 #include "data/loading/normalization.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <cstdint>
 #include <filesystem>

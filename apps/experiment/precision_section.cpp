@@ -2,7 +2,7 @@
 
 #include "apps/experiment/spec_flag.h"
 #include "callbacks/registry.h"
-#include "framework/core/spec.h"
+#include "framework/core/options/spec.h"
 #include "framework/learner/learner.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/dtype.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/nn/param_store.h"
 
 #include <optional>

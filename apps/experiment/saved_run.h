@@ -1,6 +1,6 @@
 #pragma once
 #include "apps/experiment/options.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/io/safetensors.h"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/dataset.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/learner/learner.h"
 
 #include <cstdint>

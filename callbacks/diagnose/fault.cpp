@@ -1,6 +1,6 @@
 #include "callbacks/diagnose/fault.h"
 
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <fmt/core.h>
 

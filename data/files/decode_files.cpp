@@ -7,7 +7,7 @@
 #include "data/images/resize.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 
 #include <fmt/core.h>
 

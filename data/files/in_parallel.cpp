@@ -1,8 +1,8 @@
 #include "data/files/in_parallel.h"
 
-#include "framework/core/processors.h"
 #include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/processors.h"
+#include "framework/core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <mutex>

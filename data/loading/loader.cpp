@@ -5,7 +5,7 @@
 #include "data/loading/prepare_sample.h"
 #include "framework/core/error.h"
 #include "framework/core/round_up.h"
-#include "framework/core/start_threads.h"
+#include "framework/core/threads/start_threads.h"
 #include "framework/runtime/uploads.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "data/loading/transforms.h"
 
 #include "framework/core/error.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>

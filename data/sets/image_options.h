@@ -1,7 +1,7 @@
 #pragma once
 #include "data/files/decode_files.h"
 #include "data/sets/registry.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <cstdint>
 #include <filesystem>

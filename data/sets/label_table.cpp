@@ -6,7 +6,7 @@
 #include "data/names/unicode.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/core/printable.h"
 #include "framework/io/csv.h"
 

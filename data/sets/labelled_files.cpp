@@ -3,7 +3,7 @@
 #include "data/names/class_names.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 #pragma once
 #include "data/dataset.h"
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -2,7 +2,7 @@
 
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops/elementwise.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 
 #include <algorithm>
 #include <string>

@@ -2,8 +2,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/format.h"
+#include "framework/core/options/suggest.h"
 #include "framework/core/printable.h"
-#include "framework/core/suggest.h"
 #include "models/registry.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/format.h"
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 #include "framework/interfaces/target_kind.h"
 
 #include <string>

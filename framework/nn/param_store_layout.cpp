@@ -1,5 +1,5 @@
 #include "framework/core/fnv1a.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/nn/module.h"

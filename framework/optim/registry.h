@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 #include "framework/optim/optimizer.h"
 #include "framework/optim/schedule.h"
 

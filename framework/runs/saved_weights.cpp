@@ -2,7 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 #include "framework/runs/run_list.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "framework/core/environment.h"
 #include "framework/core/log.h"
 #include "framework/core/once.h"
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"
 #include "framework/runtime/memory_limit.h"

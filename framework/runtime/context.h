@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/device.h"
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 #include "framework/runtime/cuda_options.h"
 #include "framework/runtime/prepared_weights.h"
 #include "framework/tensor/tensor.h"

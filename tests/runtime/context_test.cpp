@@ -1,6 +1,6 @@
 #include "framework/runtime/context.h"
 
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 #include "framework/kernels/common/step_control.h"
 #include "framework/runtime/captured_work.h"
 #include "framework/runtime/device_array.h"

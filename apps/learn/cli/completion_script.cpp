@@ -1,7 +1,7 @@
 // The shells know nothing of the options: they ask the program, and so a script never is older than
 // it.
 #include "apps/learn/cli/completion.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 
 #include <algorithm>
 

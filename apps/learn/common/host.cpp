@@ -1,6 +1,6 @@
 #include "apps/learn/common/host.h"
 
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/runtime/cuda_report.h"
 

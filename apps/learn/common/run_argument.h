@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <filesystem>
 #include <optional>

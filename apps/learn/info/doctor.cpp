@@ -5,7 +5,7 @@
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/environment.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/core/version.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/runtime/context.h"

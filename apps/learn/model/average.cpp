@@ -1,7 +1,7 @@
 #include "apps/learn/cli/command.h"
 #include "framework/core/console.h"
 #include "framework/core/error.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/inference/average_weights.h"
 #include "framework/runs/result_path.h"
 #include "framework/runs/saved_weights.h"

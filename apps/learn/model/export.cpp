@@ -1,7 +1,7 @@
 #include "apps/learn/cli/command.h"
 #include "apps/learn/common/run_argument.h"
 #include "framework/core/console.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/export/onnx/onnx.h"
 #include "framework/export/passes.h"
 #include "framework/export/pytorch.h"

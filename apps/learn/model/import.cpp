@@ -4,7 +4,7 @@
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/core/version.h"
 #include "framework/export/import_pytorch.h"
 #include "framework/inference/saved_model.h"

@@ -8,8 +8,8 @@
 #include "data/sets/label_table.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
-#include "framework/core/processors.h"
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/processors.h"
+#include "framework/core/threads/thread_pool.h"
 #include "framework/inference/load_run.h"
 #include "framework/runs/saved_weights.h"
 

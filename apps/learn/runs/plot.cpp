@@ -5,7 +5,7 @@
 #include "callbacks/report/training_figures.h"
 #include "framework/core/console.h"
 #include "framework/core/format.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 #include "framework/runs/result_path.h"
 #include "framework/runs/saved_weights.h"
 

@@ -2,7 +2,7 @@
 
 #include "apps/learn/runs/run_texts.h"
 #include "framework/core/error.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 #include "framework/io/free_space.h"
 #include "framework/terminal/text_table.h"
 

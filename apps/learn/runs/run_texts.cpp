@@ -1,8 +1,8 @@
 #include "apps/learn/runs/run_texts.h"
 
 #include "framework/core/error.h"
+#include "framework/core/options/shell_word.h"
 #include "framework/core/printable.h"
-#include "framework/core/shell_word.h"
 #include "framework/learner/history/monitor.h"
 #include "framework/terminal/text_table.h"
 

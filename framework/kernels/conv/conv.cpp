@@ -1,6 +1,6 @@
 #include "framework/kernels/conv/conv.h"
 
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 #include "framework/kernels/common/cuda/bias.h"
 #include "framework/kernels/conv/conv_reference.h"
 #include "framework/kernels/conv/cpu/conv.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 #include "framework/kernels/common/grad_mode.h"
 
 #include <cstdint>

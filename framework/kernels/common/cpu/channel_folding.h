@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/round_up.h"
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 
 #include <algorithm>
 #include <cstdint>

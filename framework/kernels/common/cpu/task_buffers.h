@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 #include "framework/tensor/arena.h"
 
 #include <atomic>

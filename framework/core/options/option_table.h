@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/error.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 
 #include <algorithm>
 #include <concepts>

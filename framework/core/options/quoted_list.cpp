@@ -1,4 +1,4 @@
-#include "framework/core/quoted_list.h"
+#include "framework/core/options/quoted_list.h"
 
 #include "framework/core/error.h"
 

@@ -1,4 +1,4 @@
-#include "framework/core/registry.h"
+#include "framework/core/options/registry.h"
 
 #include <doctest/doctest.h>
 

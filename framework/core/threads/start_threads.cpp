@@ -1,4 +1,4 @@
-#include "framework/core/start_threads.h"
+#include "framework/core/threads/start_threads.h"
 
 #include "framework/core/log.h"
 

@@ -1,4 +1,4 @@
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 
 #include "framework/core/error.h"
 #include "tests/support/log_file.h"

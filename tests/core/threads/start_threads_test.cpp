@@ -1,4 +1,4 @@
-#include "framework/core/start_threads.h"
+#include "framework/core/threads/start_threads.h"
 
 #include "tests/support/log_file.h"
 #include "tests/support/thread_limit.h"

@@ -1,4 +1,4 @@
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <doctest/doctest.h>
 

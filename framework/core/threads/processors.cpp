@@ -1,4 +1,4 @@
-#include "framework/core/processors.h"
+#include "framework/core/threads/processors.h"
 
 #include <sched.h>
 #include <unistd.h>

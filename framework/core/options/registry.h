@@ -1,7 +1,7 @@
 #pragma once
-#include "framework/core/option_table.h"
-#include "framework/core/spec.h"
-#include "framework/core/suggest.h"
+#include "framework/core/options/option_table.h"
+#include "framework/core/options/spec.h"
+#include "framework/core/options/suggest.h"
 
 #include <functional>
 #include <map>

@@ -1,9 +1,9 @@
-#include "framework/core/thread_pool.h"
+#include "framework/core/threads/thread_pool.h"
 
 #include "framework/core/error.h"
-#include "framework/core/processors.h"
 #include "framework/core/round_up.h"
-#include "framework/core/start_threads.h"
+#include "framework/core/threads/processors.h"
+#include "framework/core/threads/start_threads.h"
 
 #include <algorithm>
 #include <atomic>

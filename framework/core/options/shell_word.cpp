@@ -1,4 +1,4 @@
-#include "framework/core/shell_word.h"
+#include "framework/core/options/shell_word.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "framework/core/spec.h"
+#include "framework/core/options/spec.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
-#include "framework/core/quoted_list.h"
+#include "framework/core/options/quoted_list.h"
 
 #include "framework/core/error.h"
-#include "framework/core/option_table.h"
+#include "framework/core/options/option_table.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "framework/core/suggest.h"
+#include "framework/core/options/suggest.h"
 
 #include "framework/core/error.h"
 
