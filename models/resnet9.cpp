@@ -1,6 +1,6 @@
 #include "models/resnet9.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "models/registry.h"
 
 #include <fmt/core.h>

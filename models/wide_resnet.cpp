@@ -1,6 +1,6 @@
 #include "models/wide_resnet.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "models/registry.h"
 

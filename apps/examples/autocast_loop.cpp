@@ -2,7 +2,7 @@
 #include "apps/examples/quadrants.h"
 #include "framework/amp/grad_scaler.h"
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/gradients.h"
 

@@ -1,9 +1,7 @@
 // A first model of one's own: y from x, learnt from points of which some are far off.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/math.h"
+#include "framework/autograd/ops.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"

@@ -1,8 +1,7 @@
 // A loop of one's own with a half model and f32 masters, without a Learner: apex's FP16_Optimizer.
 #include "apps/examples/quadrants.h"
 #include "framework/amp/half_optimizer.h"
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/optim/adam.h"
 

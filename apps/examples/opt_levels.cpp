@@ -1,7 +1,7 @@
 // One training at each of apex's optimization levels, without a Learner: amp::initialize.
 #include "apps/examples/quadrants.h"
 #include "framework/amp/initialize.h"
-#include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/optim/adam.h"
 

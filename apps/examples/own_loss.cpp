@@ -2,8 +2,7 @@
 // nine of ten values stay below, instead of their mean.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/math.h"
+#include "framework/autograd/ops.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 #include "framework/optim/adam.h"

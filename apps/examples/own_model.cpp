@@ -1,7 +1,7 @@
 // A model of one's own, trained on arrays of one's own: which of three spirals is a point on?
 #include "data/loading/loader.h"
 #include "data/sets/arrays.h"
-#include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/random.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"

@@ -3,7 +3,7 @@
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
 #include "framework/autograd/gradcheck.h"
-#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
 

@@ -2,7 +2,7 @@
 
 #include "callbacks/diagnose/fault_planter.h"
 #include "callbacks/diagnose/inject.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/learner/learner.h"

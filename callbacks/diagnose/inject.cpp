@@ -2,7 +2,7 @@
 
 #include "callbacks/diagnose/fault_planter.h"
 #include "callbacks/registry.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/log.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/learner/learner.h"

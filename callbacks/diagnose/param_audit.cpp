@@ -3,7 +3,7 @@
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/precision/native_mixed_precision.h"
 #include "callbacks/precision/pure_half.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/learner/learner.h"
 #include "framework/terminal/text_table.h"

@@ -1,7 +1,7 @@
 #include "callbacks/precision/precision_callback.h"
 
 #include "callbacks/gradient_clip.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/log.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/step/step.h"

@@ -1,6 +1,6 @@
 #include "framework/amp/grad_scaler.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/elementwise/elementwise.h"

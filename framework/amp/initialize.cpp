@@ -1,7 +1,7 @@
 #include "framework/amp/initialize.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/options/suggest.h"
 
 #include <algorithm>

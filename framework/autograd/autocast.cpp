@@ -1,6 +1,6 @@
 #include "framework/autograd/autocast.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 
 #include <algorithm>
 

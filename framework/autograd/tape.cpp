@@ -1,6 +1,6 @@
 #include "framework/autograd/tape.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/runtime/transfer.h"

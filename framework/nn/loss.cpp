@@ -1,10 +1,6 @@
 #include "framework/nn/loss.h"
 
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/loss.h"
-#include "framework/autograd/ops/map.h"
-#include "framework/autograd/ops/math.h"
-#include "framework/autograd/ops/reduce.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"

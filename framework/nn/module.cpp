@@ -1,7 +1,7 @@
 #include "framework/nn/module.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 
 namespace learn::nn {
 namespace {

@@ -1,7 +1,7 @@
 #include "framework/amp/grad_scaler.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "tests/amp/small_model.h"
 #include "tests/golden/amp_traces.h"
 #include "tests/support/memory_state.h"

@@ -1,6 +1,6 @@
 #include "framework/amp/half_optimizer.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "tests/amp/small_model.h"
 #include "tests/support/memory_state.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/autograd/ops/loss.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"

@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/activation.h"
-
+#include "framework/autograd/ops.h"
 #include "tests/support/gradcheck.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,4 @@
-#include "framework/autograd/ops/batch_norm.h"
-
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"

@@ -1,8 +1,7 @@
-#include "framework/autograd/ops/conv.h"
-
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/tape.h"
 #include "framework/kernels/conv/conv.h"
+
+#include "framework/autograd/ops.h"
+#include "framework/autograd/tape.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"

@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/elementwise.h"
-
+#include "framework/autograd/ops.h"
 #include "framework/core/random.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"

@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/batch_norm.h"
-#include "framework/autograd/ops/conv.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
 #include "framework/kernels/conv/conv_affine.h"

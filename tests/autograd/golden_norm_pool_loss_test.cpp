@@ -1,6 +1,4 @@
-#include "framework/autograd/ops/batch_norm.h"
-#include "framework/autograd/ops/loss.h"
-#include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/compare.h"

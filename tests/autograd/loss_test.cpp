@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/loss.h"
-
+#include "framework/autograd/ops.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"

@@ -1,10 +1,7 @@
-#include "framework/autograd/ops/map.h"
 
-#include "framework/autograd/ops/layout.h"
-#include "framework/autograd/ops/math.h"
-#include "framework/autograd/ops/matmul.h"
-#include "framework/autograd/ops/reduce.h"
 #include "framework/kernels/map/map.h"
+
+#include "framework/autograd/ops.h"
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/tensor/compare.h"
 #include "tests/support/on_device.h"

@@ -1,9 +1,4 @@
-#include "framework/autograd/ops/math.h"
-
-#include "framework/autograd/ops/layout.h"
-#include "framework/autograd/ops/map.h"
-#include "framework/autograd/ops/matmul.h"
-#include "framework/autograd/ops/reduce.h"
+#include "framework/autograd/ops.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/support/on_device.h"

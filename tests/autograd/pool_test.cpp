@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/pool.h"
-
+#include "framework/autograd/ops.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/op_case.h"

@@ -1,7 +1,6 @@
 #include "framework/autograd/tape.h"
 
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,5 @@
 // Each operation of a forward pass, written as ONNX, read back and computed by plain loops.
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/conv.h"
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/math.h"
-#include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "tests/export/exported_model.h"
 

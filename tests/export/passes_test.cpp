@@ -1,4 +1,4 @@
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "models/registry.h"
 #include "tests/export/exported_model.h"

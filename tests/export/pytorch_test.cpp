@@ -1,8 +1,6 @@
 #include "framework/export/pytorch.h"
 
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops.h"
 #include "framework/export/pytorch_layers.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint.h"

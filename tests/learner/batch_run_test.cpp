@@ -1,4 +1,4 @@
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"

@@ -1,7 +1,6 @@
 #include "framework/nn/dry_pass.h"
 
-#include "framework/autograd/ops/elementwise.h"
-#include "framework/autograd/ops/matmul.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"
 

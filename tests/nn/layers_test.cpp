@@ -1,8 +1,6 @@
 #include "framework/nn/layers.h"
 
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/conv.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"

@@ -1,4 +1,4 @@
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/loss.h"

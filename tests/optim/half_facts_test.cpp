@@ -1,7 +1,5 @@
 // What every text on mixed precision says of halves, of our own operations.
-#include "framework/autograd/ops/batch_norm.h"
-#include "framework/autograd/ops/conv.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/optim/gradients.h"
 #include "framework/optim/sgd.h"

@@ -1,7 +1,6 @@
 #include "tests/golden/weight_norm.h"
 
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/nn/layers.h"
 #include "framework/nn/loss.h"

@@ -1,8 +1,7 @@
 #include "tests/support/gradcheck.h"
 
 #include "framework/autograd/gradcheck.h"
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/tensor/factory.h"
 
 #include <doctest/doctest.h>

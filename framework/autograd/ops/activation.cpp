@@ -1,7 +1,7 @@
-#include "framework/autograd/ops/activation.h"
-
-#include "framework/autograd/tape.h"
 #include "framework/kernels/activation/activation.h"
+
+#include "framework/autograd/ops.h"
+#include "framework/autograd/tape.h"
 
 #include <utility>
 

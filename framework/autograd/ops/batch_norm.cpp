@@ -1,9 +1,9 @@
-#include "framework/autograd/ops/batch_norm.h"
+#include "framework/kernels/norm/batch_norm.h"
 
 #include "framework/autograd/autocast.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/ops/deferred_conv.h"
 #include "framework/kernels/conv/conv_affine.h"
-#include "framework/kernels/norm/batch_norm.h"
 #include "framework/tensor/convert.h"
 
 #include <utility>

@@ -1,6 +1,5 @@
-#include "framework/autograd/ops/conv.h"
-
 #include "framework/autograd/autocast.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/ops/deferred_conv.h"
 #include "framework/kernels/conv/conv_affine.h"
 

@@ -1,10 +1,9 @@
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/kernels/elementwise/elementwise.h"
 
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
-#include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/reduce/reduce.h"
 
 #include <array>

@@ -1,5 +1,4 @@
-#include "framework/autograd/ops/layout.h"
-
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/elementwise/elementwise.h"

@@ -1,6 +1,5 @@
-#include "framework/autograd/ops/loss.h"
-
 #include "framework/autograd/autocast.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/loss/mse.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/tensor/convert.h"

@@ -1,6 +1,6 @@
 #include "framework/autograd/ops/map.h"
 
-#include "framework/autograd/ops/reduce.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/map/map.h"
 #include "framework/tensor/convert.h"

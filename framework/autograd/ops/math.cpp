@@ -1,6 +1,4 @@
-#include "framework/autograd/ops/math.h"
-
-#include "framework/autograd/ops/map.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/error.h"
 
 #include <array>

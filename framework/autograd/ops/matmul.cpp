@@ -1,6 +1,5 @@
-#include "framework/autograd/ops/matmul.h"
-
 #include "framework/autograd/autocast.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/conv/conv.h"
 

@@ -1,7 +1,7 @@
-#include "framework/autograd/ops/pool.h"
-
-#include "framework/autograd/tape.h"
 #include "framework/kernels/pool/pool.h"
+
+#include "framework/autograd/ops.h"
+#include "framework/autograd/tape.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/elementwise/elementwise.h"
 

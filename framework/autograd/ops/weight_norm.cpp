@@ -1,7 +1,7 @@
-#include "framework/autograd/ops/weight_norm.h"
-
-#include "framework/autograd/tape.h"
 #include "framework/kernels/norm/weight_norm.h"
+
+#include "framework/autograd/ops.h"
+#include "framework/autograd/tape.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/activation.h"
 
-#include "framework/autograd/ops/activation.h"
+#include "framework/autograd/ops.h"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/conv2d.h"
 
-#include "framework/autograd/ops/conv.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/conv/conv.h"
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/dropout.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/flatten.h"
 
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 
 namespace learn::nn {
 

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/linear.h"
 
-#include "framework/autograd/ops/conv.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 
 #include <fmt/core.h>

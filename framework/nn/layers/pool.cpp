@@ -1,6 +1,6 @@
 #include "framework/nn/layers/pool.h"
 
-#include "framework/autograd/ops/pool.h"
+#include "framework/autograd/ops.h"
 #include "framework/core/error.h"
 
 #include <fmt/core.h>

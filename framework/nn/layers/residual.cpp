@@ -1,7 +1,6 @@
 #include "framework/nn/layers/residual.h"
 
-#include "framework/autograd/ops/activation.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers/activation.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 #include "framework/nn/layers/weight.h"
 
-#include "framework/autograd/ops/weight_norm.h"
+#include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/fnv1a.h"
 #include "framework/tensor/factory.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"

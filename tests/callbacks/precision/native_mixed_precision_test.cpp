@@ -6,7 +6,7 @@
 #include "callbacks/lambda.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "framework/autograd/autocast.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/nn/layers.h"
 #include "tests/callbacks/net_training.h"
 #include "tests/learner/tracer.h"

@@ -11,7 +11,7 @@
 #include "data/loading/loader.h"
 #include "data/sets/registry.h"
 #include "data/show/predictions_grid.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"

@@ -2,7 +2,7 @@
 // what happens when the runtime or a library refuses a call that nearly always succeeds. Only the
 // fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
 #include "callbacks/cuda_graph.h"
-#include "framework/autograd/ops/elementwise.h"
+#include "framework/autograd/ops.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/runtime/device_choice.h"
