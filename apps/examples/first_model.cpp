@@ -1,10 +1,5 @@
 // A first model of one's own: y from x, learnt from points of which some are far off.
-#include "data/loading/loaders.h"
-#include "data/sets/arrays.h"
-#include "framework/autograd/ops.h"
-#include "framework/learner/learner.h"
-#include "framework/nn/layers.h"
-#include "framework/optim/adam.h"
+#include "framework/learn.h"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,4 @@
-#include "callbacks/precision/mixed_precision.h"
-#include "data/loading/loaders.h"
-#include "framework/learner/learner.h"
-#include "models/registry.h"
+#include "framework/learn.h"
 
 using namespace learn;
 
