@@ -20,9 +20,9 @@ import fat_binary
 
 LEDGER = pathlib.Path(__file__).with_name("ledger")
 GRADES = ["numbers", "sanitizers"]  # the better one last
-# Numbers that nvcc derives from the path of the source file stand in the names of what is in an anonymous
-# namespace; they differ from machine to machine.
-PATH_HASH = re.compile(r"_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}_[0-9]+")
+# Names in an anonymous namespace hold numbers that nvcc derives from the path of the source file, and sometimes that of its
+# own process; before them stands how long all of that is, after them the length of the name. All differ from build to build.
+PATH_HASH = re.compile(r"(?:\d+_GLOBAL__N_)?_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}_?[0-9]*")
 
 
 def stripped(text):
@@ -129,6 +129,9 @@ def self_test():
     assert recorded(known, now, {"b": "2"}, "sanitizers", "D", "G") == {"a": best, "b": ("2", "sanitizers", "D", "G"), "c": old}
     one = "_GLOBAL__N__6f843add_13_activation_cu_1c6a4322_261425relu"
     assert PATH_HASH.sub("_", one) == PATH_HASH.sub("_", one.replace("6f843add", "00000000")) == "_GLOBAL__N__relu"
+    shared = "_ZZN5learn4cuda{}_GLOBAL__N__117717b7_11_map_cuda_cu_258febcf{}14program_kernelE9registers"
+    forms = {PATH_HASH.sub("_", shared.format(*numbers)) for numbers in [(44, ""), (49, "_1234"), (50, "_12345")]}
+    assert forms == {"_ZZN5learn4cuda_program_kernelE9registers"}
 
 
 def main():
