@@ -19,7 +19,7 @@ LoaderOptions for_training(const DataPair& set,
 LoaderOptions for_validation(const Normalization& normalization, const LoadersOptions& options) {
   LoaderOptions valid = options.loader;
   valid.shuffle = false;
-  valid.sampling = {};
+  valid.sampling.emplace<std::monostate>();
   valid.drop_last = false;
   valid.normalization = normalization;
   valid.transforms.clear();
