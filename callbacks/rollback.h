@@ -1,6 +1,6 @@
 #pragma once
 #include "framework/core/function_ref.h"
-#include "framework/learner/fit_callbacks.h"
+#include "framework/learner/callback_list.h"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/learner/batch_run.h"
+#include "framework/learner/loop_state.h"
 #include "framework/runtime/context.h"
 
 #include <cstdint>

@@ -48,6 +48,7 @@ struct BatchSources {
   BatchSources(BatchSource& training) : train(&training) {}  // not explicit: one is enough
   BatchSources(BatchSource& training, BatchSource& validation)
       : train(&training), valid(&validation) {}
+  friend bool operator==(const BatchSources&, const BatchSources&) = default;
   BatchSource* train;
   BatchSource* valid = nullptr;
 };

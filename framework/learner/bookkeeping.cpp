@@ -23,41 +23,41 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// False if a resumed epoch has had its training pass: it was cut short while it validated.
 bool Learner::begin_train_pass() {
-  progress_.begin_pass(true, train_source().batches());
-  pass_continues_ = progress_.batch_in_pass > 0;
-  progress_.training = progress_.batch_in_pass < progress_.batches;
-  if (!progress_.training) return false;
+  state_.progress.begin_pass(true, train_source().batches());
+  state_.progress.training = state_.progress.batch_in_pass < state_.progress.batches;
+  if (!state_.progress.training) return false;
   params().refresh_working();  // a handler, or somebody between two fits, may have written masters
-  if (progress_.batch_in_pass == 0) {
-    losses_.begin(ctx_, progress_.batches);
+  if (state_.progress.batch_in_pass == 0) {
+    state_.losses.begin(ctx_, state_.progress.batches);
     begin_train_metrics();
-    skipped_before_ = optimizer_->read_control().skipped;
+    state_.progress.pass_first_skipped = optimizer_->read_control().skipped;
   }
-  results_.train_loss = kNaN;
-  train_source().begin(progress_.epoch_clock);
+  state_.results.train_loss = kNaN;
+  train_source().begin(state_.progress.epoch_clock);
   return true;
 }
 
 void Learner::begin_train_metrics() {
-  results_.train_metrics.clear();
+  state_.results.train_metrics.clear();
   if (!options_.train_metrics) return;
-  train_metrics_.emplace(ctx_, options_.metrics);
+  state_.train_metrics.emplace(ctx_, options_.metrics);
   for (const Metric& metric : options_.metrics)
-    results_.train_metrics.emplace_back("train_" + metric.name, kNaN);
+    state_.results.train_metrics.emplace_back("train_" + metric.name, kNaN);
 }
 
 void Learner::end_train_pass() {
-  progress_.training = false;
-  if (pass_continues_ && !cancelled()) check_place(progress_.batch_in_pass == progress_.batches);
+  state_.progress.training = false;
+  if (state_.progress.pass_first_batch > 0 && !cancelled())
+    check_place(state_.progress.batch_in_pass == state_.progress.batches);
   drop_held_gradients();
   const StepControl control = optimizer_->read_control();
-  progress_.step_clock = control.step;
-  results_.skipped_steps = control.skipped - skipped_before_;
-  results_.train_loss = losses_.mean(ctx_, results_.skipped_steps);
-  if (!train_metrics_) return;
-  const auto values = train_metrics_->values();
+  state_.progress.step_clock = control.step;
+  state_.results.skipped_steps = control.skipped - state_.progress.pass_first_skipped;
+  state_.results.train_loss = state_.losses.mean(ctx_, state_.results.skipped_steps);
+  if (!state_.train_metrics) return;
+  const auto values = state_.train_metrics->values();
   for (std::size_t i = 0; i < values.size(); ++i)
-    results_.train_metrics[i].second = values[i].second;
+    state_.results.train_metrics[i].second = values[i].second;
 }
 
 bool Learner::next_batch(BatchSource& source) {
@@ -67,9 +67,9 @@ bool Learner::next_batch(BatchSource& source) {
     check_pass_is_whole();
     return false;
   }
-  if (progress_.batch_in_pass == 0) check_batch(source);
-  if (progress_.training && pass_continues_)
-    check_place(progress_.batch_in_pass < progress_.batches);
+  if (state_.progress.batch_in_pass == 0) check_batch(source);
+  if (state_.progress.training && state_.progress.pass_first_batch > 0)
+    check_place(state_.progress.batch_in_pass < state_.progress.batches);
   return true;
 }
 
@@ -79,21 +79,22 @@ void Learner::check_place(bool right) const {
     fail<CheckpointError>(
         "the checkpoint's place in the training data is not the one that its clocks say: the epoch "
         "came to {} of {} batches",
-        progress_.batch_in_pass,
-        progress_.batches);
+        state_.progress.batch_in_pass,
+        state_.progress.batches);
 }
 
 /// Schedules are planned by what the source announces. That a resumed pass is whole is checked by
 /// `end_train_pass`.
 void Learner::check_pass_is_whole() const {
-  if (progress_.batch_in_pass == progress_.batches || (progress_.training && pass_continues_))
+  if (state_.progress.batch_in_pass == state_.progress.batches ||
+      (state_.progress.training && state_.progress.pass_first_batch > 0))
     return;
   fail<DataError>(
       "the {} source announced {} batches and gave {}: its batches() must return how many next() "
       "gives in a pass",
-      progress_.training ? "training" : "validation",
-      progress_.batches,
-      progress_.batch_in_pass);
+      state_.progress.training ? "training" : "validation",
+      state_.progress.batches,
+      state_.progress.batch_in_pass);
 }
 
 void Learner::check_batch(const BatchSource& source) const {
@@ -104,7 +105,7 @@ void Learner::check_batch(const BatchSource& source) const {
   if (given.rank() > 0) given.set(given.rank() - 1, given[-1] - batch_.padding);
   if (given != said)
     fail<DataError>("the {} source says that its samples are {}, its batch has samples {}",
-                    progress_.training ? "training" : "validation",
+                    state_.progress.training ? "training" : "validation",
                     said,
                     given);
 }
@@ -116,7 +117,7 @@ void Learner::check_smallest_batch(ForwardMode mode) const {
   const BatchSource& source = train_source();
   const Shape sample = source.sample_shape();
   if (source.smallest_batch() != 1 || sample.rank() == 0) return;
-  const auto norm = nn::norm_of_single_values(model(), params(), sample, mode, autocast_);
+  const auto norm = nn::norm_of_single_values(model(), params(), sample, mode, state_.autocast);
   if (!norm) return;
   const std::int64_t samples = source.samples();
   if (samples == source.batches())
@@ -146,15 +147,15 @@ void Learner::release_batch() {
 void Learner::begin_attempt() {
   scopes_.unwind_to(Scope::batch);
   callbacks_.reset();
-  if (!progress_.gradients_held) seeded_by_.clear();
+  if (!state_.progress.gradients_held) seeded_by_.clear();
   batch_ = {std::move(static_cast<Batch&>(batch_))};
 }
 
 Var Learner::forward(ForwardMode mode) {
   tape_.reset({.mode = mode,
                .grad = mode != ForwardMode::eval,
-               .batch = static_cast<std::uint64_t>(progress_.batch_clock),
-               .autocast = autocast_});
+               .batch = static_cast<std::uint64_t>(state_.progress.batch_clock),
+               .autocast = state_.autocast});
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 
@@ -173,7 +174,7 @@ void Learner::compute_loss() {
 }
 
 void Learner::backward() {
-  if (!progress_.gradients_held) {
+  if (!state_.progress.gradients_held) {
     params().begin_gradients();
     kernels::begin_step(ctx_, optimizer_->control());
   }
@@ -186,47 +187,48 @@ void Learner::backward() {
 /// Clocks count what is closing before the callbacks receive its end event, so that what they save
 /// says where to continue.
 void Learner::finish(Scope scope) {
-  if (scope == Scope::epoch) progress_.finish_epoch(scopes_.cancelled(Scope::train));
-  if (scope == Scope::batch && progress_.training) finish_batch();
+  if (scope == Scope::epoch) state_.progress.finish_epoch(scopes_.cancelled(Scope::train));
+  if (scope == Scope::batch && state_.progress.training) finish_batch();
 }
 
 void Learner::finish_batch() {
-  ++progress_.batch_clock;
+  ++state_.progress.batch_clock;
   if (batch_.outcome != Outcome::stepped && cancelled()) batch_.outcome = Outcome::cancelled;
   // Its step scope was left before the update.
   if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::skipped;
   if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled) {
-    losses_.add(ctx_, batch_);
-    if (train_metrics_) train_metrics_->add(batch_.pred.value(), batch_.y);
+    state_.losses.add(ctx_, batch_);
+    if (state_.train_metrics) state_.train_metrics->add(batch_.pred.value(), batch_.y);
   }
   if (!batch_.pred.defined()) return;  // it ended before it could change anything
-  progress_.gradients_held = batch_.outcome == Outcome::deferred;
+  state_.progress.gradients_held = batch_.outcome == Outcome::deferred;
   if (batch_.outcome == Outcome::skipped || batch_.outcome == Outcome::cancelled)
     params().restore_buffers();
 }
 
 void Learner::drop_held_gradients() {
-  if (!progress_.gradients_held) return;
-  progress_.gradients_held = false;
+  if (!state_.progress.gradients_held) return;
+  state_.progress.gradients_held = false;
   params().restore_buffers();
 }
 
-void Learner::validate_epoch() {
-  results_.valid_loss = kNaN;
-  results_.valid_samples = 0;
+void Learner::validate_epoch(BatchSource& source) {
+  state_.results.valid_loss = kNaN;
+  state_.results.valid_samples = 0;
   MetricPasses metrics(ctx_, options_.metrics);
-  results_.metrics.clear();
-  for (const Metric& metric : options_.metrics) results_.metrics.emplace_back(metric.name, kNaN);
+  state_.results.metrics.clear();
+  for (const Metric& metric : options_.metrics)
+    state_.results.metrics.emplace_back(metric.name, kNaN);
   const auto add_metrics = [&] { metrics.add(batch_.pred.value(), batch_.y); };
   const auto take_results = [&] {
-    results_.valid_loss = valid_losses_.mean(ctx_);
-    results_.valid_samples = valid_losses_.samples();
-    results_.metrics = metrics.values();
+    state_.results.valid_loss = state_.valid_losses.mean(ctx_);
+    state_.results.valid_samples = state_.valid_losses.samples();
+    state_.results.metrics = metrics.values();
   };
-  evaluate(*data_.valid, add_metrics, take_results);
+  evaluate(source, add_metrics, take_results);
 }
 
-void Learner::sync_step_clock() { progress_.step_clock = optimizer().read_control().step; }
+void Learner::sync_step_clock() { state_.progress.step_clock = optimizer().read_control().step; }
 
 void Learner::set_results(const Tensor& pred,
                           const Tensor& loss,

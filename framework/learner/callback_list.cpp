@@ -39,7 +39,7 @@ Callback& CallbackList::insert(std::shared_ptr<Callback> callback, EventSet even
       fail<UsageError>("callback '{}' was added twice: make another one", callback->name());
   const std::vector<std::string> claims = callback->claims();
   for (const Entry& entry : entries_) {
-    if (entry.silent) continue;
+    if (entry.silenced > 0) continue;
     for (const std::string& theirs : entry.callback->claims())
       if (std::find(claims.begin(), claims.end(), theirs) != claims.end())
         fail<UsageError>("callbacks '{}' and '{}' both {}: remove one of them",
@@ -61,26 +61,20 @@ void CallbackList::remove(const Callback& callback) {
   entries_.erase(at);
 }
 
-std::vector<const Callback*> CallbackList::enter_sandbox() {
-  std::vector<const Callback*> silent;
-  for (Entry& entry : entries_) {
-    if (entry.silent || entry.callback->runs_in_sandbox()) continue;
-    silent.push_back(entry.callback.get());
-    entry.silent = true;
-  }
-  return silent;
+void CallbackList::enter_sandbox() {
+  for (Entry& entry : entries_)
+    if (!entry.callback->runs_in_sandbox()) ++entry.silenced;
 }
 
-void CallbackList::leave_sandbox(const std::vector<const Callback*>& silent) noexcept {
+void CallbackList::leave_sandbox() noexcept {
   for (Entry& entry : entries_)
-    if (std::find(silent.begin(), silent.end(), entry.callback.get()) != silent.end())
-      entry.silent = false;
+    if (entry.silenced > 0) --entry.silenced;
 }
 
 std::vector<const Callback*> CallbackList::listeners(Event event) const {
   std::vector<const Callback*> out;
   for (const Entry& entry : entries_)
-    if (!entry.silent && entry.events[index_of(event)]) out.push_back(entry.callback.get());
+    if (entry.silenced == 0 && entry.events[index_of(event)]) out.push_back(entry.callback.get());
   return out;
 }
 
@@ -101,7 +95,7 @@ std::string CallbackList::explain() const {
 void CallbackList::each(Event event, FunctionRef<bool(Callback&)> handler) {
   event_ = event;
   for (const Entry& entry : entries_) {
-    if (entry.silent || !entry.events[index_of(event)]) continue;
+    if (entry.silenced > 0 || !entry.events[index_of(event)]) continue;
     running_ = entry.callback.get();
     if (!handler(*entry.callback)) break;
   }

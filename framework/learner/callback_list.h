@@ -6,9 +6,29 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace learn {
+
+/// A callback for single fits (`Learner::fit`), with the events that it handles. It belongs to
+/// whoever holds it, who can read it after the fit and give it to another.
+struct FitCallback {
+  /// From `std::make_shared<C>(...)`.
+  template <std::derived_from<Callback> C>
+  requires(!std::same_as<C, Callback>)        // whose events could not be known
+      FitCallback(std::shared_ptr<C> shared)  // not explicit: a list of callbacks is one of these
+      : callback(std::move(shared)), events(handled_by<C>()) {}
+  /// For callbacks made by the registry.
+  FitCallback(std::shared_ptr<Callback> shared, EventSet handled)
+      : callback(std::move(shared)), events(handled) {}
+
+  std::shared_ptr<Callback> callback;
+  EventSet events;
+};
+
+/// `{std::make_shared<EarlyStopping>(options), another}`.
+using FitCallbacks = std::vector<FitCallback>;
 
 /// The callbacks of a learner, in the order they run, and which of their handlers is running.
 class CallbackList {
@@ -26,10 +46,9 @@ class CallbackList {
     return nullptr;
   }
   /// No event reaches those that take no part in a sandbox (`Callback::runs_in_sandbox`) and their
-  /// claims do not hold, until `leave_sandbox` is given them back. Those that were silent before
-  /// are not among them.
-  [[nodiscard]] std::vector<const Callback*> enter_sandbox();
-  void leave_sandbox(const std::vector<const Callback*>& silent) noexcept;
+  /// claims do not hold, until as many `leave_sandbox` have followed.
+  void enter_sandbox();
+  void leave_sandbox() noexcept;
   /// Those that an event reaches, in the order they run.
   [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
   /// The loop (`kLoop`), with the callbacks that run at each event.
@@ -65,7 +84,7 @@ class CallbackList {
   struct Entry {
     std::shared_ptr<Callback> callback;  // of a fit's: its owner has it too
     EventSet events;
-    bool silent = false;  // in a sandbox
+    int silenced = 0;  // by so many sandboxes
   };
 
   /// Calls `handler` of everyone whom `event` reaches, until it returns false.

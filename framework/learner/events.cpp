@@ -58,13 +58,13 @@ void Learner::run_activity(Activity activity, FunctionRef<void()> body) {
       learn.release_batch();
       learn.scopes_.clear();
       learn.callbacks_.reset();
-      learn.progress_.gradients_held = false;
-      learn.progress_.training = false;
-      learn.progress_.activity = Activity::none;
+      learn.state_.progress.gradients_held = false;
+      learn.state_.progress.training = false;
+      learn.state_.progress.activity = Activity::none;
     }
   };
   const ActivityGuard guard{*this};
-  progress_.activity = activity;
+  state_.progress.activity = activity;
   try {
     body();
   } catch (const std::exception& error) {
@@ -86,7 +86,7 @@ void Learner::require_model(std::string_view what) const {
 
 void Learner::require_idle(std::string_view what) const {
   require_model(what);
-  check<std::logic_error>(progress_.activity == Activity::none,
+  check<std::logic_error>(state_.progress.activity == Activity::none,
                           "{}: {} cannot be called while the learner runs",
                           current_handler(),
                           what);
@@ -148,7 +148,7 @@ void Learner::set_seed(Tensor seed) {
 
 void Learner::set_planned_steps(std::int64_t steps) {
   require_at("set_planned_steps", Event::train_begin);
-  progress_.fit_steps = steps;
+  state_.progress.fit_steps = steps;
 }
 
 bool Learner::step_applied() const {
@@ -158,12 +158,12 @@ bool Learner::step_applied() const {
 
 void Learner::add_metric(std::string name, double value) {
   require_at("add_metric", Event::validate_end);
-  for (auto& [known, its_value] : results_.metrics)
+  for (auto& [known, its_value] : state_.results.metrics)
     if (known == name) {
       its_value = value;
       return;
     }
-  results_.metrics.emplace_back(std::move(name), value);
+  state_.results.metrics.emplace_back(std::move(name), value);
 }
 
 nn::ParamStore& Learner::scaled_grads() {

@@ -1,4 +1,4 @@
-// The ways to train: a plain fit, the two policies that schedule it, and the callbacks of a fit.
+// The ways to train: a plain fit, the policies that schedule it, and the callbacks of a fit.
 #include "framework/learner/learner.h"
 #include "framework/learner/param_scheduler.h"
 
@@ -41,12 +41,12 @@ class Learner::Joined {
   }
   void note_states(const std::set<std::string>& before) {
     for (const std::string& name : names_of_states())
-      if (!before.contains(name)) learn_.joined_states_.push_back(name);
+      if (!before.contains(name)) learn_.state_.fit_states.push_back(name);
   }
   void part() {
     for (const Callback* const callback : joined_) learn_.callbacks_.remove(*callback);
     if (keeps_states_) return;
-    for (const std::string& name : std::exchange(learn_.joined_states_, {}))
+    for (const std::string& name : std::exchange(learn_.state_.fit_states, {}))
       learn_.params().states().erase(name);
   }
 
@@ -94,6 +94,38 @@ void Learner::fit_flat_cos(std::int64_t epochs,
   callbacks.emplace_back(std::make_shared<ParamScheduler>(
       scheduled(lrs, params().layer_groups(), flat_cos), Clock::batch, "flat_cos"));
   fit(epochs, lrs, callbacks);
+}
+
+void Learner::fit_sgdr(const LearningRates& lr_max,
+                       const SgdrShape& shape,
+                       FitCallbacks callbacks) {
+  const std::int64_t epochs = schedules::sgdr_epochs(shape);
+  const auto cycles = [&](double lr) {
+    return optim::Course{.lr = schedules::sgdr(lr, 0, shape), .momentum = {}};
+  };
+  callbacks.emplace_back(std::make_shared<ParamScheduler>(
+      scheduled(lr_max, params().layer_groups(), cycles), Clock::batch, "sgdr"));
+  fit(epochs, lr_max, callbacks);
+}
+
+void Learner::fine_tune(std::int64_t epochs,
+                        double base_lr,
+                        const FineTuneOptions& options,
+                        const FitCallbacks& callbacks) {
+  require_idle("fine_tune");
+  if (params().layer_groups() == 1) split(model_.split);
+  check<UsageError>(params().layer_groups() > 1,
+                    "fine_tune: the model has one layer group, so it has no head to train first; "
+                    "divide it with split({{\"NAME\"}}), where the module NAME begins the head");
+  check<UsageError>(options.lr_mult > 0, "fine_tune: lr_mult is {}, not above 0", options.lr_mult);
+  freeze();
+  fit_one_cycle(options.freeze_epochs, optim::last_group(base_lr), {.pct_start = 0.99}, callbacks);
+  unfreeze();
+  const double lr = base_lr / 2;
+  fit_one_cycle(epochs,
+                range(lr / options.lr_mult, lr),
+                {.pct_start = options.pct_start, .div = options.div},
+                callbacks);
 }
 
 void Learner::visit_state(StateVisitor& visitor, const FitCallbacks& of_fit) {

@@ -31,7 +31,7 @@ void FitProgress::resume_fit(std::int64_t passes, std::int64_t batches_per_epoch
 void FitProgress::begin_pass(bool trains, std::int64_t count) {
   training = trains;
   batches = count;
-  batch_in_pass = trains ? batch_clock - epoch_first_batch : 0;  // not 0 only after a resume
+  batch_in_pass = pass_first_batch = trains ? batch_clock - epoch_first_batch : 0;
 }
 
 void FitProgress::finish_epoch(bool cut) {

@@ -15,7 +15,11 @@ struct FitProgress {
   std::int64_t epochs = 0;         ///< epochs of the running fit
   std::int64_t batch_in_pass = 0;  ///< running batch of the training or validation pass, from 0
   std::int64_t batches = 0;        ///< batches of the running pass
-  bool training = false;           ///< from the first batch_begin of a training pass to its end
+  /// `batch_in_pass` when the running pass began: not 0 if it is the rest of a saved one.
+  std::int64_t pass_first_batch = 0;
+  /// `StepControl::skipped` when the training pass began.
+  std::int64_t pass_first_skipped = 0;
+  bool training = false;  ///< from the first batch_begin of a training pass to its end
 
   /// Two clocks, never mixed: training batches seen, and updates applied, both since the learner
   /// was made. Skipped and accumulated batches advance only the first, which counts a batch when it

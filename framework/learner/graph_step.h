@@ -1,6 +1,5 @@
 #pragma once
-#include "framework/learner/batch_run.h"
-#include "framework/learner/step_runner.h"
+#include "framework/learner/loop_state.h"
 #include "framework/runtime/captured_work.h"
 
 #include <cstddef>

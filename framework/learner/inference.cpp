@@ -1,8 +1,9 @@
-// What a learner does without training: validate, get_preds, predict.
+// What a learner does without training: validate, evaluate, get_preds, predict, summary.
 #include "framework/evaluation/confusion_matrix.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/learner/learner.h"
+#include "framework/nn/summary.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -79,11 +80,17 @@ Tensor row_of(Context& ctx, const Tensor& batch, std::int64_t i) {
 
 }  // namespace
 
-void Learner::validate() {
+const PassResults& Learner::validate() {
   require_idle("validate");
-  check<UsageError>(data_.valid != nullptr,
+  check<UsageError>(state_.data.valid != nullptr,
                     "validate: this learner was given no validation source");
-  run_activity(Activity::validate, [&] { validate_epoch(); });
+  return evaluate(*state_.data.valid);
+}
+
+const PassResults& Learner::evaluate(BatchSource& source) {
+  require_idle("evaluate");
+  run_activity(Activity::validate, [&] { validate_epoch(source); });
+  return state_.results;
 }
 
 /// Of the running batch, on the device: what the loss says of each sample alone.
@@ -110,7 +117,7 @@ Predictions Learner::get_preds(BatchSource& source, const PredictionParts& parts
       targets.push_back(to_host(ctx_, batch_.y));
       if (parts.with_losses) losses.push_back(to_host(ctx_, sample_losses()));
     };
-    evaluate(source, collect, [&] { out.loss = valid_losses_.mean(ctx_); });
+    evaluate(source, collect, [&] { out.loss = state_.valid_losses.mean(ctx_); });
   });
   out.preds = join(preds);
   out.targets = join(targets);
@@ -118,6 +125,10 @@ Predictions Learner::get_preds(BatchSource& source, const PredictionParts& parts
   out.losses = join(losses);
   if (parts.with_decoded) out.decoded = decode(out.preds);
   return out;
+}
+
+std::string Learner::summary() const {
+  return nn::summary(model(), params(), model_.input, ctx_, state_.autocast);
 }
 
 Tensor Learner::predict(const Tensor& x) {

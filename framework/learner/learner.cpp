@@ -24,15 +24,15 @@ void check_sample_shapes(const BatchSources& data) {
 Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options)
     : ctx_(ctx),
       model_(std::move(model)),
-      data_(data),
       options_(std::move(options)),
       tape_(ctx),
-      runner_(std::make_unique<EagerStep>()) {
+      runner_(std::make_unique<EagerStep>()),
+      state_{.data = data} {
   check<UsageError>(model_.params != nullptr && model_.module != nullptr,
                     "the learner was given a model without parameters or without a module");
   if (model_.classes > 0)
     for (const Metric& metric : options_.metrics) metric.check_classes(model_.classes);
-  check_sample_shapes(data_);
+  check_sample_shapes(state_.data);
   if (!model_.params->materialized()) model_.params->materialize(ctx_);
   if (!options_.optimizer) options_.optimizer = optim::sgd({.momentum = 0.9F});
   optimizer_ = options_.optimizer(params());
@@ -45,9 +45,8 @@ Learner::~Learner() = default;
 void Learner::set_data(BatchSources data) {
   require_idle("set_data");
   check_sample_shapes(data);
-  data_ = data;
-  place_loaded_ = false;
-  resumed_hypers_.clear();
+  state_.data = data;
+  state_.next = {};
   step_changed();
 }
 
@@ -87,8 +86,8 @@ void Learner::keep_f32(const std::vector<std::string>& modules) {
 
 void Learner::set_autocast(const std::optional<DType>& dtype) {
   Tape::check_autocast(dtype);
-  if (dtype != autocast_) step_changed();
-  autocast_ = dtype;
+  if (dtype != state_.autocast) step_changed();
+  state_.autocast = dtype;
 }
 
 void Learner::freeze_to(int layer_group, bool train_bn) {
@@ -99,7 +98,7 @@ void Learner::freeze_to(int layer_group, bool train_bn) {
 void Learner::set_training_mode(ForwardMode mode) {
   check<UsageError>(mode != ForwardMode::eval,
                     "set_training_mode: nothing is trained in the mode of evaluation");
-  training_mode_ = mode;
+  state_.training_mode = mode;
   step_changed();
 }
 
@@ -120,6 +119,31 @@ std::vector<std::string> Learner::metric_names() const {
   for (const Metric& metric : options_.metrics) names.push_back(metric.name);
   callbacks_.append_metrics(names);
   return names;
+}
+
+LearnerState LearnerState::without_fit() const {
+  LearnerState state{.data = data};
+  state.progress = progress;
+  state.results = results;
+  state.fit_hypers = fit_hypers;
+  state.autocast = autocast;
+  state.training_mode = training_mode;
+  return state;
+}
+
+LearnerState Learner::enter_sandbox() {
+  require_idle("a sandbox");
+  callbacks_.enter_sandbox();
+  return std::exchange(state_, state_.without_fit());
+}
+
+void Learner::leave_sandbox(LearnerState before) {
+  require_idle("the end of a sandbox");
+  callbacks_.leave_sandbox();
+  if (before.data != state_.data || before.autocast != state_.autocast ||
+      before.training_mode != state_.training_mode)
+    step_changed();
+  state_ = std::move(before);
 }
 
 void Learner::set_step_runner(std::unique_ptr<StepRunner> runner) {

@@ -1,17 +1,11 @@
 #pragma once
 #include "framework/autograd/tape.h"
 #include "framework/interfaces/batch.h"
-#include "framework/learner/batch_run.h"
 #include "framework/learner/callback_list.h"
 #include "framework/learner/find/batch_size_find.h"
 #include "framework/learner/find/lr_find.h"
-#include "framework/learner/fit_callbacks.h"
-#include "framework/learner/fit_progress.h"
-#include "framework/learner/foreign_methods.h"
-#include "framework/learner/loss_meter.h"
-#include "framework/learner/pass_results.h"
-#include "framework/learner/scope_stack.h"
-#include "framework/learner/step_runner.h"
+#include "framework/learner/learner_state.h"
+#include "framework/learner/loop_state.h"
 #include "framework/metrics/metric.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
@@ -22,6 +16,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +49,15 @@ using optim::LearningRates;
 using optim::range;
 
 using OneCycleOptions = optim::schedules::OneCycleShape;
+using optim::schedules::SgdrShape;
+
+/// The second part of `Learner::fine_tune`, and how long the first one lasts. fastai's defaults.
+struct FineTuneOptions {
+  std::int64_t freeze_epochs = 1;
+  double lr_mult = 100;  ///< the first layer group learns at so small a part of the last one's rate
+  double pct_start = 0.3;
+  double div = 5;
+};
 
 struct Predictions {
   Tensor preds;     ///< (samples, classes) f32 on the host: the model's outputs, no softmax
@@ -81,7 +85,7 @@ struct PredictionParts {
 /// Whatever throws in the loop leaves `fit`, `validate` and the rest after the `error` event; the
 /// learner can be used again. None of them, nor `add`, `insert` and `remove`, can be called from a
 /// handler: std::logic_error.
-class Learner : public ForeignMethods {
+class Learner {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
   /// module, or with fewer classes than a metric needs; DataError for sources that say different
@@ -100,6 +104,15 @@ class Learner : public ForeignMethods {
     C& callback = *owned;
     insert(std::move(owned), handled_by<C>());
     return callback;
+  }
+  /// The same for a callback that exists: `learn.add_cb(EarlyStopping(options))`.
+  template <std::derived_from<Callback> C>
+  C& add_cb(C callback) {
+    return add<C>(std::move(callback));
+  }
+  template <std::derived_from<Callback>... Cs>
+  void add_cbs(Cs... callbacks) {
+    (add<Cs>(std::move(callbacks)), ...);
   }
   /// Trains and validates on other data from now on: larger images, another split. Borrowed, as the
   /// first. The next fit is a new one, even after `resume`. Throws DataError for sources that say
@@ -142,6 +155,18 @@ class Learner : public ForeignMethods {
                     double div_final = 1e5,
                     double pct_start = 0.75,
                     FitCallbacks callbacks = {});
+  /// Cosines with warm restarts: as many epochs as the cycles of `shape` have together.
+  void fit_sgdr(const LearningRates& lr_max,
+                const SgdrShape& shape = {},
+                FitCallbacks callbacks = {});
+  /// Fine-tunes a model whose last layer group is new, with fastai's policy: the last group alone
+  /// at `base_lr` for `freeze_epochs`, then all groups for `epochs` at half of it, with rates that
+  /// fall towards the first group. A model of one layer group is split where its `Model::split`
+  /// says. Throws UsageError if that says nothing.
+  void fine_tune(std::int64_t epochs,
+                 double base_lr = 2e-3,
+                 const FineTuneOptions& options = {},
+                 const FitCallbacks& callbacks = {});
   /// Tries learning rates from small to large, one for each update, in a Sandbox: the learner is
   /// what it was afterwards, to the bit, after an error or an interrupt too. See lr_find.h.
   ///
@@ -157,9 +182,11 @@ class Learner : public ForeignMethods {
   /// std::logic_error from a handler. Running out of memory is a result and not an error.
   [[nodiscard]] BatchSizeFindResult batch_size_find(const BatchSourceOfSize& make_source,
                                                     const BatchSizeFindOptions& options = {});
-  /// A validation pass alone, with its events; fills results().valid_loss and results().metrics.
+  /// A validation pass alone, with its events. Returns results(), with valid_loss and metrics.
   /// Throws UsageError without a validation source.
-  void validate();
+  const PassResults& validate();
+  /// The same over another source, such as a test set.
+  const PassResults& evaluate(BatchSource& source);
   /// Model outputs for every sample of a source, in its order, in eval mode; events as in
   /// `validate`. Its loss is NaN for a source without targets.
   [[nodiscard]] Predictions get_preds(BatchSource& source, const PredictionParts& parts = {});
@@ -237,11 +264,11 @@ class Learner : public ForeignMethods {
     return *optimizer_;
   }
   [[nodiscard]] Tape& tape() noexcept { return tape_; }
-  [[nodiscard]] BatchSource& train_source() const noexcept { return *data_.train; }
-  [[nodiscard]] BatchSource* valid_source() const noexcept { return data_.valid; }
+  [[nodiscard]] BatchSource& train_source() const noexcept { return *state_.data.train; }
+  [[nodiscard]] BatchSource* valid_source() const noexcept { return state_.data.valid; }
   [[nodiscard]] const LearnerOptions& options() const noexcept { return options_; }
   /// Clocks, position and plan.
-  [[nodiscard]] const FitProgress& progress() const noexcept { return progress_; }
+  [[nodiscard]] const FitProgress& progress() const noexcept { return state_.progress; }
   /// The running batch; an empty one between two.
   [[nodiscard]] const BatchRun& batch() const noexcept { return batch_; }
   /// What validation measures beside the loss: the learner's metrics, and those that callbacks say
@@ -251,7 +278,7 @@ class Learner : public ForeignMethods {
   /// of one sample, and the model a BatchNorm that would see one value in each channel of it.
   void check_batches() const;
   /// Losses and metrics of the last passes.
-  [[nodiscard]] const PassResults& results() const noexcept { return results_; }
+  [[nodiscard]] const PassResults& results() const noexcept { return state_.results; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
   /// Whether the update of the running batch was made: false too if the device left it out because
   /// a gradient was not finite, which `batch().outcome` does not say. From step_end and batch_end
@@ -268,7 +295,7 @@ class Learner : public ForeignMethods {
   /// The mode of the forward pass of training batches: `train` unless another was set. Captured
   /// steps are dropped.
   void set_training_mode(ForwardMode mode);
-  [[nodiscard]] ForwardMode training_mode() const noexcept { return training_mode_; }
+  [[nodiscard]] ForwardMode training_mode() const noexcept { return state_.training_mode; }
   /// For a StepRunner: what is passed to a step's work by value. A captured step is that of another
   /// one only while these are equal.
   [[nodiscard]] std::vector<double> captured_options() const;
@@ -287,10 +314,12 @@ class Learner : public ForeignMethods {
   /// Forward passes, losses included, run under autocast to f16 or bf16 from now on; nothing: no
   /// more of it. For callbacks that choose the precision. Throws DTypeError for another dtype.
   void set_autocast(const std::optional<DType>& dtype);
-  [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return autocast_; }
+  [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return state_.autocast; }
 
   /// The handler that is running, in words: "'gradient_clip' at step_begin".
   [[nodiscard]] std::string current_handler() const { return callbacks_.current_handler(); }
+  /// A table of the model's layers; see nn::summary.
+  [[nodiscard]] std::string summary() const;
   /// The loop, with the callbacks that run at each event.
   [[nodiscard]] std::string explain() const { return callbacks_.explain(); }
 
@@ -305,15 +334,30 @@ class Learner : public ForeignMethods {
   /// which `resume` and then that fit are to follow. With any it throws std::logic_error from a
   /// handler, and as `add`.
   void visit_state(StateVisitor& visitor, const FitCallbacks& of_fit = {});
+  /// Writes the whole state to a file (`save_state`, of framework/io/checkpoint.h), so that a
+  /// learner made in the same way can `load` it and, if it is to finish the fit, `resume`.
+  void save(const std::filesystem::path& path);
+  /// Throws CheckpointError for a file that does not fit, after which this learner is not to be
+  /// used.
+  void load(const std::filesystem::path& path);
+  /// Writes weights and running statistics only, with PyTorch's names and layout.
+  void save_weights(const std::filesystem::path& path);
+  /// Throws CheckpointError that lists the differences, and changes nothing then.
+  void load_weights(const std::filesystem::path& path);
   /// After a state was loaded: the next fit continues the fit that the state was saved in, with the
   /// epochs, batches and updates that were left, and finishes an epoch that was cut short. With the
   /// same data, model, callbacks and arguments it ends with the same bits as if it had never
   /// stopped. That fit throws UsageError if it is given other epochs, batches or rates than the
   /// saved one; `resume` itself if the state holds no fit.
   void resume();
+  /// For a Sandbox: puts aside what is kept between two calls and continues with a copy that has no
+  /// fit under way; callbacks that take no part in a sandbox are silent from here on. Throws
+  /// std::logic_error from a handler.
+  [[nodiscard]] LearnerState enter_sandbox();
+  /// Takes back what `enter_sandbox` returned.
+  void leave_sandbox(LearnerState before);
 
  private:
-  friend class Sandbox;
   // Callbacks that are not there for good (fit.cpp).
   class Joined;
 
@@ -322,7 +366,7 @@ class Learner : public ForeignMethods {
   void train_epoch();
   [[nodiscard]] bool train_batch();
   void step();
-  void validate_epoch();
+  void validate_epoch(BatchSource& source);
   void evaluate(BatchSource& source, FunctionRef<void()> each_batch, FunctionRef<void()> at_end);
   void evaluate_batch(FunctionRef<void()> each_batch);
 
@@ -360,35 +404,22 @@ class Learner : public ForeignMethods {
   void visit_all(StateVisitor& visitor);
   void visit_fit(StateVisitor& visitor);
   void visit_precision(StateVisitor& visitor);
-  void begin_fit(std::int64_t epochs);
-  void restore_schedules();
+  [[nodiscard]] std::vector<GroupHypers> begin_fit(std::int64_t epochs);
 
   Context& ctx_;
   Model model_;
-  BatchSources data_;
   LearnerOptions options_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Tape tape_;
   CallbackList callbacks_;
-  std::vector<std::string> joined_states_;  // in the store, of callbacks that are there for a fit
+  std::unique_ptr<StepRunner> runner_;
+  std::int64_t step_changes_ = 0;  // of options that only their owners know
+  LearnerState state_;
+  // Of the running call.
   ScopeStack scopes_;
-  FitProgress progress_;
   BatchRun batch_;
   // Set a seed that gradients of this update are still scaled by; batches share it that are held.
   std::vector<const Callback*> seeded_by_;
-  PassResults results_;
-  LossMeter losses_;        // of the training pass, which may be a part of a saved fit
-  LossMeter valid_losses_;  // of other passes
-  std::optional<MetricPasses> train_metrics_;  // of the training pass, if they are measured
-  std::unique_ptr<StepRunner> runner_;
-  std::vector<GroupHypers> fit_hypers_;      // when the fit began, before any schedule
-  std::vector<GroupHypers> resumed_hypers_;  // as loaded, for the next fit; empty: it is a new one
-  bool place_loaded_ = false;                // of the training source, and not used yet
-  bool pass_continues_ = false;              // the training pass began in its middle
-  std::int64_t skipped_before_ = 0;          // updates, when the training pass began
-  std::optional<DType> autocast_;
-  ForwardMode training_mode_ = ForwardMode::train;
-  std::int64_t step_changes_ = 0;  // of options that only their owners know
 };
 
 }  // namespace learn

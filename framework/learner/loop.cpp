@@ -7,27 +7,27 @@
 namespace learn {
 
 void Learner::train(std::int64_t epochs) {
-  begin_fit(epochs);
+  const std::vector<GroupHypers> resumed = begin_fit(epochs);
   run(Scope::train, [&] {
-    restore_schedules();
-    check_smallest_batch(training_mode_);
-    for (; progress_.epoch < epochs && !cancelled(); ++progress_.epoch)
+    optimizer_->set_all_hypers(resumed);
+    check_smallest_batch(state_.training_mode);
+    for (; state_.progress.epoch < epochs && !cancelled(); ++state_.progress.epoch)
       run(Scope::epoch, [&] { train_epoch(); });
   });
 }
 
 void Learner::train_epoch() {
   if (begin_train_pass()) {
-    for (; next_batch(train_source()); ++progress_.batch_in_pass)
+    for (; next_batch(train_source()); ++state_.progress.batch_in_pass)
       run(Scope::batch, [&] { runner_->run(*this, [&] { return train_batch(); }); });
     end_train_pass();
   }
-  if (!cancelled() && data_.valid != nullptr) validate_epoch();
+  if (!cancelled() && state_.data.valid != nullptr) validate_epoch(*state_.data.valid);
 }
 
 bool Learner::train_batch() {
   begin_attempt();
-  batch_.pred = forward(training_mode_);
+  batch_.pred = forward(state_.training_mode);
   emit(Event::loss_begin);
   if (cancelled()) return false;
   compute_loss();
@@ -55,12 +55,12 @@ void Learner::step() {
 void Learner::evaluate(BatchSource& source,
                        FunctionRef<void()> each_batch,
                        FunctionRef<void()> at_end) {
-  progress_.begin_pass(false, source.batches());
-  valid_losses_.begin(ctx_, source.batches());
+  state_.progress.begin_pass(false, source.batches());
+  state_.valid_losses.begin(ctx_, source.batches());
   run(Scope::validate, [&] {
     params().refresh_working();  // a handler may have written masters
     source.begin(0);
-    for (; next_batch(source); ++progress_.batch_in_pass)
+    for (; next_batch(source); ++state_.progress.batch_in_pass)
       run(Scope::batch, [&] { evaluate_batch(each_batch); });
     at_end();
   });
@@ -72,7 +72,7 @@ void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   if (cancelled()) return;
   if (batch_.y.defined()) {
     compute_loss();
-    valid_losses_.add(ctx_, batch_);
+    state_.valid_losses.add(ctx_, batch_);
   }
   each_batch();
 }

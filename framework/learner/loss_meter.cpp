@@ -2,7 +2,7 @@
 
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
-#include "framework/learner/batch_run.h"
+#include "framework/learner/loop_state.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"

@@ -1,5 +1,6 @@
 // The state of a training, and how a fit continues from it.
 #include "framework/core/log.h"
+#include "framework/io/checkpoint.h"
 #include "framework/kernels/step/step.h"
 #include "framework/learner/host_staging_visitor.h"
 #include "framework/learner/learner.h"
@@ -33,11 +34,11 @@ void Learner::visit_all(StateVisitor& host_visitor) {
     const StateVisitor::Scope optimizer(visitor, "optimizer");
     optimizer_->visit_state(visitor);
   }
-  progress_.visit_state(visitor);
+  state_.progress.visit_state(visitor);
   {
     const StateVisitor::Scope data(visitor, "data");
     train_source().visit_state(visitor);
-    place_loaded_ = place_loaded_ || visitor.loading();
+    state_.next.place_loaded = state_.next.place_loaded || visitor.loading();
   }
   {
     const StateVisitor::Scope fit(visitor, "fit");
@@ -50,8 +51,9 @@ void Learner::visit_all(StateVisitor& host_visitor) {
   const StateVisitor::Scope callbacks(visitor, "callbacks");
   callbacks_.visit_state(visitor);
   sync_step_clock();
-  visitor.check_loaded(
-      "fit.first_step", progress_.fit_first_step, IntegerLimits{.high = progress_.step_clock});
+  visitor.check_loaded("fit.first_step",
+                       state_.progress.fit_first_step,
+                       IntegerLimits{.high = state_.progress.step_clock});
 }
 
 /// After the optimizer: the loss scale is in its control block.
@@ -74,67 +76,81 @@ void Learner::visit_precision(StateVisitor& visitor) {
 
 /// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
 void Learner::visit_fit(StateVisitor& visitor) {
-  visitor.visit("train_loss", results_.train_loss);
-  visitor.visit("skipped_steps", results_.skipped_steps, {});
-  visitor.visit("skipped_before", skipped_before_, {});
-  bool begun = !fit_hypers_.empty();
+  visitor.visit("train_loss", state_.results.train_loss);
+  visitor.visit("skipped_steps", state_.results.skipped_steps, {});
+  visitor.visit("skipped_before", state_.progress.pass_first_skipped, {});
+  bool begun = !state_.fit_hypers.empty();
   visitor.visit("begun", begun);
   if (begun) {
-    fit_hypers_.resize(static_cast<std::size_t>(params().groups()));
-    Tensor table = as_table(fit_hypers_);
+    state_.fit_hypers.resize(static_cast<std::size_t>(params().groups()));
+    Tensor table = as_table(state_.fit_hypers);
     visitor.visit("hypers", table);
-    std::memcpy(fit_hypers_.data(), table.raw(), table.bytes());
+    std::memcpy(state_.fit_hypers.data(), table.raw(), table.bytes());
   } else {
-    fit_hypers_.clear();
+    state_.fit_hypers.clear();
   }
-  if (options_.train_metrics && results_.train_metrics.empty()) begin_train_metrics();
-  for (auto& [name, value] : results_.train_metrics) visitor.visit(name, value);
-  const std::int64_t done = progress_.batch_clock - progress_.epoch_first_batch;
-  if (done > 0 && done < train_source().batches()) {
-    const bool weighted = static_cast<bool>(options_.loss.weight);
-    losses_.visit_state(ctx_, done, train_source().batches(), weighted, visitor);
-    if (!options_.train_metrics) return;
-    if (visitor.loading()) begin_train_metrics();
-    const StateVisitor::Scope metrics(visitor, "train_metrics");
-    if (train_metrics_) train_metrics_->visit_state(train_source().samples(), visitor);
-  }
+  const std::int64_t done = state_.progress.batch_clock - state_.progress.epoch_first_batch;
+  const bool in_pass = done > 0 && done < train_source().batches();
+  if (state_.results.train_metrics.empty() || (in_pass && visitor.loading())) begin_train_metrics();
+  for (auto& [name, value] : state_.results.train_metrics) visitor.visit(name, value);
+  if (!in_pass) return;
+  const bool weighted = static_cast<bool>(options_.loss.weight);
+  state_.losses.visit_state(ctx_, done, train_source().batches(), weighted, visitor);
+  if (!state_.train_metrics) return;
+  const StateVisitor::Scope metrics(visitor, "train_metrics");
+  state_.train_metrics->visit_state(train_source().samples(), visitor);
+}
+
+void Learner::save(const std::filesystem::path& path) {
+  require_model("save");
+  save_state(path, [&](StateVisitor& visitor) { visit_state(visitor); });
+}
+
+void Learner::load(const std::filesystem::path& path) {
+  require_idle("load");
+  load_state(path, [&](StateVisitor& visitor) { visit_state(visitor); });
+}
+
+void Learner::save_weights(const std::filesystem::path& path) {
+  learn::save_weights(path, params());
+}
+
+void Learner::load_weights(const std::filesystem::path& path) {
+  require_idle("load_weights");
+  learn::load_weights(path, params());
 }
 
 void Learner::resume() {
   require_idle("resume");
-  check<UsageError>(!fit_hypers_.empty(),
+  check<UsageError>(!state_.fit_hypers.empty(),
                     "resume: this learner's state is not one that a fit has left; load that first");
-  resumed_hypers_ = optimizer_->all_hypers();
+  state_.next.hypers = optimizer_->all_hypers();
 }
 
 /// A schedule restores at the end what it found at train_begin: that is what was there before it.
-/// What it had made of it by the time of saving comes back after train_begin.
-void Learner::begin_fit(std::int64_t epochs) {
+/// What it had made of it by the time of saving is returned, for after train_begin.
+std::vector<GroupHypers> Learner::begin_fit(std::int64_t epochs) {
   params().commit_buffers();
   sync_step_clock();
-  const std::vector<GroupHypers> saved = std::exchange(resumed_hypers_, {});
+  const LearnerState::NextFit next = std::exchange(state_.next, {});
   const std::vector<GroupHypers>& asked = optimizer_->all_hypers();
-  const bool place_loaded = std::exchange(place_loaded_, false);
-  if (saved.empty()) {
+  if (next.hypers.empty()) {
     // A new fit begins with a whole epoch: this uses up the place in the middle of one.
-    if (place_loaded) train_source().begin(progress_.epoch_clock);
-    fit_hypers_ = asked;
-    return progress_.begin_fit(epochs, train_source().batches());
+    if (next.place_loaded) train_source().begin(state_.progress.epoch_clock);
+    state_.fit_hypers = asked;
+    state_.progress.begin_fit(epochs, train_source().batches());
+    return {};
   }
-  progress_.resume_fit(epochs, train_source().batches());
+  state_.progress.resume_fit(epochs, train_source().batches());
   for (std::size_t group = 0; group < asked.size(); ++group)
-    check<UsageError>(asked[group].lr == fit_hypers_[group].lr,
+    check<UsageError>(asked[group].lr == state_.fit_hypers[group].lr,
                       "fit: the training to be resumed had a learning rate of {} for layer group "
                       "{}, not {}",
-                      fit_hypers_[group].lr,
+                      state_.fit_hypers[group].lr,
                       nn::param_group(static_cast<int>(group)).layer_group,
                       asked[group].lr);
-  optimizer_->set_all_hypers(fit_hypers_);
-  resumed_hypers_ = saved;
-}
-
-void Learner::restore_schedules() {
-  optimizer_->set_all_hypers(std::exchange(resumed_hypers_, {}));
+  optimizer_->set_all_hypers(state_.fit_hypers);
+  return next.hypers;
 }
 
 }  // namespace learn

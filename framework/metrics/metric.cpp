@@ -51,13 +51,13 @@ void Metric::check_classes(std::int64_t classes) const {
         "metric '{}' needs at least {} classes, there are {}", name, least_classes, classes);
 }
 
-MetricPasses::MetricPasses(Context& ctx, const std::vector<Metric>& metrics) : metrics_(metrics) {
+MetricPasses::MetricPasses(Context& ctx, const std::vector<Metric>& metrics) : metrics_(&metrics) {
   for (const Metric& metric : metrics) passes_.push_back(metric.begin(ctx));
 }
 
 void MetricPasses::add(const Tensor& pred, const Tensor& target) {
   for (std::size_t i = 0; i < passes_.size(); ++i) {
-    if (metrics_[i].least_classes > 0) metrics_[i].check_classes(pred.shape()[-1]);
+    if ((*metrics_)[i].least_classes > 0) (*metrics_)[i].check_classes(pred.shape()[-1]);
     passes_[i]->add(pred, target);
   }
 }
@@ -65,13 +65,13 @@ void MetricPasses::add(const Tensor& pred, const Tensor& target) {
 std::vector<std::pair<std::string, double>> MetricPasses::values() const {
   std::vector<std::pair<std::string, double>> out;
   for (std::size_t i = 0; i < passes_.size(); ++i)
-    out.emplace_back(metrics_[i].name, passes_[i]->value());
+    out.emplace_back((*metrics_)[i].name, passes_[i]->value());
   return out;
 }
 
 void MetricPasses::visit_state(std::int64_t most, StateVisitor& visitor) {
   for (std::size_t i = 0; i < passes_.size(); ++i) {
-    const StateVisitor::Scope scope(visitor, metrics_[i].name);
+    const StateVisitor::Scope scope(visitor, (*metrics_)[i].name);
     passes_[i]->visit_state(most, visitor);
   }
 }

@@ -113,7 +113,7 @@ class MetricPasses {
   void visit_state(std::int64_t most, StateVisitor& visitor);
 
  private:
-  const std::vector<Metric>& metrics_;
+  const std::vector<Metric>* metrics_;
   std::vector<std::unique_ptr<MetricPass>> passes_;
 };
 

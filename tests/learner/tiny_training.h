@@ -30,6 +30,24 @@ class Scale final : public nn::Module {
   nn::Buffer running_;
 };
 
+/// Two layers that can be two layer groups.
+class TwoScales final : public nn::Module {
+ public:
+  explicit TwoScales(const nn::Scope& scope)
+      : Module(scope), first_(scope / "first"), second_(scope / "second") {}
+  [[nodiscard]] std::string describe() const override { return "TwoScales"; }
+
+ protected:
+  [[nodiscard]] Var forward(const Var& x) override { return second_(first_(x)); }
+
+ private:
+  Scale first_, second_;
+};
+
+inline nn::Model two_scales() {
+  return nn::make_model<TwoScales>("two", {kFeatures}, static_cast<int>(kFeatures));
+}
+
 /// Half the squared distance, summed over features, mean over samples. Takes f32 predictions only,
 /// as a user's own loss may.
 [[nodiscard]] nn::Loss square_loss();

@@ -41,37 +41,26 @@ class Sandbox {
   void restore();
 
  private:
-  /// What no checkpoint has, as it was.
-  struct Beside {
-    BatchSources data;
-    FitProgress progress;
-    PassResults results;
-    LossMeter losses, valid_losses;
-    std::vector<std::string> joined_states;
-    std::vector<GroupHypers> fit_hypers, resumed_hypers, hypers;
-    bool pass_continues;
-    std::int64_t skipped_before;
-    std::optional<DType> autocast;
-    ForwardMode training_mode;
-    StepControl control;
-    LossScaleOptions scaling;
-  };
   struct Slot {
     bool trainable, has_grad;
   };
 
   [[nodiscard]] std::vector<Tensor*> arrays() const;
   void restore_store();
-  void restore_beside();
 
   Learner& learn_;
-  MemoryState state_;
+  // What a checkpoint has.
+  MemoryState checkpoint_;
+  // What only the memory has: of the store,
   std::vector<Tensor> arrays_;       // on the host; undefined where there was none
-  std::vector<std::string> states_;  // names in the store
+  std::vector<std::string> states_;  // names
   std::vector<Slot> slots_;
-  Beside beside_;
-  std::vector<const Callback*> silent_;
-  bool open_ = true;
+  // the optimizer,
+  std::vector<GroupHypers> hypers_;
+  StepControl control_;
+  LossScaleOptions scaling_;
+  // and the learner; nothing once it is restored.
+  std::optional<LearnerState> state_;
 };
 
 }  // namespace learn

@@ -28,7 +28,7 @@ ROOMS = {
     "framework/drawing": ["framework/evaluation", "framework/io"],
     "framework/html": ["framework/drawing"],
     "framework/metrics": ["framework/kernels", "framework/evaluation"],
-    "framework/learner": ["framework/optim", "framework/metrics", "framework/terminal"],
+    "framework/learner": ["framework/io", "framework/metrics", "framework/terminal"],
     "callbacks": ["framework/learner", "framework/drawing", "framework/runs"],
     "callbacks/precision": ["callbacks"],
     "callbacks/report": ["callbacks", "framework/tensorboard"],

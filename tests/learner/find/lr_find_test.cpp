@@ -15,24 +15,6 @@ using namespace tiny;
 
 namespace {
 
-/// Two layers that can be two layer groups.
-class TwoScales final : public nn::Module {
- public:
-  explicit TwoScales(const nn::Scope& scope)
-      : Module(scope), first_(scope / "first"), second_(scope / "second") {}
-  [[nodiscard]] std::string describe() const override { return "TwoScales"; }
-
- protected:
-  [[nodiscard]] Var forward(const Var& x) override { return second_(first_(x)); }
-
- private:
-  Scale first_, second_;
-};
-
-nn::Model two_scales() {
-  return nn::make_model<TwoScales>("two", {kFeatures}, static_cast<int>(kFeatures));
-}
-
 /// The rates of the first two layer groups at each update.
 class RateWatch final : public Callback {
  public:
