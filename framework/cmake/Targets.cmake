@@ -40,12 +40,7 @@ function(learn_settings target)
   endif()
 endfunction()
 
-# GNU ld takes twice as long over programs of 60 MB: most of it is kernels, for five architectures.
 include(CheckLinkerFlag)
-check_linker_flag(CXX -fuse-ld=gold LEARN_HAVE_GOLD)
-if(LEARN_HAVE_GOLD)
-  add_link_options(-fuse-ld=gold)
-endif()
 # Not of the sanitizers' programs, whose tables of globals name every one of them.
 check_linker_flag(CXX -Wl,--gc-sections LEARN_HAVE_GC_SECTIONS)
 if(LEARN_HAVE_GC_SECTIONS AND NOT LEARN_SANITIZE)
