@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Every option of every command does something: options_walk.py PATH/TO/learn.
+"""Every option of every command does something: options_walk.py PATH/TO/learn [--entries].
 
 The options are read from what the program says of itself (`--help-all`, `learn options`), so that a new one without an
 entry here is a failure. Each is tried: the command runs with it and without it, and all that it leaves and says is
 compared, but for times, the configuration that it wrote and the words of the call. An option that changes nothing fails,
-unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then.
+unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then. --entries:
+only whether there is an entry for each option, and an option for each entry.
 """
 import functools
 import os
@@ -466,6 +467,13 @@ def main():
     # Options of all commands show in the help of each.
     wanted = {(c, n) for c, n in wanted if c == "" or ("", n) not in known or (c, n) in known}
     failures = [f"{thing}: {name}: no entry in {Path(__file__).name}" for thing, name in sorted(wanted - known.keys())]
+    # Some entries serve all optimizers, or all schedules.
+    kinds = {(thing.split(" ")[0], name) for thing, name in wanted}
+    failures += [f"{thing}: {name}: an entry in {Path(__file__).name}, and no such option" for thing, name in sorted(known)
+                 if (thing.split(" ")[0], name) not in kinds]
+    if "--entries" in sys.argv:
+        print(*failures or [f"{len(wanted)} options have an entry each"], sep="\n")
+        return bool(failures)
     with tempfile.TemporaryDirectory(prefix="learn options ") as folder:
         places = prepare(folder)
         with ThreadPoolExecutor(os.cpu_count()) as pool:

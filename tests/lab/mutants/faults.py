@@ -110,6 +110,20 @@ def check(faults: list[Fault], root: Path) -> list[str]:
     return wrong
 
 
+def follow(faults: list[Fault], sources: dict[str, str]) -> dict[str, str]:
+    """Where the text of faults has gone whose file is not there or has it no longer: from the place of a fault to the one file
+    of `sources` (path and text) that has it once. Those that are in no file, or in several, are left out."""
+    moved = {}
+    for fault in faults:
+        old = "\n".join(fault.old)
+        if sources.get(fault.file, "").count(old) == 1:
+            continue
+        found = [path for path, text in sources.items() if text.count(old)]
+        if len(found) == 1 and sources[found[0]].count(old) == 1:
+            moved[fault.place] = found[0]
+    return moved
+
+
 def read_lists(parts: list[str]) -> list[Fault]:
     faults = []
     for part in parts:

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from faults import HERE, PARTS, Fault, ListError, check, parts_in, read_list
+from faults import HERE, PARTS, Fault, ListError, check, follow, parts_in, read_list
 from run import cases_of
 
 LIST = """# of sums
@@ -65,6 +65,13 @@ class Lists(unittest.TestCase):
             for line, words in zip(wrong, ["changes nothing", "has the name of", "gone.cpp", "wants 'what:'"]):
                 self.assertIn(words, line)
             self.assertEqual(len(wrong), 4)
+
+    def test_a_fault_follows_its_text_to_another_file(self) -> None:
+        here, moved, twice, gone = (Fault("core", name, "sum.cpp", f"core.txt:{i}", "x", ["t"], [old], ["b"])
+                                    for i, (name, old) in enumerate([("here", "one"), ("moved", "two"), ("twice", "three"), ("gone", "four")]))
+        sources = {"sum.cpp": "one", "mean.cpp": "one two three", "max.cpp": "three"}
+        self.assertEqual(follow([here, moved, twice, gone], sources), {"core.txt:1": "mean.cpp"})
+        self.assertEqual(follow([moved], {"mean.cpp": "two two"}), {})
 
     def test_every_list_of_the_folder_is_a_part(self) -> None:
         self.assertEqual(PARTS, parts_in(HERE))

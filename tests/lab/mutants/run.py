@@ -291,7 +291,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests/run.sh --mutants", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    for flag in ["list", "check", "likely", "fresh"]:
+    for flag in ["list", "check", "follow", "likely", "fresh"]:
         parser.add_argument(f"--{flag}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help=argparse.SUPPRESS)
@@ -302,13 +302,30 @@ def parse() -> argparse.Namespace:
     return options
 
 
+def follow(faults: list[Fault]) -> None:
+    """Writes the paths of faults anew whose text is in another file now."""
+    texts = {name: (ROOT / name).read_text() for name in sources()
+             if name.endswith((".h", ".cpp", ".cu", ".cuh")) and not name.startswith("tests/")}
+    for place, path in lists.follow(faults, texts).items():
+        list_name, number = place.split(":")
+        file = lists.HERE / list_name
+        lines = file.read_text().splitlines(keepends=True)
+        heading = lines[int(number) - 1]
+        lines[int(number) - 1] = f"{heading.split()[0]} {path}\n"
+        file.write_text("".join(lines))
+        print(f"{place}: {heading.strip()} is in {path} now")
+
+
 def main() -> int:
     options = parse()
     chosen = lists.read_lists(options.parts or PARTS)
+    if options.follow:
+        follow(chosen)
+        chosen = lists.read_lists(options.parts or PARTS)
     if wrong := lists.check(chosen, ROOT):
         print(*wrong, f"{len(wrong)} of {len(chosen)} faults do not fit the sources: bring the lists up to date", sep="\n")
         return 2
-    if options.check:
+    if options.check or options.follow:
         print(f"{len(chosen)} faults fit the sources")
         return 0
     if options.list:
