@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sees to it that what the build needs is there, with --tests what the tests and lint need, and with --browser the
-# browser too, without which a test is skipped: packages.txt lists it.
+# Installs what the build needs: packages.txt lists it. With --lint also what checks the format of the sources, with --tests
+# what all tests need, and with --browser the browser too, without which a test is skipped.
 # Where there is apt-get it installs what is missing, as root or with sudo; for dnf, zypper, pacman, apk and brew it
 # prints the command to run. A machine that has it all never reaches apt or sudo, so it may be offline.
 #   CXX=g++-12            the compiler to build with, if the default one is too old
@@ -11,14 +11,15 @@ set -euo pipefail
 
 case ${1:-} in
   '') stages=build ;;
-  --tests) stages="build tests" ;;
-  --browser) stages="build tests browser" ;;
+  --lint) stages="build lint" ;;
+  --tests) stages="build lint tests" ;;
+  --browser) stages="build lint tests browser" ;;
   -h | --help)
     sed -n '2,10s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
   *)
-    echo "error: unknown option '$1'; known: --tests, --browser" >&2
+    echo "error: unknown option '$1'; known: --lint, --tests, --browser" >&2
     exit 2
     ;;
 esac

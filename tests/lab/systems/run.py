@@ -8,8 +8,8 @@ and without a network, and what cpack packs with projects that use it; debian13:
 on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last without precompiled headers), or
 debian12:packages: those of this machine's build/release on a system that has nothing else, or debian13:pack: what
 tests/lab/gpu/pack.py makes of this machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing
-else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the few tests of
-tests/run.sh --smoke, once, and a compiler gets several sources as one (LEARN_UNITY). Logs and the table are in build/systems;
+else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the tests of
+the libraries (tests/run.sh), and a compiler gets several sources as one (LEARN_UNITY). Logs and the table are in build/systems;
 --keep leaves the systems there too, to look around in with chroot. Needs root, Debian and the network.
 """
 import argparse
@@ -93,7 +93,7 @@ def build_log(tree):
 
 def two_commands(name, debian, quick):
     user = "root" if name.endswith(":root") else "user"
-    row, tests = Row(name, debian), "tests/run.sh" + (" --smoke" if quick else "")
+    row, tests = Row(name, debian), "tests/run.sh" + ("" if quick else " --all")
     tree = debian.clone(ROOT, "my learn", user)  # with a space: people have them
     with row.step("quickstart"):
         debian.run("'my learn/apps/quickstart.sh'", user)
@@ -118,7 +118,7 @@ def two_commands(name, debian, quick):
         debian.give(tree, "guest")
         with row.step("both again, without sudo and network"):
             debian.run("cd ~user/'my learn' && apps/quickstart.sh --epochs 1 --train-limit 1000" +
-                       ("" if quick else " && tests/run.sh --smoke"), "guest", network=False)
+                       ("" if quick else " && tests/run.sh"), "guest", network=False)
     return row
 
 
@@ -211,7 +211,7 @@ def by_compiler(name, debian, quick):
     with row.step("built and tested"):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
         debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS='{' '.join(words)}' "
-                   f"{folder}/tests/run.sh --{'smoke' if quick else 'quick'}",
+                   f"{folder}/tests/run.sh{'' if quick else ' --quick'}",
                    "user", mounts=cuda_folders() if "cuda" in variant else ())
     if row.good:
         row.see_tests()

@@ -121,11 +121,16 @@ class Apt(Machine):
         self.assertTrue(self.calls("apt-get")[0].startswith("apt-get update"))
 
     def test_nothing_at_all_is_there(self):
-        self.machine("apt", names("apt", ("build", "tests")))
+        self.machine("apt", names("apt", ("build", "lint", "tests")))
         self.check(0)
         self.assertEqual(self.installs(), [" ".join(names("apt"))])
         self.check(0, "--tests")
-        self.assertEqual(self.installs(), [" ".join(names("apt", ("tests",)))])
+        self.assertEqual(self.installs(), [" ".join(names("apt", ("lint", "tests")))])
+
+    def test_lint_asks_for_less_than_all_tests(self):
+        self.machine("apt", names("apt", ("lint", "tests")))
+        self.check(0, "--lint")
+        self.assertEqual(self.installs(), [" ".join(names("apt", ("lint",)))])
 
     def test_a_browser_is_for_those_who_ask(self):
         self.machine("apt", names("apt", ("browser",)))
@@ -242,12 +247,12 @@ class OtherManagers(Machine):
 class Words(Machine):
     def test_unknown_option(self):
         self.machine("apt", ["libfmt-dev"])
-        self.check(2, "--test", err=["'--test'", "known: --tests"])
+        self.check(2, "--test", err=["'--test'", "known: --lint, --tests"])
         self.assertEqual(self.calls("apt-get"), [])
 
     def test_help(self):
         self.check(0, "--help")
-        for part in ("--tests", "CXX=", "LEARN_PACKAGES=skip", "apk add bash"):
+        for part in ("--lint", "--tests", "CXX=", "LEARN_PACKAGES=skip", "apk add bash"):
             self.assertIn(part, self.out)
         self.assertNotIn("#", self.out)
 
