@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
+using namespace std::chrono_literals;
 using namespace tiny;
 
 namespace {
@@ -46,6 +50,16 @@ class Interruption final : public Callback {
 
  private:
   int left_;
+};
+
+/// Makes each batch take two milliseconds longer than the one before.
+class Slower final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "slower"; }
+  void loss_begin(Learner&) override { std::this_thread::sleep_for(2ms * ++batches_); }
+
+ private:
+  int batches_ = 0;
 };
 
 }  // namespace
@@ -144,8 +158,9 @@ TEST_CASE("timings that contradict each other are known") {
 }
 
 TEST_CASE("a size is timed three times if there are steps for it") {
-  Training t({8, 8, 8, 8}, {});
   for (const std::int64_t steps : {1, 2, 3, 7}) {
+    Training t({8, 8, 8, 8}, {});
+    t.learn.add<Slower>();
     const BatchSizeFindResult found =
         t.learn.batch_size_find(four_batches, {.smallest = 4, .largest = 4, .steps = steps});
     REQUIRE(found.trials.size() == 1);
