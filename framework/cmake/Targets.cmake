@@ -26,7 +26,6 @@ function(learn_settings target)
             -ffunction-sections
             -fdata-sections>)
   learn_harden(${target})
-  learn_unity(${target})
   if(LEARN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)

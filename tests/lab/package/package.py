@@ -157,7 +157,7 @@ def nothing_set(what, configured):
 def folder(place, build):
     project = Project(place / "project")
     shutil.rmtree(build, ignore_errors=True)
-    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", LEARN_UNITY="ON", CMAKE_CXX_FLAGS="-O1",
+    if not project.builds("add_subdirectory", build, LEARN_FOLDER=ROOT, LEARN_CUDA="OFF", CMAKE_CXX_FLAGS="-O1",
                           LEARN_LIBRARIES="learn::learner;learn::data"):
         return
     commands = json.loads((build / "compile_commands.json").read_text())

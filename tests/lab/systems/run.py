@@ -8,9 +8,9 @@ and without a network, and what cpack packs with projects that use it; debian13:
 on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last without precompiled headers), or
 debian12:packages: those of this machine's build/release on a system that has nothing else, or debian13:pack: what
 tests/lab/gpu/pack.py makes of this machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing
-else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the tests of
-the libraries (tests/run.sh), and a compiler gets several sources as one (LEARN_UNITY). Logs and the table are in build/systems;
---keep leaves the systems there too, to look around in with chroot. Needs root, Debian and the network.
+else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: the tests of the libraries
+alone. Logs and the table are in build/systems; --keep leaves the systems there too, to look around in with chroot. Needs
+root, Debian and the network.
 """
 import argparse
 import contextlib
@@ -207,10 +207,10 @@ def by_compiler(name, debian, quick):
     _, compiler, *variant = name.split(":")
     folder = re.sub(r"\W", "-", name)
     tree = debian.clone(ROOT, folder, "user")
-    words = ["-DLEARN_UNITY=ON"] * quick + ["-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"] * ("no-pch" in variant)
+    words = "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON" if "no-pch" in variant else ""
     with row.step("built and tested"):
         debian.run(f"apt-get install -y -qq --no-install-recommends {compiler}")
-        debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS='{' '.join(words)}' "
+        debian.run(f"CXX={compiler.replace('clang', 'clang++')} LEARN_CMAKE_ARGS='{words}' "
                    f"{folder}/tests/run.sh{'' if quick else ' --quick'}",
                    "user", mounts=cuda_folders() if "cuda" in variant else ())
     if row.good:
