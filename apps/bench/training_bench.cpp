@@ -2,7 +2,7 @@
 
 #include "apps/experiment/experiment.h"
 #include "callbacks/cuda_graph.h"
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/kernels/conv/conv_geometry.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/cuda/runtime.h"

@@ -1,7 +1,7 @@
 // The only file that includes toml++.
 #include "apps/experiment/config_file.h"
 
-#include "framework/core/options/quoted_list.h"
+#include "framework/core/options/quoting.h"
 #include "framework/io/atomic_file.h"
 
 #include <toml++/toml.h>

@@ -1,6 +1,6 @@
 #pragma once
-#include "framework/autograd/forward_mode.h"
 #include "framework/autograd/ops/map.h"
+#include "framework/autograd/tape.h"
 #include "framework/autograd/var.h"
 #include "framework/kernels/common/activation_kind.h"
 #include "framework/kernels/common/grad_mode.h"

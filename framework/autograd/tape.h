@@ -1,5 +1,4 @@
 #pragma once
-#include "framework/autograd/forward_mode.h"
 #include "framework/autograd/node.h"
 #include "framework/autograd/param_slot.h"
 #include "framework/autograd/var.h"
@@ -41,6 +40,13 @@ class BackwardObserver {
   /// made the value, is about to run backward with it. Not to be written to, as other values may
   /// have the same; another tensor of its shape and dtype may be put in its place.
   virtual void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) = 0;
+};
+
+/// Carried by the tape, so no module has a flag that could be left in the wrong state.
+enum class ForwardMode : std::uint8_t {
+  train,
+  train_unfrozen,  ///< the same, but normalisation whose weight is not trained works as in `eval`
+  eval,
 };
 
 struct TapeOptions {

@@ -1,5 +1,6 @@
 #pragma once
-#include "framework/autograd/deferred.h"
+#include "framework/core/dtype.h"
+#include "framework/core/shape.h"
 #include "framework/tensor/tensor.h"
 
 #include <cstdint>
@@ -9,6 +10,16 @@
 namespace learn {
 
 class Tape;
+
+/// A value that is computed when it is first asked for, so that the next operation may do with less
+/// (ADR 0022). Only where nothing is recorded for a backward pass.
+class Deferred {
+ public:
+  virtual ~Deferred() = default;
+  [[nodiscard]] virtual const Shape& shape() const = 0;
+  [[nodiscard]] virtual DType dtype() const = 0;
+  [[nodiscard]] virtual Tensor compute() const = 0;
+};
 
 /// A value on a tape: a cheap handle, copied freely. The value's memory is held by the handles and
 /// by the recorded operations that take it as an input, and goes back to its arena with the last of

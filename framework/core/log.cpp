@@ -17,6 +17,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace learn::log {
@@ -159,3 +160,14 @@ void adopt(const std::shared_ptr<void>& shared) {
 }
 
 }  // namespace learn::log
+
+namespace learn {
+
+bool first_time(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string> seen;
+  const std::lock_guard lock(mutex);
+  return seen.insert(text).second;
+}
+
+}  // namespace learn

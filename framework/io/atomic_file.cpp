@@ -2,7 +2,6 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/once.h"
 #include "framework/core/regular_file.h"
 #include "framework/io/free_space.h"
 #include "framework/io/output_place.h"

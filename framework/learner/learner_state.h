@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/autograd/forward_mode.h"
+#include "framework/autograd/tape.h"
 #include "framework/core/dtype.h"
 #include "framework/interfaces/batch.h"
 #include "framework/kernels/common/step_control.h"

@@ -1,6 +1,6 @@
 #include "framework/runtime/captured_work.h"
 
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/runtime/cuda/graph.h"
 #include "framework/runtime/cuda/runtime.h"
 

@@ -1,9 +1,8 @@
 #include "framework/runtime/context.h"
 
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/core/environment.h"
 #include "framework/core/log.h"
-#include "framework/core/once.h"
 #include "framework/core/threads/processors.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"

@@ -1,10 +1,9 @@
 #include "framework/runtime/device_choice.h"
 
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/core/once.h"
 #include "framework/runtime/cuda/report.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda_library.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_array.h"

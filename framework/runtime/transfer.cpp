@@ -1,6 +1,6 @@
 #include "framework/runtime/transfer.h"
 
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/dispatch.h"
 #include "framework/tensor/host_tensor.h"

@@ -1,6 +1,6 @@
 #include "framework/runtime/uploads.h"
 
-#include "framework/core/build.h"
+#include "framework/core/device.h"
 #include "framework/core/log.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda/upload_slot.h"

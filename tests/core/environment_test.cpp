@@ -1,6 +1,6 @@
 #include "framework/core/environment.h"
 
-#include "framework/core/once.h"
+#include "framework/core/log.h"
 
 #include <doctest/doctest.h>
 

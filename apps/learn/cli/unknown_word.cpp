@@ -1,6 +1,6 @@
 #include "apps/learn/cli/unknown_word.h"
 
-#include "framework/core/options/shell_word.h"
+#include "framework/core/options/quoting.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -12,7 +12,7 @@
 #include "framework/core/console.h"
 #include "framework/core/nan_sign.h"
 #include "framework/core/options/option_table.h"
-#include "framework/core/options/quoted_list.h"
+#include "framework/core/options/quoting.h"
 #include "framework/inference/saved_model.h"
 #include "framework/io/checkpoint.h"
 #include "framework/metrics/metric_registry.h"

@@ -1,7 +1,7 @@
 #include "apps/learn/runs/run_texts.h"
 
 #include "framework/core/error.h"
-#include "framework/core/options/shell_word.h"
+#include "framework/core/options/quoting.h"
 #include "framework/core/printable.h"
 #include "framework/learner/history/monitor.h"
 #include "framework/terminal/text_table.h"

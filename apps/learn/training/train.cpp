@@ -15,7 +15,7 @@
 #include "callbacks/lambda.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
-#include "framework/core/options/shell_word.h"
+#include "framework/core/options/quoting.h"
 #include "framework/core/printable.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"

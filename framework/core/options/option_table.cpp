@@ -1,6 +1,6 @@
 #include "framework/core/options/option_table.h"
 
-#include "framework/core/options/quoted_list.h"
+#include "framework/core/options/quoting.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
-#include "framework/autograd/forward_mode.h"
 #include "framework/autograd/ops.h"
+#include "framework/autograd/tape.h"
 #include "framework/nn/init.h"
 #include "framework/nn/module.h"
 

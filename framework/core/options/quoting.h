@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,5 +14,12 @@ namespace learn {
 
 /// What `split_quoted` makes the same items of; quotes only those that need it.
 [[nodiscard]] std::string join_quoted(const std::vector<std::string>& items, char separator);
+
+/// A word as a POSIX shell takes it, quoted where it must be, so that it can be copied from a
+/// terminal or a page.
+[[nodiscard]] std::string shell_word(std::string_view word);
+
+/// The same of several, as a command is typed.
+[[nodiscard]] std::string shell_words(std::span<const std::string> words);
 
 }  // namespace learn

@@ -1,8 +1,9 @@
-#include "framework/core/options/quoted_list.h"
+#include "framework/core/options/quoting.h"
 
 #include "framework/core/error.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace learn {
 namespace {
@@ -57,6 +58,23 @@ std::string join_quoted(const std::vector<std::string>& items, char separator) {
     for (const char c : item) text += c == '"' ? std::string("\"\"") : std::string(1, c);
     text += '"';
   }
+  return text;
+}
+
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain = "@%+=:,./-_";
+  const bool plain = std::ranges::all_of(word, [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != kPlain.npos;
+  });
+  if (plain && !word.empty()) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string shell_words(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
   return text;
 }
 
