@@ -14,7 +14,7 @@ using namespace tiny;
 
 namespace {
 
-/// The rate of each layer group, 0 for a frozen one, at each update.
+/// The rate of the weight of each layer group, 0 for a frozen one, at each update.
 class Rates final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "rates"; }
@@ -23,8 +23,9 @@ class Rates final : public Callback {
     for (int group = 0; group < learn.params().layer_groups(); ++group) {
       bool trained = false;
       for (std::int64_t i = 0; i < learn.params().size(); ++i)
-        trained = trained ||
-                  (learn.params().info(i).layer_group == group && learn.params().slot(i).trainable);
+        trained = trained || (learn.params().info(i).layer_group == group &&
+                              learn.params().info(i).name.ends_with("weight") &&
+                              learn.params().slot(i).trainable);
       row.push_back(trained ? learn.optimizer().lr(group) : 0);
     }
     rows.push_back(row);
