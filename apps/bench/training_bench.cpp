@@ -3,7 +3,7 @@
 #include "apps/experiment/experiment.h"
 #include "callbacks/cuda_graph.h"
 #include "framework/core/device.h"
-#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/common/padded_channels.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/device_choice.h"

@@ -3,7 +3,7 @@
 #include "data/loading/device_plan.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/common/padded_channels.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 

@@ -2,7 +2,9 @@
 
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
+#include "framework/kernels/common/bias.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
+#include "framework/kernels/product/linear.h"
 #include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/autograd/conv_values.h"

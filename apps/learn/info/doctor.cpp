@@ -7,7 +7,7 @@
 #include "framework/core/environment.h"
 #include "framework/core/options/option_table.h"
 #include "framework/core/version.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/product/linear.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/device_choice.h"
 #include "framework/tensor/factory.h"

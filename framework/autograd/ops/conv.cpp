@@ -1,7 +1,9 @@
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops.h"
 #include "framework/autograd/ops/deferred_conv.h"
+#include "framework/kernels/common/bias.h"
 #include "framework/kernels/conv/conv_affine.h"
+#include "framework/kernels/product/linear.h"
 
 #include <utility>
 #include <vector>

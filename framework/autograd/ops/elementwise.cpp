@@ -3,7 +3,7 @@
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops.h"
 #include "framework/kernels/cast/cast.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/common/bias.h"
 #include "framework/kernels/reduce/reduce.h"
 
 #include <array>

@@ -1,7 +1,7 @@
 #include "framework/autograd/autocast.h"
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/product/linear.h"
 
 #include <utility>
 

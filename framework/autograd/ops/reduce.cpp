@@ -4,7 +4,7 @@
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/cast/cast.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/common/bias.h"
 #include "framework/kernels/map/map.h"
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/tensor/convert.h"

@@ -1,5 +1,4 @@
 #pragma once
-#include "framework/core/round_up.h"
 #include "framework/kernels/conv/conv_options.h"
 
 #include <cstdint>
@@ -23,20 +22,6 @@ struct ConvGeometry {
   [[nodiscard]] constexpr std::int64_t weight_elements() const { return k * r * s * group_c(); }
   friend constexpr bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
-
-/// All sizes of a linear layer: x (n,c) * w (k,c)^T -> y (n,k); `count` of each lie one behind the
-/// other.
-struct LinearGeometry {
-  std::int64_t n = 0, c = 0, k = 0;
-  std::int64_t count = 1;
-};
-
-/// Channels (features) of f16 and bf16 as CUDA's convolutions and products want them: rows of 16
-/// bytes, zeros behind.
-[[nodiscard]] constexpr std::int64_t padded_half_channels(std::int64_t channels) {
-  constexpr std::int64_t kRow = 8;
-  return round_up(channels, kRow);
-}
 
 /// Extent of a convolution's result along one side: floor((in + pads - window) / stride) + 1.
 [[nodiscard]] constexpr std::int64_t conv_extent(std::int64_t in,

@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/kernels/common/bias_reference.h"
 #include "framework/kernels/common/grad_mode.h"
 #include "framework/kernels/conv/conv_geometry.h"
 #include "framework/runtime/exec.h"
@@ -29,13 +30,6 @@ void for_each_product(const ConvGeometry& g, Body&& body) {
                      ((n * g.h + h) * g.w + w) * g.c + first_c + c,
                      ((k * g.r + r) * g.s + s) * g.group_c() + c);
             }
-}
-
-/// to (+)= sums.
-template <class T>
-void round_sums(const std::vector<double>& sums, T* to, GradMode mode) {
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    to[i] = from_double<T>(sums[i] + (mode == GradMode::accumulate ? as_double(to[i]) : 0));
 }
 
 /// `bias` may be null.
@@ -69,16 +63,6 @@ void conv2d_backward_weight(
     sums[static_cast<std::size_t>(wi)] += as_double(x[xi]) * as_double(dy[yi]);
   });
   round_sums(sums, dw, mode);
-}
-
-/// dy (rows,k) summed over rows.
-template <class T>
-void bias_backward(Exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
-  std::vector<double> sums(static_cast<std::size_t>(k));
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < k; ++j)
-      sums[static_cast<std::size_t>(j)] += as_double(dy[i * k + j]);
-  round_sums(sums, db, mode);
 }
 
 }  // namespace learn::reference

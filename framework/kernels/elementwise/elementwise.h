@@ -17,7 +17,7 @@ void multiply(
 void scale(
     Context& ctx, const Tensor& x, double factor, Tensor& y, GradMode mode = GradMode::overwrite);
 
-/// y (...,C) = x (...,C) + bias (C). The bias's gradient is `bias_backward` of conv.h.
+/// y (...,C) = x (...,C) + bias (C). The bias's gradient is `bias_backward` of common/bias.h.
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y);
 /// Which elements dropout drops: element i if
 /// uniform01(random4(seed, dropout, batch, (stream << 40) + i).v[0]) < p, with the context's seed.

@@ -1,5 +1,5 @@
 #include "framework/kernels/cast/fill.h"
-#include "framework/kernels/conv/conv.h"
+#include "framework/kernels/common/bias.h"
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/kernels/norm/batch_norm.h"

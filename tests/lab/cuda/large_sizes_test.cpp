@@ -10,7 +10,7 @@
 #include "framework/kernels/augment/augment_kernels.h"
 #include "framework/kernels/cast/cast_kernels.h"
 #include "framework/kernels/common/cuda/bias.h"
-#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/common/cuda/pad_channels.h"
 #include "framework/kernels/elementwise/elementwise_kernels.h"
 #include "framework/kernels/loss/loss_kernels.h"
 #include "framework/kernels/norm/batch_norm_kernels.h"

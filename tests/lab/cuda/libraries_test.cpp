@@ -4,6 +4,7 @@
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
 #include "framework/kernels/map/map.h"
+#include "framework/kernels/product/linear.h"
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/runtime/cuda/shared_library.h"
 #include "framework/runtime/transfer.h"

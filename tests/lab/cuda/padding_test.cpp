@@ -1,9 +1,9 @@
 // Heads are padded inside the backend (ADR 0010): the loss sees the classes there are and nothing
 // else, whatever lies in the scratch memory that the padding is made of.
 #include "framework/kernels/cast/fill.h"
-#include "framework/kernels/conv/conv.h"
-#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/common/cuda/pad_channels.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
+#include "framework/kernels/product/linear.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/compare.h"

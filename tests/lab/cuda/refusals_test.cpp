@@ -5,6 +5,7 @@
 #include "framework/autograd/ops.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/elementwise/elementwise.h"
+#include "framework/kernels/product/linear.h"
 #include "framework/runtime/device_choice.h"
 #include "framework/runtime/uploads.h"
 #include "framework/tensor/compare.h"

@@ -30,9 +30,4 @@ template <class T>
 void conv2d_backward_weight(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode);
 
-/// db (k) (+)= dy (rows,k) summed over rows.
-template <class T>
-void bias_backward(
-    const Exec& exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode);
-
 }  // namespace learn::cpu

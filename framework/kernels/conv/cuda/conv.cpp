@@ -1,8 +1,8 @@
 #include "framework/kernels/conv/cuda/conv.h"
 
 #include "framework/core/log.h"
+#include "framework/kernels/common/cuda/staging.h"
 #include "framework/kernels/conv/cuda/conv_plans.h"
-#include "framework/kernels/conv/cuda/staging.h"
 #include "framework/runtime/cuda/api_error.h"
 #include "framework/runtime/cuda/race.h"
 

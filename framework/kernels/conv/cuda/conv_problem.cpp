@@ -1,6 +1,7 @@
 #include "framework/kernels/conv/cuda/conv_problem.h"
 
 #include "framework/core/fnv1a.h"
+#include "framework/kernels/common/padded_channels.h"
 
 #include <fmt/core.h>
 

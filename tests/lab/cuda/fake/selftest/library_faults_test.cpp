@@ -2,9 +2,9 @@
 // the fake runtime preloaded; each fault is committed in a child process, which must not survive
 // it.
 #include "framework/core/fnv1a.h"
+#include "framework/kernels/common/cuda/pad_channels.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
-#include "framework/kernels/conv/cuda/matmul.h"
-#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/product/cuda/matmul.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "tests/lab/cuda/fake/selftest/child.h"
 

@@ -1,6 +1,6 @@
-#include "framework/kernels/conv/cuda/staging.h"
+#include "framework/kernels/common/cuda/staging.h"
 
-#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/common/cuda/pad_channels.h"
 #include "framework/runtime/cuda/api_error.h"
 
 #include <cuda_runtime_api.h>

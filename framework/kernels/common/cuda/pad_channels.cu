@@ -4,7 +4,7 @@
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
-#include "framework/kernels/conv/cuda/pad_channels.h"
+#include "framework/kernels/common/cuda/pad_channels.h"
 
 namespace learn::cuda {
 namespace {

@@ -1,9 +1,9 @@
-#include "framework/kernels/conv/cuda/linear.h"
+#include "framework/kernels/product/cuda/linear.h"
 
 #include "framework/kernels/common/cuda/bias.h"
-#include "framework/kernels/conv/conv_geometry.h"
-#include "framework/kernels/conv/cuda/matmul.h"
-#include "framework/kernels/conv/cuda/staging.h"
+#include "framework/kernels/common/cuda/staging.h"
+#include "framework/kernels/common/padded_channels.h"
+#include "framework/kernels/product/cuda/matmul.h"
 #include "framework/runtime/cuda/api_error.h"
 
 #include <cuda_runtime_api.h>

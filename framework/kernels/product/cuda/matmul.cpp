@@ -1,4 +1,4 @@
-#include "framework/kernels/conv/cuda/matmul.h"
+#include "framework/kernels/product/cuda/matmul.h"
 
 #include "framework/core/fnv1a.h"
 #include "framework/core/log.h"

@@ -1,7 +1,7 @@
 #pragma once
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/grad_mode.h"
-#include "framework/kernels/conv/conv_geometry.h"
+#include "framework/kernels/product/linear_geometry.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/exec.h"
 
