@@ -58,6 +58,12 @@ def main():
               if re.match(r"(before|after|on)_", name)]
     faults += [f"'{name}' is '{here}' in the table, and '{listed.get(name, 'nothing')}' in foreign_handlers.h" for name, here in events
                if listed.get(name) != here]
+    here = {code(cells[-1])[0] for cells in table if code(cells[-1])}
+    for event in re.findall(r"^  X\((\w+), ", (ROOT / "framework/learner/event.h").read_text(), re.MULTILINE):
+        if event not in here:
+            theirs = [name for name, ours in listed.items() if ours == event]
+            faults.append(f"no row has the event '{event}'; paste, with each name in its framework's column:\n"
+                          f"| {', '.join(f'`{name}`' for name in theirs) or '-'} | - | - | `{event}` |")
     for fault in faults:
         print(f"names.md: {fault}")
     print(f"names.md: {len(table)} rows, {len(events)} handlers of others")

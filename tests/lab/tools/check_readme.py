@@ -13,6 +13,18 @@ def blocks(text):
     return re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
 
 
+def check_loop(readme):
+    """The README's loop is the one in the comment of event.h, which has every event of the table."""
+    header = (ROOT / "framework/learner/event.h").read_text()
+    loop = re.search(r"(?:^///   .*\n|^///       .*\n)+", header, re.MULTILINE)[0]
+    missing = [event for event in re.findall(r"^  X\((\w+), ", header, re.MULTILINE) if not re.search(rf"\b{event}\b", loop)]
+    if missing:
+        sys.exit(f"event.h: the loop in the comment of Event lacks {', '.join(missing)}")
+    shown = "".join(line[6:] or "\n" for line in loop.splitlines(keepends=True))
+    if f"```\n{shown}```\n" not in readme:
+        sys.exit(f"README.md: its loop is not that of framework/learner/event.h; paste this between two lines of ```:\n{shown}")
+
+
 MOST_LINES = 40
 MOST_README_LINES = 14
 
@@ -51,6 +63,7 @@ def main():
         if code_lines(text) > MOST_LINES:
             sys.exit(f"{name}: {code_lines(text)} lines of code; {MOST_LINES} are what an example may need")
     check_cookbook(examples)
+    check_loop((ROOT / "README.md").read_text())
     shown = blocks((ROOT / "README.md").read_text())
     if not shown:
         sys.exit("README.md shows no program")
