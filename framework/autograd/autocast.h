@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/autograd/tape.h"
+#include "framework/kernels/common/activation_kind.h"
 
 #include <array>
 #include <optional>
@@ -19,12 +20,15 @@ enum class CastClass : std::uint8_t {
 
 struct CastRule {
   std::string_view op;
-  CastClass cast_class;
+  CastClass cast_class = CastClass::given;
 };
 
-/// One rule for each operation of `ops`, by class. They are PyTorch's (torch/amp, CUDA op
+namespace autocast_detail {
+
+/// One rule for each operation of `ops`, by class; that of "activation" is for each of
+/// kActivations. They are PyTorch's (torch/amp, CUDA op
 /// reference) for every operation that both have; tests/autograd/autocast_test.cpp compares them.
-inline constexpr std::array kCastRules{
+inline constexpr std::array kWrittenRules{
     CastRule{"conv2d", CastClass::half},
     CastRule{"linear", CastClass::half},
     CastRule{"matmul", CastClass::half},
@@ -52,10 +56,7 @@ inline constexpr std::array kCastRules{
     // Norms are summed in f32 whatever v is, and g is f32; f32 weights are cast where they are
     // used.
     CastRule{"weight_norm", CastClass::given},
-    CastRule{"relu", CastClass::given},
-    CastRule{"leaky_relu", CastClass::given},
-    CastRule{"gelu", CastClass::given},
-    CastRule{"silu", CastClass::given},
+    CastRule{"activation", CastClass::given},
     CastRule{"scale", CastClass::given},
     CastRule{"abs", CastClass::given},
     CastRule{"sqrt", CastClass::given},
@@ -74,6 +75,24 @@ inline constexpr std::array kCastRules{
     CastRule{"reshape", CastClass::given},
     CastRule{"cast", CastClass::given},
 };
+
+}  // namespace autocast_detail
+
+/// One rule for each operation of `ops`, by class.
+inline constexpr auto kCastRules = [] {
+  // One row becomes as many as there are activations, without the identity.
+  std::array<CastRule, autocast_detail::kWrittenRules.size() + kActivations.size() - 2> rules{};
+  std::size_t next = 0;
+  for (const CastRule& rule : autocast_detail::kWrittenRules) {
+    if (rule.op != "activation") {
+      rules.at(next++) = rule;
+      continue;
+    }
+    for (std::size_t i = 1; i < kActivations.size(); ++i)
+      rules.at(next++) = {kActivations.at(i).name, rule.cast_class};
+  }
+  return rules;
+}();
 
 /// The class of an operation of the table; one that it does not have does not compile.
 [[nodiscard]] consteval CastClass cast_class(std::string_view op) {

@@ -150,10 +150,12 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 
 /// Elementwise activation of any shape and floating dtype. `identity` returns `x` itself.
 [[nodiscard]] Var activation(const Var& x, const ActivationKind& kind);
-[[nodiscard]] Var relu(const Var& x);
-[[nodiscard]] Var leaky_relu(const Var& x, float slope = 0.01F);
-[[nodiscard]] Var gelu(const Var& x);
-[[nodiscard]] Var silu(const Var& x);
+[[nodiscard]] inline Var relu(const Var& x) { return activation(x, ActivationKind::relu()); }
+[[nodiscard]] inline Var leaky_relu(const Var& x, float slope = 0.01F) {
+  return activation(x, ActivationKind::leaky_relu(slope));
+}
+[[nodiscard]] inline Var gelu(const Var& x) { return activation(x, ActivationKind::gelu()); }
+[[nodiscard]] inline Var silu(const Var& x) { return activation(x, ActivationKind::silu()); }
 
 /// Mean softmax cross-entropy of logits (N,classes), any floating dtype, as one f32 element (f64
 /// for f64). `target` holds classes (N) i64 or soft targets (N,classes) f32 (f64 for f64).

@@ -18,11 +18,11 @@ struct Weight {
 };
 
 /// One operation. The names of most are those of `Node::name`, and their attributes too:
-/// conv2d and linear with weight and, if there is one, bias; relu, leaky_relu, gelu, silu, abs,
-/// exp, log, sqrt, sigmoid, tanh; add, mul, sub, div, scale, add_bias, concat; max_pool2d,
-/// avg_pool2d. A batch_norm has the inputs x, weight, bias, mean and variance, and neither
-/// activation nor residual. reshape and flatten go in the order of PyTorch; to_nhwc and to_nchw
-/// move the channels of an image; softmax is over classes.
+/// conv2d and linear with weight and, if there is one, bias; activations by their names; abs, exp,
+/// log, sqrt, sigmoid, tanh; add, mul, sub, div, scale, add_bias, concat; max_pool2d, avg_pool2d. A
+/// batch_norm has the inputs x, weight, bias, mean and variance, and neither activation nor
+/// residual. reshape and flatten go in the order of PyTorch; to_nhwc and to_nchw move the channels
+/// of an image; softmax is over classes.
 struct Operation {
   std::string op;
   std::string module;               ///< path of the module that did it

@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/format.h"
+#include "framework/export/activation_forms.h"
 #include "framework/export/pytorch_layers.h"
 #include "framework/io/atomic_file.h"
 #include "framework/tensor/host_tensor.h"
@@ -158,10 +159,8 @@ class Forward {
     const std::string& op = operation.op;
     const std::string inner = in(operation).within(Kind::call);
     if (op == "conv2d" || op == "linear" || op == "batch_norm") return layer(operation);
-    if (op == "relu" || op == "gelu" || op == "silu")
-      return {fmt::format("F.{}({})", op, in(operation).text)};
-    if (op == "leaky_relu")
-      return {fmt::format("F.leaky_relu({}, {})",
+    if (const ActivationForm* const form = activation_form(op))
+      return {fmt::format(fmt::runtime(form->pytorch),
                           in(operation).text,
                           std::get<ActivationKind>(operation.attributes).slope)};
     if (op == "add") return joined(operation, " + ", Kind::sum);

@@ -2,6 +2,7 @@
 
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
+#include "framework/export/activation_forms.h"
 #include "framework/export/passes.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/nn/param_store.h"
@@ -19,8 +20,7 @@ namespace {
 /// Of the pass that is traced: above 1, so that a reshape that mixes images is seen.
 constexpr std::int64_t kBatch = 2;
 
-constexpr std::array kPlain{
-    "relu", "leaky_relu", "gelu", "silu", "scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
+constexpr std::array kPlain{"scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
 constexpr std::array kOfTwo{"add", "mul", "sub", "div"};
 
 template <class Names>
@@ -176,8 +176,8 @@ class Tracer final : public ForwardObserver {
     if (op == "reshape") return add_reshape(names.front(), out.shape());
     if (op == "concat")
       return add_concat(std::get<ConcatAttributes>(attributes), names, out, shape);
-    const bool known = weighted || one_of(op, kPlain) || one_of(op, kOfTwo) || op == "max_pool2d" ||
-                       op == "avg_pool2d";
+    const bool known = weighted || activation_form(op) != nullptr || one_of(op, kPlain) ||
+                       one_of(op, kOfTwo) || op == "max_pool2d" || op == "avg_pool2d";
     if (!known) fail_at(op, "has no form in other runtimes");
     // Where channels come second, shapes are aligned only if they have as many dimensions.
     if (one_of(op, kOfTwo) && inputs[0].shape().rank() != inputs[1].shape().rank())

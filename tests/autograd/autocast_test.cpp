@@ -45,7 +45,7 @@ std::vector<Op> all_ops() {
     return Op{name, {rows, rows}, [f](Tape&, const Vars& in) { return f(in[0], in[1]); }};
   };
   const Pool2dOptions window = Pool2dOptions::square(2, 1);
-  return {
+  std::vector<Op> all{
       {"conv2d",
        {image, {5, 3, 3, 4}, {5}},
        [](Tape&, const Vars& in) {
@@ -110,10 +110,6 @@ std::vector<Op> all_ops() {
          return ops::weight_norm(in[0],
                                  tape.input(full(tape.context().step(), {3}, DType::f32, 1.5)));
        }},
-      unary("relu", ops::relu),
-      unary("leaky_relu", [](const Var& x) { return ops::leaky_relu(x, 0.1F); }),
-      unary("gelu", ops::gelu),
-      unary("silu", ops::silu),
       unary("scale", [](const Var& x) { return ops::scale(x, 3); }),
       unary("abs", ops::abs),
       unary("sqrt", ops::sqrt),
@@ -132,6 +128,14 @@ std::vector<Op> all_ops() {
       unary("reshape", [](const Var& x) { return ops::flatten(x); }),
       unary("cast", [](const Var& x) { return ops::cast(x, x.dtype()); }),
   };
+  const auto written = std::ranges::find(all, "weight_norm", [](const Op& op) { return op.name; });
+  std::vector<Op> activations;
+  for (std::size_t i = 1; i < kActivations.size(); ++i)
+    activations.push_back(
+        unary(kActivations.at(i).name,
+              [kind = kActivations.at(i).kind](const Var& x) { return ops::activation(x, kind); }));
+  all.insert(written + 1, activations.begin(), activations.end());
+  return all;
 }
 
 /// With gradients of 7.

@@ -31,11 +31,4 @@ Var activation(const Var& x, const ActivationKind& kind) {
   return tape.record({x}, y, ActivationNode(x.value(), kind));
 }
 
-Var relu(const Var& x) { return activation(x, ActivationKind::relu()); }
-Var leaky_relu(const Var& x, float slope) {
-  return activation(x, ActivationKind::leaky_relu(slope));
-}
-Var gelu(const Var& x) { return activation(x, ActivationKind::gelu()); }
-Var silu(const Var& x) { return activation(x, ActivationKind::silu()); }
-
 }  // namespace learn::ops

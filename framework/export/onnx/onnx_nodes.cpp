@@ -1,13 +1,16 @@
 #include "framework/export/onnx/onnx_nodes.h"
 
 #include "framework/core/error.h"
+#include "framework/export/activation_forms.h"
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <initializer_list>
 #include <map>
-#include <numbers>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace learn::exported {
@@ -50,34 +53,35 @@ class Writer {
   using Maker = void (Writer::*)();
 
   static const std::map<std::string, Maker>& makers() {
-    static const std::map<std::string, Maker> all{{"conv2d", &Writer::conv},
-                                                  {"linear", &Writer::linear},
-                                                  {"batch_norm", &Writer::batch_norm},
-                                                  {"relu", &Writer::relu},
-                                                  {"leaky_relu", &Writer::leaky_relu},
-                                                  {"gelu", &Writer::gelu},
-                                                  {"silu", &Writer::silu},
-                                                  {"abs", &Writer::abs},
-                                                  {"exp", &Writer::exp},
-                                                  {"log", &Writer::log},
-                                                  {"sqrt", &Writer::sqrt},
-                                                  {"sigmoid", &Writer::sigmoid},
-                                                  {"tanh", &Writer::tanh},
-                                                  {"sub", &Writer::sub},
-                                                  {"div", &Writer::div},
-                                                  {"add", &Writer::add},
-                                                  {"mul", &Writer::mul},
-                                                  {"scale", &Writer::scale},
-                                                  {"add_bias", &Writer::add_bias},
-                                                  {"concat", &Writer::concat},
-                                                  {"max_pool2d", &Writer::max_pool},
-                                                  {"avg_pool2d", &Writer::average_pool},
-                                                  {"flatten", &Writer::flatten},
-                                                  {"reshape", &Writer::reshape},
-                                                  {"to_nhwc", &Writer::to_nhwc},
-                                                  {"to_nchw", &Writer::to_nchw},
-                                                  {"normalize", &Writer::normalize},
-                                                  {"softmax", &Writer::softmax}};
+    static const std::map<std::string, Maker> all = [] {
+      std::map<std::string, Maker> known{{"conv2d", &Writer::conv},
+                                         {"linear", &Writer::linear},
+                                         {"batch_norm", &Writer::batch_norm},
+                                         {"abs", &Writer::abs},
+                                         {"exp", &Writer::exp},
+                                         {"log", &Writer::log},
+                                         {"sqrt", &Writer::sqrt},
+                                         {"sigmoid", &Writer::sigmoid},
+                                         {"tanh", &Writer::tanh},
+                                         {"sub", &Writer::sub},
+                                         {"div", &Writer::div},
+                                         {"add", &Writer::add},
+                                         {"mul", &Writer::mul},
+                                         {"scale", &Writer::scale},
+                                         {"add_bias", &Writer::add_bias},
+                                         {"concat", &Writer::concat},
+                                         {"max_pool2d", &Writer::max_pool},
+                                         {"avg_pool2d", &Writer::average_pool},
+                                         {"flatten", &Writer::flatten},
+                                         {"reshape", &Writer::reshape},
+                                         {"to_nhwc", &Writer::to_nhwc},
+                                         {"to_nchw", &Writer::to_nchw},
+                                         {"normalize", &Writer::normalize},
+                                         {"softmax", &Writer::softmax}};
+      for (const ActivationForm& form : kActivationForms)
+        known.emplace(form.name, &Writer::activation);
+      return known;
+    }();
     return all;
   }
 
@@ -147,19 +151,27 @@ class Writer {
   void batch_norm() {
     set(node("BatchNormalization"), "epsilon", attributes<BatchNormAttributes>().options.eps);
   }
-  void relu() { node("Relu"); }
-  void leaky_relu() { set(node("LeakyRelu"), "alpha", attributes<ActivationKind>().slope); }
-  /// x * (1 + erf(x / sqrt 2)) / 2: the operator Gelu is of a later opset.
-  void gelu() {
-    node("Mul", {x(), number(1 / std::numbers::sqrt2)}, inner("scaled"));
-    node("Erf", {inner("scaled")}, inner("erf"));
-    node("Add", {inner("erf"), number(1)}, inner("sum"));
-    node("Mul", {x(), inner("sum")}, inner("doubled"));
-    node("Mul", {inner("doubled"), number(0.5)}, operation_.output);
-  }
-  void silu() {
-    node("Sigmoid", {x()}, inner("sigmoid"));
-    node("Mul", {x(), inner("sigmoid")}, operation_.output);
+  /// The nodes of an ActivationForm.
+  void activation() {
+    std::istringstream nodes{std::string(activation_form(operation_.op)->onnx)};
+    for (std::string text; std::getline(nodes, text, ';');) {
+      std::istringstream words(text);
+      std::string result, equals, type;
+      words >> result >> equals >> type;
+      std::vector<std::string> inputs;
+      bool with_slope = false;
+      for (std::string word; words >> word;) {
+        if (word == "slope")
+          with_slope = true;
+        else if (std::isdigit(static_cast<unsigned char>(word.front())) != 0)
+          inputs.push_back(number(std::stod(word)));
+        else
+          inputs.push_back(word == "x" ? x() : inner(word.c_str()));
+      }
+      onnx::NodeProto& made =
+          node(type.c_str(), inputs, result == "y" ? operation_.output : inner(result.c_str()));
+      if (with_slope) set(made, "alpha", attributes<ActivationKind>().slope);
+    }
   }
   void abs() { node("Abs"); }
   void exp() { node("Exp"); }

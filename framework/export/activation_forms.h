@@ -1,0 +1,46 @@
+#pragma once
+#include "framework/kernels/common/activation_kind.h"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace learn::exported {
+
+/// How other runtimes write an activation.
+struct ActivationForm {
+  std::string_view name;
+  std::string_view pytorch;  ///< the call, a format of its operand and the slope
+  /// Nodes, "RESULT = TYPE OPERAND..." with semicolons between them. An operand is x, an earlier
+  /// result, a number, or `slope`, which is the attribute alpha. The last result is y.
+  std::string_view onnx;
+};
+
+/// One for each activation but `identity`, in their order.
+inline constexpr std::array kActivationForms{
+    ActivationForm{"relu", "F.relu({})", "y = Relu x"},
+    ActivationForm{"leaky_relu", "F.leaky_relu({}, {})", "y = LeakyRelu x slope"},
+    // The operator Gelu is of a later opset. The number is 1 / sqrt(2).
+    ActivationForm{"gelu",
+                   "F.gelu({})",
+                   "scaled = Mul x 0.7071067811865475; erf = Erf scaled; sum = Add erf 1; "
+                   "doubled = Mul x sum; y = Mul doubled 0.5"},
+    ActivationForm{"silu", "F.silu({})", "sigmoid = Sigmoid x; y = Mul x sigmoid"},
+};
+
+static_assert(
+    [] {
+      for (std::size_t i = 1; i < kActivations.size(); ++i)
+        if (kActivationForms.at(i - 1).name != std::string_view(kActivations[i].name)) return false;
+      return kActivationForms.size() + 1 == kActivations.size();
+    }(),
+    "each activation needs a form");
+
+/// Null for an operation that is no activation.
+[[nodiscard]] constexpr const ActivationForm* activation_form(std::string_view op) {
+  for (const ActivationForm& form : kActivationForms)
+    if (form.name == op) return &form;
+  return nullptr;
+}
+
+}  // namespace learn::exported
