@@ -1,4 +1,5 @@
 #pragma once
+#include "callbacks/diagnose/parity_evidence.h"
 #include "framework/core/dtype.h"
 #include "framework/learner/callback_list.h"
 
@@ -90,8 +91,10 @@ struct ParityFinding {
   ParityProblem problem = ParityProblem::rounding;
   std::int64_t step = 1;  ///< the first that shows it
   std::string layer;      ///< the first that departs; empty where it is none's fault
-  std::string text;       ///< what was seen
-  std::string advice;
+  std::string module;     ///< `ParityLayer::text` of it
+  parity::Evidence evidence{};
+  std::string text;    ///< what was seen
+  std::string advice;  ///< what helps
 };
 
 struct ParityAudit {

@@ -20,6 +20,9 @@ struct ParityParam {
                                        DType half_dtype,
                                        const std::vector<ParityParam>& params);
 
+/// `text` and `advice` of a finding of an audit, from its evidence.
+void put_in_words(const ParityAudit& audit, ParityFinding& finding);
+
 /// What is wrong with the steps of an audit, what counts most first.
 [[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit);
 

@@ -148,6 +148,11 @@ TEST_CASE("a parity audit names the layer whose activations overflow and the mod
     const ParityFinding& finding = only_finding(audit);
     CHECK(finding.problem == ParityProblem::overflow);
     CHECK(finding.layer == "block.linear");
+    CHECK(finding.module.starts_with("Linear(8 -> 8"));
+    const auto& evidence = std::get<parity::OutputOverflows>(finding.evidence);
+    CHECK(evidence.share == layer_of(audit, "block.linear").activation.overflow);
+    CHECK(evidence.largest > 65504);
+    CHECK(evidence.holder == "block");
     CHECK(has(finding.text, "'block.linear', Linear(8 -> 8"));
     CHECK(has(finding.text, "65504"));
     CHECK(has(finding.advice, "bf16"));

@@ -15,6 +15,9 @@ TEST_CASE("a parity audit names the layer whose optimizer state is too small for
   const ParityFinding& finding = only_finding(audit);
   CHECK(finding.problem == ParityProblem::update_grows);
   CHECK(finding.layer == "first");
+  const auto& evidence = std::get<parity::UpdateGrows>(finding.evidence);
+  CHECK(evidence.state == "mean_square");
+  CHECK(evidence.emptied >= 0.2);
   CHECK(has(finding.text, "of the optimizer's 'mean_square' there are zero in f16"));
   CHECK(has(finding.advice, "--precision fp16 or fp16-amp"));
   CHECK(has(audit.to_string(), "<- update grows"));

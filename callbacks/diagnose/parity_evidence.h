@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// What a finding of a parity audit is based on, as values; parity_sentences.cpp puts it in words.
+/// Shares are of 1; scales are exponents of 2.
+namespace learn::callbacks::parity {
+
+/// A gradient of the finding's layer.
+struct Gradient {
+  bool of_weights = false;
+  std::vector<std::string> readers{};  ///< of the output: see ParityLayer::readers
+};
+
+/// The loss of fp32 before anything was learned. The finding's layer is the first whose output is
+/// not finite.
+struct LossNotFinite {};
+/// The loss of fp32, first and in the finding's step.
+struct LossDiverges {
+  double first = 0;
+  double now = 0;
+};
+struct OutputOverflows {
+  double share = 0;
+  double largest = 0;  ///< magnitude in fp32
+  /// The smallest module around the layer whose own output a half holds; empty if there is none.
+  std::string holder;
+};
+struct GradientOverflows {
+  std::optional<Gradient> gradient;  ///< none: steps were skipped, and no layer is to blame
+  std::size_t skipped = 0;           ///< steps
+  std::size_t due = 0;               ///< steps
+  float loss_scale = 1;
+  double highest_scale = 0;
+};
+struct OutputOff {
+  double error = 0;
+  double input_error = 0;
+  double tolerance = 0;             ///< what rounding explains
+  std::optional<double> too_small;  ///< share, where that is the reason
+};
+struct GradientOff {
+  Gradient gradient;
+  double error = 0;
+  double cosine = 1;
+  float loss_scale = 1;
+  /// Where underflow is the reason.
+  struct Underflow {
+    double zero = 0;
+    double subnormal = 0;
+    double needed_scale = 0;
+    double highest_scale = 0;
+  };
+  std::optional<Underflow> underflow;
+};
+struct UpdateGrows {
+  std::optional<double> times;  ///< the length of fp32's; none: the update is not finite
+  double emptied = 0;           ///< share of `state` that is zero in half alone
+  std::string state;
+};
+struct UpdateLost {
+  double left = 0;  ///< share of the length of all updates
+  double lr = 0;
+  double zero = 0;           ///< share of the weights that should change, of all layers
+  double zero_in_layer = 0;  ///< of the finding's
+};
+
+using Evidence = std::variant<LossNotFinite,
+                              LossDiverges,
+                              OutputOverflows,
+                              GradientOverflows,
+                              OutputOff,
+                              GradientOff,
+                              UpdateGrows,
+                              UpdateLost>;
+
+}  // namespace learn::callbacks::parity
