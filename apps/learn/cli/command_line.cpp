@@ -1,4 +1,5 @@
-// The only file that includes CLI11.
+// The only file that includes CLI11. It divides the words of a command line among options and
+// arguments and does nothing else: OptionTable has names, values, defaults and help (ADR 0039).
 #include "apps/learn/cli/command_line.h"
 
 #include "apps/learn/cli/command_help.h"
@@ -42,7 +43,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
 
 /// Whether one is missing is seen behind the options, for what is wrong with these says more.
 void add_argument(CLI::App& app, const Argument& argument, std::vector<std::string>& words) {
-  app.add_option(argument.name, words, argument.help)
+  app.add_option(argument.name, words)
       ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1)
       ->allow_extra_args(argument.several);
 }
