@@ -96,8 +96,9 @@ template <std::derived_from<Callback> C>
 /// The events that `C` handles, found at compile time by the types of pointers to its handlers: one
 /// is a member of `Callback` exactly when no class between declares it. A handler with other
 /// parameters, which nobody would call, or with another framework's name does not compile, and
-/// neither does a callback that does nothing. A misspelt handler without `override` in a class that
-/// has others cannot be found: C++20 cannot list the members of a class.
+/// neither does a callback that does nothing. Of misspelt handlers without `override` in a class
+/// that has others the usual slips are found (`step_beginn`); not all can be, since C++20 cannot
+/// list the members of a class.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
 #define LEARN_REFUSE(there, here)                                                     \
@@ -105,6 +106,7 @@ template <std::derived_from<Callback> C>
       !requires { requires std::is_member_function_pointer_v<decltype(&C::there)>; }, \
       "nobody would call a handler '" #there "'; here it is: void " #here " override");
   LEARN_FOREIGN_HANDLERS(LEARN_REFUSE)
+  LEARN_MISSPELT_HANDLERS(LEARN_REFUSE)
 #undef LEARN_REFUSE
   EventSet set;
   constexpr int kHandlers =

@@ -95,3 +95,38 @@
   X(loss_end, backward_begin(Learner&))                   \
   X(canceled, cancelled(Learner&, Scope))                 \
   X(on_error, error(Learner&, const std::exception&))
+
+/// Slips of the keyboard, likewise. C++20 cannot list the members of a class, so of all misspelt
+/// handlers only those of a list can be found.
+#define LEARN_MISSPELT_BEGIN(X, scope)       \
+  X(scope##_beginn, scope##_begin(Learner&)) \
+  X(scope##_begins, scope##_begin(Learner&)) \
+  X(scope##_beging, scope##_begin(Learner&)) \
+  X(scope##_beign, scope##_begin(Learner&))  \
+  X(scope##_being, scope##_begin(Learner&))  \
+  X(scope##_begn, scope##_begin(Learner&))   \
+  X(scope##s_begin, scope##_begin(Learner&)) \
+  X(scope##begin, scope##_begin(Learner&))   \
+  X(begin_##scope##s, scope##_begin(Learner&))
+#define LEARN_MISSPELT_END(X, scope)      \
+  X(scope##_ends, scope##_end(Learner&))  \
+  X(scope##_ended, scope##_end(Learner&)) \
+  X(scope##_edn, scope##_end(Learner&))   \
+  X(scope##_ned, scope##_end(Learner&))   \
+  X(scope##_en, scope##_end(Learner&))    \
+  X(scope##s_end, scope##_end(Learner&))  \
+  X(scope##end, scope##_end(Learner&))
+#define LEARN_MISSPELT_HANDLERS(X)  \
+  LEARN_MISSPELT_BEGIN(X, train)    \
+  LEARN_MISSPELT_BEGIN(X, epoch)    \
+  LEARN_MISSPELT_BEGIN(X, batch)    \
+  LEARN_MISSPELT_BEGIN(X, loss)     \
+  LEARN_MISSPELT_BEGIN(X, backward) \
+  LEARN_MISSPELT_BEGIN(X, step)     \
+  LEARN_MISSPELT_BEGIN(X, validate) \
+  LEARN_MISSPELT_END(X, backward)   \
+  LEARN_MISSPELT_END(X, step)       \
+  LEARN_MISSPELT_END(X, batch)      \
+  LEARN_MISSPELT_END(X, validate)   \
+  LEARN_MISSPELT_END(X, epoch)      \
+  LEARN_MISSPELT_END(X, train)
