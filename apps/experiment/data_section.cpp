@@ -31,12 +31,6 @@ data::Normalization parse_normalization(const std::string& text) {
   return out;
 }
 
-namespace {
-
-bool is_share(const std::string& limit) { return limit.find('.') != std::string::npos; }
-
-}  // namespace
-
 Option& declare_data_dir(OptionTable& t, std::string& field) {
   Option& option = t.text("data-dir", field, "DIR", "folder of the data sets");
   option.when_absent = "$LEARN_DATA, then ./data";
@@ -70,17 +64,10 @@ void DataSection::declare(OptionTable& t) {
       kShare,
       "SHARE",
       "hold out this share of the training images for validation instead of using the test set");
-  Option& limit = t.text("train-limit",
-                         train_limit,
-                         "N|SHARE",
-                         "number of training images, or a share written with a decimal point: 0.1");
-  limit.set = [this](const std::string& text) {
-    if (is_share(text))
-      (void)parse_real(text, kPositiveShare);
-    else
-      (void)parse_integer(text, kPositive);
-    train_limit = text;
-  };
+  t.text("train-limit",
+         train_limit,
+         "N|SHARE",
+         "number of training images, or a share written with a decimal point: 0.1");
   t.number("valid-limit", valid_limit, kNotNegative, "N", "number of validation images; 0: all");
   t.number("image-size",
            image_size,
@@ -183,18 +170,17 @@ data::DataPair DataSection::load(std::int64_t seed,
   data::DataOptions options{
       .directory = directory,
       .classes = classes,
-      .train_limit = is_share(train_limit) ? 0 : parse_integer(train_limit, kPositive),
+      .train_limit = train_limit.count() != nullptr ? *train_limit.count() : 0,
       .valid_limit = valid_limit,
       .seed = static_cast<std::uint64_t>(seed),
       .threads = static_cast<int>(threads),
       .progress = std::move(progress)};
   if (val_split > 0) options.valid_fraction = val_split;
   data::DataPair pair = data::load(spec, options);
-  if (is_share(train_limit)) {
-    const double share = parse_real(train_limit, kPositiveShare);
-    const auto count = static_cast<std::int64_t>(share * static_cast<double>(pair.train.size()));
+  if (const double* const share = train_limit.share()) {
+    const auto count = static_cast<std::int64_t>(*share * static_cast<double>(pair.train.size()));
     if (count < 1)
-      fail<UsageError>("--train-limit {} leaves no image of {}", share, pair.train.size());
+      fail<UsageError>("--train-limit {} leaves no image of {}", *share, pair.train.size());
     pair.train = data::limited(std::move(pair.train), count);
   }
   return pair;

@@ -1,4 +1,5 @@
 #pragma once
+#include "apps/experiment/image_limit.h"
 #include "data/dataset.h"
 #include "data/loading/loader.h"
 #include "data/loading/normalization.h"
@@ -19,7 +20,7 @@ struct DataSection {
   std::string data_dir;
   std::vector<std::string> classes;
   double val_split = 0;
-  std::string train_limit = "1.0";  ///< a count, or a share of the training images
+  ImageLimit train_limit;
   std::int64_t valid_limit = 0;
   std::int64_t image_size = 0;
   std::string normalize = "auto";    ///< auto, measured, cifar10, or means and deviations

@@ -119,7 +119,7 @@ data::Dataset load_data(const EvalOptions& options,
   }
   const bool train = measures_training_images(options);
   // Else the training images matter only when the validation images were split off from them.
-  if (!train) wanted.train_limit = wanted.val_split == 0 ? "1" : "1.0";
+  if (!train) wanted.train_limit = wanted.val_split == 0 ? ImageLimit(1) : ImageLimit();
   data::DataPair pair = wanted.load(seed, threads, progress_line("reading"));
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }

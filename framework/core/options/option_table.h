@@ -87,6 +87,12 @@ inline constexpr Range kPositiveShare{.low = 0, .high = 1, .open_low = true};  /
 /// Texts as a TOML array; an empty text if there are none.
 [[nodiscard]] std::string toml_list(const std::vector<std::string>& texts);
 
+/// A type that is made of a text, which may throw UsageError, and has it back as `text()`.
+template <class T>
+concept WrittenAsText = std::constructible_from<T, const std::string&> && requires(const T& value) {
+  { value.text() } -> std::convertible_to<std::string>;
+};
+
 namespace detail {
 
 template <class T>
@@ -104,6 +110,10 @@ struct Stored<std::optional<T>> {
 [[nodiscard]] inline std::string as_toml(int value) { return as_toml(std::int64_t{value}); }
 [[nodiscard]] std::string as_toml(const std::string& text);
 [[nodiscard]] std::string as_toml(const std::filesystem::path& path);
+template <WrittenAsText T>
+[[nodiscard]] std::string as_toml(const T& value) {
+  return as_toml(value.text());
+}
 template <class T>
 [[nodiscard]] std::string as_toml(const std::optional<T>& field) {
   return field ? as_toml(*field) : std::string();
@@ -120,8 +130,8 @@ concept NumberField = std::same_as < Stored<Field>,
 int > || std::same_as<Stored<Field>, std::int64_t> || std::same_as<Stored<Field>, float> ||
     std::same_as<Stored<Field>, double>;
 template <class Field>
-concept TextField =
-    std::same_as<Stored<Field>, std::string> || std::same_as<Stored<Field>, std::filesystem::path>;
+concept TextField = std::same_as<Stored<Field>, std::string> ||
+    std::same_as<Stored<Field>, std::filesystem::path> || WrittenAsText<Stored<Field>>;
 
 /// An option's name and the text it is set to.
 using OptionValues = std::vector<std::pair<std::string, std::string>>;
@@ -222,7 +232,7 @@ Option& OptionTable::text(const std::string& name,
                           std::string value,
                           std::string help) {
   Option option{.name = name, .value = std::move(value), .help = std::move(help)};
-  option.set = [&field](const std::string& text) { field = text; };
+  option.set = [&field](const std::string& text) { field = Stored<Field>(text); };
   option.toml = [&field] { return detail::as_toml(field); };
   return add(std::move(option));
 }

@@ -187,9 +187,9 @@ TEST_CASE("a text may be written as a number, and nothing else") {
   ExperimentOptions options;
   const OptionTable table = options.table();
   set_options(table, parse_config("[train]\ntrain-limit = 1500\n", "c.toml", "train", table));
-  CHECK(options.data.train_limit == "1500");
+  CHECK(options.data.train_limit.text() == "1500");
   set_options(table, parse_config("[train]\ntrain-limit = 0.25\n", "c.toml", "train", table));
-  CHECK(options.data.train_limit == "0.25");
+  CHECK(options.data.train_limit.text() == "0.25");
   set_options(table,
               parse_config("[train]\nfreeze = 2\nloss-scale = 512\nprecision = \"fp16\"\n",
                            "c.toml",

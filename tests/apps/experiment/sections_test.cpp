@@ -48,7 +48,7 @@ TEST_CASE("a limit of training images is a number, or a share if it has a point"
   const Images images;
   const auto limited = [&](const char* limit) {
     DataSection section;
-    section.train_limit = limit;
+    section.train_limit = ImageLimit(std::string(limit));
     return images.load(section).train.size();
   };
   CHECK(limited("1") == 1);

@@ -47,7 +47,7 @@ TEST_CASE("both draw what they were asked for") {
   const TemporaryFolder folder;
   ShowBatchOptions show;
   show.train.experiment.data.data = "synthetic10";
-  show.train.experiment.data.train_limit = "50";
+  show.train.experiment.data.train_limit = ImageLimit(50);
   show.images = 3;
   show.out = folder / "show.svg";
   CHECK(show_batch(show) == 0);
