@@ -1,8 +1,8 @@
 #include "apps/learn/report/report_page.h"
 
+#include "apps/learn/runs/run_table.h"
 #include "apps/learn/runs/run_texts.h"
 #include "callbacks/report/training_figures.h"
-#include "framework/core/function_ref.h"
 #include "framework/core/nan_sign.h"
 #include "framework/terminal/text_table.h"
 
@@ -15,7 +15,6 @@ namespace learn::cli {
 namespace {
 
 using Runs = std::span<const RunReport>;
-using Value = FunctionRef<std::string(const RunReport&)>;
 
 std::string number(double value) {
   return std::isfinite(value) ? number_text(value) : fmt::format("{}", without_nan_sign(value));
@@ -27,44 +26,22 @@ std::vector<callbacks::RunHistory> histories(Runs runs) {
   return all;
 }
 
-/// A row for each thing, a column for each run; empty rows are left out.
-class SideBySide {
- public:
-  /// `hides_same`: of several runs only what differs is of interest.
-  SideBySide(Runs runs, const std::string& what, bool hides_same) : runs_(runs) {
-    table_.columns.push_back({what});
-    for (const RunReport& run : runs) table_.columns.push_back({run.history.name});
-    table_.hides_same = hides_same && runs.size() > 1;
+/// A column for each run; rows that are empty are left out. `hides_same`: of several runs only what
+/// differs is of interest.
+html::Table side_by_side(Runs runs, const RunTable& of, bool hides_same) {
+  const bool several = runs.size() > 1;
+  html::Table table{
+      .columns = {{of.title}}, .hides_same = hides_same && several, .pairs = !several};
+  for (const RunReport& run : runs) table.columns.push_back({run.history.name});
+  for (const RunTable::Row& row : of.rows) {
+    std::vector<std::string> cells{row.name};
+    for (const RunTable::Cell& cell : row.cells) cells.push_back(cell.value_or(""));
+    if (std::all_of(cells.begin() + 1, cells.end(), [](const auto& c) { return c.empty(); }))
+      continue;
+    table.rows.push_back({std::move(cells), several && !row.differs()});
   }
-  void row(const std::string& name, Value value) {
-    html::Table::Row row{{name}};
-    for (const RunReport& run : runs_) row.cells.push_back(value(run));
-    const auto first = row.cells.begin() + 1;
-    if (std::all_of(first, row.cells.end(), [](const auto& cell) { return cell.empty(); })) return;
-    row.same = runs_.size() > 1 &&
-               std::adjacent_find(first, row.cells.end(), std::not_equal_to<>()) == row.cells.end();
-    table_.rows.push_back(std::move(row));
-  }
-  /// A row for each key that a run has.
-  void rows(FunctionRef<const std::map<std::string, std::string>&(const RunReport&)> values) {
-    std::set<std::string> keys;
-    for (const RunReport& run : runs_)
-      for (const auto& [key, value] : values(run)) keys.insert(key);
-    for (const std::string& key : keys)
-      row(key, [&](const RunReport& run) {
-        const auto at = values(run).find(key);
-        return at == values(run).end() ? std::string() : at->second;
-      });
-  }
-  [[nodiscard]] html::Table table() && {
-    table_.pairs = runs_.size() == 1;
-    return std::move(table_);
-  }
-
- private:
-  Runs runs_;
-  html::Table table_;
-};
+  return table;
+}
 
 double trained_seconds(const RunReport& run) {
   double seconds = 0;
@@ -80,20 +57,20 @@ std::string skipped_text(const RunRecord& record) {
 /// Of a single run what neither `facts` nor the head of the page say.
 html::Table outcome(Runs runs) {
   const bool alone = runs.size() == 1;
-  SideBySide table(runs, "", false);
-  table.row("status", [](const RunReport& run) {
+  RunTable table;
+  table.add("status", runs, [](const RunReport& run) {
     return run.record.status + (run.record.error.empty() ? "" : ": " + run.record.error);
   });
-  table.row("model", [](const RunReport& run) {
+  table.add("model", runs, [](const RunReport& run) {
     return fmt::format("{} ({} parameters)", run.record.model, grouped(run.record.parameters));
   });
-  table.row("data", [](const RunReport& run) { return data_text(run.record); });
-  table.row("precision", [](const RunReport& run) { return run.record.precision; });
+  table.add("data", runs, [](const RunReport& run) { return data_text(run.record); });
+  table.add("precision", runs, [](const RunReport& run) { return run.record.precision; });
   if (!alone) {
-    table.row("epochs", [](const RunReport& run) {
+    table.add("epochs", runs, [](const RunReport& run) {
       return fmt::format("{} of {}", run.record.epochs_done, run.record.epochs);
     });
-    table.row("best", [](const RunReport& run) { return best_text(run.record); });
+    table.add("best", runs, [](const RunReport& run) { return best_text(run.record); });
   }
   std::set<std::string> results;
   for (const RunReport& run : runs)
@@ -102,22 +79,25 @@ html::Table outcome(Runs runs) {
   if (alone)
     for (const char* const fact : {"valid_loss", "train_loss"}) results.erase(fact);
   for (const std::string& name : results)
-    table.row("last " + name, [&](const RunReport& run) {
+    table.add("last " + name, runs, [&](const RunReport& run) {
       const auto at = run.record.results.find(name);
       return at == run.record.results.end() ? "" : number(at->second);
     });
   if (!alone) {
-    table.row("training time",
-              [](const RunReport& run) { return clock_text(trained_seconds(run)); });
-    table.row("images per second", [](const RunReport& run) {
+    table.add("training time", runs, [](const RunReport& run) {
+      return clock_text(trained_seconds(run));
+    });
+    table.add("images per second", runs, [](const RunReport& run) {
       return run.history.epochs.empty() ? "" : number(run.history.epochs.back().samples_per_second);
     });
-    table.row("started", [](const RunReport& run) { return moment_text(run.record.started); });
-    table.row("ended", [](const RunReport& run) { return moment_text(run.record.ended); });
+    table.add(
+        "started", runs, [](const RunReport& run) { return moment_text(run.record.started); });
+    table.add("ended", runs, [](const RunReport& run) { return moment_text(run.record.ended); });
   }
-  table.row("steps", [](const RunReport& run) { return skipped_text(run.record); });
-  table.row("peak learning rate", [](const RunReport& run) { return peak_lr_text(run.record); });
-  return std::move(table).table();
+  table.add("steps", runs, [](const RunReport& run) { return skipped_text(run.record); });
+  table.add(
+      "peak learning rate", runs, [](const RunReport& run) { return peak_lr_text(run.record); });
+  return side_by_side(runs, table, false);
 }
 
 /// What is seen first of a single run.
@@ -238,23 +218,25 @@ html::Section settings(Runs runs) {
     section.blocks.emplace_back(settings_of(runs[0]));
     return section;
   }
-  SideBySide table(runs, "option", true);
+  RunTable table{.title = "option"};
   for (std::size_t i = 0; i < runs[0].settings.size(); ++i)
-    table.row(runs[0].settings[i].name,
-              [i](const RunReport& run) { return run.settings[i].value; });
-  section.blocks.emplace_back(std::move(table).table());
+    table.add(runs[0].settings[i].name, runs, [i](const RunReport& run) {
+      return run.settings[i].value;
+    });
+  section.blocks.emplace_back(side_by_side(runs, table, true));
   return section;
 }
 
 html::Section machine(Runs runs) {
-  SideBySide table(runs, "", true);
-  table.row("device", [](const RunReport& run) { return run.record.device; });
-  table.row("threads", [](const RunReport& run) { return fmt::format("{}", run.record.threads); });
-  table.rows([](const RunReport& run) -> const auto& { return run.record.machine; });
-  table.rows([](const RunReport& run) -> const auto& { return run.record.versions; });
-  table.row("seed", [](const RunReport& run) { return fmt::format("{}", run.record.seed); });
-  table.row("data fingerprint", [](const RunReport& run) { return run.record.fingerprint; });
-  return {"Machine", {std::move(table).table()}};
+  RunTable table;
+  table.add("device", runs, [](const RunReport& run) { return run.record.device; });
+  table.add(
+      "threads", runs, [](const RunReport& run) { return fmt::format("{}", run.record.threads); });
+  table.add_keys(runs, [](const RunReport& run) { return &run.record.machine; });
+  table.add_keys(runs, [](const RunReport& run) { return &run.record.versions; });
+  table.add("seed", runs, [](const RunReport& run) { return fmt::format("{}", run.record.seed); });
+  table.add("data fingerprint", runs, [](const RunReport& run) { return run.record.fingerprint; });
+  return {"Machine", {side_by_side(runs, table, true)}};
 }
 
 }  // namespace
