@@ -33,8 +33,11 @@ struct DataOptions {
   std::optional<ImageSize> evaluation;
 };
 
-/// The data sets known by name, and "folder", "csv" and "list" for those known by path.
-[[nodiscard]] Registry<DataPair(const DataOptions&)> dataset_registry();
+using DataRegistry = Registry<DataPair(const DataOptions&)>;
+
+/// The data sets known by name, and "folder", "csv" and "list" for those known by path. A source of
+/// this room adds its sets in a function `register_NAME(DataRegistry&)`.
+[[nodiscard]] DataRegistry dataset_registry();
 
 /// The spec of a data set that a user names: by name with options ("cifar10:verify=false"), or by
 /// the path of an image folder, of the binary files of CIFAR, or of an archive of either

@@ -141,7 +141,7 @@ endfunction()
 # else must be touched to add one, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
-  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   string(REGEX MATCH "^(.+)::([^:]+)$" registry ${registry})
   set(header ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h)
   set(script ${PROJECT_SOURCE_DIR}/framework/cmake/Registrations.cmake)

@@ -1,5 +1,4 @@
-#include "data/sets/listed_sets.h"
-
+// The data sets "csv" and "list": files that a table or a list names.
 #include "data/files/file_tree.h"
 #include "data/sets/fixed_parts.h"
 #include "data/sets/image_options.h"
@@ -156,7 +155,7 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
 
 }  // namespace
 
-void add_listed_sets(Registry<DataPair(const DataOptions&)>& registry) {
+void register_csv_and_list(DataRegistry& registry) {
   registry.add(
       "csv",
       "a table with a header that says what is on the images of a folder, or holds numbers",

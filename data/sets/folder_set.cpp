@@ -1,0 +1,102 @@
+// The data set "folder": whatever a folder or an archive of files holds.
+#include "data/sets/array_set.h"
+#include "data/sets/cifar10.h"
+#include "data/sets/cifar_sets.h"
+#include "data/sets/fixed_parts.h"
+#include "data/sets/image_folder.h"
+#include "data/sets/image_options.h"
+#include "framework/core/error.h"
+
+#include <memory>
+#include <utility>
+
+namespace learn::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Keeps what was skipped.
+void take(DataPair& pair, DataPair read) {
+  pair.train = std::move(read.train);
+  pair.valid = std::move(read.valid);
+  pair.passed_over = std::move(read.passed_over);
+}
+
+/// What a data set known by path can do.
+struct PathOptions : ImageOptions {
+  bool verify = true;
+  bool parts = true;
+  std::string label_regex;
+  std::string valid_regex;
+
+  /// Whether something is said about how images are read from files.
+  [[nodiscard]] bool reads_files() const {
+    return channels != PathOptions().channels || max_bad != 0 || skip_bad || stream ||
+           !label_regex.empty() || !valid_regex.empty();
+  }
+};
+
+void declare_folder(OptionTable& t, PathOptions& o) {
+  declare_images(t, o, "folder or archive");
+  t.text("label_regex",
+         o.label_regex,
+         "REGEX",
+         "the class by the file's path, its first group: (.+)_\\d+.jpg$; not by its folder");
+  t.text("valid_regex", o.valid_regex, "REGEX", "validate on the files whose path it matches");
+  t.flag("parts", o.parts, "folders called train, valid, test or the like are parts, not classes");
+  t.flag("verify",
+         o.verify,
+         "of CIFAR's binary files: refuse those whose MD5 is not the published one");
+}
+
+DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
+  refuse_directory("data given by their path", options);
+  if (folder.path.empty()) fail<UsageError>("folder: give its path, folder:path=PATH");
+  std::error_code error;
+  if (is_array_name(folder.path) && fs::is_regular_file(folder.path, error))
+    fail<DataError>("'{}' is one array of a data set: give the folder that holds all of them",
+                    folder.path.string());
+  const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
+  if (holds_cifar(*tree)) {
+    if (folder.size != 0 || folder.reads_files() || !folder.parts)
+      fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
+                       folder.path.string());
+    return load_cifar_files(*tree, folder.verify, options);
+  }
+  refuse_cifar_pickles(*tree);
+  if (!folder.verify)
+    fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
+                     folder.path.string());
+  if (holds_arrays(*tree)) {
+    if (folder.reads_files())
+      fail<UsageError>("'{}' holds arrays: of the options only size has an effect",
+                       folder.path.string());
+    return load_arrays(*tree, folder.size, options);
+  }
+  DataPair pair;
+  const FolderOptions reading{.classes = options.classes,
+                              .valid_fraction = options.valid_fraction,
+                              .seed = options.seed,
+                              .label_regex = folder.label_regex,
+                              .valid_regex = folder.valid_regex,
+                              .parts = folder.parts,
+                              .decoding = folder.decoding(options, pair)};
+  if (options.evaluation)
+    pair.valid = evaluation_folder(*tree, reading);
+  else
+    take(pair, from_folder(*tree, reading));
+  return limited(std::move(pair), options);
+}
+
+}  // namespace
+
+void register_folder(DataRegistry& registry) {
+  registry.add("folder",
+               "a folder or archive of images, of CIFAR's binary files, of MNIST's, or of NumPy's "
+               "arrays (.npz)",
+               PathOptions{},
+               declare_folder,
+               load_folder);
+}
+
+}  // namespace learn::data
