@@ -3,10 +3,8 @@
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/named_probabilities.h"
 #include "apps/learn/model/class_table.h"
-#include "framework/core/nan_sign.h"
 #include "framework/drawing/confusion_matrix_figure.h"
 #include "framework/drawing/reliability_figure.h"
-#include "framework/evaluation/class_report.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -58,25 +56,6 @@ void write_confusion_csv(const ConfusionMatrix& matrix,
   csv.rows(rows);
 }
 
-void write_classes_csv(const ConfusionMatrix& matrix,
-                       const std::vector<std::string>& classes,
-                       const fs::path& path) {
-  const ClassReport report = class_report(matrix);
-  CsvWriter csv(path, {"class", "images", "precision", "recall", "f1"});
-  std::vector<std::vector<Cell>> rows;
-  const auto add = [&](const std::string& name, const ClassScores& s) {
-    rows.push_back({name,
-                    number(static_cast<double>(s.support)),
-                    number(s.precision),
-                    number(s.recall),
-                    number(s.f1)});
-  };
-  for (std::size_t c = 0; c < report.classes.size(); ++c) add(classes[c], report.classes[c]);
-  add("macro mean", report.macro);
-  add("weighted mean", report.weighted);
-  csv.rows(rows);
-}
-
 void write_calibration_csv(const std::vector<CalibrationBin>& bins, const fs::path& path) {
   CsvWriter csv(path, {"above", "up_to", "images", "confidence", "correct"});
   std::vector<std::vector<Cell>> rows;
@@ -92,23 +71,6 @@ void write_calibration_csv(const std::vector<CalibrationBin>& bins, const fs::pa
                     empty ? Cell() : number(bins[i].correct)});
   }
   csv.rows(rows);
-}
-
-html::Table table_of(const ClassReport& report, const std::vector<std::string>& classes) {
-  html::Table table{
-      .columns = {{"class"}, {"images", true}, {"precision", true}, {"recall", true}, {"F1", true}},
-      .rows = {}};
-  const auto add = [&](const std::string& name, const ClassScores& s) {
-    table.rows.push_back({{name,
-                           fmt::format("{}", s.support),
-                           four_digits(s.precision),
-                           four_digits(s.recall),
-                           four_digits(s.f1)}});
-  };
-  for (std::size_t c = 0; c < report.classes.size(); ++c) add(classes[c], report.classes[c]);
-  add("macro mean", report.macro);
-  add("weighted mean", report.weighted);
-  return table;
 }
 
 /// Share of right predictions against confidence.
@@ -176,28 +138,21 @@ nlohmann::ordered_json ClassEvaluation::summary_json() const {
 }
 
 nlohmann::ordered_json ClassEvaluation::scores_json(bool confusion) const {
-  const ClassReport report = class_report(confusion_);
+  const ScoreTable scores = class_scores(confusion_, data().classes);
   const std::vector<Confusion> pairs = confusion_.most_confused();
   Json classes = Json::array();
   for (int c = 0; c < confusion_.classes(); ++c) {
-    const ClassScores& scores = report.classes[static_cast<std::size_t>(c)];
-    const std::int64_t predicted = confusion_.predicted(c);
+    const ScoreTable::Row& row = scores.rows[static_cast<std::size_t>(c)];
     const auto worst = std::ranges::find(pairs, c, &Confusion::truth);
-    const auto share = [](double value, std::int64_t of) {
-      return of == 0 ? Json() : finite_or_null(value);
-    };
-    classes.push_back({{"class", name_of(c)},
-                       {"images", scores.support},
-                       {"predicted", predicted},
-                       {"precision", share(scores.precision, predicted)},
-                       {"recall", share(scores.recall, scores.support)},
-                       {"f1", share(scores.f1, scores.support + predicted)},
-                       {"taken_for", worst == pairs.end() ? Json() : Json(name_of(worst->guess))}});
+    Json& entry = classes.emplace_back(
+        Json{{"class", row.name}, {"images", 0}, {"predicted", confusion_.predicted(c)}});
+    entry.update(to_json(scores, row));
+    entry["taken_for"] = worst == pairs.end() ? Json() : Json(name_of(worst->guess));
   }
-  const auto mean = [](const ClassScores& scores) {
-    return Json{{"precision", finite_or_null(scores.precision)},
-                {"recall", finite_or_null(scores.recall)},
-                {"f1", finite_or_null(scores.f1)}};
+  const auto mean = [&](const ScoreTable::Row& row) {
+    Json out = to_json(scores, row);
+    out.erase("images");  // all of them
+    return out;
   };
   Json confused = Json::array();
   for (const Confusion& pair : std::span(pairs).first(std::min(kPairs, pairs.size())))
@@ -209,8 +164,8 @@ nlohmann::ordered_json ClassEvaluation::scores_json(bool confusion) const {
              {"largest_gap", finite_or_null(calibration_.mce)},
              {"brier", finite_or_null(calibration_.brier)}}},
            {"classes", std::move(classes)},
-           {"mean_of_classes", mean(report.macro)},
-           {"mean_of_images", mean(report.weighted)},
+           {"mean_of_classes", mean(scores.means[0])},
+           {"mean_of_images", mean(scores.means[1])},
            {"most_confused", std::move(confused)}};
   if (!confusion) return out;
   Json& matrix = out["confusion"] = Json::array();
@@ -263,7 +218,7 @@ void ClassEvaluation::save(const std::string& model,
                            const std::string& title,
                            const fs::path& folder) const {
   write_confusion_csv(confusion_, data().classes, folder / "confusion.csv");
-  write_classes_csv(confusion_, data().classes, folder / "classes.csv");
+  save_csv(class_scores(confusion_, data().classes), folder / "classes.csv");
   write_calibration_csv(calibration_.bins, folder / "calibration.csv");
   plot::confusion_matrix_figure(figure_of(confusion_, data().classes, title))
       .save(folder / "confusion.png");
@@ -285,7 +240,7 @@ std::vector<html::Block> ClassEvaluation::blocks() const {
   if (!pairs.empty()) blocks.emplace_back(html::Note{"Most confused: " + pairs});
   blocks.insert(blocks.end(),
                 {html::Heading{"Classes"},
-                 table_of(class_report(confusion_), data().classes),
+                 page_table(class_scores(confusion_, data().classes), false),
                  html::Heading{"How far its probabilities can be trusted"},
                  reliability(calibration_)});
   return blocks;

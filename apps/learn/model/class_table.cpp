@@ -1,6 +1,5 @@
 #include "apps/learn/model/class_table.h"
 
-#include "framework/core/nan_sign.h"
 #include "framework/evaluation/class_report.h"
 #include "framework/terminal/text_table.h"
 
@@ -17,14 +16,10 @@ const std::string& name_of(const std::vector<std::string>& names, int of_class) 
   return names.at(static_cast<std::size_t>(of_class));
 }
 
-std::string share(double value) { return fmt::format("{:.4f}", without_nan_sign(value)); }
-
-std::vector<std::string> row(const std::string& name, const ClassScores& scores) {
-  return {name,
-          std::to_string(scores.support),
-          share(scores.precision),
-          share(scores.recall),
-          share(scores.f1)};
+ScoreTable::Row row_of(const std::string& name,
+                       const ClassScores& s,
+                       const std::string& text_name = "") {
+  return {name, {{static_cast<double>(s.support)}, {s.precision}, {s.recall}, {s.f1}}, text_name};
 }
 
 /// "dog (12)", or nothing.
@@ -38,26 +33,39 @@ std::string most_often_taken_for(const std::vector<Confusion>& pairs,
 
 }  // namespace
 
-std::string class_table(const ConfusionMatrix& confusion, const std::vector<std::string>& names) {
-  TextTable table({{"class"},
-                   {"images", kRight},
-                   {"precision", kRight},
-                   {"recall", kRight},
-                   {"F1", kRight},
-                   {"most often taken for"}});
+ScoreTable class_scores(const ConfusionMatrix& confusion, const std::vector<std::string>& names) {
   const ClassReport report = class_report(confusion);
+  ScoreTable table{.what = "class",
+                   .columns = {{"images", "images", ScoreTable::Digits::count},
+                               {"precision", "precision"},
+                               {"recall", "recall"},
+                               {"F1", "f1"}},
+                   .rows = {},
+                   .means = {row_of("macro mean", report.macro, "(mean of the classes)"),
+                             row_of("weighted mean", report.weighted, "(mean of the images)")}};
+  for (int c = 0; c < confusion.classes(); ++c) {
+    const bool seen = confusion.seen(c) > 0, predicted = confusion.predicted(c) > 0;
+    ScoreTable::Row& row = table.rows.emplace_back(
+        row_of(name_of(names, c), report.classes[static_cast<std::size_t>(c)]));
+    row.scores[1].of_nothing = !predicted;
+    row.scores[2].of_nothing = !seen;
+    row.scores[3].of_nothing = !seen && !predicted;
+  }
+  return table;
+}
+
+std::string class_table(const ConfusionMatrix& confusion, const std::vector<std::string>& names) {
+  const ScoreTable scores = class_scores(confusion, names);
+  std::vector<TextTable::Column> columns = text_columns(scores);
+  columns.push_back({"most often taken for"});
+  TextTable table(std::move(columns));
   const std::vector<Confusion> pairs = confusion.most_confused();
   for (int c = 0; c < confusion.classes(); ++c) {
-    const ClassScores& scores = report.classes[static_cast<std::size_t>(c)];
-    std::vector<std::string> cells = row(name_of(names, c), scores);
-    if (confusion.predicted(c) == 0) cells[2] = "-";
-    if (scores.support == 0) cells[3] = "-";
-    if (scores.support + confusion.predicted(c) == 0) cells[4] = "-";
+    std::vector<std::string> cells = text_cells(scores, scores.rows[static_cast<std::size_t>(c)]);
     cells.push_back(most_often_taken_for(pairs, names, c));
     table.row(std::move(cells));
   }
-  table.row(row("(mean of the classes)", report.macro));
-  table.row(row("(mean of the images)", report.weighted));
+  for (const ScoreTable::Row& mean : scores.means) table.row(text_cells(scores, mean));
   return table.to_string();
 }
 

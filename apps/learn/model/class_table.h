@@ -1,10 +1,16 @@
 #pragma once
+#include "apps/learn/model/score_table.h"
 #include "framework/evaluation/confusion_matrix.h"
 
 #include <string>
 #include <vector>
 
 namespace learn::cli {
+
+/// Images, precision, recall and F1 of each class, and the two means of the report. The matrix has
+/// samples of these classes.
+[[nodiscard]] ScoreTable class_scores(const ConfusionMatrix& confusion,
+                                      const std::vector<std::string>& names);
 
 /// A row per class: images, precision, recall, F1, the class that it is most often taken for; then
 /// the two means of the report. The matrix has samples of these classes.

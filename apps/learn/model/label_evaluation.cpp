@@ -19,33 +19,33 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr TextTable::Align kRight = TextTable::Align::right;
-
-/// A dash where there is nothing that it would be a share of.
-std::vector<std::string> row_of(const std::string& name, const LabelScores& s) {
-  const auto share = [](double value, std::int64_t of) {
-    return of == 0 ? std::string("-") : four_digits(value);
-  };
+ScoreTable::Row row_of(const std::string& name, const LabelScores& s) {
+  const auto images = static_cast<double>(s.positives),
+             predicted = static_cast<double>(s.predicted);
   return {name,
-          std::to_string(s.positives),
-          std::to_string(s.predicted),
-          share(s.precision, s.predicted),
-          share(s.recall, s.positives),
-          share(s.f1, s.positives + s.predicted),
-          share(s.average_precision, s.positives)};
+          {{images},
+           {predicted},
+           {s.precision, s.predicted == 0},
+           {s.recall, s.positives == 0},
+           {s.f1, s.positives + s.predicted == 0},
+           {s.average_precision, s.positives == 0}}};
 }
 
-/// The same for programs.
-Json json_of(const LabelScores& s) {
-  const auto share = [](double value, std::int64_t of) {
-    return of == 0 ? Json() : finite_or_null(value);
-  };
-  return {{"images", s.positives},
-          {"predicted", s.predicted},
-          {"precision", share(s.precision, s.predicted)},
-          {"recall", share(s.recall, s.positives)},
-          {"f1", share(s.f1, s.positives + s.predicted)},
-          {"average_precision", share(s.average_precision, s.positives)}};
+ScoreTable table_of(const LabelReport& report, const std::vector<std::string>& labels) {
+  using Digits = ScoreTable::Digits;
+  ScoreTable table{.what = "label",
+                   .columns = {{"images", "images", Digits::count},
+                               {"predicted", "predicted", Digits::count},
+                               {"precision", "precision"},
+                               {"recall", "recall"},
+                               {"F1", "f1"},
+                               {"average precision", "average_precision"}},
+                   .rows = {},
+                   .means = {row_of("mean", report.macro)}};
+  table.means[0].text_name = "(mean of the labels)";
+  for (std::size_t c = 0; c < report.labels.size(); ++c)
+    table.rows.push_back(row_of(labels[c], report.labels[c]));
+  return table;
 }
 
 /// One label of all images.
@@ -100,7 +100,8 @@ LabelEvaluation::LabelEvaluation(const data::Dataset& set,
       report_(label_report(this->predictions().preds.span<float>(),
                            static_cast<std::int64_t>(set.classes.size()),
                            set.targets,
-                           threshold)) {}
+                           threshold)),
+      scores_(table_of(report_, set.classes)) {}
 
 std::vector<std::string> LabelEvaluation::predicted(std::size_t i) const {
   std::vector<std::string> names;
@@ -123,19 +124,7 @@ std::int64_t LabelEvaluation::all_right() const {
   return count;
 }
 
-std::string LabelEvaluation::table() const {
-  TextTable table({{"label"},
-                   {"images", kRight},
-                   {"predicted", kRight},
-                   {"precision", kRight},
-                   {"recall", kRight},
-                   {"F1", kRight},
-                   {"average precision", kRight}});
-  for (std::size_t c = 0; c < report_.labels.size(); ++c)
-    table.row(row_of(data().classes[c], report_.labels[c]));
-  table.row(row_of("(mean of the labels)", report_.macro));
-  return table.to_string();
-}
+std::string LabelEvaluation::table() const { return to_text(scores_); }
 
 std::string LabelEvaluation::summary() const {
   return fmt::format("accuracy_multi {}  ({} of {} decisions)",
@@ -159,15 +148,15 @@ nlohmann::ordered_json LabelEvaluation::summary_json() const {
 
 nlohmann::ordered_json LabelEvaluation::scores_json(bool) const {
   Json labels = Json::array();
-  for (std::size_t c = 0; c < report_.labels.size(); ++c) {
-    Json label{{"label", data().classes[c]}};
-    label.update(json_of(report_.labels[c]));
+  for (const ScoreTable::Row& row : scores_.rows) {
+    Json label{{"label", row.name}};
+    label.update(to_json(scores_, row));
     labels.push_back(std::move(label));
   }
   return {{"threshold", threshold_},
           {"all_labels_right", all_right()},
           {"labels", std::move(labels)},
-          {"mean_of_labels", json_of(report_.macro)}};
+          {"mean_of_labels", to_json(scores_, scores_.means[0])}};
 }
 
 std::vector<TextTable::Column> LabelEvaluation::top_columns() const {
@@ -211,36 +200,11 @@ nlohmann::ordered_json LabelEvaluation::prediction_json(std::size_t i) const {
 void LabelEvaluation::save(const std::string&,
                            const std::string& title,
                            const fs::path& folder) const {
-  CsvWriter csv(folder / "labels.csv",
-                {"label", "images", "predicted", "precision", "recall", "f1", "average_precision"});
-  std::vector<std::vector<Cell>> rows;
-  const auto add = [&](const std::string& name, const LabelScores& s) {
-    rows.push_back({name,
-                    static_cast<double>(s.positives),
-                    static_cast<double>(s.predicted),
-                    s.precision,
-                    s.recall,
-                    s.f1,
-                    s.average_precision});
-  };
-  for (std::size_t c = 0; c < report_.labels.size(); ++c) add(data().classes[c], report_.labels[c]);
-  add("mean", report_.macro);
-  csv.rows(rows);
+  save_csv(scores_, folder / "labels.csv");
   plot::save(folder / "precision-recall.png", curves(*this, report_, title));
 }
 
 std::vector<html::Block> LabelEvaluation::blocks() const {
-  html::Table table{.columns = {{"label"},
-                                {"images", true},
-                                {"predicted", true},
-                                {"precision", true},
-                                {"recall", true},
-                                {"F1", true},
-                                {"average precision", true}},
-                    .rows = {}};
-  for (std::size_t c = 0; c < report_.labels.size(); ++c)
-    table.rows.push_back({row_of(data().classes[c], report_.labels[c])});
-  table.rows.push_back({row_of("mean", report_.macro)});
   const std::string images = fmt::format("{} of {}", all_right(), size());
   return {html::Facts{{{"accuracy_multi", four_digits(report_.accuracy), "of decisions"},
                        {"loss", four_digits(predictions().loss)},
@@ -248,7 +212,7 @@ std::vector<html::Block> LabelEvaluation::blocks() const {
                        {"mean average precision", four_digits(report_.macro.average_precision)},
                        {"all labels right", images, "images"}}},
           html::Heading{"Labels"},
-          std::move(table),
+          page_table(scores_, true),
           html::Heading{"What a threshold costs"},
           curves(*this, report_, "precision and recall")};
 }

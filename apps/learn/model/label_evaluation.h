@@ -1,5 +1,6 @@
 #pragma once
 #include "apps/learn/model/evaluation.h"
+#include "apps/learn/model/score_table.h"
 
 namespace learn::cli {
 
@@ -33,6 +34,7 @@ class LabelEvaluation final : public Evaluation {
 
   double threshold_;
   LabelReport report_;
+  ScoreTable scores_;
 };
 
 }  // namespace learn::cli

@@ -3,6 +3,7 @@
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/named_probabilities.h"
 #include "apps/learn/model/evaluation.h"
+#include "apps/learn/model/score_table.h"
 #include "framework/core/format.h"
 
 #include <fmt/core.h>
@@ -137,7 +138,7 @@ class Values final : public PredictionForm {
   }
   [[nodiscard]] std::vector<std::string> texts(const Prediction& prediction) const override {
     std::vector<std::string> row;
-    for (const float value : prediction.values) row.push_back(fmt::format("{:.6g}", value));
+    for (const float value : prediction.values) row.push_back(six_digits(double{value}));
     return row;
   }
   [[nodiscard]] std::vector<std::string> header() const override { return names_; }

@@ -20,26 +20,34 @@ using Json = nlohmann::ordered_json;
 constexpr TextTable::Align kRight = TextTable::Align::right;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// In the targets' unit.
-std::string number(double value) { return fmt::format("{:.6g}", without_nan_sign(value)); }
-
-std::vector<std::string> row_of(const std::string& name, const ValueScores& s) {
-  return {name,
-          number(s.mean),
-          number(s.deviation),
-          number(s.errors.mae),
-          number(s.errors.rmse),
-          four_digits(s.errors.r2)};
+ScoreTable::Row row_of(const std::string& name, const ValueErrors& errors) {
+  return {name, {{}, {}, {errors.mae}, {errors.rmse}, {errors.r2}}};
 }
 
-std::vector<std::string> mean_row(const std::string& name, const ValueErrors& mean) {
-  return {name, "", "", number(mean.mae), number(mean.rmse), four_digits(mean.r2)};
+ScoreTable table_of(const ValueReport& report, const std::vector<std::string>& names) {
+  using Digits = ScoreTable::Digits;
+  ScoreTable table{.what = "value",
+                   .columns = {{"mean", "mean", Digits::number},
+                               {"deviation", "deviation", Digits::number},
+                               {"MAE", "mae", Digits::number},
+                               {"RMSE", "rmse", Digits::number},
+                               {"R2", "r2"}},
+                   .rows = {},
+                   .means = {row_of("mean", report.mean)}};
+  table.means[0].text_name = "(mean of the values)";
+  for (std::size_t c = 0; c < report.values.size(); ++c) {
+    const ValueScores& scores = report.values[c];
+    ScoreTable::Row& row = table.rows.emplace_back(row_of(names[c], scores.errors));
+    row.scores[0].value = scores.mean;
+    row.scores[1].value = scores.deviation;
+  }
+  return table;
 }
 
-Json json_of(const ValueErrors& errors) {
-  return {{"mae", finite_or_null(errors.mae)},
-          {"rmse", finite_or_null(errors.rmse)},
-          {"r2", finite_or_null(errors.r2)}};
+/// The mean of one value is that value.
+ScoreTable without_needless_mean(ScoreTable table) {
+  if (table.rows.size() == 1) table.means.clear();
+  return table;
 }
 
 /// Predictions against truths, each a dot, and the line on which they would be right.
@@ -79,40 +87,29 @@ ValueEvaluation::ValueEvaluation(const data::Dataset& set, Predictions predictio
     : Evaluation(set, std::move(predictions)),
       report_(value_report(this->predictions().preds.span<float>(),
                            static_cast<std::int64_t>(set.classes.size()),
-                           set.targets)) {}
+                           set.targets)),
+      scores_(table_of(report_, set.classes)) {}
 
-std::string ValueEvaluation::table() const {
-  TextTable table({{"value"},
-                   {"mean", kRight},
-                   {"deviation", kRight},
-                   {"MAE", kRight},
-                   {"RMSE", kRight},
-                   {"R2", kRight}});
-  for (std::size_t c = 0; c < report_.values.size(); ++c)
-    table.row(row_of(data().classes[c], report_.values[c]));
-  if (report_.values.size() > 1) table.row(mean_row("(mean of the values)", report_.mean));
-  return table.to_string();
-}
+std::string ValueEvaluation::table() const { return to_text(without_needless_mean(scores_)); }
 
 std::string ValueEvaluation::summary() const {
   return fmt::format("MAE {}  RMSE {}  R2 {}",
-                     number(report_.mean.mae),
-                     number(report_.mean.rmse),
+                     six_digits(report_.mean.mae),
+                     six_digits(report_.mean.rmse),
                      four_digits(report_.mean.r2));
 }
 
 std::string ValueEvaluation::details(bool) const { return ""; }
 
-nlohmann::ordered_json ValueEvaluation::summary_json() const { return json_of(report_.mean); }
+nlohmann::ordered_json ValueEvaluation::summary_json() const {
+  return to_json(scores_, scores_.means[0]);
+}
 
 nlohmann::ordered_json ValueEvaluation::scores_json(bool) const {
   Json values = Json::array();
-  for (std::size_t c = 0; c < report_.values.size(); ++c) {
-    const ValueScores& scores = report_.values[c];
-    Json value{{"value", data().classes[c]},
-               {"mean", finite_or_null(scores.mean)},
-               {"deviation", finite_or_null(scores.deviation)}};
-    value.update(json_of(scores.errors));
+  for (const ScoreTable::Row& row : scores_.rows) {
+    Json value{{"value", row.name}};
+    value.update(to_json(scores_, row));
     values.push_back(std::move(value));
   }
   return {{"values", std::move(values)}};
@@ -131,8 +128,8 @@ std::vector<std::string> ValueEvaluation::top_cells(std::size_t i) const {
   std::vector<std::string> cells;
   const std::vector<double> said = outputs(i);
   for (std::size_t c = 0; c < said.size(); ++c) {
-    cells.push_back(number(double{truths(i)[c]}));
-    cells.push_back(number(said[c]));
+    cells.push_back(six_digits(double{truths(i)[c]}));
+    cells.push_back(six_digits(said[c]));
   }
   return cells;
 }
@@ -168,36 +165,17 @@ nlohmann::ordered_json ValueEvaluation::prediction_json(std::size_t i) const {
 void ValueEvaluation::save(const std::string&,
                            const std::string& title,
                            const fs::path& folder) const {
-  CsvWriter csv(folder / "values.csv", {"value", "mean", "deviation", "mae", "rmse", "r2"});
-  std::vector<std::vector<Cell>> rows;
-  for (std::size_t c = 0; c < report_.values.size(); ++c) {
-    const ValueScores& s = report_.values[c];
-    rows.push_back(
-        {data().classes[c], s.mean, s.deviation, s.errors.mae, s.errors.rmse, s.errors.r2});
-  }
-  const ValueErrors& mean = report_.mean;
-  rows.push_back({"mean", Cell(), Cell(), mean.mae, mean.rmse, mean.r2});
-  csv.rows(rows);
+  save_csv(scores_, folder / "values.csv");
   plot::save(folder / "predictions.png", scatters(*this, title));
 }
 
 std::vector<html::Block> ValueEvaluation::blocks() const {
-  html::Table table{.columns = {{"value"},
-                                {"mean", true},
-                                {"deviation", true},
-                                {"MAE", true},
-                                {"RMSE", true},
-                                {"R2", true}},
-                    .rows = {}};
-  for (std::size_t c = 0; c < report_.values.size(); ++c)
-    table.rows.push_back({row_of(data().classes[c], report_.values[c])});
-  if (report_.values.size() > 1) table.rows.push_back({mean_row("mean", report_.mean)});
-  return {html::Facts{{{"MAE", number(report_.mean.mae), "mean absolute error"},
-                       {"RMSE", number(report_.mean.rmse)},
+  return {html::Facts{{{"MAE", six_digits(report_.mean.mae), "mean absolute error"},
+                       {"RMSE", six_digits(report_.mean.rmse)},
                        {"R2", four_digits(report_.mean.r2), "1 is best"},
-                       {"loss", number(predictions().loss), "mean squared error"}}},
+                       {"loss", six_digits(predictions().loss), "mean squared error"}}},
           html::Heading{"Values"},
-          std::move(table),
+          page_table(without_needless_mean(scores_), true),
           html::Heading{"Predictions against truths"},
           scatters(*this, "predictions")};
 }

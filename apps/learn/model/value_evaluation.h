@@ -1,5 +1,6 @@
 #pragma once
 #include "apps/learn/model/evaluation.h"
+#include "apps/learn/model/score_table.h"
 #include "framework/evaluation/value_report.h"
 
 #include <span>
@@ -33,6 +34,7 @@ class ValueEvaluation final : public Evaluation {
   }
 
   ValueReport report_;
+  ScoreTable scores_;
 };
 
 }  // namespace learn::cli
