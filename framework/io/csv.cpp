@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/options/quoting.h"
 #include "framework/io/atomic_file.h"
 
 #include <fmt/core.h>
@@ -16,9 +17,7 @@ namespace {
 
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
+  return in_quotes(text);
 }
 
 /// A spreadsheet takes a text that begins with one of these for a formula, and an apostrophe before

@@ -15,10 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string quoted(const std::string& text) { return json_text(text); }
-
 std::string print(const JsonValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return json_text(*text);
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *whole);
   if (const auto* small = std::get_if<float>(&value))
     return std::isfinite(*small) ? fmt::format("{}", *small) : "null";
@@ -31,7 +29,7 @@ std::string print(const JsonValue& value) {
 std::string json_line(const JsonObject& object) {
   std::string line;
   for (const auto& [name, value] : object)
-    line += fmt::format("{}{}: {}", line.empty() ? "{" : ", ", quoted(name), print(value));
+    line += fmt::format("{}{}: {}", line.empty() ? "{" : ", ", json_text(name), print(value));
   return (line.empty() ? "{" : line) + "}\n";
 }
 

@@ -1,6 +1,7 @@
 #include "apps/learn/cli/man_page.h"
 
 #include "apps/learn/cli/command_help.h"
+#include "framework/core/options/quoting.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,11 +28,7 @@ std::string bold(const std::string& text) { return "\\fB" + escaped(text) + "\\f
 std::string section(const std::string& title) { return ".SH " + title + "\n"; }
 
 /// In the argument of a request quotes are written twice.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : escaped(text)) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
-}
+std::string quoted(const std::string& text) { return in_quotes(escaped(text)); }
 
 /// The same of a text whose long words are lists: lines may end behind their marks.
 std::string breakable(const std::string& text) {

@@ -46,17 +46,19 @@ std::vector<std::string> split_quoted(std::string_view text, char separator) {
   return items;
 }
 
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) out.append(c == '"' ? 2 : 1, c);
+  return out + '"';
+}
+
 std::string join_quoted(const std::vector<std::string>& items, char separator) {
   std::string text;
   for (const std::string& item : items) {
     if (&item != &items.front()) text += separator;
-    if (!item.empty() && item.front() != '"' && item.find(separator) == std::string::npos) {
-      text += item;
-      continue;
-    }
-    text += '"';
-    for (const char c : item) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-    text += '"';
+    const bool plain =
+        !item.empty() && item.front() != '"' && item.find(separator) == std::string::npos;
+    text += plain ? item : in_quotes(item);
   }
   return text;
 }

@@ -12,6 +12,9 @@ namespace learn {
 /// for text after a closing quote.
 [[nodiscard]] std::vector<std::string> split_quoted(std::string_view text, char separator);
 
+/// The text in double quotes, each one in it twice, as CSV has it.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
 /// What `split_quoted` makes the same items of; quotes only those that need it.
 [[nodiscard]] std::string join_quoted(const std::vector<std::string>& items, char separator);
 
