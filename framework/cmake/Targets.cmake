@@ -141,7 +141,7 @@ endfunction()
 # else must be touched to add one, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
-  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   string(REGEX MATCH "^(.+)::([^:]+)$" registry ${registry})
   set(header ${PROJECT_BINARY_DIR}/generated/${folder}/registrations.h)
   set(script ${PROJECT_SOURCE_DIR}/framework/cmake/Registrations.cmake)
@@ -151,6 +151,7 @@ function(learn_registrations target folder registry)
             -P ${script}
     DEPENDS ${sources} ${script}
     VERBATIM)
-  target_sources(${target} PRIVATE ${header})
+  add_custom_target(${target}_registrations DEPENDS ${header})
+  add_dependencies(${target} ${target}_registrations)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()
