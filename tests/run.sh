@@ -3,6 +3,7 @@
 # on two cores.
 #
 #   tests/run.sh           format and lint, the release build and the tests of the libraries (7 minutes)
+#   tests/run.sh tests_core tests_nn...  the same with these test programs alone
 #   tests/run.sh --quick   the whole release build, CUDA too if nvcc is there, and all its tests (18 minutes)
 #   tests/run.sh --all     that, and lint, the builds with sanitizers and their tests, and fuzzing (35 minutes)
 #   tests/run.sh --full    --all with the slow tests, and clang-tidy over every file
@@ -40,7 +41,7 @@ case ${1:-} in
     ;;
 esac
 
-mode=default strict=OFF
+mode=default strict=OFF programs=()
 for word in "$@"; do
   case $word in
     --strict) strict=ON ;;
@@ -51,17 +52,22 @@ for word in "$@"; do
       fi
       mode=${word#--}
       ;;
+    tests_*) programs+=("$word") ;;
     -h | --help)
       sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "error: unknown option '$word'; known: --quick --all --full --ci --strict, and as the first word --ledgers," \
+      echo "error: unknown word '$word'; known: --quick --all --full --ci --strict, test programs, and as the first word --ledgers," \
         "--systems, --mutants, --fuzz and --gpu" >&2
       exit 2
       ;;
   esac
 done
+if [ ${#programs[@]} != 0 ] && [ "$mode" != default ]; then
+  echo "error: --$mode runs all test programs: leave out ${programs[*]}, or --$mode" >&2
+  exit 2
+fi
 [ "$mode" != ci ] || strict=ON
 case $mode in default | quick) all=no ;; *) all=yes ;; esac
 export LEARN_CMAKE_ARGS="${LEARN_CMAKE_ARGS:-} -DLEARN_WARNINGS_AS_ERRORS=$strict"
@@ -99,9 +105,10 @@ case $mode in default) packages=--lint ;; ci) packages=--browser ;; *) packages=
 stage "packages" framework/cmake/install_packages.sh $packages
 if [ "$mode" != quick ]; then stage "format and lint" tests/lab/tools/lint.sh; fi
 if [ "$mode" = default ]; then
-  stage "release: build" framework/cmake/build.sh release library_tests
-  echo "== release: tests of the libraries"
-  run_ctest release --label-exclude slow --tests-regex "^($(cat build/release/library_tests)): " --quiet \
+  stage "release: build" framework/cmake/build.sh release "${programs[@]:-library_tests}"
+  pattern=$(IFS='|' && echo "${programs[*]}")
+  echo "== release: tests"
+  run_ctest release --label-exclude slow --tests-regex "^(${pattern:-$(cat build/release/library_tests)}):" --quiet \
     --output-log build/release.tests.log || {
     print_failures build/release.tests.log
     exit 1

@@ -52,7 +52,8 @@ struct SmallTraining {
 
   /// Inputs of a batch, times `gain`.
   [[nodiscard]] Tensor x(int batch, double gain = 1) {
-    return uniform(ctx.step(), {kRows, kIn}, DType::f32, -gain, gain, 100 + batch);
+    return uniform(
+        ctx.step(), {kRows, kIn}, DType::f32, -gain, gain, 100 + static_cast<std::uint64_t>(batch));
   }
   [[nodiscard]] Tensor y(int batch) {
     Tensor classes = full(ctx.step(), {kRows}, DType::i64, 0);

@@ -150,9 +150,8 @@ ParamSlot parameter(Context& ctx, const Tensor& value) {
 Vars inputs_of(Tape& tape, const Op& op, const std::vector<DType>& dtypes) {
   Vars in;
   for (std::size_t i = 0; i < op.shapes.size(); ++i)
-    in.push_back(tape.input(
-        uniform(tape.context().step(), op.shapes[i], dtypes[i], -1, 1, 7 + static_cast<int>(i)),
-        true));
+    in.push_back(
+        tape.input(uniform(tape.context().step(), op.shapes[i], dtypes[i], -1, 1, 7 + i), true));
   return in;
 }
 

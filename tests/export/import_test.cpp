@@ -178,8 +178,10 @@ TEST_CASE("a weight-normalised model comes back from its export") {
   Trained trained(models::make_model("mlp:width=4,weight_norm=true", task));
   write_export(path, trained);
   Trained fresh(models::make_model("mlp:width=4,weight_norm=true", task));
-  for (std::int64_t i = 0; i < fresh.model.params->size(); ++i)
-    for (float& value : fresh.model.params->master(i).span<float>()) value += 1;
+  for (std::int64_t i = 0; i < fresh.model.params->size(); ++i) {
+    Tensor master = fresh.model.params->master(i);
+    for (float& value : master.span<float>()) value += 1;
+  }
   CHECK(import_error(path, fresh, "") == "none");
   const Tensor x = trained.images(2);
   const Tensor was = trained.logits(x);

@@ -62,8 +62,10 @@ std::unique_ptr<Own> write(const std::filesystem::path& file,
                            TargetKind kind = TargetKind::classes,
                            bool named = true) {
   auto own = std::make_unique<Own>(names, kind);
-  for (std::int64_t i = 0; i < own->model.params->size(); ++i)
-    for (float& value : own->model.params->master(i).span<float>()) value += 0.25F;
+  for (std::int64_t i = 0; i < own->model.params->size(); ++i) {
+    Tensor master = own->model.params->master(i);
+    for (float& value : master.span<float>()) value += 0.25F;
+  }
   Metadata metadata;
   if (named)
     describe_model({.model = "mlp:width=3",

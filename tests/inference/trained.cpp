@@ -16,8 +16,10 @@ void write_trained(const std::filesystem::path& file, const SavedModel& descript
   Context ctx({.device = Device::cpu()});
   const nn::Model model = description.make();
   model.params->materialize(ctx);
-  for (std::int64_t i = 0; i < model.params->size(); ++i)
-    for (float& value : model.params->master(i).span<float>()) value *= factor;
+  for (std::int64_t i = 0; i < model.params->size(); ++i) {
+    Tensor master = model.params->master(i);
+    for (float& value : master.span<float>()) value *= factor;
+  }
   Metadata metadata;
   describe_model(description, metadata);
   std::filesystem::create_directories(file.parent_path());

@@ -117,7 +117,7 @@ TEST_CASE("the hash covers the last byte of a large file") {
   write_safetensors(folder / "large", std::vector<NamedTensor>{{"large", large}});
   const std::string good = read_text_file(folder / "large", std::size_t{1} << 23U);
   REQUIRE(opening(folder, good).empty());
-  for (const std::size_t megabytes : {0, 1, 4})
+  for (const std::size_t megabytes : {0U, 1U, 4U})
     CHECK_FALSE(opening(folder, flipped(good, 8 * (good.size() - 1 - (megabytes << 20U)))).empty());
 }
 

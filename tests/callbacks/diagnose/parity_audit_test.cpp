@@ -54,7 +54,7 @@ std::vector<FitCallback> all_precisions() {
           pure_half(DType::bf16)};
 }
 
-const ParityLayer& layer_of(const ParityAudit& audit, const std::string& path) {
+const ParityLayer& layer_of(const ParityAudit& audit, std::string_view path) {
   for (const ParityLayer& layer : audit.steps.front().layers)
     if (layer.path == path) return layer;
   FAIL("no layer " << path);
@@ -388,26 +388,27 @@ TEST_CASE("a parity audit writes all its numbers to a file") {
 
 TEST_CASE("a parity audit refuses what it cannot compare") {
   Fated t;
-  CHECK_THROWS_WITH_AS(
-      audit_parity(t.learn, half_model(), {.steps = 0}), doctest::Contains("0 steps"), UsageError);
-  CHECK_THROWS_WITH_AS(audit_parity(t.learn, half_model(), {.epochs = 0}),
+  CHECK_THROWS_WITH_AS((void)audit_parity(t.learn, half_model(), {.steps = 0}),
+                       doctest::Contains("0 steps"),
+                       UsageError);
+  CHECK_THROWS_WITH_AS((void)audit_parity(t.learn, half_model(), {.epochs = 0}),
                        doctest::Contains("0 epochs"),
                        UsageError);
-  CHECK_THROWS_WITH_AS(audit_parity(t.learn, std::make_shared<Ema>(EmaOptions{.decay = 0.5})),
+  CHECK_THROWS_WITH_AS((void)audit_parity(t.learn, std::make_shared<Ema>(EmaOptions{.decay = 0.5})),
                        doctest::Contains("'ema' sets none"),
                        UsageError);
   Fated nothing;
   Data none({});
   nothing.learn.set_data(none);
   CHECK_THROWS_WITH_AS(
-      audit_parity(nothing.learn, half_model()), doctest::Contains("no batches"), UsageError);
+      (void)audit_parity(nothing.learn, half_model()), doctest::Contains("no batches"), UsageError);
   Fated busy;
   on(busy.learn, Event::batch_begin, [](Learner& l) { (void)audit_parity(l, half_model()); });
   CHECK_THROWS_WITH_AS(busy.learn.fit(1, 0.01),
                        doctest::Contains("cannot be called from a handler"),
                        std::logic_error);
   to_bf16(t.learn);
-  CHECK_THROWS_WITH_AS(audit_parity(t.learn, half_model()),
+  CHECK_THROWS_WITH_AS((void)audit_parity(t.learn, half_model()),
                        doctest::Contains("trains in bf16: call to_fp32 first"),
                        UsageError);
 }
@@ -431,8 +432,9 @@ TEST_CASE("a parity audit refuses a learner in the middle of an epoch") {
   cut.learn.fit(1, 0.01);
   Fated t;
   test::load(t.ctx, state, t.learn);
-  CHECK_THROWS_WITH_AS(
-      audit_parity(t.learn, half_model()), doctest::Contains("after 2 of its batches"), UsageError);
+  CHECK_THROWS_WITH_AS((void)audit_parity(t.learn, half_model()),
+                       doctest::Contains("after 2 of its batches"),
+                       UsageError);
 }
 
 TEST_CASE("a kept state that does not fit is refused by name") {
