@@ -4,8 +4,8 @@
 #
 #   tests/run.sh           format and lint, the release build and the tests of the libraries (7 minutes)
 #   tests/run.sh tests_core tests_nn...  the same with these test programs alone
-#   tests/run.sh --quick   the whole release build, CUDA too if nvcc is there, and all its tests (18 minutes)
-#   tests/run.sh --all     that, and lint, the builds with sanitizers and their tests, and fuzzing (35 minutes)
+#   tests/run.sh --quick   the whole release build, CUDA too if nvcc is there, and all its tests (16 minutes)
+#   tests/run.sh --all     that, and lint, the builds with sanitizers and their tests, and fuzzing (37 minutes)
 #   tests/run.sh --full    --all with the slow tests, and clang-tidy over every file
 #   tests/run.sh --ci      what CI runs: --all, strictly, with reports in a browser, and the two commands of the README on a
 #                          fresh Debian 13 (needs root; 50 minutes)
