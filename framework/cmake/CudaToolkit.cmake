@@ -97,7 +97,7 @@ endfunction()
 # the folders above the file and what it links to.
 function(learn_toolkit_folders nvcc folders)
   set(found "")
-  execute_process(COMMAND "${nvcc}" --dryrun -c learn_probe.cu -o learn_probe.o OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  execute_process(COMMAND "${nvcc}" --dryrun -c learn_probe.cu -o "${PROJECT_BINARY_DIR}/learn_probe.o" OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(text MATCHES "#\\$ TOP=([^\n]+)")
     file(REAL_PATH "${CMAKE_MATCH_1}" top)
     list(APPEND found "${top}")
