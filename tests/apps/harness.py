@@ -35,6 +35,24 @@ class Outcome:
         return f"status {self.status}\n  out: {self.out[-1500:]}\n  err: {self.err[-1500:]}"
 
 
+def shown_at(terminal, seen=lambda shown: None):
+    """Everything that is written to the other side of `terminal`, until nobody has it open; `seen` is told after each part.
+
+    Linux looks for text first and then whether the other side is closed: what a program writes in between, just before it ends, is
+    there for the next read only (n_tty_read in drivers/tty/n_tty.c).
+    """
+    shown, failed = b"", 0
+    while failed < 2:
+        try:
+            shown += os.read(terminal, 4096)
+            failed = 0
+            seen(shown.decode(errors="replace"))
+        except OSError:
+            failed += 1
+    os.close(terminal)
+    return shown.decode(errors="replace")
+
+
 def died_of_signal(status):
     """Killed by a signal, not ended by itself after one."""
     return status < 0

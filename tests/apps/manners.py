@@ -14,7 +14,7 @@ import struct
 import subprocess
 import termios
 
-from harness import TINY, Trial
+from harness import TINY, Trial, shown_at
 
 trial = Trial(__doc__)
 check, run = trial.check, trial.run
@@ -25,25 +25,18 @@ def at_terminal(columns, *words, resize=None):
     master, slave = os.openpty()
 
     def widen(to):
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, to, 0, 0))
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, to, 0, 0))
+
+    def resize_later(shown):
+        if resize and any(line.startswith("    1  ") for line in drawn(shown)):
+            widen(resize)
 
     widen(columns)
     process = subprocess.Popen([trial.learn, *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
-    os.set_inheritable(slave, False)
-    shown = b""
-    while process.poll() is None or select_ready(master):
-        if select_ready(master):
-            shown += os.read(master, 4096)
-            if resize and any(line.startswith("    1  ") for line in drawn(shown.decode(errors="replace"))):
-                widen(resize)
-                resize = None
     os.close(slave)
-    os.close(master)
-    return shown.decode()
-
-
-def select_ready(fd):
-    return bool(select.select([fd], [], [], 0.05)[0])
+    shown = shown_at(master, resize_later)
+    process.wait()
+    return shown
 
 
 def drawn(text):

@@ -19,6 +19,7 @@ from pathlib import Path
 import data_options
 import drawing_options
 import find_options
+from harness import shown_at
 from observation import seen
 from option_case import Case, LABELS, SPEED, TRAIN
 from predict_options import EXPORT_CASES, PREDICT
@@ -392,16 +393,10 @@ def run(words, folder, terminal):
     master, slave = os.openpty()
     process = subprocess.Popen([LEARN, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
-    shown = b""
-    try:
-        while chunk := os.read(master, 4096):
-            shown += chunk
-    except OSError:  # all that was shown is read
-        pass
-    os.close(master)
+    shown = shown_at(master)
     out = process.stdout.read().decode()
     process.stdout.close()
-    return subprocess.CompletedProcess(words, process.wait(), out, "a bar" if b"\x1b[K" in shown else "no bar")
+    return subprocess.CompletedProcess(words, process.wait(), out, "a bar" if "\x1b[K" in shown else "no bar")
 
 
 @functools.cache  # many options are compared with the same call without them

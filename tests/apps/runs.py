@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from harness import TINY, Trial, record_of
+from harness import TINY, Trial, record_of, shown_at
 
 trial = Trial(__doc__)
 
@@ -29,14 +29,7 @@ def on_terminal(columns, answer, *words):
     process = subprocess.Popen([trial.learn, "runs", *words], stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     os.write(master, answer)
-    shown = b""
-    try:
-        while chunk := os.read(master, 4096):
-            shown += chunk
-    except OSError:  # all that was shown is read
-        pass
-    os.close(master)
-    return shown.decode().replace("\r", ""), process.wait()
+    return shown_at(master).replace("\r", ""), process.wait()
 
 
 def table_of(name):
@@ -134,7 +127,7 @@ check("a run that is trained stays", refused.status == 2 and "a process is worki
 check("with those named beside it", os.path.exists("runs/two/run.json"), refused)
 for answer in (b"n\n", b"\n", b"\x04", b"no\n"):
     shown, status = on_terminal(80, answer, "--remove", "two", "killed")
-    check(f"{answer} removes nothing", status == 0 and "remove 2 runs" in shown and os.path.exists("runs/two"), shown)
+    check(f"{answer} removes nothing", status == 0 and "remove 2 runs" in shown and os.path.exists("runs/two"), (status, shown))
 shown, status = on_terminal(80, b"y\n", "--remove", "two", "killed")
 check("yes removes", status == 0 and not os.path.exists("runs/two") and not os.path.exists("runs/killed"), shown)
 
