@@ -5,8 +5,8 @@
 #include "framework/nn/model.h"
 #include "framework/optim/sgd.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include "framework/autograd/autocast.h"
 
 #include "framework/autograd/ops.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/golden/autocast_lists.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

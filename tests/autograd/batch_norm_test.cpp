@@ -1,6 +1,6 @@
 #include "framework/autograd/ops.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/on_device.h"
 #include "tests/support/op_case.h"

@@ -5,9 +5,9 @@
 #include "framework/kernels/common/bias.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/kernels/product/linear.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/autograd/conv_values.h"
+#include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/on_device.h"
 

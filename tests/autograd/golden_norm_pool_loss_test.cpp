@@ -1,9 +1,9 @@
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/golden/norm_pool_loss.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include "framework/autograd/ops.h"
 #include "framework/kernels/reduce/reduce_axes.h"
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 #pragma once
 #include "framework/optim/sgd.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/layered_net.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

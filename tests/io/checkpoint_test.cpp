@@ -4,9 +4,9 @@
 #include "framework/core/log.h"
 #include "framework/io/atomic_file.h"
 #include "framework/nn/param_store.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
+#include "tests/support/compare.h"
 #include "tests/support/other_device.h"
 #include "tests/support/temporary_folder.h"
 

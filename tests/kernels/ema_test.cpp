@@ -1,6 +1,6 @@
 #include "framework/kernels/optim/ema.h"
 
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

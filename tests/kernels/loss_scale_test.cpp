@@ -1,7 +1,7 @@
 #include "framework/kernels/step/gradients.h"
 #include "framework/kernels/step/step.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 #include "framework/kernels/optim/optim.h"
 
 #include "framework/kernels/cast/cast.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #include "framework/kernels/reduce/reduce.h"
 
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 #include "framework/autograd/tape.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "models/registry.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include "framework/nn/init.h"
 
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include "framework/autograd/tape.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 #include "framework/nn/param_store.h"
 
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/nn/store_net.h"
+#include "tests/support/compare.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>

@@ -2,8 +2,8 @@
 
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

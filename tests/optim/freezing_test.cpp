@@ -1,6 +1,6 @@
 #include "framework/optim/adam.h"
-#include "framework/tensor/compare.h"
 #include "tests/optim/small_net.h"
+#include "tests/support/compare.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>

@@ -3,9 +3,9 @@
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/step/step.h"
 #include "framework/optim/sgd.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/optim/small_net.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

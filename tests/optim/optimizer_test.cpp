@@ -4,9 +4,9 @@
 #include "framework/optim/adam.h"
 #include "framework/optim/rmsprop.h"
 #include "framework/optim/sgd.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "tests/optim/small_net.h"
+#include "tests/support/compare.h"
 #include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>

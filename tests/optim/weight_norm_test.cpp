@@ -6,8 +6,8 @@
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
 #include "framework/optim/sgd.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/op_case.h"
 
 namespace learn::test {

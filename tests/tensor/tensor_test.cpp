@@ -1,9 +1,9 @@
 #include "framework/tensor/tensor.h"
 
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 #include "framework/tensor/print.h"
+#include "tests/support/compare.h"
 #include "tests/support/other_device.h"
 
 #include <doctest/doctest.h>

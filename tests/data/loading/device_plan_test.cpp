@@ -3,7 +3,7 @@
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/kernels/augment/augment.h"
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

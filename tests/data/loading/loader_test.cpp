@@ -1,8 +1,8 @@
 #include "data/loading/loader.h"
 
 #include "framework/core/error.h"
-#include "framework/tensor/compare.h"
 #include "tests/data/images.h"
+#include "tests/support/compare.h"
 #include "tests/support/log_file.h"
 #include "tests/support/memory_state.h"
 #include "tests/support/thread_limit.h"

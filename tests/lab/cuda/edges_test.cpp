@@ -8,7 +8,7 @@
 #include "framework/kernels/reduce/reduce.h"
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/runtime/cuda/runtime.h"
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -2,8 +2,8 @@
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

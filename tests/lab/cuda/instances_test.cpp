@@ -5,7 +5,7 @@
 #include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/pool/pool.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

@@ -8,8 +8,8 @@
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/runtime/cuda/shared_library.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/compare.h"
 #include "tests/lab/cuda/oracle.h"
+#include "tests/support/compare.h"
 #include "tests/support/op_case.h"
 #include "tests/support/temporary_folder.h"
 

@@ -5,9 +5,9 @@
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/transfer.h"
 #include "framework/runtime/uploads.h"
-#include "framework/tensor/compare.h"
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
+#include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/memory_state.h"
 

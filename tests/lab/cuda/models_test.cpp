@@ -1,7 +1,7 @@
 // Whole models: the CPU and CUDA train them alike, and CUDA twice with the same bits.
 #include "callbacks/precision/mixed_precision.h"
-#include "framework/tensor/compare.h"
 #include "tests/lab/cuda/short_training.h"
+#include "tests/support/compare.h"
 
 #include <doctest/doctest.h>
 

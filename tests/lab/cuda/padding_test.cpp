@@ -6,7 +6,7 @@
 #include "framework/kernels/product/linear.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/transfer.h"
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 #include "tests/support/on_device.h"
 
 #include <doctest/doctest.h>

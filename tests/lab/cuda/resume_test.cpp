@@ -2,8 +2,8 @@
 #include "callbacks/lambda.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "framework/io/checkpoint.h"
-#include "framework/tensor/compare.h"
 #include "tests/lab/cuda/short_training.h"
+#include "tests/support/compare.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

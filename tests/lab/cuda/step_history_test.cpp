@@ -6,8 +6,8 @@
 #include "callbacks/report/skip_report.h"
 #include "callbacks/report/step_norms.h"
 #include "framework/autograd/ops.h"
-#include "framework/tensor/compare.h"
 #include "tests/lab/cuda/short_training.h"
+#include "tests/support/compare.h"
 #include "tests/support/gradcheck.h"
 
 #include <doctest/doctest.h>

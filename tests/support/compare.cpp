@@ -1,4 +1,4 @@
-#include "framework/tensor/compare.h"
+#include "tests/support/compare.h"
 
 #include "framework/tensor/factory.h"
 
