@@ -1,10 +1,11 @@
-#include "apps/learn/model/class_evaluation.h"
-
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/named_probabilities.h"
 #include "apps/learn/model/class_table.h"
+#include "apps/learn/model/evaluation.h"
 #include "framework/drawing/confusion_matrix_figure.h"
 #include "framework/drawing/reliability_figure.h"
+#include "framework/evaluation/calibration.h"
+#include "framework/evaluation/confusion_matrix.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -92,158 +93,173 @@ plot::Figure reliability(const Calibration& calibration) {
            .fixed_scale = true}}};
 }
 
+/// Of images of one class each: confusion, scores of the classes, calibration. Saves confusion.csv,
+/// classes.csv, calibration.csv, confusion.png and calibration.png.
+class ClassEvaluation final : public Evaluation {
+ public:
+  ClassEvaluation(const data::Dataset& set, Predictions predictions)
+      : Evaluation(set, std::move(predictions)) {
+    const auto classes = static_cast<std::int64_t>(set.classes.size());
+    confusion_.add(classes, set.labels, this->predictions().decoded.span<std::int64_t>());
+    calibration_ = learn::calibration(this->predictions().preds.span<float>(), classes, set.labels);
+  }
+
+  std::string table() const override { return class_table(confusion_, data().classes); }
+
+  std::string summary() const override {
+    return fmt::format(
+        "accuracy {:.4f}  ({} of {})", confusion_.accuracy(), right(), confusion_.samples());
+  }
+
+  std::string details(bool confusion) const override {
+    const std::string pairs = confused_pairs(confusion_, data().classes, kPairs);
+    return fmt::format("calibration: ECE {}, largest gap {}, Brier {}\n{}{}",
+                       four_digits(calibration_.ece),
+                       four_digits(calibration_.mce),
+                       four_digits(calibration_.brier),
+                       pairs.empty() ? "" : fmt::format("most confused: {}\n", pairs),
+                       confusion ? "\n" + matrix_table(confusion_, data().classes) : "");
+  }
+
+  Json summary_json() const override {
+    return {{"accuracy", finite_or_null(confusion_.accuracy())}, {"right", right()}};
+  }
+
+  Json scores_json(bool confusion) const override {
+    const ScoreTable scores = class_scores(confusion_, data().classes);
+    const std::vector<Confusion> pairs = confusion_.most_confused();
+    Json classes = Json::array();
+    for (int c = 0; c < confusion_.classes(); ++c) {
+      const ScoreTable::Row& row = scores.rows[static_cast<std::size_t>(c)];
+      const auto worst = std::ranges::find(pairs, c, &Confusion::truth);
+      Json& entry = classes.emplace_back(
+          Json{{"class", row.name}, {"images", 0}, {"predicted", confusion_.predicted(c)}});
+      entry.update(to_json(scores, row));
+      entry["taken_for"] = worst == pairs.end() ? Json() : Json(name_of(worst->guess));
+    }
+    const auto mean = [&](const ScoreTable::Row& row) {
+      Json out = to_json(scores, row);
+      out.erase("images");  // all of them
+      return out;
+    };
+    Json confused = Json::array();
+    for (const Confusion& pair : std::span(pairs).first(std::min(kPairs, pairs.size())))
+      confused.push_back({{"class", name_of(pair.truth)},
+                          {"taken_for", name_of(pair.guess)},
+                          {"images", pair.count}});
+    Json out{{"calibration",
+              {{"ece", finite_or_null(calibration_.ece)},
+               {"largest_gap", finite_or_null(calibration_.mce)},
+               {"brier", finite_or_null(calibration_.brier)}}},
+             {"classes", std::move(classes)},
+             {"mean_of_classes", mean(scores.means[0])},
+             {"mean_of_images", mean(scores.means[1])},
+             {"most_confused", std::move(confused)}};
+    if (!confusion) return out;
+    Json& matrix = out["confusion"] = Json::array();
+    for (int truth = 0; truth < confusion_.classes(); ++truth) {
+      Json& row = matrix.emplace_back(Json::array());
+      for (int guess = 0; guess < confusion_.classes(); ++guess)
+        row.push_back(confusion_.count(truth, guess));
+    }
+    return out;
+  }
+
+  std::vector<TextTable::Column> top_columns() const override {
+    return {{"is"},
+            {"probability", TextTable::Align::right},
+            {"taken for"},
+            {"probability", TextTable::Align::right}};
+  }
+
+  std::vector<std::string> top_cells(std::size_t i) const override {
+    const std::vector<double> probabilities = outputs(i);
+    const auto probability = [&](std::int64_t c) {
+      return c < 0 ? "" : four_digits(probabilities[static_cast<std::size_t>(c)]);
+    };
+    const std::int64_t truth = data().labels[i];
+    return {name_of(truth), probability(truth), name_of(predicted(i)), probability(predicted(i))};
+  }
+
+  std::vector<std::string> prediction_columns() const override {
+    std::vector<std::string> header{"file", "truth", "predicted", "loss"};
+    add_probability_columns(header, data().classes);
+    return header;
+  }
+
+  std::vector<Cell> prediction_cells(std::size_t i) const override {
+    std::vector<Cell> cells{
+        file(i), name_of(data().labels[i]), name_of(predicted(i)), number(loss(i))};
+    for (const double p : outputs(i)) cells.push_back(number(p));
+    return cells;
+  }
+
+  Json prediction_json(std::size_t i) const override {
+    return {{"file", file(i)},
+            {"truth", name_of(data().labels[i])},
+            {"predicted", predicted(i) < 0 ? Json() : Json(name_of(predicted(i)))},
+            {"loss", rounded(loss(i))},
+            {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
+  }
+
+  void save(const std::string& model,
+            const std::string& title,
+            const fs::path& folder) const override {
+    write_confusion_csv(confusion_, data().classes, folder / "confusion.csv");
+    save_csv(class_scores(confusion_, data().classes), folder / "classes.csv");
+    write_calibration_csv(calibration_.bins, folder / "calibration.csv");
+    plot::confusion_matrix_figure(figure_of(confusion_, data().classes, title))
+        .save(folder / "confusion.png");
+    plot::reliability_figure({.title = model, .bins = calibration_.bins})
+        .save(folder / "calibration.png");
+  }
+
+  std::vector<html::Block> blocks() const override {
+    constexpr std::size_t kPairsOfPage = 8;
+    const std::string pairs = confused_pairs(confusion_, data().classes, kPairsOfPage);
+    std::vector<html::Block> blocks{
+        html::Facts{{{"accuracy", four_digits(confusion_.accuracy())},
+                     {"loss", four_digits(predictions().loss)},
+                     {"macro F1", four_digits(confusion_.mean(&ConfusionMatrix::f1))},
+                     {"calibration error", four_digits(calibration_.ece), "ECE; 0 is best"},
+                     {"Brier score", four_digits(calibration_.brier), "of 2; 0 is best"}}},
+        html::Heading{"Confusion matrix"},
+        figure_of(confusion_, data().classes, "the model")};
+    if (!pairs.empty()) blocks.emplace_back(html::Note{"Most confused: " + pairs});
+    blocks.insert(blocks.end(),
+                  {html::Heading{"Classes"},
+                   page_table(class_scores(confusion_, data().classes), false),
+                   html::Heading{"How far its probabilities can be trusted"},
+                   reliability(calibration_)});
+    return blocks;
+  }
+
+ private:
+  /// Of an image; -1: none, as an output is NaN.
+  std::int64_t predicted(std::size_t i) const {
+    return predictions().decoded.span<std::int64_t>()[i];
+  }
+
+  const std::string& name_of(std::int64_t of_class) const {
+    static const std::string kNone = "NaN";
+    return of_class < 0 ? kNone : data().classes[static_cast<std::size_t>(of_class)];
+  }
+
+  std::int64_t right() const {
+    std::int64_t right = 0;
+    for (int c = 0; c < confusion_.classes(); ++c) right += confusion_.count(c, c);
+    return right;
+  }
+
+  ConfusionMatrix confusion_;
+  Calibration calibration_;
+};
+
 }  // namespace
 
-ClassEvaluation::ClassEvaluation(const data::Dataset& set, Predictions predictions)
-    : Evaluation(set, std::move(predictions)) {
-  const auto classes = static_cast<std::int64_t>(set.classes.size());
-  confusion_.add(classes, set.labels, this->predictions().decoded.span<std::int64_t>());
-  calibration_ = learn::calibration(this->predictions().preds.span<float>(), classes, set.labels);
-}
-
-std::int64_t ClassEvaluation::predicted(std::size_t i) const {
-  return predictions().decoded.span<std::int64_t>()[i];
-}
-
-const std::string& ClassEvaluation::name_of(std::int64_t of_class) const {
-  static const std::string kNone = "NaN";
-  return of_class < 0 ? kNone : data().classes[static_cast<std::size_t>(of_class)];
-}
-
-std::string ClassEvaluation::table() const { return class_table(confusion_, data().classes); }
-
-std::int64_t ClassEvaluation::right() const {
-  std::int64_t right = 0;
-  for (int c = 0; c < confusion_.classes(); ++c) right += confusion_.count(c, c);
-  return right;
-}
-
-std::string ClassEvaluation::summary() const {
-  return fmt::format(
-      "accuracy {:.4f}  ({} of {})", confusion_.accuracy(), right(), confusion_.samples());
-}
-
-std::string ClassEvaluation::details(bool confusion) const {
-  const std::string pairs = confused_pairs(confusion_, data().classes, kPairs);
-  return fmt::format("calibration: ECE {}, largest gap {}, Brier {}\n{}{}",
-                     four_digits(calibration_.ece),
-                     four_digits(calibration_.mce),
-                     four_digits(calibration_.brier),
-                     pairs.empty() ? "" : fmt::format("most confused: {}\n", pairs),
-                     confusion ? "\n" + matrix_table(confusion_, data().classes) : "");
-}
-
-nlohmann::ordered_json ClassEvaluation::summary_json() const {
-  return {{"accuracy", finite_or_null(confusion_.accuracy())}, {"right", right()}};
-}
-
-nlohmann::ordered_json ClassEvaluation::scores_json(bool confusion) const {
-  const ScoreTable scores = class_scores(confusion_, data().classes);
-  const std::vector<Confusion> pairs = confusion_.most_confused();
-  Json classes = Json::array();
-  for (int c = 0; c < confusion_.classes(); ++c) {
-    const ScoreTable::Row& row = scores.rows[static_cast<std::size_t>(c)];
-    const auto worst = std::ranges::find(pairs, c, &Confusion::truth);
-    Json& entry = classes.emplace_back(
-        Json{{"class", row.name}, {"images", 0}, {"predicted", confusion_.predicted(c)}});
-    entry.update(to_json(scores, row));
-    entry["taken_for"] = worst == pairs.end() ? Json() : Json(name_of(worst->guess));
-  }
-  const auto mean = [&](const ScoreTable::Row& row) {
-    Json out = to_json(scores, row);
-    out.erase("images");  // all of them
-    return out;
-  };
-  Json confused = Json::array();
-  for (const Confusion& pair : std::span(pairs).first(std::min(kPairs, pairs.size())))
-    confused.push_back({{"class", name_of(pair.truth)},
-                        {"taken_for", name_of(pair.guess)},
-                        {"images", pair.count}});
-  Json out{{"calibration",
-            {{"ece", finite_or_null(calibration_.ece)},
-             {"largest_gap", finite_or_null(calibration_.mce)},
-             {"brier", finite_or_null(calibration_.brier)}}},
-           {"classes", std::move(classes)},
-           {"mean_of_classes", mean(scores.means[0])},
-           {"mean_of_images", mean(scores.means[1])},
-           {"most_confused", std::move(confused)}};
-  if (!confusion) return out;
-  Json& matrix = out["confusion"] = Json::array();
-  for (int truth = 0; truth < confusion_.classes(); ++truth) {
-    Json& row = matrix.emplace_back(Json::array());
-    for (int guess = 0; guess < confusion_.classes(); ++guess)
-      row.push_back(confusion_.count(truth, guess));
-  }
-  return out;
-}
-
-std::vector<TextTable::Column> ClassEvaluation::top_columns() const {
-  return {{"is"},
-          {"probability", TextTable::Align::right},
-          {"taken for"},
-          {"probability", TextTable::Align::right}};
-}
-
-std::vector<std::string> ClassEvaluation::top_cells(std::size_t i) const {
-  const std::vector<double> probabilities = outputs(i);
-  const auto probability = [&](std::int64_t c) {
-    return c < 0 ? "" : four_digits(probabilities[static_cast<std::size_t>(c)]);
-  };
-  const std::int64_t truth = data().labels[i];
-  return {name_of(truth), probability(truth), name_of(predicted(i)), probability(predicted(i))};
-}
-
-std::vector<std::string> ClassEvaluation::prediction_columns() const {
-  std::vector<std::string> header{"file", "truth", "predicted", "loss"};
-  add_probability_columns(header, data().classes);
-  return header;
-}
-
-std::vector<Cell> ClassEvaluation::prediction_cells(std::size_t i) const {
-  std::vector<Cell> cells{
-      file(i), name_of(data().labels[i]), name_of(predicted(i)), number(loss(i))};
-  for (const double p : outputs(i)) cells.push_back(number(p));
-  return cells;
-}
-
-nlohmann::ordered_json ClassEvaluation::prediction_json(std::size_t i) const {
-  return {{"file", file(i)},
-          {"truth", name_of(data().labels[i])},
-          {"predicted", predicted(i) < 0 ? Json() : Json(name_of(predicted(i)))},
-          {"loss", rounded(loss(i))},
-          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
-}
-
-void ClassEvaluation::save(const std::string& model,
-                           const std::string& title,
-                           const fs::path& folder) const {
-  write_confusion_csv(confusion_, data().classes, folder / "confusion.csv");
-  save_csv(class_scores(confusion_, data().classes), folder / "classes.csv");
-  write_calibration_csv(calibration_.bins, folder / "calibration.csv");
-  plot::confusion_matrix_figure(figure_of(confusion_, data().classes, title))
-      .save(folder / "confusion.png");
-  plot::reliability_figure({.title = model, .bins = calibration_.bins})
-      .save(folder / "calibration.png");
-}
-
-std::vector<html::Block> ClassEvaluation::blocks() const {
-  constexpr std::size_t kPairsOfPage = 8;
-  const std::string pairs = confused_pairs(confusion_, data().classes, kPairsOfPage);
-  std::vector<html::Block> blocks{
-      html::Facts{{{"accuracy", four_digits(confusion_.accuracy())},
-                   {"loss", four_digits(predictions().loss)},
-                   {"macro F1", four_digits(confusion_.mean(&ConfusionMatrix::f1))},
-                   {"calibration error", four_digits(calibration_.ece), "ECE; 0 is best"},
-                   {"Brier score", four_digits(calibration_.brier), "of 2; 0 is best"}}},
-      html::Heading{"Confusion matrix"},
-      figure_of(confusion_, data().classes, "the model")};
-  if (!pairs.empty()) blocks.emplace_back(html::Note{"Most confused: " + pairs});
-  blocks.insert(blocks.end(),
-                {html::Heading{"Classes"},
-                 page_table(class_scores(confusion_, data().classes), false),
-                 html::Heading{"How far its probabilities can be trusted"},
-                 reliability(calibration_)});
-  return blocks;
+std::unique_ptr<Evaluation> evaluation_of_classes(const data::Dataset& data,
+                                                  Predictions predictions) {
+  return std::make_unique<ClassEvaluation>(data, std::move(predictions));
 }
 
 }  // namespace learn::cli

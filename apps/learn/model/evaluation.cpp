@@ -1,8 +1,5 @@
 #include "apps/learn/model/evaluation.h"
 
-#include "apps/learn/model/class_evaluation.h"
-#include "apps/learn/model/label_evaluation.h"
-#include "apps/learn/model/value_evaluation.h"
 #include "data/loading/loader.h"
 #include "data/show/predictions_grid.h"
 #include "framework/core/nan_sign.h"
@@ -103,10 +100,10 @@ std::unique_ptr<Evaluation> judged(const data::Dataset& data,
                                    Predictions predictions,
                                    double threshold) {
   if (data.target_kind == TargetKind::labels)
-    return std::make_unique<LabelEvaluation>(data, std::move(predictions), threshold);
+    return evaluation_of_labels(data, std::move(predictions), threshold);
   if (data.target_kind == TargetKind::values)
-    return std::make_unique<ValueEvaluation>(data, std::move(predictions));
-  return std::make_unique<ClassEvaluation>(data, std::move(predictions));
+    return evaluation_of_values(data, std::move(predictions));
+  return evaluation_of_classes(data, std::move(predictions));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 namespace learn::cli {
 
 /// What a model made of the images of a set, on the host; what can be said of it depends on the
-/// kind of its targets, and each has a class of its own (class_evaluation.h, ...).
+/// kind of its targets.
 class Evaluation {
  public:
   /// Borrows the set; the predictions are of all its images in order, with losses.
@@ -78,6 +78,15 @@ class Evaluation {
   const data::Dataset& data_;
   Predictions predictions_;
 };
+/// Of images of one class each, with decoded classes; of several labels each, which are there above
+/// the threshold; of real targets.
+[[nodiscard]] std::unique_ptr<Evaluation> evaluation_of_classes(const data::Dataset& data,
+                                                                Predictions predictions);
+[[nodiscard]] std::unique_ptr<Evaluation> evaluation_of_labels(const data::Dataset& data,
+                                                               Predictions predictions,
+                                                               double threshold);
+[[nodiscard]] std::unique_ptr<Evaluation> evaluation_of_values(const data::Dataset& data,
+                                                               Predictions predictions);
 
 /// How images are measured.
 struct Measuring {

@@ -1,7 +1,7 @@
-#include "apps/learn/model/label_evaluation.h"
-
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/named_probabilities.h"
+#include "apps/learn/model/evaluation.h"
+#include "apps/learn/model/score_table.h"
 #include "framework/core/format.h"
 #include "framework/drawing/color.h"
 #include "framework/drawing/plot.h"
@@ -90,131 +90,146 @@ plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::s
 /// As `labels.csv:label_delim=;` reads them.
 std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, kLabelDelim); }
 
+/// Of images of several labels each: scores of the labels and what is right. Saves labels.csv and
+/// precision-recall.png.
+class LabelEvaluation final : public Evaluation {
+ public:
+  LabelEvaluation(const data::Dataset& set, Predictions predictions, double threshold)
+      : Evaluation(set, std::move(predictions)),
+        threshold_(threshold),
+        report_(label_report(this->predictions().preds.span<float>(),
+                             static_cast<std::int64_t>(set.classes.size()),
+                             set.targets,
+                             threshold)),
+        scores_(table_of(report_, set.classes)) {}
+
+  std::string table() const override { return to_text(scores_); }
+
+  std::string summary() const override {
+    return fmt::format("accuracy_multi {}  ({} of {} decisions)",
+                       four_digits(report_.accuracy),
+                       report_.right,
+                       report_.decisions);
+  }
+
+  std::string details(bool) const override {
+    return fmt::format("all labels right: {} of {} images, above a probability of {}\n",
+                       all_right(),
+                       size(),
+                       threshold_);
+  }
+
+  Json summary_json() const override {
+    return {{"accuracy_multi", finite_or_null(report_.accuracy)},
+            {"right", report_.right},
+            {"decisions", report_.decisions}};
+  }
+
+  Json scores_json(bool) const override {
+    Json labels = Json::array();
+    for (const ScoreTable::Row& row : scores_.rows) {
+      Json label{{"label", row.name}};
+      label.update(to_json(scores_, row));
+      labels.push_back(std::move(label));
+    }
+    return {{"threshold", threshold_},
+            {"all_labels_right", all_right()},
+            {"labels", std::move(labels)},
+            {"mean_of_labels", to_json(scores_, scores_.means[0])}};
+  }
+
+  std::vector<TextTable::Column> top_columns() const override { return {{"is"}, {"taken for"}}; }
+
+  std::vector<std::string> top_cells(std::size_t i) const override {
+    const std::vector<double> probabilities = outputs(i);
+    std::vector<std::string> is, taken_for;
+    for (std::size_t c = 0; c < probabilities.size(); ++c) {
+      const std::string text =
+          fmt::format("{} {}", data().classes[c], four_digits(probabilities[c]));
+      if (has_label(data().targets_of(static_cast<std::int64_t>(i))[c])) is.push_back(text);
+      if (probabilities[c] > threshold_) taken_for.push_back(text);
+    }
+    return {join(is), join(taken_for)};
+  }
+
+  std::vector<std::string> prediction_columns() const override {
+    std::vector<std::string> header{"file", "truth", "predicted", "loss"};
+    add_probability_columns(header, data().classes);
+    return header;
+  }
+
+  std::vector<Cell> prediction_cells(std::size_t i) const override {
+    std::vector<Cell> cells{file(i),
+                            in_a_cell(data::labels_of(data(), static_cast<std::int64_t>(i))),
+                            in_a_cell(predicted(i)),
+                            loss(i)};
+    for (const double p : outputs(i)) cells.emplace_back(p);
+    return cells;
+  }
+
+  Json prediction_json(std::size_t i) const override {
+    return {{"file", file(i)},
+            {"truth", data::labels_of(data(), static_cast<std::int64_t>(i))},
+            {"predicted", predicted(i)},
+            {"loss", rounded(loss(i))},
+            {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
+  }
+
+  void save(const std::string&, const std::string& title, const fs::path& folder) const override {
+    save_csv(scores_, folder / "labels.csv");
+    plot::save(folder / "precision-recall.png", curves(*this, report_, title));
+  }
+
+  std::vector<html::Block> blocks() const override {
+    const std::string images = fmt::format("{} of {}", all_right(), size());
+    return {html::Facts{{{"accuracy_multi", four_digits(report_.accuracy), "of decisions"},
+                         {"loss", four_digits(predictions().loss)},
+                         {"macro F1", four_digits(report_.macro.f1)},
+                         {"mean average precision", four_digits(report_.macro.average_precision)},
+                         {"all labels right", images, "images"}}},
+            html::Heading{"Labels"},
+            page_table(scores_, true),
+            html::Heading{"What a threshold costs"},
+            curves(*this, report_, "precision and recall")};
+  }
+
+  double threshold() const override { return threshold_; }
+
+ private:
+  /// Those whose probability is above the threshold.
+  std::vector<std::string> predicted(std::size_t i) const {
+    std::vector<std::string> names;
+    const std::vector<double> probabilities = outputs(i);
+    for (std::size_t c = 0; c < probabilities.size(); ++c)
+      if (probabilities[c] > threshold_) names.push_back(data().classes[c]);
+    return names;
+  }
+
+  /// Images of which every label is right.
+  std::int64_t all_right() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const std::vector<double> probabilities = outputs(i);
+      const auto targets = data().targets_of(static_cast<std::int64_t>(i));
+      count += std::equal(
+          probabilities.begin(), probabilities.end(), targets.begin(), [&](double p, float target) {
+            return !std::isnan(p) && (p > threshold_) == has_label(target);
+          });
+    }
+    return count;
+  }
+
+  double threshold_;
+  LabelReport report_;
+  ScoreTable scores_;
+};
+
 }  // namespace
 
-LabelEvaluation::LabelEvaluation(const data::Dataset& set,
-                                 Predictions predictions,
-                                 double threshold)
-    : Evaluation(set, std::move(predictions)),
-      threshold_(threshold),
-      report_(label_report(this->predictions().preds.span<float>(),
-                           static_cast<std::int64_t>(set.classes.size()),
-                           set.targets,
-                           threshold)),
-      scores_(table_of(report_, set.classes)) {}
-
-std::vector<std::string> LabelEvaluation::predicted(std::size_t i) const {
-  std::vector<std::string> names;
-  const std::vector<double> probabilities = outputs(i);
-  for (std::size_t c = 0; c < probabilities.size(); ++c)
-    if (probabilities[c] > threshold_) names.push_back(data().classes[c]);
-  return names;
-}
-
-std::int64_t LabelEvaluation::all_right() const {
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const std::vector<double> probabilities = outputs(i);
-    const auto targets = data().targets_of(static_cast<std::int64_t>(i));
-    count += std::equal(
-        probabilities.begin(), probabilities.end(), targets.begin(), [&](double p, float target) {
-          return !std::isnan(p) && (p > threshold_) == has_label(target);
-        });
-  }
-  return count;
-}
-
-std::string LabelEvaluation::table() const { return to_text(scores_); }
-
-std::string LabelEvaluation::summary() const {
-  return fmt::format("accuracy_multi {}  ({} of {} decisions)",
-                     four_digits(report_.accuracy),
-                     report_.right,
-                     report_.decisions);
-}
-
-std::string LabelEvaluation::details(bool) const {
-  return fmt::format("all labels right: {} of {} images, above a probability of {}\n",
-                     all_right(),
-                     size(),
-                     threshold_);
-}
-
-nlohmann::ordered_json LabelEvaluation::summary_json() const {
-  return {{"accuracy_multi", finite_or_null(report_.accuracy)},
-          {"right", report_.right},
-          {"decisions", report_.decisions}};
-}
-
-nlohmann::ordered_json LabelEvaluation::scores_json(bool) const {
-  Json labels = Json::array();
-  for (const ScoreTable::Row& row : scores_.rows) {
-    Json label{{"label", row.name}};
-    label.update(to_json(scores_, row));
-    labels.push_back(std::move(label));
-  }
-  return {{"threshold", threshold_},
-          {"all_labels_right", all_right()},
-          {"labels", std::move(labels)},
-          {"mean_of_labels", to_json(scores_, scores_.means[0])}};
-}
-
-std::vector<TextTable::Column> LabelEvaluation::top_columns() const {
-  return {{"is"}, {"taken for"}};
-}
-
-std::vector<std::string> LabelEvaluation::top_cells(std::size_t i) const {
-  const std::vector<double> probabilities = outputs(i);
-  std::vector<std::string> is, taken_for;
-  for (std::size_t c = 0; c < probabilities.size(); ++c) {
-    const std::string text = fmt::format("{} {}", data().classes[c], four_digits(probabilities[c]));
-    if (has_label(data().targets_of(static_cast<std::int64_t>(i))[c])) is.push_back(text);
-    if (probabilities[c] > threshold_) taken_for.push_back(text);
-  }
-  return {join(is), join(taken_for)};
-}
-
-std::vector<std::string> LabelEvaluation::prediction_columns() const {
-  std::vector<std::string> header{"file", "truth", "predicted", "loss"};
-  add_probability_columns(header, data().classes);
-  return header;
-}
-
-std::vector<Cell> LabelEvaluation::prediction_cells(std::size_t i) const {
-  std::vector<Cell> cells{file(i),
-                          in_a_cell(data::labels_of(data(), static_cast<std::int64_t>(i))),
-                          in_a_cell(predicted(i)),
-                          loss(i)};
-  for (const double p : outputs(i)) cells.emplace_back(p);
-  return cells;
-}
-
-nlohmann::ordered_json LabelEvaluation::prediction_json(std::size_t i) const {
-  return {{"file", file(i)},
-          {"truth", data::labels_of(data(), static_cast<std::int64_t>(i))},
-          {"predicted", predicted(i)},
-          {"loss", rounded(loss(i))},
-          {"probabilities", probabilities_by_name(data().classes, outputs(i))}};
-}
-
-void LabelEvaluation::save(const std::string&,
-                           const std::string& title,
-                           const fs::path& folder) const {
-  save_csv(scores_, folder / "labels.csv");
-  plot::save(folder / "precision-recall.png", curves(*this, report_, title));
-}
-
-std::vector<html::Block> LabelEvaluation::blocks() const {
-  const std::string images = fmt::format("{} of {}", all_right(), size());
-  return {html::Facts{{{"accuracy_multi", four_digits(report_.accuracy), "of decisions"},
-                       {"loss", four_digits(predictions().loss)},
-                       {"macro F1", four_digits(report_.macro.f1)},
-                       {"mean average precision", four_digits(report_.macro.average_precision)},
-                       {"all labels right", images, "images"}}},
-          html::Heading{"Labels"},
-          page_table(scores_, true),
-          html::Heading{"What a threshold costs"},
-          curves(*this, report_, "precision and recall")};
+std::unique_ptr<Evaluation> evaluation_of_labels(const data::Dataset& data,
+                                                 Predictions predictions,
+                                                 double threshold) {
+  return std::make_unique<LabelEvaluation>(data, std::move(predictions), threshold);
 }
 
 }  // namespace learn::cli

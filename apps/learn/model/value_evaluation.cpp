@@ -1,14 +1,16 @@
-#include "apps/learn/model/value_evaluation.h"
-
 #include "apps/learn/common/json_number.h"
+#include "apps/learn/model/evaluation.h"
+#include "apps/learn/model/score_table.h"
 #include "framework/core/nan_sign.h"
 #include "framework/drawing/plot.h"
+#include "framework/evaluation/value_report.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace learn::cli {
@@ -81,103 +83,117 @@ plot::Figure scatters(const Evaluation& e, const std::string& title) {
   return figure;
 }
 
+/// Of images with real targets: how far predictions are from them. Saves values.csv and
+/// predictions.png.
+class ValueEvaluation final : public Evaluation {
+ public:
+  ValueEvaluation(const data::Dataset& set, Predictions predictions)
+      : Evaluation(set, std::move(predictions)),
+        report_(value_report(this->predictions().preds.span<float>(),
+                             static_cast<std::int64_t>(set.classes.size()),
+                             set.targets)),
+        scores_(table_of(report_, set.classes)) {}
+
+  std::string table() const override { return to_text(without_needless_mean(scores_)); }
+
+  std::string summary() const override {
+    return fmt::format("MAE {}  RMSE {}  R2 {}",
+                       six_digits(report_.mean.mae),
+                       six_digits(report_.mean.rmse),
+                       four_digits(report_.mean.r2));
+  }
+
+  std::string details(bool) const override { return ""; }
+
+  Json summary_json() const override { return to_json(scores_, scores_.means[0]); }
+
+  Json scores_json(bool) const override {
+    Json values = Json::array();
+    for (const ScoreTable::Row& row : scores_.rows) {
+      Json value{{"value", row.name}};
+      value.update(to_json(scores_, row));
+      values.push_back(std::move(value));
+    }
+    return {{"values", std::move(values)}};
+  }
+
+  std::vector<TextTable::Column> top_columns() const override {
+    std::vector<TextTable::Column> columns;
+    for (const std::string& name : data().classes) {
+      columns.push_back({name, kRight});
+      columns.push_back({"predicted", kRight});
+    }
+    return columns;
+  }
+
+  std::vector<std::string> top_cells(std::size_t i) const override {
+    std::vector<std::string> cells;
+    const std::vector<double> said = outputs(i);
+    for (std::size_t c = 0; c < said.size(); ++c) {
+      cells.push_back(six_digits(double{truths(i)[c]}));
+      cells.push_back(six_digits(said[c]));
+    }
+    return cells;
+  }
+
+  std::vector<std::string> prediction_columns() const override {
+    std::vector<std::string> header{"file"};
+    for (const std::string& name : data().classes) header.push_back("truth " + name);
+    for (const std::string& name : data().classes) header.push_back("predicted " + name);
+    header.emplace_back("loss");
+    return header;
+  }
+
+  std::vector<Cell> prediction_cells(std::size_t i) const override {
+    std::vector<Cell> cells{file(i)};
+    for (const float truth : truths(i)) cells.emplace_back(truth);
+    for (const double said : outputs(i)) cells.emplace_back(static_cast<float>(said));
+    cells.emplace_back(loss(i));
+    return cells;
+  }
+
+  Json prediction_json(std::size_t i) const override {
+    Json truth = Json::object(), predicted = Json::object();
+    for (std::size_t c = 0; c < data().classes.size(); ++c) {
+      truth[data().classes[c]] = shortest(truths(i)[c]);
+      predicted[data().classes[c]] = shortest(static_cast<float>(outputs(i)[c]));
+    }
+    return {{"file", file(i)},
+            {"truth", truth},
+            {"predicted", predicted},
+            {"loss", shortest(static_cast<float>(loss(i)))}};
+  }
+
+  void save(const std::string&, const std::string& title, const fs::path& folder) const override {
+    save_csv(scores_, folder / "values.csv");
+    plot::save(folder / "predictions.png", scatters(*this, title));
+  }
+
+  std::vector<html::Block> blocks() const override {
+    return {html::Facts{{{"MAE", six_digits(report_.mean.mae), "mean absolute error"},
+                         {"RMSE", six_digits(report_.mean.rmse)},
+                         {"R2", four_digits(report_.mean.r2), "1 is best"},
+                         {"loss", six_digits(predictions().loss), "mean squared error"}}},
+            html::Heading{"Values"},
+            page_table(without_needless_mean(scores_), true),
+            html::Heading{"Predictions against truths"},
+            scatters(*this, "predictions")};
+  }
+
+ private:
+  std::span<const float> truths(std::size_t i) const {
+    return data().targets_of(static_cast<std::int64_t>(i));
+  }
+
+  ValueReport report_;
+  ScoreTable scores_;
+};
+
 }  // namespace
 
-ValueEvaluation::ValueEvaluation(const data::Dataset& set, Predictions predictions)
-    : Evaluation(set, std::move(predictions)),
-      report_(value_report(this->predictions().preds.span<float>(),
-                           static_cast<std::int64_t>(set.classes.size()),
-                           set.targets)),
-      scores_(table_of(report_, set.classes)) {}
-
-std::string ValueEvaluation::table() const { return to_text(without_needless_mean(scores_)); }
-
-std::string ValueEvaluation::summary() const {
-  return fmt::format("MAE {}  RMSE {}  R2 {}",
-                     six_digits(report_.mean.mae),
-                     six_digits(report_.mean.rmse),
-                     four_digits(report_.mean.r2));
-}
-
-std::string ValueEvaluation::details(bool) const { return ""; }
-
-nlohmann::ordered_json ValueEvaluation::summary_json() const {
-  return to_json(scores_, scores_.means[0]);
-}
-
-nlohmann::ordered_json ValueEvaluation::scores_json(bool) const {
-  Json values = Json::array();
-  for (const ScoreTable::Row& row : scores_.rows) {
-    Json value{{"value", row.name}};
-    value.update(to_json(scores_, row));
-    values.push_back(std::move(value));
-  }
-  return {{"values", std::move(values)}};
-}
-
-std::vector<TextTable::Column> ValueEvaluation::top_columns() const {
-  std::vector<TextTable::Column> columns;
-  for (const std::string& name : data().classes) {
-    columns.push_back({name, kRight});
-    columns.push_back({"predicted", kRight});
-  }
-  return columns;
-}
-
-std::vector<std::string> ValueEvaluation::top_cells(std::size_t i) const {
-  std::vector<std::string> cells;
-  const std::vector<double> said = outputs(i);
-  for (std::size_t c = 0; c < said.size(); ++c) {
-    cells.push_back(six_digits(double{truths(i)[c]}));
-    cells.push_back(six_digits(said[c]));
-  }
-  return cells;
-}
-
-std::vector<std::string> ValueEvaluation::prediction_columns() const {
-  std::vector<std::string> header{"file"};
-  for (const std::string& name : data().classes) header.push_back("truth " + name);
-  for (const std::string& name : data().classes) header.push_back("predicted " + name);
-  header.emplace_back("loss");
-  return header;
-}
-
-std::vector<Cell> ValueEvaluation::prediction_cells(std::size_t i) const {
-  std::vector<Cell> cells{file(i)};
-  for (const float truth : truths(i)) cells.emplace_back(truth);
-  for (const double said : outputs(i)) cells.emplace_back(static_cast<float>(said));
-  cells.emplace_back(loss(i));
-  return cells;
-}
-
-nlohmann::ordered_json ValueEvaluation::prediction_json(std::size_t i) const {
-  Json truth = Json::object(), predicted = Json::object();
-  for (std::size_t c = 0; c < data().classes.size(); ++c) {
-    truth[data().classes[c]] = shortest(truths(i)[c]);
-    predicted[data().classes[c]] = shortest(static_cast<float>(outputs(i)[c]));
-  }
-  return {{"file", file(i)},
-          {"truth", truth},
-          {"predicted", predicted},
-          {"loss", shortest(static_cast<float>(loss(i)))}};
-}
-
-void ValueEvaluation::save(const std::string&,
-                           const std::string& title,
-                           const fs::path& folder) const {
-  save_csv(scores_, folder / "values.csv");
-  plot::save(folder / "predictions.png", scatters(*this, title));
-}
-
-std::vector<html::Block> ValueEvaluation::blocks() const {
-  return {html::Facts{{{"MAE", six_digits(report_.mean.mae), "mean absolute error"},
-                       {"RMSE", six_digits(report_.mean.rmse)},
-                       {"R2", four_digits(report_.mean.r2), "1 is best"},
-                       {"loss", six_digits(predictions().loss), "mean squared error"}}},
-          html::Heading{"Values"},
-          page_table(without_needless_mean(scores_), true),
-          html::Heading{"Predictions against truths"},
-          scatters(*this, "predictions")};
+std::unique_ptr<Evaluation> evaluation_of_values(const data::Dataset& data,
+                                                 Predictions predictions) {
+  return std::make_unique<ValueEvaluation>(data, std::move(predictions));
 }
 
 }  // namespace learn::cli
