@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
 namespace learn::data {
 namespace {
@@ -308,41 +307,6 @@ Dataset synthetic10(const SyntheticOptions& options) {
       for (std::size_t k = 0; k < 3; ++k) *to++ = planes[k * kPlane + p];
   });
   return out;
-}
-
-void write_cifar_layout(const std::filesystem::path& directory,
-                        SyntheticLevel level,
-                        u64 seed,
-                        int threads) {
-  constexpr i64 kPerFile = 10'000;
-  constexpr i64 kRecord = 1 + 3 * kPlane;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  const auto write = [&](const std::string& name, std::span<const std::uint8_t> bytes) {
-    const std::filesystem::path path = directory / name;
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) fail<IoError>("cannot write {} bytes to '{}'", bytes.size(), path.string());
-  };
-  // The small file first: a folder that cannot be written to is found before anything is drawn.
-  std::string names;
-  for (const std::string& name : synthetic_classes()) names += name + '\n';
-  write("batches.meta.txt", {reinterpret_cast<const std::uint8_t*>(names.data()), names.size()});
-  std::vector<std::uint8_t> bytes(kPerFile * kRecord);
-  const auto batch = [&](const std::string& name, Split split, i64 first) {
-    in_parallel(kPerFile, threads, {}, [&](i64 i) {
-      std::uint8_t* record = &bytes[static_cast<std::size_t>(i * kRecord)];
-      *record = synthetic_label(seed, split, first + i);
-      draw_synthetic(
-          level, seed, split, first + i, std::span<std::uint8_t, 3072>(record + 1, 3 * kPlane));
-    });
-    write(name, bytes);
-  };
-  for (i64 i = 0; i < kSyntheticTrain / kPerFile; ++i)
-    batch("data_batch_" + std::to_string(i + 1) + ".bin", Split::train, i * kPerFile);
-  batch("test_batch.bin", Split::test, 0);
 }
 
 }  // namespace learn::data

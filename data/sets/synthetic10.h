@@ -2,7 +2,6 @@
 #include "data/dataset.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,12 +43,5 @@ void draw_synthetic(SyntheticLevel level,
                     Split split,
                     std::int64_t index,
                     std::span<std::uint8_t, 3072> planes);
-
-/// Writes data_batch_1.bin to data_batch_5.bin, test_batch.bin and batches.meta.txt in CIFAR-10's
-/// binary layout into `directory`, which is made if it is missing. Throws IoError.
-void write_cifar_layout(const std::filesystem::path& directory,
-                        SyntheticLevel level,
-                        std::uint64_t seed = 0,
-                        int threads = 0);
 
 }  // namespace learn::data

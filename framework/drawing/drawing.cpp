@@ -175,15 +175,6 @@ void Drawing::polyline(std::span<const Point> points, const Stroke& stroke) {
       });
 }
 
-void Drawing::polygon(std::span<const Point> points, Color color, double opacity) {
-  impl().commands.emplace_back(
-      [corners = std::vector<Point>(points.begin(), points.end()), color, opacity](cairo_t* to) {
-        set_color(to, color, opacity);
-        path_through(to, corners);
-        cairo_fill(to);
-      });
-}
-
 void Drawing::disc(Point center, double radius, Color color, double opacity) {
   impl().commands.emplace_back([=](cairo_t* to) {
     set_color(to, color, opacity);

@@ -80,7 +80,6 @@ class Drawing {
   void outline(const Box& box, const Stroke& stroke);
   /// Through all points. One point alone is a dot.
   void polyline(std::span<const Point> points, const Stroke& stroke);
-  void polygon(std::span<const Point> points, Color color, double opacity = 1);
   void disc(Point center, double radius, Color color, double opacity = 1);
   /// Fills the box. A small image is enlarged to squares, a large one is averaged.
   void image(const Box& box, const Image& image);
