@@ -35,4 +35,5 @@
 #include "framework/optim/rmsprop.h"
 #include "framework/optim/schedule.h"
 #include "framework/optim/sgd.h"
+#include "framework/tensor/print.h"
 #include "models/registry.h"
