@@ -192,3 +192,6 @@ using WideType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 }
 
 }  // namespace learn
+
+/// `DO(T)` for each type that the executors of the CPU and of CUDA have.
+#define LEARN_FOR_EACH_TYPE(DO) DO(float) DO(Half) DO(BFloat16)

@@ -29,6 +29,7 @@ struct Exec {
   PreparedWeights* prepared = nullptr;  ///< of weights that do not change; null: they do
   operator ThreadPool&() const noexcept { return threads; }
 };
+using Worker = ThreadPool&;
 }  // namespace cpu
 
 namespace cuda {
@@ -46,6 +47,7 @@ struct Exec {
   /// Where a kernel notes data that it cannot accept.
   [[nodiscard]] Fault* fault(FaultKind kind) const;
 };
+using Worker = Stream;
 
 /// Scratch memory of a call: `floats` of the executor's workspace.
 class FloatWorkspace {
@@ -59,3 +61,13 @@ class FloatWorkspace {
 }  // namespace cuda
 
 }  // namespace learn
+
+/// Declares what the CPU and CUDA both have, in the namespace of each, whose executor is `Exec`. A
+/// kernel that needs nothing of it but threads or a stream takes a `Worker`.
+#define LEARN_CPU_AND_CUDA(...) \
+  namespace learn::cpu {        \
+  __VA_ARGS__                   \
+  }                             \
+  namespace learn::cuda {       \
+  __VA_ARGS__                   \
+  }

@@ -85,9 +85,7 @@ void activation_backward(ThreadPool& threads,
       ThreadPool&, const ActivationKind&, const T*, T*, std::int64_t); \
   template void activation_backward(                                   \
       ThreadPool&, const ActivationKind&, const T*, const T*, T*, GradMode, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

@@ -47,9 +47,7 @@ void activation_backward(Stream stream,
   template void activation_forward(Stream, const ActivationKind&, const T*, T*, std::int64_t); \
   template void activation_backward(                                                           \
       Stream, const ActivationKind&, const T*, const T*, T*, GradMode, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -5,34 +5,13 @@
 
 #include <cstdint>
 
-namespace learn::cpu {
-
-template <class T>
-void activation_forward(
-    ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n);
-template <class T>
-void activation_backward(ThreadPool& threads,
-                         const ActivationKind& kind,
-                         const T* x,
-                         const T* dy,
-                         T* dx,
-                         GradMode mode,
-                         std::int64_t n);
-
-}  // namespace learn::cpu
-
-namespace learn::cuda {
-
-template <class T>
-void activation_forward(
-    Stream stream, const ActivationKind& kind, const T* x, T* y, std::int64_t n);
-template <class T>
-void activation_backward(Stream stream,
-                         const ActivationKind& kind,
-                         const T* x,
-                         const T* dy,
-                         T* dx,
-                         GradMode mode,
-                         std::int64_t n);
-
-}  // namespace learn::cuda
+LEARN_CPU_AND_CUDA(template <class T> void activation_forward(
+                       Worker worker, const ActivationKind& kind, const T* x, T* y, std::int64_t n);
+                   template <class T>
+                   void activation_backward(Worker worker,
+                                            const ActivationKind& kind,
+                                            const T* x,
+                                            const T* dy,
+                                            T* dx,
+                                            GradMode mode,
+                                            std::int64_t n);)

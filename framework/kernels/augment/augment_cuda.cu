@@ -176,9 +176,7 @@ void augment(const Exec& exec,
 #define LEARN_INSTANTIATE(T) \
   template void augment(     \
       const Exec&, const AugmentPlan&, const AugmentBatch&, std::int64_t, T*, std::uint32_t*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -49,9 +49,7 @@ void fill(Stream stream, Bits* x, Bits value, std::int64_t n) {
   template void cast(Stream, const From*, float*, GradMode, std::int64_t); \
   template void cast(Stream, const From*, Half*, GradMode, std::int64_t);  \
   template void cast(Stream, const From*, BFloat16*, GradMode, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 template void fill(Stream, std::uint8_t*, std::uint8_t, std::int64_t);
 template void fill(Stream, std::uint16_t*, std::uint16_t, std::int64_t);

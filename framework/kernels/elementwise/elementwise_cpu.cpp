@@ -129,9 +129,7 @@ void copy_from_columns(
       const Exec&, const kernels::DropoutDraw&, const T*, T*, GradMode, std::int64_t);     \
   template void copy_into_columns(const Exec&, const T*, T*, const kernels::Columns&);     \
   template void copy_from_columns(const Exec&, const T*, T*, const kernels::Columns&, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

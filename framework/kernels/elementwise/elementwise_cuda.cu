@@ -77,9 +77,7 @@ void dropout(const Exec& exec,
   template void scale(const Exec&, const T*, double, T*, GradMode, std::int64_t);      \
   template void dropout(                                                               \
       const Exec&, const kernels::DropoutDraw&, const T*, T*, GradMode, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

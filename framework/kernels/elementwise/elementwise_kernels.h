@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-namespace learn {
-namespace kernels {
+namespace learn::kernels {
 
 /// What decides which elements dropout drops; see DropoutMask.
 struct DropoutDraw {
@@ -20,54 +19,31 @@ struct Columns {
   std::int64_t outer, inner, width, offset;
 };
 
-}  // namespace kernels
+}  // namespace learn::kernels
 
-namespace cpu {
+LEARN_CPU_AND_CUDA(
+    template <class T> void add(const Exec& exec, const T* a, const T* b, T* y, std::int64_t n);
+    template <class T>
+    void multiply(const Exec& exec, const T* a, const T* b, T* y, GradMode mode, std::int64_t n);
+    template <class T>
+    void scale(const Exec& exec, const T* x, double factor, T* y, GradMode mode, std::int64_t n);
+    template <class T>
+    void dropout(const Exec& exec,
+                 const kernels::DropoutDraw& draw,
+                 const T* x,
+                 T* y,
+                 GradMode mode,
+                 std::int64_t n);
+    template <class T>
+    void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& columns);
+    template <class T>
+    void copy_from_columns(
+        const Exec& exec, const T* y, T* x, const kernels::Columns& columns, GradMode mode);)
 
-template <class T>
-void add(const Exec& exec, const T* a, const T* b, T* y, std::int64_t n);
-template <class T>
-void multiply(const Exec& exec, const T* a, const T* b, T* y, GradMode mode, std::int64_t n);
-template <class T>
-void scale(const Exec& exec, const T* x, double factor, T* y, GradMode mode, std::int64_t n);
+namespace learn::cpu {
+
 template <class T>
 void add_bias(
     const Exec& exec, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels);
-template <class T>
-void dropout(const Exec& exec,
-             const kernels::DropoutDraw& draw,
-             const T* x,
-             T* y,
-             GradMode mode,
-             std::int64_t n);
-template <class T>
-void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& columns);
-template <class T>
-void copy_from_columns(
-    const Exec& exec, const T* y, T* x, const kernels::Columns& columns, GradMode mode);
 
-}  // namespace cpu
-
-namespace cuda {
-
-template <class T>
-void add(const Exec& exec, const T* a, const T* b, T* y, std::int64_t n);
-template <class T>
-void multiply(const Exec& exec, const T* a, const T* b, T* y, GradMode mode, std::int64_t n);
-template <class T>
-void scale(const Exec& exec, const T* x, double factor, T* y, GradMode mode, std::int64_t n);
-template <class T>
-void dropout(const Exec& exec,
-             const kernels::DropoutDraw& draw,
-             const T* x,
-             T* y,
-             GradMode mode,
-             std::int64_t n);
-template <class T>
-void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& columns);
-template <class T>
-void copy_from_columns(
-    const Exec& exec, const T* y, T* x, const kernels::Columns& columns, GradMode mode);
-
-}  // namespace cuda
-}  // namespace learn
+}  // namespace learn::cpu

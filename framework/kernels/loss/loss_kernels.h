@@ -18,73 +18,34 @@ struct CrossEntropyTarget {
 
 }  // namespace learn::kernels
 
-/// Summed in f64.
-namespace learn::cpu {
-
-/// `gradient` (samples, classes) may be null.
-template <class T>
-void softmax_cross_entropy(const Exec& exec,
-                           const T* logits,
-                           const kernels::CrossEntropyTarget<float>& target,
-                           float* loss,
-                           float* gradient);
-template <class T>
-void softmax(ThreadPool& threads,
-             const T* logits,
-             std::int64_t samples,
-             std::int64_t classes,
-             float* probabilities);
-
-template <class T, class U>
-void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
-template <class T, class U>
-void mse_backward(ThreadPool& threads,
-                  const T* pred,
-                  const U* target,
-                  std::int64_t n,
-                  const float* dloss,
-                  T* dpred,
-                  GradMode mode);
-template <class T>
-void softmax_cross_entropy_backward(ThreadPool& threads,
-                                    const float* gradient,
-                                    std::int64_t n,
-                                    const float* dloss,
-                                    T* dx,
-                                    GradMode mode);
-
-}  // namespace learn::cpu
-
-/// Summed in f32.
-namespace learn::cuda {
-
-/// `gradient` (samples, classes) may be null. A class out of range is noted as a fault, and makes
-/// the loss and its row of the gradient NaN.
-template <class T>
-void softmax_cross_entropy(const Exec& exec,
-                           const T* logits,
-                           const kernels::CrossEntropyTarget<float>& target,
-                           float* loss,
-                           float* gradient);
-template <class T>
-void softmax_cross_entropy_backward(
-    Stream stream, const float* gradient, std::int64_t n, const float* dloss, T* dx, GradMode mode);
-template <class T>
-void softmax(Stream stream,
-             const T* logits,
-             std::int64_t samples,
-             std::int64_t classes,
-             float* probabilities);
-
-template <class T, class U>
-void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
-template <class T, class U>
-void mse_backward(Stream stream,
-                  const T* pred,
-                  const U* target,
-                  std::int64_t n,
-                  const float* dloss,
-                  T* dpred,
-                  GradMode mode);
-
-}  // namespace learn::cuda
+/// Summed in f64 on the CPU, in f32 by CUDA.
+LEARN_CPU_AND_CUDA(  /// `gradient` (samples, classes) may be null. CUDA notes a class out of range
+                     /// as a fault and makes the loss and its row of the gradient NaN.
+    template <class T> void softmax_cross_entropy(const Exec& exec,
+                                                  const T* logits,
+                                                  const kernels::CrossEntropyTarget<float>& target,
+                                                  float* loss,
+                                                  float* gradient);
+    template <class T>
+    void softmax(Worker worker,
+                 const T* logits,
+                 std::int64_t samples,
+                 std::int64_t classes,
+                 float* probabilities);
+    template <class T, class U>
+    void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
+    template <class T, class U>
+    void mse_backward(Worker worker,
+                      const T* pred,
+                      const U* target,
+                      std::int64_t n,
+                      const float* dloss,
+                      T* dpred,
+                      GradMode mode);
+    template <class T>
+    void softmax_cross_entropy_backward(Worker worker,
+                                        const float* gradient,
+                                        std::int64_t n,
+                                        const float* dloss,
+                                        T* dx,
+                                        GradMode mode);)

@@ -186,9 +186,7 @@ void softmax(ThreadPool& threads,
   template void softmax_cross_entropy_backward(                                 \
       ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);     \
   template void softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

@@ -7,8 +7,7 @@
 #include <cstdint>
 
 /// Interpreters of programs: one kernel for all operations and all dtypes.
-namespace learn {
-namespace kernels {
+namespace learn::kernels {
 
 /// Strides are in elements, one for each dimension of `MapArgs::sizes`; 0 repeats.
 struct MapInput {
@@ -47,13 +46,6 @@ struct MapArgs {
   return offset + i * in.strides[0];
 }
 
-}  // namespace kernels
+}  // namespace learn::kernels
 
-namespace cpu {
-void map(const Exec& exec, const kernels::MapArgs& args);
-}
-namespace cuda {
-void map(const Exec& exec, const kernels::MapArgs& args);
-}
-
-}  // namespace learn
+LEARN_CPU_AND_CUDA(void map(const Exec& exec, const kernels::MapArgs& args);)

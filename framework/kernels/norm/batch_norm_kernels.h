@@ -51,38 +51,17 @@ struct BatchNormBackwardArgs {
 /// `batch_norm_statistics`: mean and variance of each channel, blocks of rows being joined by Chan,
 /// Golub and LeVeque's formula (1979). `batch_norm_running_statistics`: what evaluation normalises
 /// with.
-namespace learn::cpu {
-
-template <class T>
-void batch_norm_statistics(const Exec& exec, const kernels::BatchNormStatisticsArgs<T>& args);
-void batch_norm_running_statistics(const Exec& exec,
-                                   const float* running_mean,
-                                   const float* running_var,
-                                   float eps,
-                                   float* mean,
-                                   float* rstd,
-                                   std::int64_t channels);
-template <class T>
-void batch_norm_apply(const Exec& exec, const kernels::BatchNormApplyArgs<T>& args);
-template <class T>
-void batch_norm_backward(const Exec& exec, const kernels::BatchNormBackwardArgs<T>& args);
-
-}  // namespace learn::cpu
-
-namespace learn::cuda {
-
-template <class T>
-void batch_norm_statistics(const Exec& exec, const kernels::BatchNormStatisticsArgs<T>& args);
-void batch_norm_running_statistics(const Exec& exec,
-                                   const float* running_mean,
-                                   const float* running_var,
-                                   float eps,
-                                   float* mean,
-                                   float* rstd,
-                                   std::int64_t channels);
-template <class T>
-void batch_norm_apply(const Exec& exec, const kernels::BatchNormApplyArgs<T>& args);
-template <class T>
-void batch_norm_backward(const Exec& exec, const kernels::BatchNormBackwardArgs<T>& args);
-
-}  // namespace learn::cuda
+LEARN_CPU_AND_CUDA(
+    template <class T>
+    void batch_norm_statistics(const Exec& exec, const kernels::BatchNormStatisticsArgs<T>& args);
+    void batch_norm_running_statistics(const Exec& exec,
+                                       const float* running_mean,
+                                       const float* running_var,
+                                       float eps,
+                                       float* mean,
+                                       float* rstd,
+                                       std::int64_t channels);
+    template <class T>
+    void batch_norm_apply(const Exec& exec, const kernels::BatchNormApplyArgs<T>& args);
+    template <class T>
+    void batch_norm_backward(const Exec& exec, const kernels::BatchNormBackwardArgs<T>& args);)

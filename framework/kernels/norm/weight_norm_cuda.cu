@@ -108,9 +108,7 @@ void weight_norm_backward(const Exec& exec, const WeightNormBackwardArgs<T>& arg
 #define LEARN_INSTANTIATE(T)                                                \
   template void weight_norm_forward(const Exec&, const WeightNormArgs<T>&); \
   template void weight_norm_backward(const Exec&, const WeightNormBackwardArgs<T>&);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -32,20 +32,9 @@ struct WeightNormBackwardArgs {
 
 }  // namespace learn::kernels
 
-namespace learn::cpu {
-
-template <class T>
-void weight_norm_forward(const Exec& exec, const kernels::WeightNormArgs<T>& args);
-template <class T>
-void weight_norm_backward(const Exec& exec, const kernels::WeightNormBackwardArgs<T>& args);
-
-}  // namespace learn::cpu
-
-namespace learn::cuda {
-
-template <class T>
-void weight_norm_forward(const Exec& exec, const kernels::WeightNormArgs<T>& args);
-template <class T>
-void weight_norm_backward(const Exec& exec, const kernels::WeightNormBackwardArgs<T>& args);
-
-}  // namespace learn::cuda
+LEARN_CPU_AND_CUDA(template <class T>
+                   void weight_norm_forward(const Exec& exec,
+                                            const kernels::WeightNormArgs<T>& args);
+                   template <class T>
+                   void weight_norm_backward(const Exec& exec,
+                                             const kernels::WeightNormBackwardArgs<T>& args);)

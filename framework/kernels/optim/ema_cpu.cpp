@@ -29,9 +29,7 @@ void ema_update(ThreadPool& threads,
 #define LEARN_INSTANTIATE(T) \
   template void ema_update(  \
       ThreadPool&, const T*, const EmaOptions&, const StepControl*, float*, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

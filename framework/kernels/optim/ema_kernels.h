@@ -5,26 +5,9 @@
 
 #include <cstdint>
 
-namespace learn::cpu {
-
-template <class T>
-void ema_update(ThreadPool& threads,
-                const T* weight,
-                const EmaOptions& options,
-                const StepControl* control,
-                float* average,
-                std::int64_t n);
-
-}  // namespace learn::cpu
-
-namespace learn::cuda {
-
-template <class T>
-void ema_update(Stream stream,
-                const T* weight,
-                const EmaOptions& options,
-                const StepControl* control,
-                float* average,
-                std::int64_t n);
-
-}  // namespace learn::cuda
+LEARN_CPU_AND_CUDA(template <class T> void ema_update(Worker worker,
+                                                      const T* weight,
+                                                      const EmaOptions& options,
+                                                      const StepControl* control,
+                                                      float* average,
+                                                      std::int64_t n);)

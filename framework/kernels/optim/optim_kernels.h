@@ -9,8 +9,7 @@
 /// One pass over a segment of the flat buffers, arithmetic in f32. Learning rates, the step's
 /// number and the decision to skip are read where the executor's memory is, so nothing here varies
 /// from step to step. Null state pointers mean what undefined tensors mean in optim.h.
-namespace learn {
-namespace kernels {
+namespace learn::kernels {
 
 /// `Stored` is the type of weights, gradients and state: float, or a half where there are no f32
 /// masters. `Copy` is that of the half working copy; `Stored` means that there is none.
@@ -26,37 +25,29 @@ struct OptimArgs {
   bool decoupled;
 };
 
-}  // namespace kernels
+}  // namespace learn::kernels
 
-namespace cpu {
+LEARN_CPU_AND_CUDA(
+    template <class S, class T>
+    void sgd_step(Worker worker, const kernels::OptimArgs<S, T>& args, S* buffer, bool nesterov);
+    template <class S, class T>
+    void adam_step(Worker worker, const kernels::OptimArgs<S, T>& args, S* mean, S* square);
+    template <class S, class T>
+    void rmsprop_step(
+        Worker worker, const kernels::OptimArgs<S, T>& args, S* square, S* mean, S* buffer);)
 
-template <class S, class T>
-void sgd_step(ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* buffer, bool nesterov);
-template <class S, class T>
-void adam_step(ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* mean, S* square);
-template <class S, class T>
-void rmsprop_step(
-    ThreadPool& threads, const kernels::OptimArgs<S, T>& args, S* square, S* mean, S* buffer);
+namespace learn::cpu {
 
 inline void write_hypers(const Exec&, std::span<const GroupHypers> values, GroupHypers* blocks) {
   std::copy(values.begin(), values.end(), blocks);
 }
 
-}  // namespace cpu
+}  // namespace learn::cpu
 
-namespace cuda {
-
-template <class S, class T>
-void sgd_step(Stream stream, const kernels::OptimArgs<S, T>& args, S* buffer, bool nesterov);
-template <class S, class T>
-void adam_step(Stream stream, const kernels::OptimArgs<S, T>& args, S* mean, S* square);
-template <class S, class T>
-void rmsprop_step(
-    Stream stream, const kernels::OptimArgs<S, T>& args, S* square, S* mean, S* buffer);
+namespace learn::cuda {
 
 /// blocks[i] = values[i], the values travelling with the launch: the host neither waits nor keeps
 /// them.
 void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks);
 
-}  // namespace cuda
-}  // namespace learn
+}  // namespace learn::cuda

@@ -113,9 +113,7 @@ void avg_pool2d_backward(
 #define LEARN_INSTANTIATE(T)                                                              \
   template void avg_pool2d_forward(const Exec&, const kernels::PoolSizes&, const T*, T*); \
   template void avg_pool2d_backward(const Exec&, const kernels::PoolSizes&, const T*, T*, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

@@ -219,9 +219,7 @@ void max_pool2d_backward(const Exec& exec,
 #define LEARN_INSTANTIATE(T)  \
   LEARN_POOL(T, std::uint8_t) \
   LEARN_POOL(T, std::int32_t)
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 #undef LEARN_POOL
 

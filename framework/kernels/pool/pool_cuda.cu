@@ -274,9 +274,7 @@ void avg_pool2d_backward(
   LEARN_POOL(T, std::int32_t)                                                    \
   template void avg_pool2d_forward(const Exec&, const PoolSizes&, const T*, T*); \
   template void avg_pool2d_backward(const Exec&, const PoolSizes&, const T*, T*, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 #undef LEARN_POOL
 

@@ -7,8 +7,7 @@
 
 /// `Winner` is u8, or i32 for windows of more than 256 elements. The backward passes of CPU and
 /// CUDA gather, so no two threads write one element.
-namespace learn {
-namespace kernels {
+namespace learn::kernels {
 
 /// x (n,h,w,c), y (n,p,q,c).
 struct PoolSizes {
@@ -16,45 +15,20 @@ struct PoolSizes {
   Pool2dOptions options;
 };
 
-}  // namespace kernels
+}  // namespace learn::kernels
 
-namespace cpu {
-
-template <class T, class Winner>
-void max_pool2d_forward(
-    const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y, Winner* winner);
-template <class T, class Winner>
-void max_pool2d_backward(const Exec& exec,
-                         const kernels::PoolSizes& sizes,
-                         const Winner* winner,
-                         const T* dy,
-                         T* dx,
-                         GradMode mode);
-template <class T>
-void avg_pool2d_forward(const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y);
-template <class T>
-void avg_pool2d_backward(
-    const Exec& exec, const kernels::PoolSizes& sizes, const T* dy, T* dx, GradMode mode);
-
-}  // namespace cpu
-
-namespace cuda {
-
-template <class T, class Winner>
-void max_pool2d_forward(
-    const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y, Winner* winner);
-template <class T, class Winner>
-void max_pool2d_backward(const Exec& exec,
-                         const kernels::PoolSizes& sizes,
-                         const Winner* winner,
-                         const T* dy,
-                         T* dx,
-                         GradMode mode);
-template <class T>
-void avg_pool2d_forward(const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y);
-template <class T>
-void avg_pool2d_backward(
-    const Exec& exec, const kernels::PoolSizes& sizes, const T* dy, T* dx, GradMode mode);
-
-}  // namespace cuda
-}  // namespace learn
+LEARN_CPU_AND_CUDA(
+    template <class T, class Winner> void max_pool2d_forward(
+        const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y, Winner* winner);
+    template <class T, class Winner>
+    void max_pool2d_backward(const Exec& exec,
+                             const kernels::PoolSizes& sizes,
+                             const Winner* winner,
+                             const T* dy,
+                             T* dx,
+                             GradMode mode);
+    template <class T>
+    void avg_pool2d_forward(const Exec& exec, const kernels::PoolSizes& sizes, const T* x, T* y);
+    template <class T>
+    void avg_pool2d_backward(
+        const Exec& exec, const kernels::PoolSizes& sizes, const T* dy, T* dx, GradMode mode);)

@@ -5,8 +5,7 @@
 
 #include <cstdint>
 
-namespace learn {
-namespace kernels {
+namespace learn::kernels {
 
 /// y (outer, inner) of x (outer, count, inner).
 struct AxisReduction {
@@ -19,13 +18,6 @@ struct AxisReduction {
   double factor;
 };
 
-}  // namespace kernels
+}  // namespace learn::kernels
 
-namespace cpu {
-void reduce_axis(const Exec& exec, const kernels::AxisReduction& r);
-}
-namespace cuda {
-void reduce_axis(const Exec& exec, const kernels::AxisReduction& r);
-}
-
-}  // namespace learn
+LEARN_CPU_AND_CUDA(void reduce_axis(const Exec& exec, const kernels::AxisReduction& r);)

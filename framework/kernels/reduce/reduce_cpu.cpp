@@ -56,10 +56,10 @@ bool in_top_k(const T* row, std::int64_t columns, std::int64_t target, std::int6
 }  // namespace
 
 template <class T>
-void sum(ThreadPool& threads, const T* x, double factor, float* y, std::int64_t n) {
+void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n) {
   double partials[ThreadPool::kMaxChunks] = {};
   double* out = partials;
-  threads.for_chunks(n, kGrain, [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+  exec.threads.for_chunks(n, kGrain, [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
     simd::run([=] { out[chunk] = sum_block(x + begin, end - begin); });
   });
   *y = static_cast<float>(factor * std::accumulate(std::begin(partials), std::end(partials), 0.0));
@@ -117,7 +117,7 @@ void top_k(ThreadPool& threads,
 }
 
 template <class T>
-void count_hits(ThreadPool& threads,
+void count_hits(const Exec& exec,
                 const T* x,
                 const HitTarget<float>& target,
                 std::int64_t k,
@@ -126,33 +126,31 @@ void count_hits(ThreadPool& threads,
   std::int64_t partials[ThreadPool::kMaxChunks] = {};
   std::int64_t* out = partials;
   const std::int64_t columns = target.columns;
-  threads.for_chunks(target.rows,
-                     row_grain(columns),
-                     [=, &target](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t r = begin; r < end; ++r) {
-                         const std::int64_t wanted =
-                             target.classes != nullptr
-                                 ? target.classes[r]
-                                 : largest_of(target.weights + r * columns, columns);
-                         out[chunk] += in_top_k(x + r * columns, columns, wanted, k);
-                       }
-                     });
+  exec.threads.for_chunks(target.rows,
+                          row_grain(columns),
+                          [=, &target](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t r = begin; r < end; ++r) {
+                              const std::int64_t wanted =
+                                  target.classes != nullptr
+                                      ? target.classes[r]
+                                      : largest_of(target.weights + r * columns, columns);
+                              out[chunk] += in_top_k(x + r * columns, columns, wanted, k);
+                            }
+                          });
   const std::int64_t hits =
       std::accumulate(std::begin(partials), std::end(partials), std::int64_t{0});
   *count += misses ? target.rows - hits : hits;
 }
 
 #define LEARN_INSTANTIATE(T)                                                                 \
-  template void sum(ThreadPool&, const T*, double, float*, std::int64_t);                    \
+  template void sum(const Exec&, const T*, double, float*, std::int64_t);                    \
   template void sum_backward(ThreadPool&, const float*, double, T*, GradMode, std::int64_t); \
   template void argmax(ThreadPool&, const T*, std::int64_t*, std::int64_t, std::int64_t);    \
   template void top_k(                                                                       \
       ThreadPool&, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);   \
   template void count_hits(                                                                  \
-      ThreadPool&, const T*, const HitTarget<float>&, std::int64_t, bool, std::int64_t*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+      const Exec&, const T*, const HitTarget<float>&, std::int64_t, bool, std::int64_t*);
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

@@ -185,9 +185,7 @@ void count_hits(const Exec& exec,
       Stream, const T*, T*, std::int64_t*, std::int64_t, std::int64_t, std::int64_t);   \
   template void count_hits(                                                             \
       const Exec&, const T*, const HitTarget&, std::int64_t, bool, std::int64_t*);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

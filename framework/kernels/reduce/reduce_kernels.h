@@ -17,68 +17,31 @@ struct HitTarget {
 
 }  // namespace learn::kernels
 
-/// Sums in f32 lanes, joined in f64.
-namespace learn::cpu {
-
-template <class T>
-void sum(ThreadPool& threads, const T* x, double factor, float* y, std::int64_t n);
-
-template <class T>
-void sum_backward(
-    ThreadPool& threads, const float* dy, double factor, T* dx, GradMode mode, std::int64_t n);
-
-template <class T>
-void argmax(
-    ThreadPool& threads, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns);
-
-template <class T>
-void top_k(ThreadPool& threads,
-           const T* x,
-           T* values,
-           std::int64_t* index,
-           std::int64_t rows,
-           std::int64_t columns,
-           std::int64_t k);
-
-/// count += the rows that have their class among the k largest, or those that have not; NaN as
-/// reduce.h says. Classes must be in range.
-template <class T>
-void count_hits(ThreadPool& threads,
-                const T* x,
-                const kernels::HitTarget<float>& target,
-                std::int64_t k,
-                bool misses,
-                std::int64_t* count);
-
-}  // namespace learn::cpu
-
-/// Sums in f32.
-namespace learn::cuda {
-
-template <class T>
-void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n);
-template <class T>
-void sum_backward(
-    Stream stream, const float* dy, double factor, T* dx, GradMode mode, std::int64_t n);
-
-template <class T>
-void argmax(
-    Stream stream, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns);
-template <class T>
-void top_k(Stream stream,
-           const T* x,
-           T* values,
-           std::int64_t* index,
-           std::int64_t rows,
-           std::int64_t columns,
-           std::int64_t k);
-/// A class out of range is noted as a fault and counts neither as a hit nor as a miss.
-template <class T>
-void count_hits(const Exec& exec,
-                const T* x,
-                const kernels::HitTarget<float>& target,
-                std::int64_t k,
-                bool misses,
-                std::int64_t* count);
-
-}  // namespace learn::cuda
+/// Sums in f32: on the CPU in lanes, which are joined in f64.
+LEARN_CPU_AND_CUDA(
+    template <class T>
+    void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n);
+    template <class T>
+    void sum_backward(
+        Worker worker, const float* dy, double factor, T* dx, GradMode mode, std::int64_t n);
+    template <class T>
+    void argmax(
+        Worker worker, const T* x, std::int64_t* index, std::int64_t rows, std::int64_t columns);
+    template <class T>
+    void top_k(Worker worker,
+               const T* x,
+               T* values,
+               std::int64_t* index,
+               std::int64_t rows,
+               std::int64_t columns,
+               std::int64_t k);
+    /// count += the rows that have their class among the k largest, or those that have not; NaN as
+    /// reduce.h says. CUDA notes a class out of range as a fault, which is neither; for the CPU
+    /// they must be in range.
+    template <class T>
+    void count_hits(const Exec& exec,
+                    const T* x,
+                    const kernels::HitTarget<float>& target,
+                    std::int64_t k,
+                    bool misses,
+                    std::int64_t* count);)

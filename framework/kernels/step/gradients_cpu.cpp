@@ -147,9 +147,7 @@ void clip_by_value(
   template void clip_by_norm(                                                        \
       const Exec&, std::span<const kernels::Range<T>>, float*, float, StepControl*); \
   template void clip_by_value(const Exec&, T*, float, const StepControl*, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 template void unscale(const Exec&, const Half*, float*, StepControl*, GradMode, std::int64_t);
 template void unscale(const Exec&, const BFloat16*, float*, StepControl*, GradMode, std::int64_t);

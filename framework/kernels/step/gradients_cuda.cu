@@ -176,9 +176,7 @@ template void unscale(const Exec&, const BFloat16*, float*, StepControl*, GradMo
   template void clip_by_norm(                                                        \
       const Exec&, std::span<const kernels::Range<T>>, float*, float, StepControl*); \
   template void clip_by_value(const Exec&, T*, float, const StepControl*, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -28,9 +28,7 @@ void cast(ThreadPool& threads, const From* x, To* y, GradMode mode, std::int64_t
   template void cast(ThreadPool&, const From*, float*, GradMode, std::int64_t); \
   template void cast(ThreadPool&, const From*, Half*, GradMode, std::int64_t);  \
   template void cast(ThreadPool&, const From*, BFloat16*, GradMode, std::int64_t);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

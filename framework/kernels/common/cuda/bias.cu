@@ -107,9 +107,7 @@ void bias_backward(
 #define LEARN_INSTANTIATE(T)                                                          \
   template void add_bias(Stream, const T*, const T*, T*, std::int64_t, std::int64_t); \
   template void bias_backward(const Exec&, const T*, std::int64_t, std::int64_t, T*, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

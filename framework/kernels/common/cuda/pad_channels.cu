@@ -87,9 +87,7 @@ template void pad_channels(
 #define LEARN_INSTANTIATE(T)    \
   template void unpad_channels( \
       Stream, const T*, std::int64_t, std::int64_t, T*, std::int64_t, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cuda

@@ -147,9 +147,7 @@ void conv2d_backward_weight(
       const Exec&, const ConvGeometry&, const T*, const T*, T*, GradMode); \
   template void conv2d_backward_weight(                                    \
       const Exec&, const ConvGeometry&, const T*, const T*, T*, GradMode);
-LEARN_INSTANTIATE(float)
-LEARN_INSTANTIATE(Half)
-LEARN_INSTANTIATE(BFloat16)
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu
