@@ -33,7 +33,18 @@ inline constexpr std::int64_t kSyntheticTest = 10'000;
 [[nodiscard]] Dataset synthetic10(const SyntheticOptions& options);
 
 /// "disk", "ring", ...: the ten shapes by label.
-[[nodiscard]] std::vector<std::string> synthetic_classes();
+[[nodiscard]] inline std::vector<std::string> synthetic_classes() {
+  return {"disk",
+          "ring",
+          "square",
+          "frame",
+          "triangle",
+          "cross",
+          "hexagram",
+          "crescent",
+          "bars",
+          "arrow"};
+}
 
 /// The class of image `index`, and its pixels as CIFAR stores them: red, green and blue planes of
 /// 1024 bytes.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What clang-format cannot see: file sizes, the fixed top level, promises left open, machine paths."""
+"""What clang-format cannot see: sizes of files and folders, the fixed top level, promises left open, machine paths."""
+import collections
 import pathlib
 import re
 import subprocess
@@ -8,6 +9,8 @@ import sys
 ROOT = pathlib.Path(__file__).parents[3]
 TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbacks", "models", "data", "apps", "tests"}
 MAX_LINES = 500
+# Of a folder of the product: what a newcomer takes in at once (ADR 0038).
+MAX_FILES = 35
 OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')
 # CMake takes such a name for a list, and its case would not be run.
@@ -71,15 +74,24 @@ def complaints(name, text):
             yield f"{name}:{number}: a comma in the name of a suite's case loses its ctest label"
 
 
+def crowded(names):
+    """Folders of the product that hold more files than a newcomer takes in."""
+    held = collections.Counter(str(pathlib.PurePath(name).parent) for name in names
+                               if name.endswith((".h", ".cpp", ".cu", ".cuh")) and not name.startswith("tests/"))
+    return [f"{folder}: {count} sources; make a folder of some, {MAX_FILES} is the limit"
+            for folder, count in held.items() if count > MAX_FILES]
+
+
 def main():
     assert list(complaints("a.h", "x\n" * (MAX_LINES + 1))) and list(complaints("a.h", "// TODO: x")) \
         and list(complaints("a.cpp", '  TEST_CASE("slow, very") {')) \
         and list(complaints("a.cpp", 'TEST_CASE(\n    "one; two") {')) \
         and list(complaints("a.h", "/// The CUDA twin of add.")) and not list(complaints("a.h", "/// between two")) \
         and list(complaints("callbacks/a.cpp", "x = norm.data<float>()[0];")) \
-        and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();"))
-    bad = []
+        and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();")) \
+        and crowded([f"data/{i}.h" for i in range(36)]) and not crowded([f"data/{i}.h" for i in range(35)])
     names = files()
+    bad = crowded(names)
     for name in names:
         top = name.split("/")[0]
         if top not in TOP and not top.startswith("."):
