@@ -104,9 +104,35 @@ void FaultInjection::train_end(Learner&) {
   }
 }
 
-/// What may come at any event.
-void FaultInjection::strike(Learner& learn, Event event) {
+void FaultInjection::heard(Learner& learn, Event event) {
   if (!learn.progress().training) return;
+  if (event == Event::batch_begin) begin_batch(learn);
+  if (event == Event::batch_end) planter_.reset();
+  strike(event);
+  if (event == Event::batch_begin) {
+    std::vector<Fault> inside = inside_passes(learn);
+    if (!inside.empty()) planter_ = std::make_unique<FaultPlanter>(learn.tape(), std::move(inside));
+  } else if (event == Event::backward_begin) {
+    for (const Fault& fault : faults_)
+      if (fault.kind == FaultKind::inf_loss && fault.at(batch_))
+        learn.set_loss(ops::scale(learn.batch().loss, std::numeric_limits<double>::infinity()));
+  } else if (event == Event::backward_end) {
+    plant_gradients(learn);
+  }
+}
+
+void FaultInjection::begin_batch(Learner& learn) {
+  batch_ = learn.progress().batch_clock + 1;
+  for (const Fault& fault : faults_) {
+    if (!fault.at(batch_) || at_any_event(fault.kind)) continue;
+    tell(fault);
+    if (fault.kind == FaultKind::slow)
+      std::this_thread::sleep_for(std::chrono::duration<double>(fault.amount));
+  }
+}
+
+/// What may come at any event.
+void FaultInjection::strike(Event event) {
   for (const Fault& fault : faults_) {
     if (!fault.at(batch_) || fault.event != event || !at_any_event(fault.kind)) continue;
     tell(fault);
@@ -116,31 +142,7 @@ void FaultInjection::strike(Learner& learn, Event event) {
   }
 }
 
-void FaultInjection::batch_begin(Learner& learn) {
-  if (!learn.progress().training) return;
-  batch_ = learn.progress().batch_clock + 1;
-  for (const Fault& fault : faults_) {
-    if (!fault.at(batch_) || at_any_event(fault.kind)) continue;
-    tell(fault);
-    if (fault.kind == FaultKind::slow)
-      std::this_thread::sleep_for(std::chrono::duration<double>(fault.amount));
-  }
-  strike(learn, Event::batch_begin);
-  std::vector<Fault> inside = inside_passes(learn);
-  if (!inside.empty()) planter_ = std::make_unique<FaultPlanter>(learn.tape(), std::move(inside));
-}
-
-void FaultInjection::loss_begin(Learner& learn) { strike(learn, Event::loss_begin); }
-
-void FaultInjection::backward_begin(Learner& learn) {
-  strike(learn, Event::backward_begin);
-  for (const Fault& fault : faults_)
-    if (fault.kind == FaultKind::inf_loss && fault.at(batch_))
-      learn.set_loss(ops::scale(learn.batch().loss, std::numeric_limits<double>::infinity()));
-}
-
-void FaultInjection::backward_end(Learner& learn) {
-  strike(learn, Event::backward_end);
+void FaultInjection::plant_gradients(Learner& learn) {
   if (planter_ != nullptr && !planter_->missed().empty())
     fail<UsageError>(
         "inject: batch {} has no gradient of the output of '{}': it is not trained, or "
@@ -158,15 +160,6 @@ void FaultInjection::backward_end(Learner& learn) {
       if (ParamSlot& slot = params.slot(i); slot.trainable)
         kernels::scale(ctx, slot.grad, fault.amount, slot.grad);
   }
-}
-
-void FaultInjection::step_begin(Learner& learn) { strike(learn, Event::step_begin); }
-
-void FaultInjection::step_end(Learner& learn) { strike(learn, Event::step_end); }
-
-void FaultInjection::batch_end(Learner& learn) {
-  planter_.reset();
-  strike(learn, Event::batch_end);
 }
 
 void FaultInjection::error(Learner&, const std::exception&) { planter_.reset(); }

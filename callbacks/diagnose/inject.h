@@ -23,7 +23,7 @@ class FaultPlanter;
 ///   backward_end    overflow, nan of a parameter: a value of its gradient, and spike: all
 ///                   gradients; as the backward pass left them: half, and times the loss scale,
 ///                   where the model is half
-///   any event       throw: an Error; kill: SIGKILL to the own process
+///   each of these   throw: an Error; kill: SIGKILL to the own process
 ///
 /// On a device the faults of the passes and of gradients are enqueued; no batch waits for the host.
 /// But the host is needed to know which batch it is: a step with this callback is not captured in
@@ -39,14 +39,12 @@ class FaultInjection final : public Callback {
   [[nodiscard]] int order() const override { return order::kFaultInjection; }
   /// Throws UsageError for a place that the model does not have.
   void attached(Learner& learn) override;
-  void batch_begin(Learner& learn) override;
-  void loss_begin(Learner& learn) override;
-  void backward_begin(Learner& learn) override;
-  /// Throws UsageError for a gradient that this batch does not have: of what is frozen.
-  void backward_end(Learner& learn) override;
-  void step_begin(Learner& learn) override;
-  void step_end(Learner& learn) override;
-  void batch_end(Learner& learn) override;
+  /// `backward_end` throws UsageError for a gradient that this batch does not have: of what is
+  /// frozen.
+#define LEARN_HANDLER(name, role, scope) \
+  void name(Learner& learn) override { heard(learn, Event::name); }
+  LEARN_BATCH_EVENTS(LEARN_HANDLER)
+#undef LEARN_HANDLER
   /// Warns of faults that never came.
   void train_end(Learner& learn) override;
   void error(Learner& learn, const std::exception& error) override;
@@ -60,7 +58,10 @@ class FaultInjection final : public Callback {
 
  private:
   [[nodiscard]] std::vector<Fault> inside_passes(const Learner& learn) const;
-  void strike(Learner& learn, Event event);
+  void heard(Learner& learn, Event event);
+  void begin_batch(Learner& learn);
+  void strike(Event event);
+  void plant_gradients(Learner& learn);
   void tell(const Fault& fault);
 
   std::vector<Fault> faults_;

@@ -11,17 +11,20 @@
 #define LEARN_EVENTS(X)              \
   X(train_begin, opens, train)       \
   X(epoch_begin, opens, epoch)       \
-  X(batch_begin, opens, batch)       \
-  X(loss_begin, inside, batch)       \
-  X(backward_begin, inside, batch)   \
-  X(backward_end, inside, batch)     \
-  X(step_begin, opens, step)         \
-  X(step_end, closes, step)          \
-  X(batch_end, closes, batch)        \
+  LEARN_BATCH_EVENTS(X)              \
   X(validate_begin, opens, validate) \
   X(validate_end, closes, validate)  \
   X(epoch_end, closes, epoch)        \
   X(train_end, closes, train)
+/// Those of a training batch. Validation has some of them.
+#define LEARN_BATCH_EVENTS(X)      \
+  X(batch_begin, opens, batch)     \
+  X(loss_begin, inside, batch)     \
+  X(backward_begin, inside, batch) \
+  X(backward_end, inside, batch)   \
+  X(step_begin, opens, step)       \
+  X(step_end, closes, step)        \
+  X(batch_end, closes, batch)
 
 namespace learn {
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every option of every command does something: options_walk.py PATH/TO/learn [--entries].
 
-The options are read from what the program says of itself (`--help-all`, `learn options`), so that a new one without an
-entry here is a failure. Each is tried: the command runs with it and without it, and all that it leaves and says is
+The options are read from what the program says of itself (`--help-all`, `learn options`). One without an entry here is
+given a few values (`guesses`), and fails if none of them changes anything. Each is tried: the command runs with it and without it, and all that it leaves and says is
 compared, but for times, the configuration that it wrote and the words of the call. An option that changes nothing fails,
 unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then. --entries:
 only whether there is an entry for each option, and an option for each entry.
@@ -16,17 +16,38 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import callback_options
 import data_options
 import drawing_options
 import find_options
 from harness import shown_at
 from observation import seen
-from option_case import Case, LABELS, SPEED, TRAIN
+from option_case import AMP, Case, HALF, LABELS, SPEED, TRAIN, spec
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
 from runs_options import RUNS
 
 LEARN = str(Path(sys.argv[1]).resolve())
+
+
+def told(*words):
+    return subprocess.run([LEARN, *words], capture_output=True, text=True, check=True).stdout
+
+
+def options_of_names():
+    """(kind and name, option) for each that `learn options` shows."""
+    found, kind, name = set(), "", ""
+    for line in told("options").splitlines():
+        if match := re.match(r"(\w+):", line):
+            kind = match[1]
+        elif match := re.match(r"  ([\w-]+)", line):
+            name = match[1]
+        elif match := re.match(r"    (\w+)=", line):
+            found.add((f"{kind} {name}", match[1]))
+    return found
+
+
+NAMED = options_of_names()
 
 
 def train(with_option, *more, **how):
@@ -36,19 +57,6 @@ def train(with_option, *more, **how):
 FOLDER = ["--data", "{images}"]
 VALUES = ["--data", "{table}:targets=x"]
 SPLIT_FOLDER = [*FOLDER, "--val-split", "0.2"]
-HALF = ["--precision", "fp16"]
-AMP = ["--precision", "fp16-amp"]
-# Options of a loss scale, beside which it grows or overflows within a few steps.
-SCALING = {"growth_interval": "1", "growth_factor": "4,growth_interval=1", "backoff_factor": "0.25,loss_scale=1e7",
-           "floor": "65536,growth_interval=1", "ceiling": "65536,growth_interval=1"}
-
-
-def max_skips(callback):
-    """Where every step is skipped."""
-    always = f"{callback}:dynamic=false,loss_scale=1e30"
-    precision = AMP if callback.startswith("native") else HALF
-    return Case([*TRAIN, *precision, "--callbacks", always], ["--callbacks", f"{always},max_skips=1"])
-
 
 CASES = {
     "train": {
@@ -203,94 +211,9 @@ CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
 CASES |= {"data": data_options.COMMAND} | drawing_options.CASES | EXPORT_CASES | find_options.cases(CASES["train"], AUDITED)
 
 
-def spec(flag, text, *more, **how):
-    """The text in place of what it names without options."""
-    name = re.match(r"[^:]*", text)[0]
-    return Case([*TRAIN, *more, flag, name], [flag, *text.split(" ")], **how)
-
-
-def callback(text, *more, **how):
-    return spec("--callbacks", text, *more, **how)
-
-
 # By kind and name, then by option.
 SETTINGS = {
-    "callback blame": {"limit": callback("blame:limit=1", *HALF, "--inject", "nan@2-4:linear")},
-    "callback checkpointer": {
-        "folder": callback("checkpointer:folder=there"),
-        "last": callback("checkpointer:last=false"),
-        "best": callback("checkpointer:best=false"),
-        "every": callback("checkpointer:every=1"),
-        "monitor": callback("checkpointer:monitor=train_loss"),
-        "mode": callback("checkpointer:mode=max", "--monitor", "train_loss"),
-        "min_delta": callback("checkpointer:min_delta=9", "--monitor", "train_loss"),
-    },
-    "callback metrics_log": {"path": callback("metrics_log:path=there.jsonl"), "every": callback("metrics_log:every=2")},
-    "callback csv_logger": {"path": callback("csv_logger:path=there.csv")},
-    "callback cuda_graph": {"warm_up": callback("cuda_graph:warm_up=9", same="there is no graph without a GPU")},
-    "callback early_stopping": {
-        "monitor": callback("early_stopping:monitor=train_loss", "-e", "5", "--monitor", "accuracy", "--lr", "0.9"),
-        "patience": Case([*TRAIN, "-e", "5", "--callbacks", "early_stopping:monitor=train_loss,mode=max"],
-                         ["--callbacks", "early_stopping:monitor=train_loss,mode=max,patience=3"]),
-        "min_delta": callback("early_stopping:min_delta=9", "-e", "5", "--monitor", "train_loss"),
-        "mode": callback("early_stopping:mode=max", "-e", "5", "--monitor", "train_loss"),
-    },
-    "callback ema": {
-        "decay": callback("ema:decay=0.3"),
-        "warmup": callback("ema:warmup=false"),
-        "evaluate": callback("ema:evaluate=false"),
-    },
-    "callback gradient_accumulation": {
-        "batches": Case(TRAIN, ["--callbacks", "gradient_accumulation:batches=2"]),
-        "samples": Case(TRAIN, ["--callbacks", "gradient_accumulation:samples=32"]),
-    },
-    "callback gradient_clip": {
-        "limit": callback("gradient_clip:limit=0.01"),
-        "by": callback("gradient_clip:by=value"),
-    },
-    "callback inject": {"faults": Case(TRAIN, ["--callbacks", "inject:faults=(spike@2:9,slow@3:1ms)"])},
-    "callback mixed_precision": {
-        "dtype": callback("mixed_precision:dtype=bf16 --precision bf16", *HALF),
-        "loss_scale": callback("mixed_precision:loss_scale=64", *HALF),
-        "dynamic": callback("mixed_precision:dynamic=false", *HALF),
-        **{option: callback(f"mixed_precision:{option}={value}", *HALF) for option, value in SCALING.items()},
-        "hysteresis": callback("mixed_precision:hysteresis=9,loss_scale=1e7", *HALF),
-        "max_skips": max_skips("mixed_precision"),
-        "flat_master": callback("mixed_precision:flat_master=false", *HALF, same=SPEED),
-    },
-    "callback pure_half": {
-        "dtype": callback("pure_half:dtype=bf16 --precision pure-bf16", "--precision", "pure-fp16"),
-    },
-    "callback native_mixed_precision": {
-        "dtype": callback("native_mixed_precision:dtype=bf16 --precision bf16-amp", *AMP),
-        "loss_scale": callback("native_mixed_precision:loss_scale=64", *AMP),
-        "dynamic": callback("native_mixed_precision:dynamic=false", *AMP),
-        **{option: callback(f"native_mixed_precision:{option}={value}", *AMP) for option, value in SCALING.items()},
-        "hysteresis": callback("native_mixed_precision:hysteresis=9,loss_scale=1e7", *AMP),
-        "max_skips": max_skips("native_mixed_precision"),
-    },
-    "callback param_scheduler": {
-        "hyper": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
-                      ["--callbacks", "param_scheduler:hyper=eps"]),
-        "value": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
-                      ["--callbacks", "param_scheduler:hyper=weight_decay,value=0.1"]),
-        "schedule": Case([*TRAIN, "--callbacks", "param_scheduler:hyper=weight_decay"],
-                         ["--callbacks", "param_scheduler:hyper=weight_decay,schedule=(cosine:end=0.5)"]),
-        "clock": Case([*TRAIN, "--accumulate", "2", "--callbacks", "param_scheduler:hyper=weight_decay"],
-                      ["--callbacks", "param_scheduler:hyper=weight_decay,clock=step"]),
-    },
-    "callback plot_results": {
-        "folder": callback("plot_results:folder=there"),
-        "title": callback("plot_results:title=other"),
-    },
-    "callback progress": {
-        "live": callback("progress:live=lines", "--train-limit", "800", terminal=True),
-        "heartbeat": callback("progress:heartbeat=1e-9"),
-    },
-    "callback tensorboard": {
-        name: callback(f"tensorboard:{name}={value}")
-        for name, value in {"path": "there", "every": "2", "histograms": "0", "images": "0"}.items()},
-    "callback recorder": {"beta": callback("recorder:beta=0.1")},
+    **callback_options.SETTINGS,
     "data cifar10": {"verify": Case([*TRAIN, "--data", "cifar10", "--data-dir", "{cifar}"],
                                     ["--data", "cifar10:verify=false"])},
     "data cifar100": {"verify": Case([*TRAIN, "--data", "cifar100", "--data-dir", "{cifar}"],
@@ -337,29 +260,25 @@ SCHEDULE = {
     "warmup": "0.4", "start": "0.5", "end": "0.3", "pct_start": "0.2", "div_final": "2", "div": "3", "mom_max": "0.9",
     "mom_min": "0.5", "rise": "line", "power": "1.2", "cycles": "2", "cycle_mult": "1", "at": "0.2", "factor": "0.7",
 }
-for optimizer in ("adam", "adamw", "rmsprop", "sgd"):
-    SETTINGS[f"optimizer {optimizer}"] = {
-        name: Case([*TRAIN, "--schedule", "const", "--optimizer", f"{optimizer}:weight_decay=0.1"],
-                   ["--optimizer", f"{optimizer}:{name}={value}" + ("" if name == "weight_decay" else ",weight_decay=0.1")],
+for optimizer in {thing for thing, _ in NAMED if thing.startswith("optimizer ")}:
+    SETTINGS[optimizer] = {
+        name: Case([*TRAIN, "--schedule", "const", "--optimizer", f"{optimizer[10:]}:weight_decay=0.1"],
+                   ["--optimizer", f"{optimizer[10:]}:{name}={value}" + ("" if name == "weight_decay" else ",weight_decay=0.1")],
                    same=SPEED if name == "flat" else "")
         for name, value in OPTIMIZER.items()
     }
-for schedule in ("const", "cosine", "exponential", "flat-cos", "linear", "one-cycle", "polynomial", "sgdr", "step"):
-    SETTINGS[f"schedule {schedule}"] = {
-        name: spec("--schedule", f"{schedule}:{name}={value}", "-e", "4") for name, value in SCHEDULE.items()
+for schedule in {thing for thing, _ in NAMED if thing.startswith("schedule ")}:
+    SETTINGS[schedule] = {
+        name: spec("--schedule", f"{schedule[9:]}:{name}={value}", "-e", "4") for name, value in SCHEDULE.items()
     }
 SETTINGS["schedule one-cycle"]["whole_steps"] = Case(
     [*TRAIN, "--schedule", "one-cycle:warmup=0.3"], ["--schedule", "one-cycle:warmup=0.3,whole_steps=true"])
-for model in ("darknet", "resnet18", "resnet34", "resnet50", "resnet9", "small", "wrn_22", "mlp"):
-    SETTINGS.setdefault(f"model {model}", {})["width"] = Case(["models", f"{model}"], [f"{model}:width=3"])
+for model in {thing for thing, name in NAMED if thing.startswith("model ") and name == "width"}:
+    SETTINGS.setdefault(model, {})["width"] = Case(["models", model[6:]], [f"{model[6:]}:width=3"])
 
 
 for thing, cases in data_options.SETTINGS.items():
     SETTINGS[thing] = SETTINGS.get(thing, {}) | cases
-
-
-def told(*words):
-    return subprocess.run([LEARN, *words], capture_output=True, text=True, check=True).stdout
 
 
 def options_of_commands():
@@ -370,19 +289,6 @@ def options_of_commands():
         text = told(*command.split(), "--help-all")
         names = re.findall(r"^  (?:-\w, )?--(?:\[no-\])?([\w-]+)", text, re.M)
         found |= {(command, name) for name in names if name != "help"}
-    return found
-
-
-def options_of_names():
-    """(kind and name, option) for each that `learn options` shows."""
-    found, kind, name = set(), "", ""
-    for line in told("options").splitlines():
-        if match := re.match(r"(\w+):", line):
-            kind = match[1]
-        elif match := re.match(r"  ([\w-]+)", line):
-            name = match[1]
-        elif match := re.match(r"    (\w+)=", line):
-            found.add((f"{kind} {name}", match[1]))
     return found
 
 
@@ -407,7 +313,29 @@ def observe(before, words, terminal):
         return seen(folder, run(words, folder, terminal))
 
 
-def verdict(case, places):
+FLAGS = {"callback": "--callbacks", "data": "--data", "loss": "--loss", "model": "--model", "optimizer": "--optimizer",
+         "schedule": "--schedule"}
+COMMANDS = {"train": TRAIN, "audit": AUDIT, "lr-find": find_options.LR_FIND, "batch-size-find": find_options.SIZES}
+GUESSES = ("0.3", "3", "true", "false")
+
+
+def guesses(thing, name):
+    """What is tried of an option that has no entry. What `learn train` has is seen there; other commands only take it."""
+    kind, _, of = thing.partition(" ")
+    if of and kind in FLAGS:
+        return [spec(FLAGS[kind], f"{of}:{name}={value}") for value in GUESSES]
+    return [Case(COMMANDS[thing], words, hidden=thing != "train")
+            for words in ([f"--{name}"], *([f"--{name}", value] for value in GUESSES))] if thing in COMMANDS else []
+
+
+def guessed(thing, name, places):
+    """What is wrong, or nothing."""
+    if any(verdict(case, places, must_run=True) == "" for case in guesses(thing, name)):
+        return ""
+    return f"no entry in {Path(__file__).name}, and no value of {', '.join(GUESSES)} changes anything"
+
+
+def verdict(case, places, must_run=False):
     """What is wrong, or nothing."""
     def observed(*words):
         before, words = (tuple(word.format(**places) for word in of or ()) for of in (case.before, words))
@@ -415,6 +343,8 @@ def verdict(case, places):
 
     without, given = observed(*case.command), observed(*case.command, *case.with_option)
     changed = sorted(key for key in without.keys() | given.keys() if without.get(key) != given.get(key))
+    if must_run and given["status"] != 0:
+        return "is refused"
     if not case.same and not case.hidden and not changed:
         return "changes nothing"
     if case.same and changed:
@@ -458,23 +388,26 @@ def main():
     os.environ["LC_ALL"] = "C"
     known = {(command, name): case for command, cases in CASES.items() for name, case in cases.items()}
     known |= {(thing, name): case for thing, cases in SETTINGS.items() for name, case in cases.items()}
-    wanted = options_of_commands() | options_of_names()
+    wanted = options_of_commands() | NAMED
     # Options of all commands show in the help of each.
     wanted = {(c, n) for c, n in wanted if c == "" or ("", n) not in known or (c, n) in known}
-    failures = [f"{thing}: {name}: no entry in {Path(__file__).name}" for thing, name in sorted(wanted - known.keys())]
+    unknown = sorted(wanted - known.keys())
+    failures = []
     # Some entries serve all optimizers, or all schedules.
     kinds = {(thing.split(" ")[0], name) for thing, name in wanted}
     failures += [f"{thing}: {name}: an entry in {Path(__file__).name}, and no such option" for thing, name in sorted(known)
                  if (thing.split(" ")[0], name) not in kinds]
     if "--entries" in sys.argv:
-        print(*failures or [f"{len(wanted)} options have an entry each"], sep="\n")
+        print(*failures, *(f"{thing}: {name}: has no entry: values are guessed" for thing, name in unknown),
+              f"{len(wanted) - len(unknown)} of {len(wanted)} options have an entry", sep="\n")
         return bool(failures)
     with tempfile.TemporaryDirectory(prefix="learn options ") as folder:
         places = prepare(folder)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             chosen = sorted(wanted & known.keys())
             verdicts = pool.map(lambda key: verdict(known[key], places), chosen)
-        failures += [f"{thing}: {name}: {text}" for (thing, name), text in zip(chosen, verdicts) if text]
+            verdicts = [*verdicts, *pool.map(lambda key: guessed(*key, places), unknown)]
+        failures += [f"{thing}: {name}: {text}" for (thing, name), text in zip([*chosen, *unknown], verdicts) if text]
     for failure in failures:
         print("FAILED:", failure)
     silent = sum(1 for key in chosen if known[key].same)

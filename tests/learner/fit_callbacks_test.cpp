@@ -1,5 +1,6 @@
 // Callbacks of one fit: there for its time, wherever it ends, and gone with what they made.
 #include "framework/learner/param_scheduler.h"
+#include "tests/learner/expected_trace.h"
 #include "tests/learner/tiny_training.h"
 #include "tests/learner/tracer.h"
 #include "tests/support/memory_state.h"
@@ -15,8 +16,7 @@ using namespace tiny;
 
 namespace {
 
-const std::string kBatch = "B( l b d S( )S )B";
-const std::string kFit = "T( E( " + kBatch + " " + kBatch + " V( B( l )B )V )E )T";
+const std::string kFit = expected_trace({.epochs = 1});
 
 /// Claims what is to be claimed, and keeps something in the store.
 class Claims final : public Callback {
@@ -76,7 +76,7 @@ TEST_CASE("callbacks of one fit hear that fit alone") {
   t.learn.fit(1, 0.1);
   t.learn.validate();
   CHECK(once->trace == kFit);
-  CHECK(always.trace == kFit + " " + kFit + " V( B( l )B )V");
+  CHECK(always.trace == kFit + " " + kFit + " " + expected_validation());
   CHECK(t.learn.find<Tracer>() == &always);
   t.learn.fit(1, 0.1, {once});  // it can be given to another
   CHECK(once->trace == kFit + " " + kFit);
