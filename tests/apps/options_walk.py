@@ -22,7 +22,7 @@ import drawing_options
 import find_options
 from harness import shown_at
 from observation import seen
-from option_case import AMP, Case, HALF, LABELS, SPEED, TRAIN, spec
+from option_case import Case, HALF, LABELS, SPEED, TRAIN, spec
 from predict_options import EXPORT_CASES, PREDICT
 from png import write_png
 from runs_options import RUNS
