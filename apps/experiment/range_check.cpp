@@ -14,17 +14,12 @@ namespace {
 
 /// Our own bound: pruned weights are zero already, so trained ones that are all but zero are few.
 constexpr double kManyZeros = 0.1;
-constexpr std::size_t kShown = 3;
-
-/// "a, b, c and 2 more", of the names that `text` makes.
+/// "a, b, c and 2 more", of the descriptions that `text` returns.
 template <class Text>
 std::string some_of(const std::vector<nn::ParamRange>& params, Text text) {
-  std::vector<std::string> shown;
-  for (const nn::ParamRange& p : params)
-    if (shown.size() < kShown) shown.push_back(text(p));
-  return join(shown) + (params.size() > kShown
-                            ? fmt::format(" and {} more parameters", params.size() - kShown)
-                            : "");
+  std::vector<std::string> described;
+  for (const nn::ParamRange& p : params) described.push_back(text(p));
+  return join_some(described, 3);
 }
 
 /// The modules that the parameters belong to, for `--keep-fp32`; one that the model itself declares

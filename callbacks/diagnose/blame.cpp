@@ -39,14 +39,6 @@ std::string reason_of(const StepRecord& step) {
                     : fmt::format("at a loss scale of {}, which stays", scale);
 }
 
-/// "a, b, c and 4 more".
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  if (names.size() <= kShown) return join(names);
-  const std::vector<std::string> first(names.begin(), names.begin() + kShown);
-  return fmt::format("{} and {} more", join(first), names.size() - kShown);
-}
-
 std::string largest(const Replay::Largest& value) {
   if (value.where.empty()) return "none";
   return fmt::format("{:.4g}, {}", value.value, value.where);
@@ -81,7 +73,7 @@ std::string text_of(const BlameReport& report, std::int64_t epoch, DType dtype, 
   const auto& parameters = replay.parameters.empty() ? report.parameters : replay.parameters;
   if (!parameters.empty())
     text += fmt::format(
-        "\n  gradients that are not finite: {} ({})", parameters.size(), some_of(parameters));
+        "\n  gradients that are not finite: {} ({})", parameters.size(), join_some(parameters, 6));
   text += "\n  largest finite value: " + largest(replay.output);
   text += "\n  largest finite gradient, times the loss scale: " + largest(replay.gradient);
   if (dtype == DType::f16) text += "\n  the largest finite f16 is 65504";

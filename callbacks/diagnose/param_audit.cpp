@@ -121,7 +121,7 @@ std::string decay_text(const AuditedParam& p) {
 }
 
 std::string share_text(const nn::ParamRange& range, std::int64_t some) {
-  return range.cast ? fmt::format("{:.2f} %", 100 * range.share(some)) : "";
+  return range.cast ? percent(range.share(some)) : "";
 }
 
 }  // namespace

@@ -17,11 +17,10 @@ namespace {
 constexpr double kFullRate = 0.9;
 constexpr double kManyRoundings = 0.25;
 
-std::string percent(double share) {
+std::string cell(double share) {
   if (share == 0) return "0";
   if (std::isnan(share)) return "-";
-  if (std::isinf(share)) return "inf";
-  return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
+  return std::isinf(share) ? "inf" : percent(share);
 }
 
 std::string_view name_of(ParityProblem problem) {
@@ -67,7 +66,7 @@ Worst worst_of(const ParityStep& step, Kind kind) {
 
 std::string text_of(const Worst& worst) {
   if (!worst.compared) return "-";
-  return worst.layer.empty() ? "0" : fmt::format("{}, {}", percent(worst.error), worst.layer);
+  return worst.layer.empty() ? "0" : fmt::format("{}, {}", cell(worst.error), worst.layer);
 }
 
 /// Of a layer and a kind the largest share in any step.
@@ -96,11 +95,10 @@ void add_cells(std::vector<std::string>& cells,
     cells.insert(cells.end(), 3, "");
     return;
   }
-  cells.push_back(percent(first.error));
+  cells.push_back(cell(first.error));
+  cells.push_back(cell(most(audit, layer, kind, [](const ParityError& e) { return e.overflow; })));
   cells.push_back(
-      percent(most(audit, layer, kind, [](const ParityError& e) { return e.overflow; })));
-  cells.push_back(
-      percent(most(audit, layer, kind, [](const ParityError& e) { return e.zero + e.subnormal; })));
+      cell(most(audit, layer, kind, [](const ParityError& e) { return e.zero + e.subnormal; })));
 }
 
 std::string layers_table(const ParityAudit& audit) {
@@ -175,11 +173,11 @@ std::string ParityAudit::verdict() const {
         "that "
         "fp32 has gone.\n",
         precision,
-        percent(worst_of(steps.front(), &ParityLayer::activation).error),
-        percent(worst_of(steps.front(), &ParityLayer::weights).error),
+        cell(worst_of(steps.front(), &ParityLayer::activation).error),
+        cell(worst_of(steps.front(), &ParityLayer::weights).error),
         steps.size(),
-        percent(std::fabs(last.loss_half - last.loss_full) / std::fabs(last.loss_full)),
-        percent(departure));
+        cell(std::fabs(last.loss_half - last.loss_full) / std::fabs(last.loss_full)),
+        cell(departure));
     if (const auto skipped = std::ranges::count_if(
             steps, [](const ParityStep& s) { return s.applied_full && !s.applied_half; });
         skipped > 0)

@@ -65,14 +65,6 @@ bool holds(Bytes file, std::size_t at, std::string_view text) {
          });
 }
 
-/// "a, b or c".
-std::string alternatives(const std::vector<std::string>& names) {
-  std::string text = names.front();
-  for (std::size_t i = 1; i < names.size(); ++i)
-    text += (i + 1 < names.size() ? ", " : " or ") + names[i];
-  return text;
-}
-
 const Format* format_of(Bytes file) {
   const auto found = std::ranges::find_if(kFormats, [&](const Format& format) {
     return holds(file, 0, format.start) && holds(file, 8, format.at_eight);
@@ -131,13 +123,15 @@ bool has_image_name(const std::filesystem::path& file) {
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
-std::string image_extensions() { return alternatives({kExtensions.begin(), kExtensions.end()}); }
+std::string image_extensions() {
+  return join_or(std::vector<std::string>(kExtensions.begin(), kExtensions.end()));
+}
 
 std::string image_formats() {
   std::vector<std::string> names;
   for (const Format& format : kFormats)
     if (names.empty() || names.back() != format.name) names.emplace_back(format.name);
-  return alternatives(names);
+  return join_or(names);
 }
 
 }  // namespace learn::data

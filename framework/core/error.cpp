@@ -61,6 +61,20 @@ std::string join(std::span<const std::string> words, std::string_view between) {
   return text;
 }
 
+std::string join_or(std::span<const std::string> words) {
+  if (words.size() < 2) return join(words);
+  return fmt::format("{} or {}", join(words.first(words.size() - 1)), words.back());
+}
+
+std::string join_some(std::span<const std::string> words, std::size_t most) {
+  if (words.size() <= most) return join(words);
+  return fmt::format("{} and {} more", join(words.first(most)), words.size() - most);
+}
+
+std::string percent(double share) {
+  return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
+}
+
 std::string join(std::span<const std::int64_t> numbers, std::string_view between) {
   std::string text;
   for (const std::int64_t& number : numbers) {

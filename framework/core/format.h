@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,6 +23,12 @@ namespace learn {
 [[nodiscard]] std::string join(std::span<const std::string> words, std::string_view between = ", ");
 [[nodiscard]] std::string join(std::span<const std::int64_t> numbers,
                                std::string_view between = ",");
+/// "a, b or c".
+[[nodiscard]] std::string join_or(std::span<const std::string> words);
+/// "a, b and 4 more": the first `most` words and the number of the others.
+[[nodiscard]] std::string join_some(std::span<const std::string> words, std::size_t most);
+/// "12 %", and with two digits below 10 %: "0.42 %".
+[[nodiscard]] std::string percent(double share);
 /// The lines of a text, empty ones too, without their ends.
 [[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
 

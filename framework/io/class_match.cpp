@@ -16,12 +16,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Up to ten names.
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 10;
-  const std::span all(names);
-  return join(all.first(std::min(kShown, all.size()))) + (all.size() > kShown ? ", ..." : "");
-}
+constexpr std::size_t kShown = 10;
 
 }  // namespace
 
@@ -40,10 +35,10 @@ std::int64_t ClassMatch::row_for(std::int64_t row) const {
 
 std::string ClassMatch::describe() const {
   std::string text = fmt::format("{} of {} classes found by name", found.size(), ours.size());
-  if (!found.empty()) text += ": " + some_of(found);
-  if (!added.empty()) text += fmt::format("; {} new: {}", added.size(), some_of(added));
+  if (!found.empty()) text += ": " + join_some(found, kShown);
+  if (!added.empty()) text += fmt::format("; {} new: {}", added.size(), join_some(added, kShown));
   if (!left.empty())
-    text += fmt::format("; {} of the file not used: {}", left.size(), some_of(left));
+    text += fmt::format("; {} of the file not used: {}", left.size(), join_some(left, kShown));
   return text;
 }
 

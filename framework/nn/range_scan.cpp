@@ -58,10 +58,6 @@ BufferRange range_of(const std::string& name, const Tensor& values) {
   return range;
 }
 
-std::string percent(std::int64_t some, std::int64_t all) {
-  return fmt::format("{:.2f} %", 100 * static_cast<double>(some) / static_cast<double>(all));
-}
-
 }  // namespace
 
 double smallest_normal(DType half) { return half == DType::f16 ? 0x1p-14 : 0x1p-126; }
@@ -111,8 +107,8 @@ std::string RangeScan::verdict() const {
       all.overflow,
       all.count,
       all.largest,
-      percent(all.zero, all.count),
-      percent(all.subnormal, all.count),
+      percent(all.share(all.zero)),
+      percent(all.share(all.subnormal)),
       all.not_finite);
 }
 

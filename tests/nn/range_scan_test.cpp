@@ -145,7 +145,7 @@ TEST_CASE("the verdict sums up and the worst parameters come first") {
   net.set_values("last.bias", {1, 1});
   const nn::RangeScan scan = net.scan(DType::f16);
   CHECK(scan.verdict() ==
-        "as f16: 2 of 22 values overflow (the largest is 9e+04), 13.64 % become zero, 4.55 % are "
+        "as f16: 2 of 22 values overflow (the largest is 9e+04), 14 % become zero, 4.5 % are "
         "subnormal, 0 are NaN or infinite already");
   REQUIRE(scan.overflowing().size() == 2);
   CHECK(scan.overflowing()[0].name == "last.weight");

@@ -14,11 +14,9 @@ std::string_view without_dashes(std::string_view word) {
 }
 
 /// "'--a', '--b' or '--c'".
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += fmt::format("{}'{}'", i == 0 ? "" : i + 1 == words.size() ? " or " : ", ", words[i]);
-  return text;
+std::string alternatives(std::vector<std::string> words) {
+  for (std::string& word : words) word = fmt::format("'{}'", word);
+  return join_or(words);
 }
 
 /// The options of which `name` is the beginning or another part: "batch", "size". None if there are

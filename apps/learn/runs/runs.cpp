@@ -67,7 +67,7 @@ int show(const RunsOptions& o, const std::string& out) {
 /// What to do where nothing can be listed.
 std::string advice(const std::string& out, const RunsOptions& o) {
   if (is_run(out)) return fmt::format("'{0}' is a run itself: 'learn runs {0}' shows it\n", out);
-  if (!o.status.empty()) return fmt::format("no run in '{}' is {}\n", out, join(o.status, " or "));
+  if (!o.status.empty()) return fmt::format("no run in '{}' is {}\n", out, join_or(o.status));
   return fmt::format(
       "there are no runs in '{}': 'learn train' makes them, and --out DIR lists those of another "
       "folder\n",

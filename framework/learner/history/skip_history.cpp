@@ -27,13 +27,6 @@ std::vector<double> numbers_of(const std::vector<StepRecord>& records) {
   return out;
 }
 
-/// With two digits, or all of them before the point.
-std::string percent(double share) {
-  constexpr double kTwoDigits = 0.1;
-  return share < kTwoDigits ? fmt::format("{:.2g}", 100 * share)
-                            : fmt::format("{:.0f}", 100 * share);
-}
-
 /// "2 while the loss scale found its place, 1 when it had grown".
 std::string reasons(const StepCounts& c, bool dynamic) {
   std::string text;
@@ -131,7 +124,7 @@ StepVerdict SkipHistory::verdict(const StepCounts& c, float scale_at_begin) cons
   if (c.skipped == 0) return {};
   const std::int64_t steps = c.applied + c.skipped;
   const double share = static_cast<double>(c.skipped) / static_cast<double>(steps);
-  std::string text = fmt::format("{} of {} steps skipped ({} %: {})",
+  std::string text = fmt::format("{} of {} steps skipped ({}: {})",
                                  c.skipped,
                                  steps,
                                  percent(share),
