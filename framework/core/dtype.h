@@ -193,5 +193,5 @@ using WideType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 }  // namespace learn
 
-/// `DO(T)` for each type that the executors of the CPU and of CUDA have.
+/// Expands to `DO(T)` for each element type that the CPU and CUDA kernels are compiled for.
 #define LEARN_FOR_EACH_TYPE(DO) DO(float) DO(Half) DO(BFloat16)

@@ -16,7 +16,7 @@
   X(validate_end, closes, validate)  \
   X(epoch_end, closes, epoch)        \
   X(train_end, closes, train)
-/// Those of a training batch. Validation has some of them.
+/// The events of a training batch; a validation batch has some of them.
 #define LEARN_BATCH_EVENTS(X)      \
   X(batch_begin, opens, batch)     \
   X(loss_begin, inside, batch)     \

@@ -62,8 +62,8 @@ class FloatWorkspace {
 
 }  // namespace learn
 
-/// Declares what the CPU and CUDA both have, in the namespace of each, whose executor is `Exec`. A
-/// kernel that needs nothing of it but threads or a stream takes a `Worker`.
+/// Declares kernels once for the CPU and once for CUDA, each in its namespace with its own `Exec`.
+/// A kernel that needs only the threads or the stream takes a `Worker`.
 #define LEARN_CPU_AND_CUDA(...) \
   namespace learn::cpu {        \
   __VA_ARGS__                   \

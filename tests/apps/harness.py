@@ -36,10 +36,10 @@ class Outcome:
 
 
 def shown_at(terminal, seen=lambda shown: None):
-    """Everything that is written to the other side of `terminal`, until nobody has it open; `seen` is told after each part.
+    """Returns everything written to the other side of `terminal` until it is closed; calls `seen` after each part.
 
-    Linux looks for text first and then whether the other side is closed: what a program writes in between, just before it ends, is
-    there for the next read only (n_tty_read in drivers/tty/n_tty.c).
+    Linux checks for text first and then whether the other side is closed. Text that a program writes in between, just before it
+    exits, is returned by the next read only (n_tty_read in drivers/tty/n_tty.c).
     """
     shown, failed = b"", 0
     while failed < 2:

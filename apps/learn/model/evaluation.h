@@ -78,8 +78,8 @@ class Evaluation {
   const data::Dataset& data_;
   Predictions predictions_;
 };
-/// Of images of one class each, with decoded classes; of several labels each, which are there above
-/// the threshold; of real targets.
+/// Evaluate predictions of images with one class each (which need decoded classes), with several
+/// labels each (predicted above the threshold), and with real targets.
 [[nodiscard]] std::unique_ptr<Evaluation> evaluation_of_classes(const data::Dataset& data,
                                                                 Predictions predictions);
 [[nodiscard]] std::unique_ptr<Evaluation> evaluation_of_labels(const data::Dataset& data,
