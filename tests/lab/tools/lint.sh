@@ -15,3 +15,4 @@ mapfile -t scripts < <(find "${rooms[@]}" -name '*.sh'; echo .ci/run)
 shellcheck "${scripts[@]}"
 python3 tests/lab/tools/check_layers.py
 python3 tests/lab/tools/check_sources.py
+python3 tests/lab/tools/check_words.py
