@@ -84,7 +84,8 @@ def main():
             sys.exit(f"README.md shows code that is not in any of {', '.join(sorted(examples))}:\n{block}")
         if len(block.splitlines()) > MOST_BLOCK_LINES:
             sys.exit(f"README.md shows a block of {len(block.splitlines())} lines; the limit is {MOST_BLOCK_LINES}")
-    pages = [ROOT / "README.md", ROOT / "framework/README.md", *(ROOT / "framework/docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "framework/README.md", ROOT / "framework/adr/README.md",
+             *(ROOT / "framework/docs").rglob("*.md")]
     for page in pages:
         for block in blocks(page.read_text()):
             if "int main" in block and block not in examples.values() and page.name != "cookbook.md":  # pieces: see above
