@@ -36,6 +36,7 @@ RETIRED = {
     r"\bOptimRun\b": "OptimTensors",
     r"\bunless told otherwise\b|\bwhen told nothing\b": "by default",
 }
+MAX_PROSE = 100
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root)/")
 
 
@@ -49,8 +50,22 @@ def files():
     return [line for line in listed.splitlines() if (ROOT / line).is_file()]
 
 
+def wide_prose(text):
+    """Numbers of the lines of a page that exceed the limit, outside of tables, headings, code and what cannot be divided."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code and len(line) > MAX_PROSE and not line.startswith(("|", "#", "    ")) \
+                and not re.fullmatch(r"\s*(?:[-*] )?`[^`]*`\S*", line):
+            yield number
+
+
 def complaints(name, text):
     lines = text.splitlines()
+    if name.endswith(".md") and not name.startswith("tests/"):  # those are generated
+        for number in wide_prose(text):
+            yield f"{name}:{number}: prose exceeds {MAX_PROSE} columns"
     if name.endswith((".h", ".cpp", ".cu", ".cuh", ".py", ".sh")) and len(lines) > MAX_LINES \
             and not name.startswith("tests/golden/"):
         yield f"{name}: {len(lines)} lines; split it, {MAX_LINES} is the limit"
@@ -89,6 +104,7 @@ def main():
         and list(complaints("a.h", "/// The CUDA twin of add.")) and not list(complaints("a.h", "/// between two")) \
         and list(complaints("callbacks/a.cpp", "x = norm.data<float>()[0];")) \
         and not list(complaints("callbacks/a.cpp", "x = norm.span<float>().data();")) \
+        and list(wide_prose("a " * 51 + "\n")) == [1] and not list(wide_prose("```\n" + "a " * 51 + "\n```\n")) \
         and crowded([f"data/{i}.h" for i in range(36)]) and not crowded([f"data/{i}.h" for i in range(35)])
     names = files()
     bad = crowded(names)
