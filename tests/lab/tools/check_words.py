@@ -139,7 +139,7 @@ def main():
         for kind, pattern, line, unit in hits_of(name, (ROOT / name).read_text(errors="replace")):
             counts[kind, pattern] += 1
             if "--list" in sys.argv:
-                print(f"{name}:{line}: {pattern}: {unit}")
+                print(f"{name}:{line}: {pattern}: {unit[:300]}")
     if words or "--list" in sys.argv:
         print(", ".join(f"{pattern} ({kind}) {count}" for (kind, pattern), count in sorted(counts.items())), "; all", sum(counts.values()))
         return 0
