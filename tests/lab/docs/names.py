@@ -15,7 +15,7 @@ def rows(text):
     """The cells of each row of each table, without heads and rules."""
     for line in re.findall(r"^\| .*\|$", text, re.MULTILINE):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[-1] not in ("here", "---"):
+        if cells[-1] not in ("learn", "---"):
             yield cells
 
 
