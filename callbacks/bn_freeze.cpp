@@ -33,7 +33,7 @@ void BnFreeze::error(Learner& learn, const std::exception&) {
 
 void register_bn_freeze(CallbackRegistry& registry) {
   registry.add("bn_freeze",
-               "frozen BatchNorm layers use their running statistics and leave them",
+               "frozen BatchNorm layers use their running statistics and do not update them",
                [](const RunSettings&) { return make_callback<BnFreeze>(Role::trains); });
 }
 

@@ -62,7 +62,7 @@ void register_learner_callbacks(CallbackRegistry& registry) {
       },
       [](double beta, const RunSettings&) { return make_callback<Recorder>(Role::reports, beta); });
   registry.add("progress",
-               "prints a table of epochs, with a bar or lines in between",
+               "prints a table of epochs, with a progress bar or lines",
                ProgressOptions{},
                declare_progress,
                [](const ProgressOptions& o, const RunSettings&) {

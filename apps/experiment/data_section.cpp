@@ -56,8 +56,7 @@ void DataSection::declare(OptionTable& t) {
          classes,
          ',',
          "A,B,...",
-         "use only these classes, labelled in this order; a name with a comma stands in double "
-         "quotes");
+         "use only these classes, in this order; enclose a name with a comma in double quotes");
   t.number(
       "val-split",
       val_split,
@@ -73,7 +72,7 @@ void DataSection::declare(OptionTable& t) {
            image_size,
            {.low = 0, .high = data::kImageSide.high},
            "N",
-           "resize the images of a folder to N x N; 0: keep their size");
+           "resize images to N x N; 0: keep their size");
   Option& statistics =
       t.text("normalize",
              normalize,
@@ -84,20 +83,19 @@ void DataSection::declare(OptionTable& t) {
     if (text != "auto" && text != "measured" && text != "cifar10") (void)parse_normalization(text);
     normalize = text;
   };
-  t.choice(
-      "sampling",
-      sampling,
-      {"uniform", "balanced"},
-      "which training images an epoch has: each once, or as many, drawn so that all classes are "
-      "equally frequent");
+  t.choice("sampling",
+           sampling,
+           {"uniform", "balanced"},
+           "training images of an epoch: each once, or drawn with replacement so that all classes "
+           "are equally frequent");
   t.flag("drop-last",
          drop_last,
-         "leave out a last training batch that is not full; in each epoch other images are in it");
+         "drop an incomplete last training batch; the dropped images change with each epoch");
   t.number("workers",
            workers,
            {.low = 0, .high = 64},
            "N",
-           "threads that prepare batches; 0: the training thread prepares them")
+           "threads that prepare batches; 0: use the training thread")
       .may_change = true;
   t.number("prefetch", prefetch, {.low = 1, .high = 64}, "N", "batches prepared in advance")
       .may_change = true;

@@ -30,21 +30,20 @@ void declare_threads(OptionTable& t, std::int64_t& threads) {
 void declare_winograd(OptionTable& t, bool& winograd) {
   t.flag("winograd",
          winograd,
-         "compute 3x3 convolutions by Winograd's algorithm where that is faster; without it they "
-         "are plain sums, with a quarter to a tenth of the rounding errors, and training on a CPU "
-         "takes twice as long");
+         "use Winograd's algorithm for 3x3 convolutions where it is faster; plain sums have a "
+         "quarter to a tenth of the rounding errors, and training on a CPU takes twice as long");
 }
 
 void declare_cuda_options(OptionTable& t, CudaOptions& o) {
   t.flag("deterministic",
          o.deterministic,
-         "CUDA: use only algorithms that give the same bits in every run");
+         "CUDA: use only algorithms with the same bits in every run");
   t.flag("tune", o.tune, "CUDA: time each convolution's best algorithms when it first runs")
       .may_change = true;
   t.text("plan-cache",
          o.plan_cache,
          "DIR",
-         "CUDA: keep the chosen convolution algorithms here from run to run")
+         "CUDA: folder that saves the selected convolution algorithms for later runs")
       .may_change = true;
 }
 

@@ -30,24 +30,24 @@ void ModelSection::declare(OptionTable& t) {
            {.low = 0, .high = models::kWidth.high},
            "N",
            "width of the model; 0: its default");
-  t.number("dropout", dropout, kShare, "P", "dropout probability, for models that have dropout");
+  t.number("dropout", dropout, kShare, "P", "dropout probability, for models with dropout");
   t.text("pretrained",
          pretrained,
          "RUN|FILE|last",
-         "start from these weights, of a run the best ones; the last layer's are taken by the "
-         "names of the classes; what does not match is initialised as usual");
+         "start from these weights (the best ones of a run); the last layer is matched by class "
+         "names; tensors that do not match keep their initial values");
   t.list("split",
          split,
          ',',
          "A,B|auto",
-         "modules that start new layer groups; auto: the model's own");
+         "modules that start new layer groups; auto: the model's default");
   Option& frozen = t.text(
       "freeze", freeze, "N|body|none", "freeze the first N layer groups, or all but the last");
   frozen.set = [this](const std::string& text) {
     if (text != "none" && text != "body") (void)parse_integer(text, kPositive);
     freeze = text;
   };
-  t.flag("train-bn", train_bn, "train BatchNorm's weights and biases in frozen layer groups too");
+  t.flag("train-bn", train_bn, "train BatchNorm's weights and biases in frozen layer groups, too");
 }
 
 void ModelSection::check() const {

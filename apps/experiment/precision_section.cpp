@@ -77,11 +77,10 @@ void PrecisionSection::declare_layers(OptionTable& t) {
       "precision",
       precision,
       precision_names(),
-      "what the model computes in. fp16, bf16: weights, activations and gradients are halves, "
-      "master weights and batch norm are fp32; -amp: weights are fp32, each operation casts "
-      "what it is given ('learn autocast'); pure-: halves without fp32 masters, to compare "
-      "with; tf32: fp32, but a GPU may round the factors of products to 10 bits. A run that "
-      "is resumed may continue in another");
+      "precision of the model. fp16, bf16: weights, activations and gradients are halves, master "
+      "weights and batch norm are fp32; -amp: weights are fp32, each operation casts its inputs "
+      "('learn autocast'); pure-: halves without fp32 masters, a baseline; tf32: fp32, but a GPU "
+      "may round the factors of products to 10 bits. A resumed run may change it");
   word.may_change = true;
   word.set = [this, set = word.set](const std::string& text) {
     set(text);
@@ -98,7 +97,7 @@ void PrecisionSection::declare_layers(OptionTable& t) {
          keep_fp32,
          ',',
          "MODULE,...",
-         "modules that compute in fp32 whatever the others do, by path or type (see 'learn models "
+         "modules that compute in fp32 in any precision, by path or type (see 'learn models "
          "NAME'): layers.17,Linear");
 }
 
@@ -108,7 +107,7 @@ void PrecisionSection::declare(OptionTable& t) {
   Option& scale = t.text("loss-scale",
                          loss_scale,
                          "X|dynamic:OPTION=VALUE,...",
-                         "loss scale of fp16: a number that stays, or dynamic, with options of "
+                         "loss scale of fp16: a constant number, or dynamic with the options of "
                          "'learn options mixed_precision'");
   scale.set = [this](const std::string& text) {
     if (is_static(text))

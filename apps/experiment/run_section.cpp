@@ -35,48 +35,42 @@ void RunSection::declare(OptionTable& t) {
     return std::vector<std::string>{toml_text(kOfClasses), toml_text(kOfOthers)};
   };
   best.clear = [this] { monitor.clear(); };
-  t.number("patience",
-           patience,
-           kNotNegative,
-           "N",
-           "stop after N epochs without a better value; 0: never");
+  t.number(
+      "patience", patience, kNotNegative, "N", "stop after N epochs without improvement; 0: never");
   t.choice("nan",
            on_nan,
            {{"stop", OnNan::stop}, {"rollback", OnNan::rollback}},
-           "when the loss is infinite or NaN: end the run, or go back to the last checkpoint and "
+           "if the loss is infinite or NaN: end the run, or return to the last checkpoint and "
            "halve the learning rate, up to 3 times")
       .may_change = true;
-  Option& specs = t.list("callbacks",
-                         callbacks,
-                         ';',
-                         "SPEC;...",
-                         "more callbacks, or replacements of learn's own of that name: "
-                         "'gradient_clip:limit=1,by=value;checkpointer:every=2'; 'learn options "
-                         "callback' lists them");
+  Option& specs = t.list(
+      "callbacks",
+      callbacks,
+      ';',
+      "SPEC;...",
+      "additional callbacks, which replace a built-in one of the same name: "
+      "'gradient_clip:limit=1,by=value;checkpointer:every=2'; 'learn options callback' lists them");
   specs.set = [this, set_list = specs.set](const std::string& text) {
     set_list(text);
     for (const std::string& spec : callbacks) (void)learn::callbacks::make_from_text(spec);
   };
-  Option& faults =
-      t.text("inject",
-             inject,
-             "FAULT@N[:WHERE],...",
-             "make the N-th training batch go wrong, to rehearse what happens then: "
-             "'overflow@17,nan@23:layer3.conv,nan_act@25:layer1,spike@27:100,inf_loss@30-32,"
-             "slow@40:2s,throw@50:step_begin,kill@60'; no part of the configuration, so that a run "
-             "that is resumed goes on without");
+  Option& faults = t.text("inject",
+                          inject,
+                          "FAULT@N[:WHERE],...",
+                          "inject faults into the N-th training batch, to rehearse failures: "
+                          "'overflow@17,nan@23:layer3.conv,nan_act@25:layer1,spike@27:100,inf_loss@"
+                          "30-32,slow@40:2s,throw@50:step_begin,kill@60'; not part of the "
+                          "configuration, so a resumed run does not repeat them");
   faults.in_config = false;
   faults.set = [this](const std::string& text) {
     (void)learn::callbacks::parse_faults(text);
     inject = text;
   };
   t.flag("plots", plots, "draw results.png and lr_schedule.png").may_change = true;
-  t.flag("report",
-         report,
-         "write report.html, what 'learn report' makes of the run, when the training has ended")
+  t.flag("report", report, "write report.html at the end of the training, as 'learn report' does")
       .may_change = true;
-  t.flag("progress", progress, "show a bar, or a line now and then, while an epoch runs")
-      .may_change = true;
+  t.flag("progress", progress, "show a progress bar, or a line from time to time").may_change =
+      true;
 }
 
 const std::string* RunSection::named(std::string_view callback) const {

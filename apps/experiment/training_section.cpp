@@ -112,12 +112,12 @@ bool moves_momentum(const std::string& schedule) {
 
 void declare_momentum(OptionTable& t, TrainingSection& o) {
   constexpr const char* kBySchedule = "schedule";
-  Option& momentum = t.number("momentum",
-                              o.momentum,
-                              kShare,
-                              "M|schedule",
-                              "momentum or beta1; schedule: moved by the schedule, or the "
-                              "optimizer's");
+  Option& momentum =
+      t.number("momentum",
+               o.momentum,
+               kShare,
+               "M|schedule",
+               "momentum or beta1; schedule: set by the schedule, or the optimizer's default");
   momentum.kind = OptionKind::text;
   momentum.when_absent = "the optimizer's, cycled with one-cycle";
   momentum.set = [&o, set = momentum.set](const std::string& text) {
@@ -150,7 +150,7 @@ void declare_loss(OptionTable& t, TrainingSection& o) {
                               o.loss,
                               nn::loss_registry(),
                               join(nn::loss_registry().names(), "|"),
-                              "what is minimised");
+                              "loss function");
   loss.when_absent = "by the targets: " + nn::usual_loss(TargetKind::classes) + " of classes, " +
                      nn::usual_loss(TargetKind::labels) + " of several labels, " +
                      nn::usual_loss(TargetKind::values) + " of real numbers";
@@ -166,8 +166,8 @@ void declare_loss(OptionTable& t, TrainingSection& o) {
                            o.class_weights,
                            ',',
                            "balanced|X,...",
-                           "what each class counts in the loss, in their order; balanced: all have "
-                           "the same share in it, however many images they have");
+                           "weight of each class in the loss, in order; balanced: each class has "
+                           "the same share of the loss");
   weights.set = [&o, set_list = weights.set](const std::string& text) {
     set_list(text);
     if (o.class_weights == std::vector<std::string>{kBalanced}) return;
@@ -191,7 +191,8 @@ void declare_regularisation(OptionTable& t, TrainingSection& o) {
 
 void declare_metrics(OptionTable& t, TrainingSection& o) {
   t.group("Metrics");
-  Option& metrics = declare_metric_specs(t, o.metrics, "what validation measures beside the loss");
+  Option& metrics =
+      declare_metric_specs(t, o.metrics, "metrics of validation in addition to the loss");
   metrics.when_absent =
       "accuracy, and top_k where there are more than 10 classes; accuracy_multi of several labels; "
       "mae of real numbers";
@@ -206,8 +207,8 @@ void declare_metrics(OptionTable& t, TrainingSection& o) {
   metrics.clear = [&o] { o.metrics.clear(); };
   t.flag("train-metrics",
          o.train_metrics,
-         "the same of the training images, as train_NAME: of what training computes anyway, with a "
-         "model that moves and augmented images");
+         "also measure the training images, as train_NAME, on the predictions of training "
+         "(augmented images, a changing model)");
 }
 
 }  // namespace
@@ -235,25 +236,26 @@ void TrainingSection::declare(OptionTable& t) {
   t.number("accumulate", accumulate, {.low = 1, .high = 1 << 20}, "N", "batches per update");
   t.flag("shrink-batch",
          shrink_batch,
-         "where memory runs out in the first epoch, begin again with half the batch size and twice "
-         "--accumulate, up to 3 times; BatchNorm sees the smaller batches")
+         "if memory runs out in the first epoch, start again with half the batch size and twice "
+         "--accumulate, up to 3 times; BatchNorm then uses the smaller batches")
       .may_change = true;
   Option& rate = t.numbers(
-      "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y is spread over the layer groups");
+      "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y: a range over the layer groups");
   rate.when_absent = "by optimizer, " + usual_rates();
   rate.by_default = [this] {
     const double usual = optim::optimizer_registry().make(optimizer)().usual_lr;
     return std::vector<std::string>{fmt::format("[{}]", usual)};
   };
   rate.clear = [this] { lr.clear(); };
-  declare_spec(t,
-               "schedule",
-               schedule,
-               optim::schedule_registry(),
-               join(optim::schedule_registry().names(), "|"),
-               "learning rate schedule; const leaves the rate to a param_scheduler of --callbacks");
+  declare_spec(
+      t,
+      "schedule",
+      schedule,
+      optim::schedule_registry(),
+      join(optim::schedule_registry().names(), "|"),
+      "learning rate schedule; const allows a param_scheduler in --callbacks to set the rate");
   Option& rise =
-      t.number("warmup", warmup, kShare, "SHARE", "share of the training in which the rate rises");
+      t.number("warmup", warmup, kShare, "SHARE", "share of the training with a rising rate");
   rise.when_absent = "0.25 with one-cycle, else 0";
   rise.by_default = [this] {
     // A constant rate that does not rise is no schedule, see `add_callbacks`.

@@ -182,10 +182,10 @@ void Blame::train_end(Learner&) {
 void register_blame(CallbackRegistry& registry) {
   registry.add(
       "blame",
-      "names the layer whose gradients made a step be skipped",
+      "names the layer whose gradients caused a skipped step",
       std::int64_t{Blame::kUsualLimit},
       [](OptionTable& t, std::int64_t& limit) {
-        t.number("limit", limit, kCount, "N", "steps of a fit that are explained");
+        t.number("limit", limit, kCount, "N", "number of steps of a fit to explain");
       },
       [](std::int64_t limit, const RunSettings&) {
         return make_callback<Blame>(Role::reports, limit);

@@ -176,15 +176,14 @@ std::unique_ptr<FaultPlanter> FaultInjection::plant_again(Learner& learn,
 void register_inject(CallbackRegistry& registry) {
   registry.add(
       "inject",
-      "makes chosen training batches go wrong, to see what the training does then",
+      "injects faults into training batches, to rehearse failures",
       std::string(),
       [](OptionTable& t, std::string& faults) {
         Option& option = t.text("faults",
                                 faults,
                                 "FAULT@N[:WHERE],...",
-                                "what goes wrong at which training batch, from 1: "
-                                "overflow, nan, overflow_act, nan_act, spike, inf_loss, "
-                                "slow, throw, kill");
+                                "faults and their training batches, counted from 1: overflow, nan, "
+                                "overflow_act, nan_act, spike, inf_loss, slow, throw, kill");
         option.set = [&faults](const std::string& text) {
           (void)parse_faults(text);
           faults = text;

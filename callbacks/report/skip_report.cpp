@@ -68,7 +68,7 @@ void SkipReport::error(Learner& learn, const std::exception& error) {
 
 void register_skip_report(CallbackRegistry& registry) {
   registry.add("skip_report",
-               "says whether the steps skipped in half precision are normal",
+               "reports whether the steps skipped in half precision are normal",
                [](const RunSettings&) { return make_callback<SkipReport>(Role::reports); });
 }
 

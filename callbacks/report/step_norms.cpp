@@ -52,7 +52,7 @@ void StepNorms::error(Learner&, const std::exception&) { change_ = {}; }
 
 void register_step_norms(CallbackRegistry& registry) {
   registry.add("step_norms",
-               "measures the norm of the gradients and how far each step moves the weights",
+               "measures the norm of the gradients and the length of each update",
                [](const RunSettings&) { return make_callback<StepNorms>(Role::reports); });
 }
 

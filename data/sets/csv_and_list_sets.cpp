@@ -156,12 +156,11 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
 }  // namespace
 
 void register_csv_and_list(DataRegistry& registry) {
-  registry.add(
-      "csv",
-      "a table with a header that says what is on the images of a folder, or holds numbers",
-      CsvOptions{},
-      declare_csv,
-      load_csv);
+  registry.add("csv",
+               "a table with a header, with labels of images in a folder, or with numbers",
+               CsvOptions{},
+               declare_csv,
+               load_csv);
   registry.add("list",
                "a text file of images and their labels, one a line",
                LinesOptions{},

@@ -157,10 +157,9 @@ std::string program_help(const std::vector<Command>& commands, std::size_t width
     text += help_row("  " + command.name, command.help, width);
   }
   text += globals(width);
-  text += examples({{"A first training, on images that are drawn as they are needed",
-                     "learn train --preset quick"},
-                    {"What a command does, with examples", "learn help train"},
-                    {"What can be chosen by name, with its options", "learn help callbacks"}},
+  text += examples({{"A first training, on drawn images", "learn train --preset quick"},
+                    {"Help for a command, with examples", "learn help train"},
+                    {"Callbacks and their options", "learn help callbacks"}},
                    width);
   return text;
 }

@@ -141,11 +141,11 @@ void add_help(CLI::App& app, Globals& globals) {
 
 const std::vector<GlobalOption>& global_options() {
   static const std::vector<GlobalOption> all{
-      {"h", "help", "print this help; of a command, what is used most"},
+      {"h", "help", "print this help; for a command, its most common options"},
       {"", "help-all", "print all options of a command"},
       {"V", "version", "print the version"},
-      {"q", "quiet", "warnings and errors only; the results are still printed"},
-      {"v", "verbose", "say more"}};
+      {"q", "quiet", "log only warnings and errors; print results as usual"},
+      {"v", "verbose", "log more details"}};
   return all;
 }
 

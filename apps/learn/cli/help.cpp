@@ -77,7 +77,7 @@ void register_help(Commands& commands) {
   commands.add(
       {.name = "help",
        .place = 4,
-       .help = "explain a command, or what is chosen by name",
+       .help = "show help for a command, or for a kind or name such as callbacks",
        .arguments = {{.name = "TOPIC",
                       .help = "a command; or callbacks, data, metrics, models, optimizers, "
                               "schedules, or one of these",
@@ -88,8 +88,8 @@ void register_help(Commands& commands) {
                             names.insert(names.end(), things.begin(), things.end());
                             return names;
                           }}},
-       .examples = {{"A command", "learn help train"},
-                    {"What is chosen by name", "learn help schedules"}},
+       .examples = {{"Help for a command", "learn help train"},
+                    {"Help for schedules", "learn help schedules"}},
        .run = [&commands](const Parsed& parsed) {
          return help(parsed.argument(), commands.all());
        }});
@@ -106,12 +106,12 @@ void register_man(Commands& commands) {
          "bash-completion/completions, zsh/site-functions, fish/vendor_completions.d");
   commands.add({.name = "man",
                 .place = 5,
-                .help = "print a manual page for 'man -l -', or write all of them",
+                .help = "print a manual page for 'man -l -', or write all pages",
                 .arguments = {{.name = "COMMAND",
-                               .help = "whose page; none: that of learn",
+                               .help = "command of the page; default: learn",
                                .known = [&commands] { return names_of(commands.all()); }}},
-                .examples = {{"The page of a command", "learn man train"},
-                             {"Pages and completions where shells and man look for them",
+                .examples = {{"Show the page of a command", "learn man train"},
+                             {"Install pages and completions where shells and man find them",
                               "learn man --out ~/.local/share"}},
                 .options = t,
                 .run = [&commands, out, t](const Parsed& parsed) {
@@ -130,13 +130,13 @@ void register_man(Commands& commands) {
 void register_completion(Commands& commands) {
   commands.add({.name = "completion",
                 .place = 6,
-                .help = "print what makes a shell complete commands, options, names and runs",
+                .help = "print a shell completion script",
                 .arguments = {{.name = "SHELL",
                                .help = "bash, zsh or fish; in bash: eval \"$(learn completion "
                                        "bash)\"",
                                .required = true,
                                .known = shells}},
-                .examples = {{"For the shell that runs, bash for one", "learn completion bash"}},
+                .examples = {{"Print the script for bash", "learn completion bash"}},
                 .run = [](const Parsed& parsed) {
                   console::print(completion_script(parsed.argument()));
                   return 0;

@@ -112,16 +112,17 @@ int options(const std::string& given) {
 }
 
 void register_options(Commands& commands) {
-  commands.add({.name = "options",
-                .place = 1,
-                .help = "list what is chosen by name, with its options: callbacks, models, ...",
-                .arguments = {{.name = "NAME",
-                               .help = "of a kind (callback, data, metric, model, optimizer, "
-                                       "schedule), or of one of it",
-                               .known = choice_names}},
-                .examples = {{"The callbacks and their options", "learn options callback"},
-                             {"One thing alone", "learn options one-cycle"}},
-                .run = [](const Parsed& parsed) { return options(parsed.argument()); }});
+  commands.add(
+      {.name = "options",
+       .place = 1,
+       .help = "list callbacks, models, optimizers, ... and their options",
+       .arguments =
+           {{.name = "NAME",
+             .help = "a kind (callback, data, metric, model, optimizer, schedule), or one name",
+             .known = choice_names}},
+       .examples = {{"List the callbacks and their options", "learn options callback"},
+                    {"Show one schedule", "learn options one-cycle"}},
+       .run = [](const Parsed& parsed) { return options(parsed.argument()); }});
 }
 
 }  // namespace learn::cli

@@ -79,8 +79,8 @@ OptionTable DataCommandOptions::table() {
                                  "threads",
                                  "seed"});
   t.group("info and verify");
-  t.flag("json", json, "a JSON object in the place of a text");
-  t.flag("all", all, "verify: list all findings, not the first ten of a kind");
+  t.flag("json", json, "print a JSON object instead of text");
+  t.flag("all", all, "verify: list all findings instead of the first ten of each kind");
   t.group("show");
   declare_show_batch(t, show);
   return t;
@@ -91,18 +91,19 @@ void register_data(Commands& commands) {
   commands.add(
       {.name = "data",
        .group = Group::data,
-       .help = "look at a data set: what is in it, what is wrong with it; write one as files",
+       .help = "inspect, verify or export a data set",
        .arguments = {{.name = "info|show|verify|make",
-                      .help = "count it, draw some of it, decode and check all of it, or write it "
-                              "as PNG files with a table",
+                      .help = "report its content, draw some images, decode and check all files, "
+                              "or write it as PNG files with a table",
                       .required = true},
-                     {.name = "DATA", .help = "as --data of 'learn train'", .required = true},
-                     {.name = "DIR", .help = "the folder that make writes"}},
-       .examples = {{"What is there, and what is wrong with it", "learn data verify ~/photos"},
-                    {"Images with their classes, before and after augmentation",
+                     {.name = "DATA",
+                      .help = "data set, as for --data of 'learn train'",
+                      .required = true},
+                     {.name = "DIR", .help = "folder that 'make' writes"}},
+       .examples = {{"Check a data set", "learn data verify ~/photos"},
+                    {"Draw images with their classes, original and augmented",
                      "learn data show ~/photos --augment full"},
-                    {"A folder of images to try things with",
-                     "learn data make synthetic10 shapes"}},
+                    {"Write a folder of drawn images", "learn data make synthetic10 shapes"}},
        .options = o->table(),
        .run = [o](const Parsed& parsed) { return data_command(*o, parsed); }});
 }

@@ -37,13 +37,13 @@ OptionTable ShowBatchOptions::table() {
 }
 
 void declare_show_batch(OptionTable& t, ShowBatchOptions& o) {
-  t.number("images", o.images, {.low = 1, .high = 1000}, "N", "how many images to show");
+  t.number("images", o.images, {.low = 1, .high = 1000}, "N", "number of images");
   t.number("versions",
            o.versions,
            {.low = 1, .high = 32},
            "N",
-           "how often each is augmented, for as many epochs");
-  t.flag("valid", o.valid, "show the validation images, which are not augmented");
+           "number of augmented versions of each image, one per epoch");
+  t.flag("valid", o.valid, "show validation images, which are not augmented");
   t.text("out", o.out, "FILE", "the drawing to write, a .png or an .svg file");
 }
 
@@ -69,8 +69,9 @@ void register_show_batch(Commands& commands) {
       {.name = "show-batch",
        .group = Group::runs,
        .place = 3,
-       .help = "draw images of a training's batches, as they are and augmented",
-       .examples = {{"What augmentation does", "learn show-batch --data ~/photos --augment full"}}},
+       .help = "draw images of a training's batches, original and augmented",
+       .examples = {{"Draw the effect of augmentation",
+                     "learn show-batch --data ~/photos --augment full"}}},
       [](ShowBatchOptions& o, const Parsed&) { return show_batch(o); });
 }
 

@@ -36,12 +36,11 @@ int autocast_rules() {
 }  // namespace
 
 void register_autocast(Commands& commands) {
-  commands.add(
-      {.name = "autocast",
-       .place = 2,
-       .help = "list what each operation computes in under --precision fp16-amp and bf16-amp",
-       .examples = {{"The table of operations", "learn autocast"}},
-       .run = [](const Parsed&) { return autocast_rules(); }});
+  commands.add({.name = "autocast",
+                .place = 2,
+                .help = "list the dtype of each operation under --precision fp16-amp and bf16-amp",
+                .examples = {{"List the operations", "learn autocast"}},
+                .run = [](const Parsed&) { return autocast_rules(); }});
 }
 
 }  // namespace learn::cli

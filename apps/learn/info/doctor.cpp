@@ -153,7 +153,7 @@ OptionTable DoctorOptions::table() {
            seconds,
            {.low = 0, .high = 60},
            "S",
-           "time for the matrix product; 0: leave it out");
+           "seconds for timing a matrix product; 0: skip it");
   return t;
 }
 
@@ -163,8 +163,8 @@ void register_doctor(Commands& commands) {
   commands.add<DoctorOptions>(
       {.name = "doctor",
        .place = 3,
-       .help = "report this machine: processor, memory, CUDA, data sets, speed",
-       .examples = {{"The machine, without timing it", "learn doctor --seconds 0"}}},
+       .help = "show this machine's processor, memory, CUDA, data sets and speed",
+       .examples = {{"Show the machine without timing it", "learn doctor --seconds 0"}}},
       [](DoctorOptions& o, const Parsed&) { return doctor(o); });
 }
 

@@ -76,11 +76,11 @@ void register_models(Commands& commands) {
   commands.add<ModelsOptions>(
       {.name = "models",
        .place = 0,
-       .help = "list the models, or show the layers of one",
+       .help = "list models, or show the layers of one",
        .arguments = {{.name = "NAME",
-                      .help = "of a model",
+                      .help = "name of a model",
                       .known = [] { return models::model_registry().names(); }}},
-       .examples = {{"The layers of a model",
+       .examples = {{"Show the layers of a model",
                      "learn models resnet18 --classes 5 --image-size 64"}}},
       [](ModelsOptions& o, const Parsed& parsed) {
         o.name = parsed.argument();

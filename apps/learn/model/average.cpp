@@ -29,7 +29,7 @@ OptionTable AverageOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("out", out, "FILE.safetensors", "the weights to write");
-  t.text("weights", weights, "best|last|...", "which checkpoint of runs").when_absent = "best";
+  t.text("weights", weights, "best|last|...", "checkpoint of the runs").when_absent = "best";
   return t;
 }
 
@@ -59,12 +59,12 @@ void register_average(Commands& commands) {
       {.name = "average",
        .group = Group::use,
        .place = 4,
-       .help = "write the mean of the weights of several checkpoints",
+       .help = "average the weights of several checkpoints",
        .arguments = {{.name = "RUN|FILE",
-                      .help = "names of runs in runs, their folders, and .safetensors files",
+                      .help = "names of runs in ./runs, run folders, or .safetensors files",
                       .required = true,
                       .several = true}},
-       .examples = {{"The mean of three runs",
+       .examples = {{"Average three runs",
                      "learn average runs/a runs/b runs/c --out mean.safetensors"}}},
       [](AverageOptions& o, const Parsed& parsed) {
         o.paths = parsed.arguments[0];

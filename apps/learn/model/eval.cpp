@@ -281,46 +281,46 @@ OptionTable EvalOptions::table() {
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
   declare_runs_folder(t, out);
-  t.choice("set", set, {"valid", "train"}, "images that it was validated or trained on");
+  t.choice(
+      "set", set, {"valid", "train"}, "evaluate the validation or the training images of the run");
   t.text("data",
          data,
          "NAME|PATH",
-         "other data than it was validated on: all images of a folder or archive, of its test or "
-         "valid folder if it has one, or the test images of a set; scaled to the model's input");
+         "evaluate other data: all images of a folder or archive (of its test or valid folder, if "
+         "any), or the test images of a data set, scaled to the model's input");
   t.text("data-dir", data_dir, "DIR", "folder of the data sets");
   t.number("valid-limit",
            valid_limit,
            kNotNegative,
            "N",
-           "number of images; 0: as many as in training, all of other data");
+           "number of images; 0: as in the training, or all of --data");
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
   t.flag("tta",
          mirrored,
-         "mean of the probabilities, or values, of each image and of its mirror image; shows what "
-         "that changes");
+         "average the probabilities or values of each image and its mirror image, and show the "
+         "difference");
   compute.declare(t);
   t.group("What to show");
-  declare_metric_specs(t, metrics, "more numbers, by name");
-  t.flag("json", json, "print all of it as a JSON object");
+  declare_metric_specs(t, metrics, "additional metrics");
+  t.flag("json", json, "print the results as a JSON object");
   t.flag("confusion", confusion, "print the confusion matrix");
   t.number("threshold",
            threshold,
            kShare,
            "P",
-           "of several labels: probability above which one is there")
+           "several labels: probability above which a label is predicted")
       .when_absent = "0.5";
   t.number("top-losses",
            top_losses,
            {.low = 0, .high = 100000},
            "N",
-           "list the N images of the largest loss; --save draws as many, or 16");
+           "list the N images with the largest loss; --save draws as many, or 16");
   t.text("predictions",
          predictions,
          "FILE",
-         "write what was predicted for each image, with all probabilities and its loss, as .csv or "
-         ".json");
+         "write the prediction, probabilities and loss of each image, as .csv or .json");
   t.text("save",
          save,
          "DIR",
@@ -407,12 +407,14 @@ void register_eval(Commands& commands) {
       {.name = "eval",
        .group = Group::use,
        .place = 0,
-       .help = "measure a trained model",
+       .help = "evaluate a trained model",
        .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true}},
-       .examples = {{"The latest run, with its most common errors", "learn eval last --confusion"},
-                    {"A run on other images, with tables and drawings",
+       .examples = {{"Evaluate the latest run and show its most common errors",
+                     "learn eval last --confusion"},
+                    {"Evaluate a run on other images, and save tables and drawings",
                      "learn eval runs/train --data ~/more --save errors"},
-                    {"What mirror images bring, for a program", "learn eval last --tta --json"}}},
+                    {"Measure the gain of mirror images, as JSON",
+                     "learn eval last --tta --json"}}},
       [](EvalOptions& o, const Parsed& parsed) {
         o.path = parsed.argument();
         return eval(o);

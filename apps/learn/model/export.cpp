@@ -70,11 +70,10 @@ OptionTable ExportOptions::table() {
   t.group("Options");
   t.text("weights", weights, "best|last|...", "which checkpoint of a run").when_absent = "best";
   declare_runs_folder(t, out);
-  t.flag("fold", fold, "fold BatchNorm into the convolutions and linear layers before it");
-  t.flag(
-      "normalize", normalize, "ONNX: the graph takes values in [0, 1] and normalises them itself");
-  t.flag("softmax", softmax, "ONNX: the output is 'probabilities' in the place of 'logits'");
-  t.flag("sigmoid", sigmoid, "the same of several labels, each by itself");
+  t.flag("fold", fold, "fold BatchNorm into the preceding convolutions and linear layers");
+  t.flag("normalize", normalize, "ONNX: accept values in [0, 1] and normalize them in the graph");
+  t.flag("softmax", softmax, "ONNX: output 'probabilities' instead of 'logits'");
+  t.flag("sigmoid", sigmoid, "ONNX: output 'probabilities' of several labels, each independent");
   return t;
 }
 
@@ -148,15 +147,14 @@ void register_export(Commands& commands) {
       {.name = "export",
        .group = Group::use,
        .place = 2,
-       .help = "write a trained model for ONNX runtimes or for PyTorch",
+       .help = "export a trained model to ONNX or PyTorch",
        .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
                      {.name = "TARGET",
                       .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py is "
                               "written",
                       .required = true}},
-       .examples = {{"For ONNX runtimes, as small as it gets",
-                     "learn export last model.onnx --fold"},
-                    {"For PyTorch", "learn export runs/train model.safetensors"}}},
+       .examples = {{"Export to ONNX with BatchNorm folded", "learn export last model.onnx --fold"},
+                    {"Export to PyTorch", "learn export runs/train model.safetensors"}}},
       [](ExportOptions& o, const Parsed& parsed) {
         o.path = parsed.argument();
         o.file = parsed.argument(1);

@@ -84,10 +84,13 @@ OptionTable ImportOptions::table() {
   OptionTable t;
   t.group("Options");
   t.text("out", out, "FILE.safetensors", "the weights to write");
-  t.text("model", model, "NAME", "what they are of; 'learn models' lists the models").short_name =
-      "m";
-  t.list(
-      "classes", classes, ',', "A,B,...|FILE", "names of the classes, or a file of them by line");
+  t.text("model", model, "NAME", "model of the weights; 'learn models' lists the models")
+      .short_name = "m";
+  t.list("classes",
+         classes,
+         ',',
+         "A,B,...|FILE",
+         "names of the classes, or a file with one name per line");
   t.number("image-size", image_size, data::kImageSide, "N", "images of N x N");
   t.text("normalize",
          normalize,
@@ -96,10 +99,10 @@ OptionTable ImportOptions::table() {
   t.text("map",
          map,
          "FILE|RULES",
-         "how their names become ours: 'theirs = ours' by line, or between semicolons; * is any "
-         "text; nothing on the right leaves a tensor out");
-  t.flag("partial", partial, "what does not fit keeps its initial values, and is listed");
-  t.number("seed", seed, kNotNegative, "N", "of the initial values");
+         "rules that map names, 'theirs = ours', one per line or separated by semicolons; * "
+         "matches any text; an empty right side omits a tensor");
+  t.flag("partial", partial, "list tensors that do not match, and keep their initial values");
+  t.number("seed", seed, kNotNegative, "N", "seed of the initial values");
   return t;
 }
 
@@ -147,9 +150,11 @@ void register_import(Commands& commands) {
       {.name = "import",
        .group = Group::use,
        .place = 3,
-       .help = "make weights of PyTorch ours",
-       .arguments = {{.name = "FILE", .help = "a state dict, .safetensors", .required = true}},
-       .examples = {{"A ResNet of torchvision",
+       .help = "import PyTorch weights",
+       .arguments = {{.name = "FILE",
+                      .help = "a PyTorch state dict in .safetensors format",
+                      .required = true}},
+       .examples = {{"Import a ResNet from torchvision",
                      "learn import resnet18.safetensors --model resnet18 --normalize imagenet "
                      "--out own.safetensors"}}},
       [](ImportOptions& o, const Parsed& parsed) {

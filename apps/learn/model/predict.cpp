@@ -235,12 +235,11 @@ OptionTable PredictOptions::table() {
   t.number("top", top, kNotNegative, "N", "classes to show of each image; 0: all").when_absent =
       "3";
   t.number(
-       "threshold", threshold, kShare, "P", "of several labels: show those above this probability")
+       "threshold", threshold, kShare, "P", "several labels: show labels above this probability")
       .when_absent = "0.5";
-  t.flag("csv", csv, "comma-separated values, with the errors of images that cannot be read");
-  t.flag("json", json, "an array of JSON objects, with the same errors");
-  t.flag(
-      "tta", mirrored, "mean of the probabilities, or values, of an image and of its mirror image");
+  t.flag("csv", csv, "print comma-separated values, including errors of unreadable images");
+  t.flag("json", json, "print an array of JSON objects, including the same errors");
+  t.flag("tta", mirrored, "average the probabilities or values of an image and its mirror image");
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images at a time")
       .short_name = "b";
   compute.declare(t, true);
@@ -279,7 +278,7 @@ void register_predict(Commands& commands) {
       {.name = "predict",
        .group = Group::use,
        .place = 1,
-       .help = "say what is on images, with a trained model",
+       .help = "classify images with a trained model",
        .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
                      {.name = "IMAGE",
                       .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and "
@@ -288,13 +287,13 @@ void register_predict(Commands& commands) {
                               "seen",
                       .required = true,
                       .several = true}},
-       .examples = {{"Images, with the five likeliest classes",
+       .examples = {{"Classify images and show the five most probable classes",
                      "learn predict last cat.jpg dog.jpg --top 5"},
-                    {"A folder, as a table for other programs",
-                     "learn predict runs/train ~/photos --csv"},
-                    {"Of several labels those that are likelier than 0.3",
+                    {"Classify a folder, as CSV", "learn predict runs/train ~/photos --csv"},
+                    {"Predict labels with a probability above 0.3",
                      "learn predict last beach.jpg --threshold 0.3"},
-                    {"A file whose name begins with a dash", "learn predict last -- -odd.jpg"}}},
+                    {"Classify a file whose name starts with a dash",
+                     "learn predict last -- -odd.jpg"}}},
       [](PredictOptions& o, const Parsed& parsed) {
         o.path = parsed.argument();
         o.images = parsed.arguments[1];

@@ -44,21 +44,20 @@ void check_without_evaluation(ReportOptions options) {
 OptionTable ReportOptions::table() {
   OptionTable t;
   t.group("Options");
-  t.text("out", out, "FILE", "the page to write").when_absent =
+  t.text("out", out, "FILE", "HTML file to write").when_absent =
       "report.html in the folder of the run, of several here";
-  t.text("weights", run.weights, "best|last|...", "which checkpoints are measured").when_absent =
-      "best";
-  t.flag("evaluate", run.evaluate, "measure the model on its validation images");
+  t.text("weights", run.weights, "best|last|...", "checkpoints to evaluate").when_absent = "best";
+  t.flag("evaluate", run.evaluate, "evaluate the model on its validation images");
   t.number("top-losses",
            run.top_losses,
            {.low = 0, .high = 1000},
            "N",
-           "show the N images of the largest loss");
+           "show the N images with the largest loss");
   t.number("images",
            run.images,
            {.low = 0, .high = 1000},
            "N",
-           "show N images of the training, as they are and augmented");
+           "show N training images, original and augmented");
   t.text("data-dir", run.data_dir, "DIR", "folder of the data sets");
   t.number(
        "batch-size", run.measuring.batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
@@ -101,14 +100,13 @@ void register_report(Commands& commands) {
       {.name = "report",
        .group = Group::runs,
        .place = 1,
-       .help = "write a page for the browser about a run, or several side by side",
+       .help = "write an HTML report of one or several runs",
        .arguments = {{.name = "RUN|last",
-                      .help = "names of runs in runs, their folders, or the latest one",
+                      .help = "names of runs in ./runs, run folders, or the latest run",
                       .required = true,
                       .several = true}},
-       .examples = {{"A page for the browser", "learn report last"},
-                    {"Two runs side by side",
-                     "learn report runs/train runs/train-2 --out both.html"}}},
+       .examples = {{"Write the report of the latest run", "learn report last"},
+                    {"Compare two runs", "learn report runs/train runs/train-2 --out both.html"}}},
       [](ReportOptions& o, const Parsed& parsed) {
         o.runs = parsed.arguments[0];
         return report(o);

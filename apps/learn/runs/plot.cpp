@@ -53,7 +53,7 @@ OptionTable PlotOptions::table() {
   t.choice("what",
            what,
            {"results", "schedule"},
-           "losses and metrics, or what the steps were made with");
+           "losses and metrics, or learning rate and other schedules");
   t.text("out", out, "FILE", "the drawing to write, a .png or an .svg file");
   return t;
 }
@@ -64,12 +64,12 @@ void register_plot(Commands& commands) {
   commands.add<PlotOptions>({.name = "plot",
                              .group = Group::runs,
                              .place = 2,
-                             .help = "draw the losses and metrics of runs, several in one plot",
+                             .help = "plot losses and metrics of one or several runs",
                              .arguments = {{.name = "RUN",
-                                            .help = "names of runs in runs, or their folders",
+                                            .help = "names of runs in ./runs, or run folders",
                                             .required = true,
                                             .several = true}},
-                             .examples = {{"The losses of two runs",
+                             .examples = {{"Plot the losses of two runs",
                                            "learn plot runs/train runs/train-2 --out both.svg"}}},
                             [](PlotOptions& o, const Parsed& parsed) {
                               o.runs = parsed.arguments[0];

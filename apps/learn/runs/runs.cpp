@@ -126,18 +126,18 @@ OptionTable RunsOptions::table() {
          "name, started (the newest last), time or size (the largest first), best (the "
          "best first), or a result of the last epoch: valid_loss, accuracy, ...")
       .when_absent = "started";
-  t.flag("reverse", reverse, "turn the order around");
+  t.flag("reverse", reverse, "reverse the order");
   t.list("status",
          status,
          ',',
          "STATUS",
-         "only runs that are running, finished, interrupted, crashed, diverged, gone, ...; several "
-         "by commas");
-  t.flag("wide", wide, "all columns, whatever the width of the terminal");
+         "only runs with these statuses, separated by commas: running, finished, interrupted, "
+         "crashed, diverged, gone, ...");
+  t.flag("wide", wide, "show all columns, whatever the width of the terminal");
   t.flag("csv", csv, "comma-separated values");
   t.flag("json", json, "an array of JSON objects, each with the run's record");
-  t.flag("remove", remove, "remove the runs that are named, after a question");
-  t.flag("yes", yes, "remove without a question").short_name = "y";
+  t.flag("remove", remove, "remove the named runs after a confirmation");
+  t.flag("yes", yes, "remove without a confirmation").short_name = "y";
   return t;
 }
 
@@ -156,14 +156,14 @@ void register_runs(Commands& commands) {
       {.name = "runs",
        .group = Group::runs,
        .place = 0,
-       .help = "list runs, show one, compare several, or remove them",
+       .help = "list, show, compare or remove runs",
        .arguments = {{.name = "RUN",
                       .help = "names in --out or folders, or last: one to show, several to "
                               "compare; none: list all",
                       .several = true}},
-       .examples = {{"All, the best first", "learn runs --sort best"},
-                    {"One in full; two side by side", "learn runs train-3"},
-                    {"Away with those that came to nothing", "learn runs --remove train train-2"}}},
+       .examples = {{"List all runs, the best first", "learn runs --sort best"},
+                    {"Show one run", "learn runs train-3"},
+                    {"Remove runs", "learn runs --remove train train-2"}}},
       [](RunsOptions& o, const Parsed& parsed) {
         o.names = parsed.arguments[0];
         return runs(o);

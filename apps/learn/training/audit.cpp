@@ -56,8 +56,8 @@ OptionTable AuditOptions::table() {
            steps,
            {.low = 1, .high = 10000},
            "N",
-           "updates to make in each precision, of --accumulate batches each");
-  t.text("save", save, "FILE", "write all numbers, of each layer in each step, as CSV");
+           "number of updates in each precision, of --accumulate batches each");
+  t.text("save", save, "FILE", "write the numbers of each layer and step as CSV");
   return t;
 }
 
@@ -114,8 +114,9 @@ void register_audit(Commands& commands) {
       {.name = "audit",
        .group = Group::train,
        .place = 3,
-       .help = "train some steps in fp32 and in half precision, and say where they depart and why",
-       .examples = {{"Whether a training goes well in half precision",
+       .help =
+           "compare a few training steps in fp32 and half precision and explain the differences",
+       .examples = {{"Check whether a training works in half precision",
                      "learn audit --config runs/train/config.toml --precision fp16"}}},
       [](AuditOptions& o, const Parsed&) { return audit(o); });
 }

@@ -55,8 +55,12 @@ OptionTable BatchSizeFindCommandOptions::table() {
   OptionTable t = steps_of_train(train).without({"batch-size", "drop-last"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
-  t.number("smallest", sizes.smallest, kSizes, "N", "first size; each is twice the one before");
-  t.number("largest", sizes.largest, kSizes, "N", "try none above it");
+  t.number("smallest",
+           sizes.smallest,
+           kSizes,
+           "N",
+           "smallest size; each size is twice the previous one");
+  t.number("largest", sizes.largest, kSizes, "N", "largest size");
   t.number("steps", sizes.steps, {.low = 1, .high = 10000}, "N", "steps to time at each size");
   return t;
 }
@@ -106,8 +110,8 @@ void register_batch_size_find(Commands& commands) {
       {.name = "batch-size-find",
        .group = Group::train,
        .place = 2,
-       .help = "time training steps at batch sizes that fit in memory, and suggest one",
-       .examples = {{"What fits, and what is fast",
+       .help = "find the fastest batch size that fits in memory",
+       .examples = {{"The fastest batch size that fits in memory",
                      "learn batch-size-find --data ~/photos --model resnet18 --precision fp16"}}},
       [](BatchSizeFindCommandOptions& o, const Parsed&) { return batch_size_find(o); });
 }

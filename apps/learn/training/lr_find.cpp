@@ -59,14 +59,14 @@ void write_csv(const std::string& path, const LrFindResult& found) {
 OptionTable LrFindCommandOptions::table() {
   OptionTable t = steps_of_train(train);
   t.group("This call");
-  t.number("start", sweep.start, kPositive, "LR", "rate of the first update");
-  t.number("end", sweep.end, kPositive, "LR", "rate behind the last one");
+  t.number("start", sweep.start, kPositive, "LR", "learning rate of the first update");
+  t.number("end", sweep.end, kPositive, "LR", "learning rate after the last update");
   t.number("iterations",
            sweep.iterations,
            {.low = 6, .high = 100000},
            "N",
-           "updates to make, of --accumulate batches each");
-  t.flag("stop", sweep.stop, "end early when the loss explodes");
+           "number of updates, of --accumulate batches each");
+  t.flag("stop", sweep.stop, "stop early when the loss explodes");
   t.text("plot", plot, "FILE", "draw the curve, as .png or .svg");
   t.text("csv", csv, "FILE", "write the curve as CSV");
   return t;
@@ -121,8 +121,8 @@ void register_lr_find(Commands& commands) {
       {.name = "lr-find",
        .group = Group::train,
        .place = 1,
-       .help = "try learning rates from small to large, and suggest one for a training",
-       .examples = {{"The rate for the training that has the same options",
+       .help = "find a learning rate by a sweep from small to large",
+       .examples = {{"A learning rate for a training with the same options",
                      "learn lr-find --data ~/photos --model resnet18 --plot lr.png"}}},
       [](LrFindCommandOptions& o, const Parsed&) { return lr_find(o); });
 }

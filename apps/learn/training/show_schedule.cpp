@@ -72,8 +72,8 @@ void register_show_schedule(Commands& commands) {
       {.name = "show-schedule",
        .group = Group::runs,
        .place = 4,
-       .help = "show how learning rate, momentum and the like will move in a training",
-       .examples = {{"How the learning rate will move",
+       .help = "show the learning rate, momentum and other schedules of a training",
+       .examples = {{"Show the learning rate of a training",
                      "learn show-schedule --data ~/photos --schedule flat-cos --epochs 20"}}},
       [](ShowScheduleOptions& o, const Parsed&) { return show_schedule(o); });
 }

@@ -430,13 +430,12 @@ void register_train(Commands& commands) {
        .group = Group::train,
        .place = 0,
        .help = "train a model on images",
-       .examples = {{"A folder of images, one subfolder a class",
+       .examples = {{"A folder of images with one subfolder per class",
                      "learn train --data ~/photos --val-split 0.2 --image-size 64"},
                     {"A larger model in half precision",
                      "learn train --data ~/photos --model resnet18 --epochs 20 --precision fp16"},
-                    {"What was stopped, from where it was; and what was done, once more",
-                     "learn train --resume last"},
-                    {"All options of an earlier run but one",
+                    {"Resume the latest run, which was stopped", "learn train --resume last"},
+                    {"Repeat an earlier run with one option changed",
                      "learn train --config runs/train/config.toml --seed 7"}}},
       [](TrainOptions& o, const Parsed& parsed) {
         return train(o, parsed.command->options, parsed.words);

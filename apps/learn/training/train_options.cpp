@@ -22,33 +22,32 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
     presets_help += fmt::format("; {}: {}", preset.name, preset.help);
   }
   t.choice("preset", o.preset, names, presets_help);
-  t.text(
-      "resume",
-      o.resume,
-      "RUN|last",
-      "resume a run that was stopped, in its folder, from its last checkpoint, as if it had "
-      "never stopped, to the bit on the same kind of processor or GPU; a name of a run in --out, "
-      "its folder, or 'last': the latest in --out. After a signal that is the middle of an epoch, "
-      "after a crash the end of one");
+  t.text("resume",
+         o.resume,
+         "RUN|last",
+         "resume an interrupted run in its folder from its last checkpoint, with the same bits as "
+         "an uninterrupted one on the same kind of processor or GPU; name of a run in --out, its "
+         "folder, or 'last' for the latest. After a signal it continues in the middle of an epoch, "
+         "after a crash at the end of one");
   t.number("extend",
            o.extend,
            {.low = 0, .high = 100000},
            "N",
-           "train the finished run of --resume N epochs more, by a schedule of their own; --lr, "
-           "--schedule and --warmup may be others than before");
+           "train the finished run of --resume for N more epochs with a separate schedule; --lr, "
+           "--schedule and --warmup may change");
   t.flag("exist-ok",
          o.exist_ok,
-         "use runs/NAME again if it exists; the run that it holds is kept in runs/NAME/former-1");
+         "reuse runs/NAME if it exists; the previous run is kept in runs/NAME/former-1");
   t.flag("dry-run",
          o.dry_run,
-         "train and validate for a second each, then show memory, speed and time; writes nothing");
-  t.flag("fast-dev-run", o.fast_dev_run, "five batches of training and validation; writes nothing");
+         "train and validate for a second each, show memory, speed and time, and write nothing");
+  t.flag("fast-dev-run", o.fast_dev_run, "train and validate five batches each; write nothing");
   t.flag("params",
          o.params,
-         "print the parameters with group, rate, decay, precision, memory and what is hardly meant "
-         "so, and leave; writes nothing");
-  t.flag("print-config", o.print_config, "print the resolved configuration and leave");
-  t.flag("explain", o.explain, "print the loop with the callbacks at each event and leave");
+         "print each parameter's group, rate, decay, precision and memory, flag likely mistakes, "
+         "and exit");
+  t.flag("print-config", o.print_config, "print the resolved configuration and exit");
+  t.flag("explain", o.explain, "print the loop with the callbacks at each event and exit");
   for (std::size_t i = first; i < t.all().size(); ++i) t.keep_out_of_config(t.all()[i].name);
 }
 
