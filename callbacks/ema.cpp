@@ -40,7 +40,7 @@ void Ema::train_begin(Learner& learn) {
   const std::int64_t step = learn.optimizer().read_control().step;
   if (std::exchange(begun_, true)) {
     check<CheckpointError>(options_.first_step <= step,
-                           "ema: the checkpoint's average began at update {}, after {} updates",
+                           "ema: the checkpoint's average started at update {}, after {} updates",
                            options_.first_step,
                            step);
     return;

@@ -52,8 +52,9 @@ Dataset empty_like(const Dataset& from) {
 
 void check_targets(const Dataset& set) {
   if (!set.labels.empty())
-    fail<DataError>(
-        "data set '{}' has classes beside its targets: {} of them", set.name, set.labels.size());
+    fail<DataError>("data set '{}' has {} classes as well as targets; set only one",
+                    set.name,
+                    set.labels.size());
   const std::size_t each = set.classes.size();
   if (set.targets.size() % each != 0)
     fail<DataError>("data set '{}': {} targets for {} names", set.name, set.targets.size(), each);
@@ -72,11 +73,9 @@ void check_targets(const Dataset& set) {
 
 void check_labels(const Dataset& set) {
   if (!set.targets.empty())
-    fail<DataError>(
-        "data set '{}' has {} targets beside its classes: say by target_kind what they "
-        "are",
-        set.name,
-        set.targets.size());
+    fail<DataError>("data set '{}' has {} targets as well as classes; set target_kind",
+                    set.name,
+                    set.targets.size());
   const auto count = static_cast<std::int64_t>(set.classes.size());
   for (std::int64_t i = 0; i < set.size(); ++i) {
     const std::int64_t label = set.labels[static_cast<std::size_t>(i)];
@@ -92,8 +91,8 @@ void check_samples(const Dataset& set) {
           (set.source == nullptr ? 0 : 1) !=
       1)
     fail<DataError>(
-        "data set '{}' has {} bytes of pixels, {} numbers and {} source of images: one "
-        "of the three is wanted",
+        "data set '{}' has {} bytes of pixels, {} numbers and {} source of images: set exactly one "
+        "of them",
         set.name,
         set.pixels.size(),
         set.features.size(),

@@ -157,7 +157,7 @@ class PhaseClock final : public Callback {
 ContextOptions context_options(const StepOptions& options) {
   const Device device = choose_device(options.device);
   if (options.precision == "tf32" && device.is_cpu())
-    fail<UsageError>("--precision tf32 is the rounding of tensor cores; the CPU has none");
+    fail<UsageError>("--precision tf32 needs tensor cores; a CPU does not support it");
   if (options.graph && device.is_cpu())
     fail<UsageError>("--graph makes a CUDA graph; this is the CPU");
   return {.device = device,

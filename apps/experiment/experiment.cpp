@@ -36,7 +36,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
   if (run.monitor.empty()) {
     options_.run.monitor = run.usual_monitor;
     if (train.target_kind != TargetKind::classes)
-      log::info("[data] the targets are {}: the best epoch is that of the lowest {}",
+      log::info("[data] the targets are {}: the best epoch has the lowest {}",
                 to_text(train.target_kind),
                 run.monitor);
   }

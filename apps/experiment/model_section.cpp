@@ -89,7 +89,7 @@ void ModelSection::prepare(Learner& learn,
   const std::vector<std::string>& own = learn.model_info().split;
   if (automatic || (needed && split.empty())) {
     if (own.empty())
-      fail<UsageError>("model '{}' has no cuts of its own: name the modules with --split", model);
+      fail<UsageError>("model '{}' has no default layer groups: name modules with --split", model);
     learn.split(own);
   } else if (!split.empty()) {
     learn.split(split);

@@ -40,7 +40,7 @@ void ExperimentOptions::leave_out_without_effect(const std::set<std::string>& gi
   auto was = before.begin();
   for (const Option& option : options.all())
     if (const std::string value = *was++; value != option.toml())
-      log::info("[options] {} = {} is left out: it has no effect beside the options that are given",
+      log::info("[options] {} = {} is ignored: it has no effect with the given options",
                 option.name,
                 value);
 }
@@ -65,7 +65,7 @@ void set_options(const OptionTable& table, const OptionValues& values) {
   for (const auto& [name, text] : values) {
     const Option* option = table.find(name);
     if (option == nullptr)
-      fail<UsageError>("there is no option '{}'{}", name, did_you_mean(name, table.names()));
+      fail<UsageError>("unknown option '{}'{}", name, did_you_mean(name, table.names()));
     try {
       option->set(text);
     } catch (const UsageError& e) {

@@ -215,8 +215,8 @@ void PrecisionSection::check_replaced(const std::string& given) const {
                      wanted->name);
   if (loss_scale != "dynamic" || !flat_master)
     fail<UsageError>(
-        "--loss-scale and --flat-master have no effect beside --callbacks {}: give it "
-        "loss_scale=X, dynamic=false or flat_master=false",
+        "--loss-scale and --flat-master have no effect with --callbacks {}: add loss_scale=X, "
+        "dynamic=false or flat_master=false to it",
         given);
 }
 

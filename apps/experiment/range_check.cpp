@@ -56,8 +56,8 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
   const nn::RangeScan scan = nn::scan_range(learn.params(), half, precision.masters());
   if (const std::vector<nn::ParamRange> worst = scan.overflowing(); !worst.empty())
     fail<UsageError>(
-        "the weights of '{}' cannot be trained in {}, whose largest number is {:.6g}: {}. They "
-        "would be infinite there, and all outputs with them. What helps: {}",
+        "the weights of '{}' cannot be trained in {}, whose largest number is {:.6g}: {}. They and "
+        "all outputs would be infinite. Use {}",
         from,
         half,
         nn::largest_finite(half),
@@ -73,7 +73,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
                 }),
         what_helps(worst, half, precision.masters()));
   if (const std::vector<nn::ParamRange> lost = scan.vanishing(kManyZeros); !lost.empty())
-    log::warn("[model] '{}': in {} many weights become zero: {}. What helps: {}",
+    log::warn("[model] '{}': in {} many weights become zero: {}. Use {}",
               from,
               half,
               some_of(lost,

@@ -85,7 +85,7 @@ void RunSection::check() const {
         "--inject {} and --callbacks {}: give all faults in one place", inject, *faults);
   const std::string* const checkpointer = named("checkpointer");
   if (save_every > 0 && checkpointer != nullptr)
-    fail<UsageError>("--save-every {} has no effect beside --callbacks {}: give every={} there",
+    fail<UsageError>("--save-every {} has no effect with --callbacks {}: add every={} to it",
                      save_every,
                      *checkpointer,
                      save_every);

@@ -59,7 +59,7 @@ void check_same(const SafetensorsFile& file,
   const std::string* const then = find_value(file, key);
   if (then == nullptr || *then == now.at(key)) return;
   fail<DataError>(
-      "the data are not those that '{}' was begun with ('{}'): {}: {} then, {} now, of '{}'",
+      "the data are not those that '{}' was started with ('{}'): {}: {} then, {} now, of '{}'",
       run.string(),
       saved_value(file, "learn.dataset"),
       what,
@@ -105,7 +105,7 @@ DataSection saved_data(DataSection trained, const SafetensorsFile& file) {
   if (others || path == nullptr || (here && !here->empty())) return trained;
   if (!fs::exists(*path))
     fail<DataError>(
-        "'{}' is not there, nor are the data at '{}' as they were; say --data if it has moved",
+        "'{}' does not exist, and the data at '{}' have changed; set --data if they have moved",
         trained.data,
         *path);
   trained.found_at = *path;
@@ -152,8 +152,8 @@ void warn_of_edited_config(const fs::path& run) {
   }
   if (!differences.empty())
     log::warn(
-        "[resume] '{}' was changed; the options of the checkpoint count, and replace it:{}\n  To "
-        "train with other options, begin a new run: --config FILE",
+        "[resume] '{}' was changed; the options of the checkpoint replace it:{}\n  To train with "
+        "other options, start a new run: --config FILE",
         edited.string(),
         differences);
 }
@@ -192,10 +192,9 @@ void ResumeGuard::check(ExperimentOptions& options,
   }
   if (!differences.empty())
     fail<UsageError>(
-        "--resume keeps the options the run was begun with; these differ:{}\n  To train longer, "
-        "add "
-        "epochs when it is finished: --extend N. To train in another way, begin a new run from its "
-        "weights: --pretrained RUN",
+        "--resume keeps the options that the run was started with; these differ:{}\n  To train "
+        "longer, add epochs when it is finished: --extend N. To train with other options, start a "
+        "new run from its weights: --pretrained RUN",
         differences);
   if (crosses && !given.contains("callbacks")) options.leave_out_precision_callback();
 }

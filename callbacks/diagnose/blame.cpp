@@ -99,8 +99,7 @@ void Blame::train_begin(Learner& learn) {
   const bool half_model = is_half(params.working_dtype()) && !is_half(params.master_dtype());
   if (!half_model && (precision == nullptr || !precision->first_scale))
     log::warn(
-        "[blame] in {} nobody looks through gradients and no step is skipped: there will be "
-        "none to explain",
+        "[blame] {} does not inspect gradients and skips no steps, so blame has nothing to explain",
         precision == nullptr ? "fp32" : precision->name);
 }
 
@@ -156,7 +155,7 @@ void Blame::explain(Learner& learn, const StepRecord& step) {
                                   .loss_scale = step.scale_before});
   } catch (const OutOfMemoryError& e) {
     ++unexplained_;
-    return log::warn("[blame] batch {} was skipped; there is no memory to run it once more: {}",
+    return log::warn("[blame] batch {} was skipped; not enough memory to run it again: {}",
                      step.batch,
                      e.what());
   }

@@ -95,7 +95,7 @@ void read_detail(const Known& known, const Piece& detail, Fault& fault) {
   detail.reading([&] {
     switch (known.detail) {
       case Detail::none:
-        fail<UsageError>("'{}' takes nothing but a batch, not '{}'", known.name, detail.text);
+        fail<UsageError>("'{}' accepts only a batch, not '{}'", known.name, detail.text);
       case Detail::place:
         fault.place = detail.words();
         return;
@@ -128,7 +128,7 @@ Fault parse_fault(const Piece& item) {
   const Piece first = batches.before("-", last);
   first.reading([&] {
     if (first.text.empty())
-      fail<UsageError>("'{0}' wants a batch, counted from 1: {0}@17 or {0}@17-20", known->name);
+      fail<UsageError>("'{0}' needs a batch, counted from 1: {0}@17 or {0}@17-20", known->name);
     fault.first = fault.last = parse_integer(first.words(), kCount);
   });
   if (first.text.size() < batches.text.size())

@@ -63,7 +63,7 @@ ParamSlot& parameter_of(const Fault& fault, nn::ParamStore& params, std::int64_t
 
 FaultInjection::FaultInjection(std::vector<Fault> faults)
     : faults_(std::move(faults)), struck_(faults_.size(), false) {
-  check<UsageError>(!faults_.empty(), "inject: there is no fault in the list");
+  check<UsageError>(!faults_.empty(), "inject: the list of faults is empty");
 }
 
 FaultInjection::~FaultInjection() = default;
@@ -137,7 +137,7 @@ void FaultInjection::strike(Event event) {
     if (!fault.at(batch_) || fault.event != event || !at_any_event(fault.kind)) continue;
     tell(fault);
     if (fault.kind == FaultKind::raise)
-      fail<Error>("inject: thrown at {} of batch {}, as was asked for", name_of(event), batch_);
+      fail<Error>("inject: thrown at {} of batch {}, as requested", name_of(event), batch_);
     if (fault.kind == FaultKind::kill) (void)std::raise(SIGKILL);
   }
 }

@@ -139,10 +139,10 @@ void check_ready(Learner& learn, const FitCallback& half, const ParityOptions& o
                     "none: give it MixedPrecision, NativeMixedPrecision or PureHalf",
                     half.callback != nullptr ? half.callback->name() : "null");
   const PrecisionState* const present = learn.callbacks().precision();
-  check<UsageError>(present == nullptr,
-                    "audit_parity begins with fp32, and the learner trains in {}: call to_fp32 "
-                    "first",
-                    present != nullptr ? present->name : "fp32");
+  check<UsageError>(
+      present == nullptr,
+      "audit_parity starts from fp32, but the learner trains in {}: call to_fp32 first",
+      present != nullptr ? present->name : "fp32");
   check<UsageError>(learn.progress().batch_clock == learn.progress().epoch_first_batch,
                     "audit_parity: the learner was loaded in the middle of an epoch, after {} of "
                     "its batches: finish that first",

@@ -53,8 +53,7 @@ CsvTable table_in(const fs::path& path) {
   try {
     return read_csv(path);
   } catch (const Error& e) {
-    log::warn("[csv_logger] {}: it is made anew, with the epochs that the checkpoint knows",
-              e.what());
+    log::warn("[csv_logger] {}: it is rewritten with the epochs of the checkpoint", e.what());
     return {};
   }
 }

@@ -52,8 +52,9 @@ void TensorBoard::train_begin(Learner& learn) {
   if (file_ && (!loaded || batch == ended_at_)) return;
   if (options_.images > 0 && !draws_)
     log::info("[tensorboard] no images: {}",
-              options_.draw ? "the batches hold none of three colours"
-                            : "nobody said how samples are drawn (TensorBoardOptions::draw)");
+              options_.draw
+                  ? "the batches hold none of three colours"
+                  : "images need a function that draws samples (TensorBoardOptions::draw)");
   // A sandbox before the first fit has loaded the state of a training that has not begun.
   if (!file_ && (!loaded || batch == 0)) tb::set_former_events_aside(options_.path);
   file_.emplace(options_.path, batch + 1);

@@ -218,7 +218,7 @@ void check_decoding(const DecodeFilesOptions& options) {
   if (options.channels != 1 && options.channels != 3)
     fail<UsageError>("channels={}: images are read in grey, 1, or in colour, 3", options.channels);
   if (!(options.max_bad >= 0 && options.max_bad <= 1))
-    fail<UsageError>("the share of bad files must lie in [0, 1], not {}", options.max_bad);
+    fail<UsageError>("the share of bad files must be in [0, 1], not {}", options.max_bad);
 }
 
 Dataset decode_files(const FileTree& tree,

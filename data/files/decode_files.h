@@ -34,7 +34,7 @@ void check_decoding(const DecodeFilesOptions& options);
 
 /// Says in an error text how to have images scaled.
 inline constexpr const char* kGiveSize =
-    "give one size to scale them to: --image-size N, or ':size=N' behind the path";
+    "set one size for all: --image-size N, or append ':size=N' to the path";
 
 /// The images of `files`, whose names, labels or targets `labelled` has in the same order. `where`:
 /// the folder or list they come from, for messages. Throws UsageError for options that cannot be,

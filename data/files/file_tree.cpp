@@ -149,7 +149,7 @@ std::unique_ptr<FileTree> open_tree(const fs::path& path) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return open_archive(path);
   if (!fs::is_directory(path, error))
-    fail<DataError>("there is no folder or archive '{}'", path.string());
+    fail<DataError>("folder or archive '{}' does not exist", path.string());
   return std::make_unique<FolderTree>(path);
 }
 

@@ -98,7 +98,7 @@ std::vector<ImageFile> archive_images(const fs::path& path,
 std::vector<ImageFile> files_of(const fs::path& path,
                                 const std::string& name,
                                 std::vector<PassedOver>& passed_over) {
-  if (!fs::exists(path)) fail<DataError>("there is no such file or folder");
+  if (!fs::exists(path)) fail<DataError>("no such file or folder");
   const bool folder = fs::is_directory(path);
   if (!folder && is_image(path)) return {{name, path, nullptr, {}}};
   std::vector<ImageFile> found = folder ? images_of(open_tree(path), name, path, passed_over)

@@ -44,8 +44,8 @@ class FileSource final : public ImageSource {
       return decode(place);
     } catch (const DataError& error) {
       fail<DataError>(
-          "'{}' cannot be decoded: {}; repair or remove it, or have damaged files looked "
-          "for beforehand and skipped with ':max_bad=SHARE' behind the path",
+          "'{}' cannot be decoded: {}; repair or remove it, or append ':max_bad=SHARE' to the path "
+          "to find and skip damaged files in advance",
           files_[static_cast<std::size_t>(place)].name,
           error.what());
     }
@@ -113,8 +113,7 @@ void check(const DecodeFilesOptions& options, std::size_t files, const Dataset& 
   check_decoding(options);
   if (!options.size)
     fail<UsageError>(
-        "images that stay in their files need one size to be scaled to: --image-size "
-        "N, or ':size=N' behind the path");
+        "streamed images need one size: --image-size N, or append ':size=N' to the path");
   if (static_cast<std::int64_t>(files) != labelled.size())
     fail<UsageError>("{} files for {} labels of '{}'", files, labelled.size(), labelled.name);
 }

@@ -248,8 +248,8 @@ void Pipeline::transform_whole(Image& image,
         image.pixels.size() !=
             static_cast<std::size_t>(image.height * image.width * image.channels))
       fail<DataError>(
-          "transform {} of the list made an image of {}x{} with {} channels and {} "
-          "bytes; {} channels are wanted",
+          "transform {} of the list returned an image of {}x{} with {} channels and {} bytes; it "
+          "must have {} channels",
           step,
           image.width,
           image.height,

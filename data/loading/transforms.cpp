@@ -75,14 +75,11 @@ void Pipeline::check_place(std::size_t step) const {
               step);
         if (kImage && step != image_steps_)
           fail<UsageError>(
-              "transform {} of the list is one of whole images: it cannot stand behind "
-              "one of another kind",
+              "transform {} of the list changes whole images: it cannot follow one of another kind",
               step);
         if (kMovesPixels<T> && changes_values_)
           fail<UsageError>(
-              "transform {} of the list is one of pixels: it cannot stand behind one of "
-              "values",
-              step);
+              "transform {} of the list changes pixels: it cannot follow one of values", step);
       },
       transforms_[step]);
 }

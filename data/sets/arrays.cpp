@@ -28,8 +28,10 @@ std::int64_t count_of(const Arrays& a) {
                    a.sample);
   const std::int64_t each = a.sample.elements();
   const std::int64_t values = size_of(a.x) + size_of(a.bytes);
-  check<DataError>(
-      values % each == 0, "arrays: {} numbers are no samples of shape {}", values, a.sample);
+  check<DataError>(values % each == 0,
+                   "arrays: {} numbers are not a multiple of the sample shape {}",
+                   values,
+                   a.sample);
   return values / each;
 }
 

@@ -89,10 +89,9 @@ Dataset read(const FileTree& tree,
     published = false;
     if (verify)
       fail<DataError>(
-          "'{}' is not {}'s: its MD5 is {}, the published one {}. If it is damaged, get it "
-          "anew; if it holds other images in this layout, add ':verify=false' to the name or path "
-          "of "
-          "the data",
+          "'{}' is not {}'s: its MD5 is {}, the published one {}. If it is damaged, download it "
+          "again; if it contains other images in this layout, append ':verify=false' to the name "
+          "or path of the data",
           tree.text(file.name),
           set,
           md5,
@@ -126,7 +125,7 @@ void add_cifar_records(std::span<const std::uint8_t> bytes,
                        Dataset& dataset) {
   const std::int64_t record = format.label_bytes + kPixels;
   if (static_cast<std::int64_t>(bytes.size()) != records * record)
-    fail<DataError>("'{}' has {} bytes, expected {}: unpack the archive anew",
+    fail<DataError>("'{}' has {} bytes, expected {}: unpack the archive again",
                     file,
                     bytes.size(),
                     records * record);

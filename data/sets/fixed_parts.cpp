@@ -12,7 +12,7 @@ namespace learn::data {
 DataPair for_evaluation(Dataset test, const DataOptions& options) {
   for (const std::string& name : options.classes)
     if (std::ranges::find(test.classes, name) == test.classes.end())
-      fail<DataError>("the model knows a class '{}', '{}' has none: its classes are {}",
+      fail<DataError>("the model has a class '{}' that '{}' lacks: its classes are {}",
                       name,
                       test.name,
                       join(test.classes));

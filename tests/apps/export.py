@@ -60,7 +60,7 @@ def exports():
     compile(Path("net.py").read_text(encoding="utf-8"), "net.py", "exec")
     learn("export", "runs/net", "net.safetensors")  # in the place of what it has made
     Path("mine.py").write_text("mine", encoding="utf-8")
-    refused(2, "'mine.py', the module for PyTorch, would replace a file that is none: name another FILE.safetensors",
+    refused(2, "'mine.py', the module for PyTorch, would replace another file: use another FILE.safetensors",
             "export", "runs/net", "mine.safetensors")
     check("a program of one's own stays", Path("mine.py").read_text(encoding="utf-8") == "mine" and not Path("mine.safetensors").exists())
     refused(4, "was exported for PyTorch", "predict", "net.safetensors", "x.png")

@@ -49,18 +49,18 @@ class Limits:
                              "limited/runs", "--name", name, *words, env={**os.environ, "LEARN_MEM_LIMIT": limit})
 
         done = train("2G", "whole")
-        trial.check(done.status == 0 and "begins again" not in done.err, "a limit that is not reached changes nothing", done)
+        trial.check(done.status == 0 and "starts again" not in done.err, "a limit that is not reached changes nothing", done)
         done = train("48M", "halved")
         trial.check(done.status == 0, "a smaller batch fits", done)
-        trial.check("begins again with batches of 256 images, 2 for each update (1 of 3)" in done.err, "which is said", done)
+        trial.check("starts again with batches of 256 images, 2 for each update (1 of 3)" in done.err, "which is said", done)
         config = open("limited/runs/halved/config.toml").read()
-        halvings = done.err.count("begins again")
+        halvings = done.err.count("starts again")
         trial.check(f"batch-size = {512 >> halvings}" in config and f"accumulate = {1 << halvings}" in config, "and recorded", config)
         trial.check('"status": "finished"' in open("limited/runs/halved/run.json").read(), "as a run like any other")
         # Weights of classes are those of the whole batch: the same as if the sizes had been said.
         weighted = ("--class-weights", "balanced")
         done = train("48M", "weighted", *weighted)
-        halvings = done.err.count("begins again")
+        halvings = done.err.count("starts again")
         same = train("2G", "same", *weighted, "--batch-size", str(512 >> halvings), "--accumulate", str(1 << halvings))
         columns = ("train_loss", "valid_loss", "accuracy")
         lost = [[[row[c] for c in columns] for row in harness.table_of(f"limited/runs/{name}/results.csv")] for name in ("weighted", "same")]
@@ -69,7 +69,7 @@ class Limits:
         for name, words, times in (("tiny", (), 3), ("refused", ("--no-shrink-batch",), 0),
                                    ("own", ("--callbacks", "gradient_accumulation:batches=2"), 0)):
             done = train("10M", name, *words)
-            trial.check(done.status == 6 and done.err.count("begins again") == times,
+            trial.check(done.status == 6 and done.err.count("starts again") == times,
                         f"status 6 after {times} smaller batches", done)
             trial.check("LEARN_MEM_LIMIT allows" in done.err and "try a smaller --batch-size" in done.err, "with what to do", done)
             self.held += 1

@@ -61,7 +61,7 @@ def runs_and_files():
     refused(2, "sizes from 8 to 4", "batch-size-find", *TINY[:4], "--model", "linear", "--smallest", "8", "--largest", "4")
     small = trial.run("batch-size-find", *TINY[:2], "--train-limit", "2000", "--model", "linear", "--smallest", "1024",
                       env={**os.environ, "LEARN_MEM_LIMIT": "4M"})
-    trial.check(small.status == 6 and "error: not even a batch of 1024 fits in memory" in small.err, "a batch that does not fit", small)
+    trial.check(small.status == 6 and "error: a batch of 1024 does not fit in memory" in small.err, "a batch that does not fit", small)
     refused(2, "rates from 1 to 0.5", "lr-find", *TINY[:4], "--model", "linear", "--start", "1", "--end", "0.5")
     refused(2, "rates from 0.5 to 0.5", "lr-find", *TINY[:4], "--model", "linear", "--start", "0.5", "--end", "0.5")
 
@@ -84,10 +84,10 @@ def trainings():
         refused(2, f"--keep-fp32 has no effect with --precision {precision}", "train", *TINY, "--precision", precision, "--keep-fp32", "fc")
     refused(2, "--opt-level O2 is --precision fp16, and --precision bf16 is given", "train", *TINY, "--opt-level", "O2", "--precision", "bf16")
     for one in (["--loss-scale", "8"], ["--no-flat-master"]):
-        refused(2, "--loss-scale and --flat-master have no effect beside --callbacks mixed_precision", "train", *TINY,
+        refused(2, "--loss-scale and --flat-master have no effect with --callbacks mixed_precision", "train", *TINY,
                 "--precision", "fp16", "--callbacks", "mixed_precision", *one)
     refused(2, "give all faults in one place", "train", *TINY, "--inject", "slow@1:0s", "--callbacks", "inject:faults=(slow@2:0s)")
-    refused(2, "--save-every 2 has no effect beside --callbacks checkpointer", "train", *TINY, "--callbacks", "checkpointer")
+    refused(2, "--save-every 2 has no effect with --callbacks checkpointer", "train", *TINY, "--callbacks", "checkpointer")
 
 
 def data_sets():
@@ -105,7 +105,7 @@ def data_sets():
     taken("data", "make", "names.csv", "empty", "--val-split", "0.5")
     refused(2, "name the folder to write behind 'names.csv'", "data", "make", "names.csv")
     for action in ("info", "verify", "show"):
-        refused(2, f"learn data {action}: 'there' has no effect behind 'names.csv'", "data", action, "names.csv", "there")
+        refused(2, f"learn data {action}: 'there' has no effect after 'names.csv'", "data", action, "names.csv", "there")
     refused(2, "targets are numbers to predict, label and label_delim labels", "data", "info", "names.csv:targets=label,label=label")
     refused(2, "targets are numbers to predict, label and label_delim labels", "data", "info", "names.csv:targets=label,label_delim=;")
     # Features have no mirror image.

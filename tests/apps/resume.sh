@@ -135,7 +135,7 @@ in_folder prefetching train --resume last --prefetch 3
 check "a resumed run may prefetch more" exits 0
 in_folder prefetching train --resume last --extend 1 --workers 0
 check "and none with no workers, which nobody contradicts" exits 0
-check "that is said" complains "[options] prefetch = 3 is left out"
+check "that is said" complains "[options] prefetch = 3 is ignored"
 check "in silence otherwise" lacks "was changed"
 
 damage() { head -c 3000 "damaged/runs/train/weights/$1.safetensors" >half && mv half "damaged/runs/train/weights/$1.safetensors"; }

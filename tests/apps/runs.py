@@ -44,7 +44,7 @@ def first_line(columns):
 
 
 none = trial.run("runs")
-check("without runs there is advice", none.status == 0 and "'learn train' makes them" in none.out, none)
+check("without runs there is advice", none.status == 0 and "'learn train' creates runs" in none.out, none)
 
 for name, more in (("ten", []), ("two", ["--lr", "0.02"]), ("killed", ["--inject", "kill@7"]), ("broken", [])):
     trial.run("train", *TINY, "--name", name, *more)

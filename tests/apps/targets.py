@@ -50,7 +50,7 @@ def read_header(path):
 def training():
     done = run("train", "--data", LABELS, *TRAIN, "--name", "labels", "--callbacks", "tensorboard")
     check("labels are measured by decisions", "accuracy_multi" in done.out and "best  epoch" in done.out, done)
-    check("and monitored by the loss", "the targets are several labels each: the best epoch is that of the lowest valid_loss" in done.err, done)
+    check("and monitored by the loss", "the targets are several labels each: the best epoch has the lowest valid_loss" in done.err, done)
     check("their images are drawn for TensorBoard", "no images" not in done.err, done)
     check("and their curves", Path("runs/labels/results.png").exists(), done)
     done = run("train", "--data", VALUES, *TRAIN, "--name", "values", "--metrics", "mae,rmse,r2", "--train-metrics", "--monitor", "rmse")

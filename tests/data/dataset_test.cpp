@@ -198,9 +198,7 @@ TEST_CASE("dataset: validate finds targets that are none") {
       [](Dataset& s) { s.targets.push_back(0); },
       "data set 'targets': 21 targets for 2 names");
   refused(
-      TargetKind::values,
-      [](Dataset& s) { s.labels = {0}; },
-      "has classes beside its targets: 1 of them");
+      TargetKind::values, [](Dataset& s) { s.labels = {0}; }, "has 1 classes as well as targets");
   Dataset set = test::small_set(2, 3, 3);
   set.targets = {1, 2};
   CHECK_THROWS_WITH_AS(

@@ -18,7 +18,7 @@ std::string_view heading(Group group) {
     case Group::data:
       return "Look at data";
     case Group::about:
-      return "What there is";
+      return "Reference";
   }
   return "";
 }

@@ -166,22 +166,21 @@ constexpr std::array kCommands{ForeignWord{"benchmark", "learn doctor"},
 
 /// What is not there, and what comes near.
 constexpr std::string_view kMixing =
-    "there is no mixing of images; --label-smoothing X softens targets, too, and '--augment full' "
-    "hides parts of images";
+    "mixing images is not supported; --label-smoothing X also softens targets, and '--augment "
+    "full' hides parts of images";
 constexpr std::string_view kAutomaticAugmentation =
-    "there is no automatic augmentation; '--augment full' shifts, mirrors and hides parts of "
+    "automatic augmentation is not supported; '--augment full' shifts, mirrors and hides parts of "
     "images";
 constexpr std::string_view kColours =
-    "there is no augmentation of colours; a program can have its own (cookbook.md)";
+    "augmentation of colours is not supported; a program can add its own (cookbook.md)";
 constexpr std::string_view kSearch =
-    "there is no search for settings; 'learn lr-find' suggests a rate, 'learn batch-size-find' a "
-    "batch size, and 'learn runs RUN RUN' compares trainings";
+    "searching for settings is not supported; 'learn lr-find' suggests a rate, 'learn "
+    "batch-size-find' a batch size, and 'learn runs RUN RUN' compares trainings";
 constexpr std::string_view kServing =
-    "there is no server; 'learn predict RUN IMAGE... --json' classifies files, and 'learn export "
-    "RUN "
-    "model.onnx' is for servers of ONNX models";
+    "learn has no server; 'learn predict RUN IMAGE... --json' classifies files, and 'learn export "
+    "RUN model.onnx' exports to ONNX servers";
 constexpr std::string_view kProcesses =
-    "a training is one process on one device; there is no data parallel training yet";
+    "a training is one process on one device; data parallel training is not supported yet";
 
 constexpr std::array kAbsent{ForeignWord{"aa", kAutomaticAugmentation},
                              ForeignWord{"augmix", kAutomaticAugmentation},

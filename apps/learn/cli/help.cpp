@@ -40,8 +40,7 @@ int help(const std::string& topic, const std::vector<Command>& commands) {
   const std::vector<std::string> names = names_of(commands);
   known.insert(known.end(), names.begin(), names.end());
   fail<UsageError>(
-      "there is no help on '{}'{}\n  'learn help' lists the commands, 'learn options' what is "
-      "chosen by name",
+      "no help for '{}'{}\n  'learn help' lists commands, 'learn options' names such as callbacks",
       topic,
       topic_hint(topic, known));
 }

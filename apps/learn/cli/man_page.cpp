@@ -120,9 +120,9 @@ std::string program_page(const std::vector<Command>& commands, const std::string
                      section("SYNOPSIS") + bold("learn") + " COMMAND [ARGUMENT...] [OPTION...]\n" +
                      section("DESCRIPTION") +
                      escaped(
-                         "A callback-driven training framework. Each command has a page of its "
-                         "own, and help: learn help COMMAND. Options are written --name VALUE, "
-                         "--name=VALUE or name=VALUE; what stands behind -- is an argument.") +
+                         "A callback-driven training framework. Each command has a separate page, "
+                         "and help: learn help COMMAND. Options are written --name VALUE, "
+                         "--name=VALUE or name=VALUE; everything after -- is an argument.") +
                      "\n" + section("COMMANDS");
   const Command* before = nullptr;
   for (const Command& command : commands) {

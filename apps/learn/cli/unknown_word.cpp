@@ -59,7 +59,8 @@ std::string hint(const std::string& word,
   const std::string name(without_dashes(word));
   std::error_code ignored;
   if (word.starts_with("-") && std::filesystem::exists(word, ignored))
-    return fmt::format("; the file of that name stands behind two dashes: -- {}", shell_word(word));
+    return fmt::format("; if you mean the file of that name, put it after two dashes: -- {}",
+                       shell_word(word));
   if (options.find(name) != nullptr)
     return word.starts_with("--") ? "" : fmt::format("; did you mean '--{}'?", name);
   if (const std::string here = translated(name, options); !here.empty())
@@ -109,11 +110,12 @@ std::size_t place_of_command(const std::vector<std::string>& words,
   const std::vector<std::string> others = commands_with(name, commands);
   fail<UsageError>("'{}' is not an option of 'learn' itself{}\n  'learn --help' lists the commands",
                    word,
-                   others.empty() ? ""
-                                  : fmt::format("; it is one of {}, and stands behind that: {} {}",
-                                                alternatives(others),
-                                                others.front(),
-                                                word));
+                   others.empty()
+                       ? ""
+                       : fmt::format("; it is an option of {} and must follow the command: {} {}",
+                                     alternatives(others),
+                                     others.front(),
+                                     word));
 }
 
 }  // namespace

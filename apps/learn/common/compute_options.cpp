@@ -10,7 +10,7 @@ void ComputeOptions::declare(OptionTable& t, bool halves) {
   std::string help = "tf32: a GPU may round the factors of products to 10 bits";
   if (halves) {
     names.insert(names.end(), {"fp16", "bf16"});
-    help += "; fp16, bf16: weights and activations are halves, but for BatchNorm's";
+    help += "; fp16, bf16: weights and activations are halves, except BatchNorm's";
   }
   t.choice("precision", precision, names, help);
   t.text("device", device, "auto|cpu|cuda[:N]", "where to compute");

@@ -52,10 +52,10 @@ int data_command(DataCommandOptions& o, const Parsed& parsed) {
                        join(action->options, ", --"));
   o.folder = parsed.argument(2);
   if (o.folder.empty() && o.action == "make")
-    fail<UsageError>("learn data make: name the folder to write behind '{}'", parsed.argument(1));
+    fail<UsageError>("learn data make: name the folder to write after '{}'", parsed.argument(1));
   if (!o.folder.empty() && o.action != "make")
     fail<UsageError>(
-        "learn data {}: '{}' has no effect behind '{}'", o.action, o.folder, parsed.argument(1));
+        "learn data {}: '{}' has no effect after '{}'", o.action, o.folder, parsed.argument(1));
   set_options(parsed.command->options, parsed.values);
   o.show.train.experiment.data.data = parsed.argument(1);
   (void)data::dataset_spec(parsed.argument(1));

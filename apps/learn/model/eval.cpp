@@ -96,7 +96,7 @@ void check_samples(const data::Dataset& data, const SavedModel& model) {
                     join(data.feature_names),
                     join(model.features));
   if (data.channels != model.channels)
-    fail<DataError>("'{}' has {} channels, the model takes {}: say ':channels={}' behind the path",
+    fail<DataError>("'{}' has {} channels, the model needs {}: append ':channels={}' to the path",
                     data.name,
                     data.channels,
                     model.channels,
@@ -302,7 +302,7 @@ OptionTable EvalOptions::table() {
          "average the probabilities or values of each image and its mirror image, and show the "
          "difference");
   compute.declare(t);
-  t.group("What to show");
+  t.group("Output");
   declare_metric_specs(t, metrics, "additional metrics");
   t.flag("json", json, "print the results as a JSON object");
   t.flag("confusion", confusion, "print the confusion matrix");

@@ -60,8 +60,7 @@ void check_module_path(const fs::path& module) {
   std::error_code ignored;
   if (fs::is_regular_file(module, ignored) && !exported::is_pytorch_module(module))
     fail<UsageError>(
-        "'{}', the module for PyTorch, would replace a file that is none: name another "
-        "FILE.safetensors",
+        "'{}', the module for PyTorch, would replace another file: use another FILE.safetensors",
         module.string());
 }
 
@@ -82,9 +81,8 @@ OptionTable ExportOptions::table() {
 int export_model(const ExportOptions& o) {
   const std::string ending = fs::path(o.file).extension().string();
   if (ending != ".onnx" && ending != ".safetensors")
-    fail<UsageError>(
-        "'{}': what it is to be is told by its ending: FILE.onnx, or FILE.safetensors for PyTorch",
-        o.file);
+    fail<UsageError>("'{}': unknown format; use FILE.onnx, or FILE.safetensors for PyTorch",
+                     o.file);
   const bool onnx = ending == ".onnx";
   if (!onnx && (o.normalize || o.softmax || o.sigmoid))
     fail<UsageError>(
@@ -150,8 +148,7 @@ void register_export(Commands& commands) {
        .help = "export a trained model to ONNX or PyTorch",
        .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
                      {.name = "TARGET",
-                      .help = "FILE.onnx; or FILE.safetensors for PyTorch, beside which FILE.py is "
-                              "written",
+                      .help = "FILE.onnx; or FILE.safetensors for PyTorch, together with FILE.py",
                       .required = true}},
        .examples = {{"Export to ONNX with BatchNorm folded", "learn export last model.onnx --fold"},
                     {"Export to PyTorch", "learn export runs/train model.safetensors"}}},

@@ -189,7 +189,7 @@ class LabelEvaluation final : public Evaluation {
                          {"all labels right", images, "images"}}},
             html::Heading{"Labels"},
             page_table(scores_, true),
-            html::Heading{"What a threshold costs"},
+            html::Heading{"Precision and recall by threshold"},
             curves(*this, report_, "precision and recall")};
   }
 

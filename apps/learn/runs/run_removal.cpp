@@ -28,8 +28,9 @@ void check_distinct(const std::vector<fs::path>& runs) {
       const auto [outer, inner] =
           std::mismatch(real[i].begin(), real[i].end(), real[j].begin(), real[j].end());
       if (outer == real[i].end())
-        fail<UsageError>(
-            "'{}' is '{}' or lies in it: name one of them", runs[j].string(), runs[i].string());
+        fail<UsageError>("'{}' is '{}' or is inside it: name only one of them",
+                         runs[j].string(),
+                         runs[i].string());
     }
 }
 
@@ -51,8 +52,7 @@ int remove_runs(const std::vector<fs::path>& runs, bool yes) {
   check_distinct(runs);
   if (!yes && ::isatty(STDIN_FILENO) == 0)
     fail<UsageError>(
-        "--remove asks before it removes, and standard input is no terminal: add --yes to remove "
-        "without a question");
+        "--remove asks for confirmation, but standard input is not a terminal: add --yes");
   std::vector<RunEntry> known;
   std::uint64_t bytes = 0;
   for (const fs::path& run : runs) {

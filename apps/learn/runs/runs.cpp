@@ -69,9 +69,7 @@ std::string advice(const std::string& out, const RunsOptions& o) {
   if (is_run(out)) return fmt::format("'{0}' is a run itself: 'learn runs {0}' shows it\n", out);
   if (!o.status.empty()) return fmt::format("no run in '{}' is {}\n", out, join_or(o.status));
   return fmt::format(
-      "there are no runs in '{}': 'learn train' makes them, and --out DIR lists those of another "
-      "folder\n",
-      out);
+      "no runs in '{}': 'learn train' creates runs, and --out DIR lists another folder\n", out);
 }
 
 int list(const RunsOptions& o, const std::string& out) {
@@ -80,7 +78,7 @@ int list(const RunsOptions& o, const std::string& out) {
   if (fs::is_directory(out, ignored))
     all = list_runs(out);
   else if (o.out)
-    fail<UsageError>("--out {}: there is no such folder", out);
+    fail<UsageError>("--out {}: this folder does not exist", out);
   if (!o.status.empty())
     std::erase_if(all.runs, [&](const RunEntry& run) {
       return std::ranges::count(o.status, run.status) == 0;

@@ -95,8 +95,7 @@ int batch_size_find(const BatchSizeFindCommandOptions& o) {
                      loader.dataset().size());
   if (found.trials.empty() && found.ended == BatchSizeFindEnd::memory)
     fail<OutOfMemoryError>(
-        "not even a batch of {} fits in memory: begin with a --smallest below it, "
-        "or take a smaller model",
+        "a batch of {} does not fit in memory: use a smaller --smallest or a smaller model",
         found.refused);
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));

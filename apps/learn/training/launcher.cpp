@@ -24,10 +24,9 @@ std::optional<std::int64_t> number_in(const char* variable) {
 
 [[noreturn]] void refuse(const char* variable, std::int64_t value) {
   fail<UsageError>(
-      "a launcher has started several processes ({}={}), and each would train the same: there is "
-      "no data parallel training yet. Start one process: 'learn train' without the launcher, or "
-      "the "
-      "launcher with one process. If there is no launcher, unset {}",
+      "a launcher has started several processes ({}={}), which would all train the same model: "
+      "data parallel training is not supported yet. Start one process: 'learn train' without the "
+      "launcher, or the launcher with one process. If you use no launcher, unset {}",
       variable,
       value,
       variable);

@@ -345,7 +345,7 @@ int train_for_real(TrainOptions& options,
             e.what(),
             training.batch_size);
       start.training = training;
-      log::warn("[train] {}; begins again with batches of {} images, {} for each update ({} of {})",
+      log::warn("[train] {}; starts again with batches of {} images, {} for each update ({} of {})",
                 e.what(),
                 training.batch_size,
                 training.accumulate,

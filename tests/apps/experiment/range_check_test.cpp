@@ -107,7 +107,7 @@ TEST_CASE("weights beyond bf16 are told to stay fp32") {
       [](nn::ParamStore& params) { set_one(params, "layer2.conv.weight", 3, 3.4028e38); });
   const std::string error = weights.error({{"precision", "bf16"}});
   has(error, "in bf16, whose largest number is 3.38953e+38: 1 of the 1152");
-  has(error, "What helps: --precision fp32, or --keep-fp32 layer2.conv");
+  has(error, "Use --precision fp32, or --keep-fp32 layer2.conv");
 }
 
 TEST_CASE("weights beyond a half without masters are told to have some where they stay fp32") {
@@ -150,8 +150,7 @@ TEST_CASE("weights that become zero and variances below zero are warned of") {
   });
   const std::string half = weights.said({{"precision", "fp16"}});
   has(half, "in f16 many weights become zero: 25 % of 'layer2.conv.weight' (the largest left is");
-  has(half,
-      "What helps: --precision bf16, which has the range of fp32, or --keep-fp32 layer2.conv");
+  has(half, "Use --precision bf16, which has the range of fp32, or --keep-fp32 layer2.conv");
   CHECK(half.find("'layer1.conv.weight'") == std::string::npos);
   has(half, "1 of the 8 values of 'layer1.bn.running_var' are negative, which a variance never is");
   const std::string bf16 = weights.said({{"precision", "bf16"}});

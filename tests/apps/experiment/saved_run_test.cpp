@@ -346,7 +346,8 @@ TEST_CASE("a run is resumed on its own data only, wherever they lie") {
   changed("test/light/1.png");
 
   fs::rename(folder / "photos", folder / "moved");
-  CHECK_THROWS_WITH_AS(resume(run), doctest::Contains("; say --data if it has moved"), DataError);
+  CHECK_THROWS_WITH_AS(
+      resume(run), doctest::Contains("; set --data if they have moved"), DataError);
   resume(run, {{"data", (folder / "moved").string()}});
   // And from then on it knows where they are.
   resume(run);
@@ -424,7 +425,7 @@ TEST_CASE("a configuration that was edited does not count, which is said") {
   config.replace(config.find("batch-size = 20"), 15, "batch-size = 3 ");
   const std::string text = said(config + "classes = [\"a\"]\nnew = 1\nusual = 2  # default\n");
   CAPTURE(text);
-  CHECK(text.find("was changed; the options of the checkpoint count") != std::string::npos);
+  CHECK(text.find("was changed; the options of the checkpoint replace it") != std::string::npos);
   CHECK(text.find("batch-size: 3 in the file, 20 in the checkpoint") != std::string::npos);
   CHECK(text.find("classes: a in the file, nothing in the checkpoint") != std::string::npos);
   CHECK(text.find("new: 1 in the file, nothing in the checkpoint") != std::string::npos);

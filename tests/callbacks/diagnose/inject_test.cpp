@@ -79,8 +79,8 @@ TEST_CASE("faults that make no sense are refused with their place and what is po
       {"overflow@3,nam@4",
        "character 12 of 'overflow@3,nam@4': unknown fault 'nam'; did you mean 'nan'? (known: "
        "overflow, nan, overflow_act, nan_act, spike, inf_loss, slow, throw, kill)"},
-      {"nan", "character 4 of 'nan': 'nan' wants a batch, counted from 1: nan@17 or nan@17-20"},
-      {"nan@:x", "character 5 of 'nan@:x': 'nan' wants a batch"},
+      {"nan", "character 4 of 'nan': 'nan' needs a batch, counted from 1: nan@17 or nan@17-20"},
+      {"nan@:x", "character 5 of 'nan@:x': 'nan' needs a batch"},
       {"kill@0", "character 6 of 'kill@0': 0 is not at least 1"},
       {"nan@5-3", "character 7 of 'nan@5-3': 3 is not at least 5"},
       {"nan@5-", "character 7 of 'nan@5-': "},
@@ -108,7 +108,7 @@ TEST_CASE("it throws at the event that was asked for, before everyone else has s
     Training t;
     const auto& tracer = t.learn.add<Tracer>(order::kMixedPrecision);
     t.learn.add<FaultInjection>(parse_faults("throw@2:" + event));
-    const std::string message = "inject: thrown at " + event + " of batch 2, as was asked for";
+    const std::string message = "inject: thrown at " + event + " of batch 2, as requested";
     CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), message.c_str(), Error);
     CHECK(tracer.trace == whole.substr(0, second) + "#" + message);
   }

@@ -123,7 +123,7 @@ TEST_CASE("what is no image says why") {
   const auto error = [&](const std::filesystem::path& path) {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
   };
-  CHECK(error(folder.path() / "nowhere.png") == "there is no such file or folder");
+  CHECK(error(folder.path() / "nowhere.png") == "no such file or folder");
   CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it");
   test::write_bytes(folder.path() / "folder" / "a.heic", {'x', 'y'});
   CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it, but 1 file: 1 .heic");

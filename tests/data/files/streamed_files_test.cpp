@@ -142,10 +142,10 @@ TEST_CASE("what cannot be left in files is refused") {
     CHECK_THROWS_WITH_AS(
         (void)stream_files(labelled, {{}}, "here", options), doctest::Contains(text), UsageError);
   };
-  refused({}, "need one size to be scaled to");
+  refused({}, "need one size");
   refused({.size = ImageSize{8, 8}}, "1 files for 2 labels of 'few'");
   refused({.size = ImageSize{8, 8}, .max_bad = 2},
-          "the share of bad files must lie in [0, 1], not 2");
+          "the share of bad files must be in [0, 1], not 2");
   labelled.labels = {0};
   const ImageFile file{"x.png", photos.path(0), nullptr, {}};
   const Dataset grey =

@@ -53,7 +53,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
   set.targets.resize(300);
   CHECK_THROWS_AS((void)class_weights(set), UsageError);
   CHECK_THROWS_WITH_AS((void)PassOrder(set, BalancedSampling{}, true, 1),
-                       "balanced sampling is by classes; 'small' has none",
+                       "balanced sampling needs classes; 'small' has none",
                        UsageError);
   // Of several labels: absent over present.
   set.target_kind = TargetKind::labels;

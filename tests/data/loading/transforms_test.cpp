@@ -253,8 +253,8 @@ TEST_CASE("transforms: a step on whole images may change their size before they 
   const Pipeline broken(
       {ImageTransform{[](Image& changed, RandomWords) { changed.channels = 3; }}}, {}, {2, 2, 1});
   CHECK_THROWS_WITH_AS(broken.transform_whole(image, 1, 0, 0),
-                       "transform 0 of the list made an image of 2x2 with 3 channels and 4 bytes; "
-                       "1 channels are wanted",
+                       "transform 0 of the list returned an image of 2x2 with 3 channels and 4 "
+                       "bytes; it must have 1 channels",
                        DataError);
 }
 

@@ -127,7 +127,8 @@ TEST_CASE("arrays that do not fit together are refused with both numbers") {
   const auto refused = [&](Arrays arrays, const char* text) {
     CHECK_THROWS_WITH_AS((void)from_arrays(std::move(arrays)), doctest::Contains(text), DataError);
   };
-  refused({.x = {1, 2, 3}, .sample = {2}, .classes = {0}}, "3 numbers are no samples of shape (2)");
+  refused({.x = {1, 2, 3}, .sample = {2}, .classes = {0}},
+          "3 numbers are not a multiple of the sample shape (2)");
   refused({.sample = {2}}, "floats or bytes, one of the two");
   refused({.x = {1}, .sample = {1}, .classes = {0}, .bytes = {1}}, "floats or bytes");
   refused({.sample = {1}, .classes = {0}, .bytes = {1}},

@@ -200,10 +200,9 @@ TEST_CASE("folder: options that cannot be are refused") {
         "image size 0x4: each side must be at least 1");
   CHECK(refused({.decoding = {.size = ImageSize{0, 4}}}) ==
         "image size 4x0: each side must be at least 1");
-  CHECK(refused({.decoding = {.max_bad = 2}}) ==
-        "the share of bad files must lie in [0, 1], not 2");
+  CHECK(refused({.decoding = {.max_bad = 2}}) == "the share of bad files must be in [0, 1], not 2");
   CHECK(refused({.decoding = {.max_bad = -0.1}}) ==
-        "the share of bad files must lie in [0, 1], not -0.1");
+        "the share of bad files must be in [0, 1], not -0.1");
   CHECK(contains(refused({.valid_fraction = 0.5, .valid_regex = "_0"}), "('_0') and a share"));
 }
 
@@ -254,7 +253,7 @@ TEST_CASE("folder: without a train folder the split is by seed, and split names 
 
 TEST_CASE("folder: empty and missing folders") {
   const test::TemporaryFolder folder;
-  CHECK(contains(error_of(folder.path() / "nothing"), "there is no folder"));
+  CHECK(contains(error_of(folder.path() / "nothing"), "does not exist"));
   CHECK(contains(error_of(folder.path()), "has no class folders with images: it is empty"));
   fill_class(folder.path() / "train" / "a", 2, 10);
   CHECK(contains(error_of(folder.path()), "no folder for validation (valid, val, test, ...)"));
@@ -303,7 +302,7 @@ TEST_CASE("folder: several sizes need a size to scale to") {
   const std::string text = error_of(folder.path(), {.valid_fraction = 0.5});
   CHECK(contains(text, "100.png' is 4x4"));
   CHECK(contains(text, "b/large.png' is 20x10"));  // the first one, though small.png differs too
-  CHECK(contains(text, "--image-size N, or ':size=N' behind the path"));
+  CHECK(contains(text, "--image-size N, or append ':size=N' to the path"));
   const DataPair pair =
       from_folder(folder.path(), {.valid_fraction = 0.5, .decoding = {.size = ImageSize{6, 6}}});
   CHECK(pair.train.height == 6);

@@ -238,7 +238,8 @@ TEST_CASE("classes and validation images by the names of files") {
   CHECK(pair.train.size() == 4);
   CHECK(contains(data_error(flat + ":valid_regex=_0"), "lie in no folder of a class"));
   CHECK(contains(data_error(flat + ":label_regex=(\\w+)_,valid_regex=x"), "no image of '"));
-  CHECK(contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "there is no"));
+  CHECK(
+      contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "does not exist"));
   CHECK(contains(usage_error(flat + ":valid_regex=_0", {.valid_fraction = 0.5}),
                  "contradict each other"));
   CHECK(contains(usage_error(flat + ":label_regex=["), "is wrong at '['"));

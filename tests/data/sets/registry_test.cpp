@@ -78,7 +78,7 @@ TEST_CASE(
     const std::string text = text_of<DataError>([&] { static_cast<void>(load(spec, where)); });
     CAPTURE(text);
     CHECK(text.find("data_batch_1.bin' is not CIFAR-10's: its MD5 is ") != std::string::npos);
-    CHECK(text.find("add ':verify=false'") != std::string::npos);
+    CHECK(text.find("append ':verify=false'") != std::string::npos);
   }
   const DataPair pair = load("cifar10:verify=false", options);
   CHECK(pair.train.name == "cifar10-layout");
@@ -106,7 +106,7 @@ TEST_CASE("registry: a path is an image folder, other names are unknown") {
   CHECK(load(folder.path().string()).train.size() == 2);
   CHECK(text_of<DataError>([] {
           static_cast<void>(load("./nowhere at all"));
-        }).find("there is no folder") != std::string::npos);
+        }).find("does not exist") != std::string::npos);
   const std::string text = text_of<UsageError>([] { static_cast<void>(load("cifar1000")); });
   CHECK(text.find("unknown data set 'cifar1000'") != std::string::npos);
   CHECK(text.find("synthetic10-hard") != std::string::npos);
@@ -130,8 +130,7 @@ TEST_CASE("registry: options that a data set has no use for are refused") {
   refused("folder", {}, "give its path");
   refused("folder:path=" + path + ",verify=false", {}, "verify=false has no effect");
   refused("folder:path=" + path + ",cache=7", {}, "cache=7 has no effect without stream=true");
-  refused(
-      "folder:path=" + path + ",stream=true", {}, "images that stay in their files need one size");
+  refused("folder:path=" + path + ",stream=true", {}, "streamed images need one size");
   refused("cifar10:verfy=true", {}, "did you mean 'verify'?");
   refused("synthetic10", {.train_limit = -1}, "must be 0 (all) or more, not -1");
 }

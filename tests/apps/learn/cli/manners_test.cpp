@@ -189,7 +189,7 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"--confg", "x", "train"},
        "unknown option '--confg' of 'learn train'; did you mean '--config'?");
   told({"--confusion"},
-       "it is one of 'learn eval', and stands behind that: learn eval --confusion");
+       "it is an option of 'learn eval' and must follow the command: learn eval --confusion");
   told({"--bogus"}, "'--bogus' is not an option of 'learn' itself\n");
   told({"fit"}, "unknown command 'fit'; here use 'learn train'");
   told({"pred", "last"}, "unknown command 'pred'; did you mean 'predict'?");
@@ -241,10 +241,10 @@ TEST_CASE("there is help on what other tools call otherwise, or have alone") {
     CHECK_THROWS_WITH_AS(
         (void)parsed.command->run(parsed), doctest::Contains(text.c_str()), UsageError);
   };
-  refused("mixup", "there is no help on 'mixup'; there is no mixing of images");
-  refused("tune", "there is no help on 'tune'; there is no search for settings");
-  refused("fit", "there is no help on 'fit'; here use 'learn train'");
-  refused("trian", "there is no help on 'trian'; did you mean 'train'?");
+  refused("mixup", "no help for 'mixup'; mixing images is not supported");
+  refused("tune", "no help for 'tune'; searching for settings is not supported");
+  refused("fit", "no help for 'fit'; here use 'learn train'");
+  refused("trian", "no help for 'trian'; did you mean 'train'?");
 }
 
 TEST_CASE("commands that try steps accept a line of a training") {

@@ -390,7 +390,7 @@ TEST_CASE("options of runs that have no effect are refused") {
   refused("--yes has no effect", [](auto& o) { o.yes = true; });
   refused("unknown status 'lost'", [](auto& o) { o.status = {"lost"}; });
   refused("no run has that", [](auto& o) { o.sort = "colour"; });
-  refused("there is no such folder", [](auto& o) { *o.out += "/none"; });
+  refused("this folder does not exist", [](auto& o) { *o.out += "/none"; });
   CHECK(is_run(folder / "a"));
   CHECK_THROWS_WITH_AS((void)runs({.names = {"b"}, .out = folder.path().string()}),
                        doctest::Contains("there is no run 'b' in"),
@@ -414,13 +414,13 @@ TEST_CASE("runs are removed all or none") {
       CheckpointError);
   refused({"a", "mine"}, "has no run.json");
   refused({"a", "latest"}, "is a link to 'c'");
-  refused({"a", "a"}, "name one of them");
+  refused({"a", "a"}, "name only one of them");
   {
     const FolderLock lock(folder / "b");
     refused({"a", "b"}, "a process is working");
   }
   make_run(folder / "a", "former-1", "");
-  refused({"a/former-1", "a"}, "or lies in it");
+  refused({"a/former-1", "a"}, "or is inside it");
   const RunsOptions o{
       .names = {"a", "last"}, .out = folder.path().string(), .remove = true, .yes = true};
   CHECK(runs(o) == 0);
