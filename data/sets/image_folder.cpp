@@ -86,9 +86,9 @@ Part validation_part(const FileTree& tree, const PathLabels& labels, const Folde
   if (has(Part::test)) return Part::test;
   if (!options.label_regex.empty()) return Part::unsaid;
   fail<DataError>(
-      "'{}' is there but no folder for validation (valid, val, test, ...) beside it: add one, or "
-      "have a share of the training images split off with --val-split SHARE; if it is a class, say "
-      "':parts=false' after the path",
+      "'{}' exists without a validation folder (valid, val, test, ...) next to it: add one, or "
+      "hold out a share of the training images with --val-split SHARE; if it is a class, append "
+      "':parts=false' to the path",
       tree.text(labels.folders.at(Part::train).folder));
 }
 
@@ -97,8 +97,8 @@ void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOpt
   const Part train = labels.folders.contains(Part::unsaid) ? Part::unsaid : Part::train;
   if (!labels.folders.contains(train))
     fail<DataError>(
-        "'{}' is not taken for a class, and there is no folder for training (train, training, ...) "
-        "beside it: add one; if it is a class, say ':parts=false' after the path",
+        "'{}' is not used as a class, and there is no training folder (train, training, ...) next "
+        "to it: add one; if it is a class, append ':parts=false' to the path",
         tree.text(labels.folders.begin()->second.folder));
   const Part valid = validation_part(tree, labels, options);
   if (labels.files.files.empty()) fail_without_images(tree, labels, train, options);

@@ -32,7 +32,7 @@ void declare_images(OptionTable& t, ImageOptions& o, const char* what) {
   t.number("channels", o.channels, {.low = 1, .high = 3}, "1|3", "3: colours; 1: grey");
   t.number("max_bad", o.max_bad, kShare, "SHARE", "largest share of damaged files to skip");
   t.flag("skip_bad", o.skip_bad, "skip damaged files however many there are");
-  t.flag("stream", o.stream, "leave images in their files: decode them anew in each epoch");
+  t.flag("stream", o.stream, "leave images in their files and decode them in each epoch");
   t.number("cache",
            o.cache,
            {.low = 0, .high = 1 << 24},
@@ -42,7 +42,7 @@ void declare_images(OptionTable& t, ImageOptions& o, const char* what) {
 
 void refuse_directory(const char* name, const DataOptions& options) {
   if (!options.directory.empty())
-    fail<UsageError>("{} do not lie in the folder of published data sets: '{}' has no effect",
+    fail<UsageError>("{} are not in the folder of published data sets: '{}' has no effect",
                      name,
                      options.directory.string());
 }

@@ -79,15 +79,15 @@ std::string advice_without_classes(const Files& files) {
   const auto loose = [](const PassedOver& file) { return file.kind == kOutsideOfClasses; };
   if (any(loose))
     return fmt::format(
-        "its images ({}) lie in no folder of a class: move them into folders called like the "
-        "classes, or, if names of files say the class, say ':label_regex=REGEX' after the path{}",
+        "its images ({}) are not in class folders: move them into folders named after the classes, "
+        "or, if file names contain the class, append ':label_regex=REGEX' to the path{}",
         names_of(files, loose),
         table == files.end() ? ""
                              : fmt::format(", or, if '{0}' says it, --data '{0}'", table->file));
   if (any(is_array_that_is_read))
     return fmt::format(
-        "files of arrays ({}) are read if no folder lies next to them: move them into a folder of "
-        "their own",
+        "files of arrays ({}) are read only without folders next to them: move them into a "
+        "separate folder",
         names_of(files, is_array_that_is_read));
   if (any(is_cifar_for_python))
     return fmt::format("{} are CIFAR's files for Python: get its binary version (--data cifar10)",

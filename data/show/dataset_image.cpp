@@ -56,7 +56,7 @@ std::pair<float, float> black_and_white(const Dataset& dataset) {
 
 plot::Image image_of(const Dataset& dataset, std::int64_t i) {
   check<UsageError>(i >= 0 && i < dataset.size(),
-                    "'{}' has {} images, there is no image {}",
+                    "'{}' has {} images; image {} does not exist",
                     dataset.name,
                     dataset.size(),
                     i);

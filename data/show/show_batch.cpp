@@ -42,11 +42,9 @@ std::string describe_one(const Transform& transform) {
             return fmt::format(
                 "cutout {}{}", t.length, t.holes == 1 ? "" : fmt::format(" ({} holes)", t.holes));
           },
-          [](const PixelTransform&) { return std::string("a function of one's own"); },
-          [](const ImageTransform&) {
-            return std::string("a function of one's own on whole images");
-          },
-          [](const ValueTransform&) { return std::string("a function of one's own on values"); }},
+          [](const PixelTransform&) { return std::string("a custom function"); },
+          [](const ImageTransform&) { return std::string("a custom function on whole images"); },
+          [](const ValueTransform&) { return std::string("a custom function on values"); }},
       transform);
 }
 

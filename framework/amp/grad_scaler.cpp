@@ -22,7 +22,7 @@ void complete_gradients(nn::ParamStore& params) {
   bool any = false;
   for (std::int64_t i = 0; i < params.size(); ++i)
     any = any || (params.slot(i).trainable && params.slot(i).has_grad());
-  check<Error>(any, "there are no gradients: a backward pass comes before unscale and step");
+  check<Error>(any, "no gradients: run a backward pass before unscale and step");
   for (std::int64_t i = 0; i < params.size(); ++i) {
     ParamSlot& slot = params.slot(i);
     if (!slot.trainable || slot.has_grad()) continue;

@@ -5,10 +5,8 @@
 namespace learn {
 
 void Shape::refuse_extent(std::int64_t extent) const {
-  fail<ShapeError>("a shape has at most {} dimensions: there is no room for {} behind {}",
-                   kMaxRank,
-                   extent,
-                   *this);
+  fail<ShapeError>(
+      "a shape has at most {} dimensions: cannot add {} to {}", kMaxRank, extent, *this);
 }
 
 }  // namespace learn

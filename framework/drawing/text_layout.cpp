@@ -36,7 +36,7 @@ void warn_if_no_font(PangoFontMap* map) {
     for (int i = 0; i < count; ++i)
       if (std::ranges::find(kAliases, pango_font_family_get_name(families[i])) == kAliases.end())
         return;
-    log::warn("[drawing] there is no font: letters are boxes; install DejaVu (fonts-dejavu-core)");
+    log::warn("[drawing] no font found, so letters are boxes; install DejaVu (fonts-dejavu-core)");
   });
 }
 

@@ -58,7 +58,8 @@ NameMap::NameMap(std::string_view text, const std::string& source) {
     if (line.empty() || line.front() == '#') continue;
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos)
-      fail<UsageError>("{}, line {}: '{}' is no rule 'theirs = ours'", source, number, line);
+      fail<UsageError>(
+          "{}, line {}: '{}' is not a rule of the form 'theirs = ours'", source, number, line);
     Rule rule{trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1))};
     if (rule.theirs.empty())
       fail<UsageError>("{}, line {}: '{}' says no name of theirs", source, number, line);

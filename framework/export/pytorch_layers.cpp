@@ -28,9 +28,8 @@ std::string layer_path(const Operation& operation) {
     fits = fits && operation.inputs[i] == path + kNames.at(i - 1);
   if (!fits)
     fail<UsageError>(
-        "the {} in '{}' has no form in PyTorch: its parameters would have to be named as those of "
-        "a "
-        "layer, PATH.weight and PATH.bias; they begin with '{}'. ONNX has one",
+        "the {} in '{}' cannot be exported to PyTorch: its parameters must be named like a "
+        "layer's, PATH.weight and PATH.bias, but they start with '{}'. Export to ONNX instead",
         operation.op,
         operation.module,
         weight);
@@ -165,7 +164,8 @@ std::string PyTorchLayers::text_of(const Tree& tree, const std::string& indent) 
   for (const auto& [name, child] : tree.children) parameters += is_parameter(child.leaf) ? 1U : 0U;
   if (parameters != 0 && parameters != tree.children.size())
     fail<UsageError>(
-        "'{}' has no form in PyTorch: it is a parameter of its own beside layers; ONNX has one",
+        "'{}' cannot be exported to PyTorch: it is a parameter outside of the layers. Export to "
+        "ONNX instead",
         tree.names.front());
   const char* const kind = parameters != 0 ? "nn.ParameterDict({"
                            : list          ? "nn.ModuleList(["

@@ -122,7 +122,7 @@ class Tracer final : public ForwardObserver {
     if (const auto known = names_.find(input.id()); known != names_.end()) return known->second;
     const std::string name = name_of(input.value());
     if (name.empty())
-      fail_at(op, fmt::format("takes a value {} that is no parameter of it", input.shape()));
+      fail_at(op, fmt::format("uses a value {} that is not one of its parameters", input.shape()));
     return names_[input.id()] = name;
   }
 

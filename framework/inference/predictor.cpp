@@ -213,7 +213,7 @@ std::vector<Prediction> Predictor::of_features(std::span<const float> values) {
   check<UsageError>(!state().options.mirrored, "predict: features have no mirror image");
   const auto each = static_cast<std::size_t>(model.channels);
   check<UsageError>(values.size() % each == 0,
-                    "predict: {} values are no samples of {} features",
+                    "predict: {} values are not a multiple of {} features",
                     values.size(),
                     each);
   std::vector<Prediction> out;

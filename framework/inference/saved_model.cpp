@@ -50,8 +50,7 @@ data::Normalization normalization_of(const SafetensorsFile& file, std::int64_t c
     refuse(file,
            kKey,
            text,
-           "which is no normalization: expected a mean and a deviation of each "
-           "channel");
+           "which is not a normalization: expected a mean and a deviation of each channel");
   data::Normalization n{{numbers.begin(), numbers.begin() + channels},
                         {numbers.begin() + channels, numbers.end()}};
   if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
@@ -73,8 +72,8 @@ Shape input_of(const SafetensorsFile& file) {
     refuse(file,
            kKey,
            text,
-           "which is no shape of an image or of features: expected height, width and channels, or "
-           "one number");
+           "which is not a shape of an image or of features: expected height, width and channels, "
+           "or one number");
   return shape;
 }
 
@@ -104,7 +103,7 @@ data::TargetKind target_kind_of(const SafetensorsFile& file) {
 
 void SavedModel::require(TargetKind targets, std::string_view who) const {
   if (target_kind == targets) return;
-  fail<UsageError>("{} is for models whose targets are {}; those of '{}' are {}",
+  fail<UsageError>("{} is for models with {} as targets; those of '{}' are {}",
                    who,
                    to_text(targets),
                    model,

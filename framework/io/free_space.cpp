@@ -44,8 +44,8 @@ void warn_if_space_is_short(const std::filesystem::path& folder,
   const auto wanted = static_cast<std::uint64_t>(kCheckpoints * static_cast<double>(checkpoint));
   if (!free || *free >= wanted) return;
   log::warn(
-      "[io] '{}' has {} free; checkpoints of {} want {}: free some, or name another folder with "
-      "--out",
+      "[io] '{}' has {} free; checkpoints of {} need {}: free some space, or choose another folder "
+      "with --out",
       folder.string(),
       bytes_text(*free),
       bytes_text(checkpoint),

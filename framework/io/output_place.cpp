@@ -82,7 +82,8 @@ fs::path check_output(const fs::path& target) {
   if (found.descriptor) return found.path;
   const fs::path folder = found.path.has_parent_path() ? found.path.parent_path() : ".";
   if (std::error_code error; !fs::is_directory(folder, error))
-    fail<IoError>("cannot write '{}': there is no folder '{}'", target.string(), folder.string());
+    fail<IoError>(
+        "cannot write '{}': the folder '{}' does not exist", target.string(), folder.string());
   return std::move(found.path);
 }
 

@@ -177,7 +177,7 @@ void SafetensorsFile::check_hash(std::string header) const {
 
 void SafetensorsFile::read(const TensorEntry& entry, std::span<std::byte> into) const {
   check<CheckpointError>(into.size() == entry.end - entry.begin,
-                         "tensor '{}' has {} bytes in the file, {} are wanted",
+                         "tensor '{}' has {} bytes in the file, expected {}",
                          entry.name,
                          entry.end - entry.begin,
                          into.size());

@@ -160,7 +160,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   void finish_tensor() {
     if (seen_.size() != 3) wrong("dtype, shape and data_offsets must all be there");
     if (offsets_.size() != 2 || offsets_[0] > offsets_[1])
-      wrong("data_offsets are not a begin and an end");
+      wrong("data_offsets are not a start and an end");
     std::uint64_t bytes = size_of(entry_.dtype);
     for (const std::uint64_t extent : shape_) {
       if (__builtin_mul_overflow(bytes, extent, &bytes)) wrong("the shape's size overflows");
@@ -203,7 +203,7 @@ void check_tiling(const SafetensorsHeader& header,
   for (const TensorEntry* entry : order) {
     if (entry->begin != at)
       fail<CheckpointError>(
-          "'{}': tensor '{}' begins at byte {} of the data, {} {}",
+          "'{}': tensor '{}' starts at byte {} of the data, {} {}",
           file,
           entry->name,
           entry->begin,
@@ -237,7 +237,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json,
   HeaderReader reader(header, file);
   // A byte order mark would be skipped by the parser; the format does not allow one.
   if (json.empty() || json.front() == '\xEF')
-    fail<CheckpointError>("'{}': the header does not begin with a JSON object", file);
+    fail<CheckpointError>("'{}': the header does not start with a JSON object", file);
   Json::sax_parse(json.begin(), json.end(), &reader);
   check_tiling(header, data_size, file);
   return header;

@@ -104,7 +104,7 @@ template <std::derived_from<Callback> C>
 #define LEARN_REFUSE(there, here)                                                     \
   static_assert(                                                                      \
       !requires { requires std::is_member_function_pointer_v<decltype(&C::there)>; }, \
-      "nobody would call a handler '" #there "'; here it is: void " #here " override");
+      "no event calls a handler '" #there "'; here it is: void " #here " override");
   LEARN_FOREIGN_HANDLERS(LEARN_REFUSE)
   LEARN_MISSPELT_HANDLERS(LEARN_REFUSE)
 #undef LEARN_REFUSE

@@ -71,7 +71,7 @@ void Learner::run_activity(Activity activity, FunctionRef<void()> body) {
     callbacks_.emit_error(*this, error);
     throw;
   } catch (...) {
-    callbacks_.emit_error(*this, std::runtime_error("an exception that is no std::exception"));
+    callbacks_.emit_error(*this, std::runtime_error("an exception that is not a std::exception"));
     throw;
   }
 }

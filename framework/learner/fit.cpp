@@ -116,7 +116,7 @@ void Learner::fine_tune(std::int64_t epochs,
   if (params().layer_groups() == 1) split(model_.split);
   check<UsageError>(params().layer_groups() > 1,
                     "fine_tune: the model has one layer group, so it has no head to train first; "
-                    "divide it with split({{\"NAME\"}}), where the module NAME begins the head");
+                    "divide it with split({{\"NAME\"}}), where the module NAME starts the head");
   check<UsageError>(options.lr_mult > 0, "fine_tune: lr_mult is {}, not above 0", options.lr_mult);
   freeze();
   fit_one_cycle(options.freeze_epochs, optim::last_group(base_lr), {.pct_start = 0.99}, callbacks);

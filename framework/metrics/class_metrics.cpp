@@ -104,7 +104,7 @@ Metric of_classes(const char* name, OfClass measure, std::optional<int> of_class
   if (!of_class)
     return for_classes(
         name, OfConfusion([measure](const ConfusionMatrix& m) { return m.mean(measure); }));
-  if (*of_class < 0) fail<UsageError>("metric '{}': there is no class {}", name, *of_class);
+  if (*of_class < 0) fail<UsageError>("metric '{}': class {} does not exist", name, *of_class);
   Metric metric = for_classes(
       fmt::format("{}_{}", name, *of_class),
       OfConfusion([measure, c = *of_class](const ConfusionMatrix& m) { return (m.*measure)(c); }));

@@ -37,10 +37,14 @@ void add_of_labels(LossRegistry& registry) {
   });
   registry.add(
       "focal",
-      "binary cross-entropy of each label, less of what is told well already",
+      "binary cross-entropy of each label, with less weight for well-classified ones",
       Focal{},
       [](OptionTable& t, Focal& o) {
-        t.number("gamma", o.gamma, kNotNegative, "X", "power of 1 - the true one's probability");
+        t.number("gamma",
+                 o.gamma,
+                 kNotNegative,
+                 "X",
+                 "exponent of 1 - the probability of the true value");
         t.number("alpha",
                  o.alpha,
                  {.low = -1, .high = 1},

@@ -116,7 +116,7 @@ void ParamStore::set_layer_groups(const std::vector<std::string>& boundaries) {
       fail<UsageError>(
           "layer group boundary '{}' is out of order: give each module once, in model order", path);
     if (found == modules_.end())
-      fail<UsageError>("layer group boundary '{}' is no module of this model", path);
+      fail<UsageError>("layer group boundary '{}' is not a module of this model", path);
     starts.push_back(found->first_param);
     after = std::next(found);
   }

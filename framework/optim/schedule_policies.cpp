@@ -7,7 +7,7 @@ namespace learn::optim::schedules {
 namespace {
 
 void check_share(const char* what, double pct) {
-  if (!(pct >= 0 && pct <= 1)) fail<UsageError>("{} must lie in [0, 1], not {}", what, pct);
+  if (!(pct >= 0 && pct <= 1)) fail<UsageError>("{} must be in [0, 1], not {}", what, pct);
 }
 
 void check_divisor(const char* what, double value) {

@@ -81,7 +81,7 @@ struct FlatCosineOptions {
 
 void declare_flat_cosine(OptionTable& t, FlatCosineOptions& o) {
   t.number(
-      "pct_start", o.pct_start, kShare, "SHARE", "share of the training before the cosine begins");
+      "pct_start", o.pct_start, kShare, "SHARE", "share of the training before the cosine starts");
   t.number("div_final", o.div_final, kPositive, "X", "final value = value / div_final");
   declare_warmup(t, o.warmup);
 }

@@ -136,7 +136,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     Level& level = levels_.back();
     if (level.names.size() >= kMaxNames) wrong(fmt::format("more than {} names", kMaxNames));
-    if (!level.names.insert(name).second) wrong(fmt::format("'{}' stands there twice", name));
+    if (!level.names.insert(name).second) wrong(fmt::format("'{}' occurs twice", name));
     level.name = name;
     return true;
   }
@@ -249,7 +249,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
       while ((static_cast<unsigned char>(what[end]) & 0xC0U) == 0x80U) --end;  // inside a character
       what = what.substr(0, end) + "...";
     }
-    fail_from<DataError>(at, "'{}' is no record of a run: {}", file_, what);
+    fail_from<DataError>(at, "'{}' is not a record of a run: {}", file_, what);
   }
   [[noreturn]] void reject(const std::string& place,
                            const std::string& shown,

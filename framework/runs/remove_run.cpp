@@ -63,8 +63,7 @@ void check_is_removable(const fs::path& run) {
     fail<UsageError>("'{}' is not removed: it is a link to '{}'; name the run itself",
                      run.string(),
                      fs::read_symlink(run, ignored).string());
-  if (!fs::is_directory(run, ignored))
-    fail<UsageError>("there is no run '{}' to remove", run.string());
+  if (!fs::is_directory(run, ignored)) fail<UsageError>("run '{}' does not exist", run.string());
   if (!is_run(run) && !is_removal_leftover(folder_name(run)))
     fail<UsageError>("'{}' is not removed: it has no run.json, so it is not the folder of a run",
                      run.string());
@@ -106,8 +105,8 @@ void check_is_unused(const fs::path& run, FileSystem& files) {
                        one.string());
     if (held == Held::unknown && says_running(one))
       fail<UsageError>(
-          "'{}' is not removed: by its record '{}' is running, and on this file system it cannot "
-          "be told whether another machine is at work there; if none is, delete the folder "
+          "'{}' is not removed: according to its record '{}' is running, and this file system "
+          "cannot show whether another machine is working there; if none is, delete the folder "
           "yourself",
           run.string(),
           one.string());

@@ -30,8 +30,8 @@ void check_name(const std::string& name) {
     plain = plain && c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
   if (!plain)
     fail<UsageError>(
-        "'{}' is no name for a run: a plain file name of at most 100 bytes that does not "
-        "begin with '.' or '-' and is not 'latest'",
+        "'{}' is not a valid name for a run: use a plain file name of at most 100 bytes that does "
+        "not start with '.' or '-' and is not 'latest'",
         name);
 }
 

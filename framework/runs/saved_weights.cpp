@@ -80,10 +80,10 @@ fs::path named_run(const std::string& name, const std::string& out) {
   if (fs::is_directory(name, ignored))
     fail_from<CheckpointError>(
         at,
-        "'{}' is no folder of a run: it has no run.json and no weights{}",
+        "'{}' is not the folder of a run: it has no run.json and no weights{}",
         name,
         name.find('/') == std::string::npos
-            ? fmt::format("; nor is there a run '{}' in '{}'{}", name, out, near)
+            ? fmt::format("; and no run '{}' in '{}'{}", name, out, near)
             : "");
   if (name == "last") fail_from<CheckpointError>(at, "'last': '{}' holds no run", out);
   fail_from<CheckpointError>(

@@ -190,7 +190,7 @@ void Storage::read(void* host, std::size_t offset, std::size_t bytes) const {
   if (bytes == 0) return;
   check<Error>(offset + bytes <= bytes_, "bytes {} to {} of {}", offset, offset + bytes, bytes_);
   if (pages_ != nullptr) return pages_->read(host, data() + offset, bytes);
-  check<DeviceError>(device_.is_cpu(), "nobody knows how to read this memory of {}", device_);
+  check<DeviceError>(device_.is_cpu(), "this memory of {} cannot be read from the host", device_);
   std::memcpy(host, data() + offset, bytes);
 }
 

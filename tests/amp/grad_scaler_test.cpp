@@ -319,8 +319,7 @@ TEST_CASE("a wrong order is refused") {
   test::SmallTraining t;
   GradScaler scaler(t.ctx);
   CHECK_THROWS_WITH_AS(scaler.update(), doctest::Contains("before anything was unscaled"), Error);
-  CHECK_THROWS_WITH_AS(
-      scaler.unscale(*t.optimizer), doctest::Contains("there are no gradients"), Error);
+  CHECK_THROWS_WITH_AS(scaler.unscale(*t.optimizer), doctest::Contains("no gradients"), Error);
   t.begin();
   t.tape.backward(scaler.scale(loss_of(t, 0)));
   CHECK_FALSE(scaler.is_unscaled(*t.optimizer));

@@ -175,7 +175,7 @@ def training_images():
     check("which are those of the model", f"f1 {float(rows[-1]['train_f1']):.4f}" in done.stdout, (rows[-1], done))
     done = learn("train", "--data", "plain", "--model", "linear", "--metrics", "f1", "--epochs", "1",
                  "--out", "measured", status=2)
-    check("what to monitor must be measured", "there is no value 'accuracy' to monitor; known here: train_loss, valid_loss, f1"
+    check("what to monitor must be measured", "unknown value 'accuracy' to monitor; known values: train_loss, valid_loss, f1"
           in done.stderr, done)
 
 

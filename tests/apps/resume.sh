@@ -97,7 +97,7 @@ check "no run: status 4" exits 4
 mkdir -p killed/runs/empty
 in_folder killed train --resume runs/empty
 check "an empty folder: status 4" exits 4
-check "says what a run has" complains "'runs/empty' is no folder of a run: it has no run.json and no weights"
+check "says what a run has" complains "'runs/empty' is not the folder of a run: it has no run.json and no weights"
 mkdir -p killed/runs/begun/weights
 in_folder killed train --resume begun
 check "no checkpoint: status 4" exits 4

@@ -62,7 +62,7 @@ states = {line.split()[0]: line.split()[1] for line in every.out.splitlines() if
 for name, status in (("ten", "finished"), ("two", "finished"), ("killed", "gone"), ("broken", "damaged"), ("at-work", "running")):
     check(f"{name} is {status}", states.get(name) == status, every)
 check("and neither links nor other folders are runs", not {"latest", "notes"} & states.keys(), every)
-check("what is wrong is said", "broken: 'runs/broken/run.json' is no record of a run: this is not JSON" in every.out, every)
+check("what is wrong is said", "broken: 'runs/broken/run.json' is not a record of a run: this is not JSON" in every.out, every)
 records = json.loads(trial.run("runs", "--json").out)
 check("for a program all are there", len(records) == 5, records)
 check("a wide terminal shows more", "size" in first_line(200) and "size" not in first_line(60), first_line(200))

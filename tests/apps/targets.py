@@ -62,7 +62,7 @@ def training():
         check("no mean of roots is above the root of the mean", float(row["rmse"]) <= math.sqrt(float(row["valid_loss"])) * 1.00001, row)
     refused("metric 'accuracy' is for classes; the targets of 'values' are real numbers, for which there are mae, r2, rmse",
             "train", "--data", VALUES, *TRAIN, "--metrics", "accuracy", "--name", "x")
-    refused("there is no value 'accuracy' to monitor", "train", "--data", LABELS, *TRAIN, "--monitor", "accuracy", "--name", "x")
+    refused("unknown value 'accuracy' to monitor", "train", "--data", LABELS, *TRAIN, "--monitor", "accuracy", "--name", "x")
     refused("metric 'mae' is for real numbers; the targets of 'labels' are several labels each", "train", "--data", LABELS, *TRAIN,
             "--metrics", "mae", "--name", "x")
     run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--loss", "focal:gamma=1", "--epochs", "1")
@@ -113,7 +113,7 @@ def evaluated_labels():
               and ";".join(entry["truth"]) == row["truth"] and close(entry["probabilities"]["red"], row["probability red"]), entry)
     everything = run("eval", "runs/labels", "--data", "set/labels.csv:label_delim=;,label=tags")
     check("of other data, all images", "on all 48 images of labels" in everything.out, everything)
-    refused("--confusion is for models whose targets are classes; those of 'linear' are several labels each",
+    refused("--confusion is for models with classes as targets; those of 'linear' are several labels each",
             "eval", "runs/labels", "--confusion")
     refused("metric 'kappa' is for classes; the targets of 'linear' are several labels each", "eval", "runs/labels", "--metrics", "kappa")
     refused("the targets of 'values' are real numbers, the model was trained on several labels each", "eval", "runs/labels",
@@ -146,9 +146,9 @@ def evaluated_values():
     first = json.loads(Path("v.json").read_text(encoding="utf-8"))[0]
     check("the same as JSON", first["truth"] == {name: float(rows[0][f"truth {name}"]) for name in ("warmth", "depth")}
           and close(first["predicted"]["warmth"], rows[0]["predicted warmth"]), first)
-    refused("--threshold 0.3 is for models whose targets are several labels each; those of 'linear' are real numbers",
+    refused("--threshold 0.3 is for models with several labels each as targets; those of 'linear' are real numbers",
             "eval", "runs/values", "--threshold", "0.3")
-    refused("--confusion is for models whose targets are classes", "eval", "runs/values", "--confusion")
+    refused("--confusion is for models with classes as targets", "eval", "runs/values", "--confusion")
     refused("'values' has other values than the model was trained on, which are warmth, depth", "eval", "runs/values",
             "--data", "set/values.csv:targets=(depth,warmth)", status=3)
 
@@ -170,7 +170,7 @@ def predictions():
     check("as JSON, the most probable first", [len(p["labels"]) for p in shown] == [3, 3, 3] and all(
         p["labels"] == sorted(p["labels"], key=lambda one: -one["probability"]) for p in shown), shown)
     check("all of them by name", set(shown[0]["probabilities"]) == {"blue", "green", "red"}, shown)
-    refused("--top 1 is for models whose targets are classes", "predict", "runs/labels", images[0], "--top", "1")
+    refused("--top 1 is for models with classes as targets", "predict", "runs/labels", images[0], "--top", "1")
 
     images = ["set/shades/00.png", "set/shades/45.png"]
     rows = rows_of(run("predict", "runs/values", *images, "--csv").out)
@@ -184,8 +184,8 @@ def predictions():
     shown = json.loads(run("predict", "runs/values", images[0], "none.png", "--json", status=3).out)
     check("as JSON", set(shown[0]["values"]) == {"warmth", "depth"} and close(shown[0]["values"]["depth"], rows[0]["depth"], 1e-4)
           and "error" in shown[1], shown)
-    refused("--threshold 0.3 is for models whose targets are several labels each", "predict", "runs/values", images[0], "--threshold", "0.3")
-    refused("--top 2 is for models whose targets are classes", "predict", "runs/values", images[0], "--top", "2")
+    refused("--threshold 0.3 is for models with several labels each as targets", "predict", "runs/values", images[0], "--threshold", "0.3")
+    refused("--top 2 is for models with classes as targets", "predict", "runs/values", images[0], "--top", "2")
 
 
 def pages():
@@ -216,9 +216,9 @@ def exports():
         check("and is averaged", read_checkpoint(f"{name}-mean.safetensors")[0]["learn.targets"] == name)
     run("export", "runs/labels", "p.onnx", "--sigmoid")
     check("labels have probabilities of their own", b"Sigmoid" in Path("p.onnx").read_bytes() and b"probabilities" in Path("p.onnx").read_bytes())
-    refused("--softmax is for models whose targets are classes; those of 'linear' are several labels each",
+    refused("--softmax is for models with classes as targets; those of 'linear' are several labels each",
             "export", "runs/labels", "x.onnx", "--softmax")
-    refused("--sigmoid is for models whose targets are several labels each; those of 'linear' are real numbers",
+    refused("--sigmoid is for models with several labels each as targets; those of 'linear' are real numbers",
             "export", "runs/values", "x.onnx", "--sigmoid")
     refused("--sigmoid is for ONNX", "export", "runs/labels", "x.safetensors", "--sigmoid")
     refused("cannot be averaged: 'learn.targets' is 'labels' in the one and 'values' in the other",

@@ -74,7 +74,7 @@ TEST_CASE("early stopping begins anew with each fit and tells what it can monito
   Training t;
   t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "acuracy"});
   CHECK_THROWS_WITH_AS(t.learn.fit(1),
-                       "there is no value 'acuracy' to monitor; known here: train_loss, valid_loss",
+                       "unknown value 'acuracy' to monitor; known values: train_loss, valid_loss",
                        UsageError);
   Training blind({2}, {});
   blind.learn.add<EarlyStopping>();

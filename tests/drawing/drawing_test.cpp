@@ -228,7 +228,7 @@ TEST_CASE("a file is a PNG or an SVG by its ending, and whole or not there") {
                          doctest::Contains("a drawing is a .png or an .svg file"),
                          UsageError);
   }
-  const std::string no_folder = "there is no folder '" + (folder / "no").string() + "'";
+  const std::string no_folder = "the folder '" + (folder / "no").string() + "'";
   for (const char* const name : {"a.png", "a.svg"}) {
     const std::filesystem::path file = folder / "no" / name;
     CHECK_THROWS_WITH_AS(drawing.save(file), doctest::Contains(no_folder.c_str()), IoError);

@@ -96,7 +96,7 @@ TEST_CASE("a rule that is none is refused with its line") {
   const auto refused = [](const char* text, const char* why) {
     CHECK_THROWS_WITH_AS(exported::NameMap(text, "map.txt"), doctest::Contains(why), UsageError);
   };
-  refused("a = b\nc\n", "map.txt, line 2: 'c' is no rule 'theirs = ours'");
+  refused("a = b\nc\n", "map.txt, line 2: 'c' is not a rule of the form 'theirs = ours'");
   refused("= b", "map.txt, line 1: '= b' says no name of theirs");
   refused("a* = *.*", "more '*' on the right than on the left");
 }

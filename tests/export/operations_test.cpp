@@ -220,7 +220,7 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
   CHECK(refusal([](Net& n, const Var& x) {
           Tensor other = x.tape().empty(x.shape(), DType::f32);
           return n.one(x) + x.tape().input(other);
-        }).find("the operation 'add' takes a value (2,5,7,4) that is no parameter of it") !=
+        }).find("the operation 'add' uses a value (2,5,7,4) that is not one of its parameters") !=
         std::string::npos);
   CHECK(refusal([](Net&, const Var& x) {
           return ops::reshape(x, {1, 140 * 2});

@@ -213,7 +213,7 @@ TEST_CASE("what PyTorch's layers cannot hold is refused by its name") {
   mixed.weights["stem.conv.weight"] = mixed.weights["stem.weight"];
   mixed.operations.push_back({"add_bias", "stem", {"image", "stem.shift"}, "logits", {}});
   mixed.weights["stem.shift"] = {{2}, {0, 0}};
-  refused(mixed, "it is a parameter of its own beside layers");
+  refused(mixed, "it is a parameter outside of the layers");
 }
 
 TEST_CASE("no name can put code into a module") {

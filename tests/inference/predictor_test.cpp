@@ -246,7 +246,7 @@ TEST_CASE("what is no image or no predictor is refused") {
                        "predict: 'mlp' takes features, not images",
                        UsageError);
   CHECK_THROWS_WITH_AS((void)takes_features.of_features(std::vector<float>(7)),
-                       doctest::Contains("7 values are no samples of 5 features"),
+                       doctest::Contains("7 values are not a multiple of 5 features"),
                        UsageError);
   CHECK_THROWS_WITH_AS((void)trained().of_features(std::vector<float>(5)),
                        doctest::Contains("takes images, not features"),

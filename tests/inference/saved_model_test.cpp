@@ -72,11 +72,11 @@ TEST_CASE(
             .starts_with(model("small:width=4", "model 'small' cannot have 0")));
   CHECK(error_of("learn.input", {"8 12 3\0 4", 9}) ==
         begin +
-            "says that its 'learn.input' is '8 12 3\\x00 4', which is no shape of an image or of "
-            "features: expected height, width and channels, or one number");
+            "says that its 'learn.input' is '8 12 3\\x00 4', which is not a shape of an image or "
+            "of features: expected height, width and channels, or one number");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 \t\x1b") ==
         begin +
-            "says that its 'learn.normalization' is '0 0 0 1 1 \\x09\\x1b', which is no "
+            "says that its 'learn.normalization' is '0 0 0 1 1 \\x09\\x1b', which is not a "
             "normalization: expected a mean and a deviation of each channel");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 1 and more").starts_with(begin));
 }
@@ -112,14 +112,14 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
   CHECK(saved_model(SafetensorsFile(path)).input_shape() == Shape{7});
   for (const char* const bad :
        {"", "0", "24 40", "24 40 1025", "0 40 3", "24 65537 3", "a b c", "24 40 3 3", "24 40 3.5"})
-    CHECK_THROWS_WITH_AS((void)read_with("learn.input", bad),
-                         fmt::format("'{}' says that its 'learn.input' is '{}', which is no shape "
-                                     "of an image or of features: expected height, width and "
-                                     "channels, or one number",
-                                     path.string(),
-                                     bad)
-                             .c_str(),
-                         CheckpointError);
+    CHECK_THROWS_WITH_AS(
+        (void)read_with("learn.input", bad),
+        fmt::format("'{}' says that its 'learn.input' is '{}', which is not a shape of an image or "
+                    "of features: expected height, width and channels, or one number",
+                    path.string(),
+                    bad)
+            .c_str(),
+        CheckpointError);
   CHECK(read_with("learn.targets", "labels").target_kind == data::TargetKind::labels);
   const SavedModel measures = read_with("learn.targets", "values");
   CHECK(measures.target_kind == data::TargetKind::values);
@@ -128,10 +128,10 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
   CHECK(again.at("learn.targets") == "values");
   CHECK(!metadata.contains("learn.targets"));
   measures.require(TargetKind::values, "this");
-  CHECK_THROWS_WITH_AS(measures.require(TargetKind::classes, "--top 3"),
-                       "--top 3 is for models whose targets are classes; those of 'small:width=4' "
-                       "are real numbers",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      measures.require(TargetKind::classes, "--top 3"),
+      "--top 3 is for models with classes as targets; those of 'small:width=4' are real numbers",
+      UsageError);
   CHECK_THROWS_WITH_AS((void)read_with("learn.targets", "words"),
                        doctest::Contains("'words', which is neither labels nor values"),
                        CheckpointError);
@@ -140,8 +140,8 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
        {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x", "0.5 0.4 0.3 0.2 0.1 1 2"})
     CHECK_THROWS_WITH_AS(
         (void)read_with("learn.normalization", bad),
-        fmt::format("'{}' says that its 'learn.normalization' is '{}', which is "
-                    "no normalization: expected a mean and a deviation of each channel",
+        fmt::format("'{}' says that its 'learn.normalization' is '{}', which is not a "
+                    "normalization: expected a mean and a deviation of each channel",
                     path.string(),
                     bad)
             .c_str(),

@@ -98,8 +98,10 @@ TEST_CASE("a file that has no folder is refused with the folder's name") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "text");
   for (const char* const name : {"none", "file"}) {
-    const std::string expected = fmt::format(
-        "cannot write '{0}/{1}/a.txt': there is no folder '{0}/{1}'", folder.path().string(), name);
+    const std::string expected =
+        fmt::format("cannot write '{0}/{1}/a.txt': the folder '{0}/{1}' does not exist",
+                    folder.path().string(),
+                    name);
     CHECK_THROWS_WITH_AS(check_output(folder / name / "a.txt"), expected.c_str(), IoError);
     CHECK_THROWS_WITH_AS(
         write_file_atomically(folder / name / "a.txt", "text"), expected.c_str(), IoError);

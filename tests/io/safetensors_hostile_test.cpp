@@ -69,8 +69,8 @@ TEST_CASE("a file that is too short or claims too much is rejected before anythi
            {"header of 2^64-1", std::string(8, '\xFF') + "{}", "claims"},
            {"zip archive", std::string("PK\3\4") + std::string(60, '\7'), "pickle"},
            {"pickle", std::string("\x80\x02}q\x01(X\x02") + std::string(60, '\7'), "pickle"},
-           {"empty header", file_of(""), "does not begin"},
-           {"byte order mark", file_of("\xEF\xBB\xBF{}"), "does not begin"},
+           {"empty header", file_of(""), "does not start"},
+           {"byte order mark", file_of("\xEF\xBB\xBF{}"), "does not start"},
        }) {
     CAPTURE(c.name);
     CHECK(opening(c.bytes).find(c.expected) != std::string::npos);

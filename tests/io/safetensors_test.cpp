@@ -144,6 +144,6 @@ TEST_CASE("a tensor is read into memory of its size only") {
   const SafetensorsFile file(folder / "w");
   std::array<std::byte, 8> small{};
   CHECK_THROWS_WITH_AS(file.read(file.tensors().at("a"), small),
-                       doctest::Contains("tensor 'a' has 12 bytes in the file, 8 are wanted"),
+                       doctest::Contains("tensor 'a' has 12 bytes in the file, expected 8"),
                        CheckpointError);
 }

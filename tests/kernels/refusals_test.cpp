@@ -187,7 +187,7 @@ TEST_CASE("batch normalisation refuses what does not fit") {
       {"batch_norm: x must be (N,...,C) with at least one channel, it is (3)",
        eval(make({3}), make({3}))},
       {"batch_norm: y is f16, x is f32", eval(make({2, 3}), make({2, 3}, DType::f16))},
-      {"batch_norm: a gradient of the residual, but there is none",
+      {"batch_norm: a gradient of the residual is given without a residual",
        [&] {
          kernels::BatchNormGradients out;
          out.residual.tensor = make({2, 3});

@@ -170,7 +170,7 @@ TEST_CASE("what throws and is no std::exception is told as well") {
   auto& tracer = t.learn.add<Tracer>();
   t.learn.add<Once>(Event::batch_begin, true, [](Learner&) { throw 7; });
   CHECK_THROWS_AS(t.learn.fit(1, 0.1), int);
-  CHECK(tracer.trace.find("#an exception that is no std::exception") != std::string::npos);
+  CHECK(tracer.trace.find("#an exception that is not a std::exception") != std::string::npos);
 }
 
 TEST_CASE("the learner cannot be driven or rebuilt from a handler") {

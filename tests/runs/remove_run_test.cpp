@@ -112,8 +112,8 @@ TEST_CASE("what must not be removed stays") {
   const fs::path run = make_run(folder.path(), "train", "2026-01-01T00:00:00Z");
   fs::create_directory(folder / "mine");
   std::ofstream(folder / "file") << "x";
-  refused(folder / "none", "there is no run");
-  refused(folder / "file", "there is no run");
+  refused(folder / "none", "does not exist");
+  refused(folder / "file", "does not exist");
   refused(folder / "mine", "has no run.json");
   refused(folder.path(), "has no run.json");
   refused(folder / "latest", "is a link to 'train'");

@@ -59,7 +59,7 @@ std::string problem_of(const std::string& text) {
     (void)read_run_record(folder.path());
   } catch (const DataError& e) {
     const std::string what = e.what();
-    const std::string_view said = "is no record of a run: ";
+    const std::string_view said = "is not a record of a run: ";
     return what.substr(what.find(said) + said.size());
   }
   return {};
@@ -137,7 +137,7 @@ TEST_CASE("what is no record is refused with the reason and the place") {
   says("{}", "it has no 'status'");
   says(R"({"status": "running", "started": ""})", "it has no 'argv'");
   says(R"({"status": "tired", "argv": [], "started": ""})", "'status' is 'tired'");
-  says(record_with(R"(, "status": "crashed")"), "'status' stands there twice");
+  says(record_with(R"(, "status": "crashed")"), "'status' occurs twice");
   says(record_with(R"(, "error": null)"), "'error' is null");
   says(record_with(R"(, "results": null)"), "'results' is null");
   says(record_with(R"(, "results": {"loss": "low"})"), "'results.loss' is the text 'low'");

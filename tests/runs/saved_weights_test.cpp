@@ -93,13 +93,12 @@ TEST_CASE("what is no run is refused with what may be meant") {
       "there is no run 'trian-2' in 'runs', and no such path; did you mean 'train-2'?",
       CheckpointError);
   fs::create_directories("photos/cat");
-  CHECK_THROWS_WITH_AS(
-      (void)run_folder("photos", "runs"),
-      "'photos' is no folder of a run: it has no run.json and no weights; nor is there a run "
-      "'photos' in 'runs'",
-      CheckpointError);
+  CHECK_THROWS_WITH_AS((void)run_folder("photos", "runs"),
+                       "'photos' is not the folder of a run: it has no run.json and no weights; "
+                       "and no run 'photos' in 'runs'",
+                       CheckpointError);
   CHECK_THROWS_WITH_AS((void)run_folder("photos/cat", "runs"),
-                       "'photos/cat' is no folder of a run: it has no run.json and no weights",
+                       "'photos/cat' is not the folder of a run: it has no run.json and no weights",
                        CheckpointError);
   CHECK_THROWS_WITH_AS(
       (void)run_folder("last", "nowhere"), "'last': 'nowhere' holds no run", CheckpointError);

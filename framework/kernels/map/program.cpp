@@ -78,7 +78,7 @@ void check_limit(std::string_view what, std::size_t needed, int limit) {
 class Compiler {
  public:
   explicit Compiler(std::span<const Expr> outputs) {
-    check<UsageError>(!outputs.empty(), "map: there is no expression to compute");
+    check<UsageError>(!outputs.empty(), "map: the list of expressions is empty");
     check_limit("outputs", outputs.size(), MapProgram::kOutputs);
     for (const Expr& output : outputs) outputs_.push_back(values_.number_of(output));
   }

@@ -227,7 +227,8 @@ void batch_norm_backward(Context& ctx,
   check_channels(in.x, "rstd", statistics.rstd);
   if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
   if (out.residual.tensor.defined()) {
-    check(in.residual.defined(), "batch_norm: a gradient of the residual, but there is none");
+    check(in.residual.defined(),
+          "batch_norm: a gradient of the residual is given without a residual");
     check_like(in.x, "the residual's gradient", out.residual.tensor);
   }
   if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);

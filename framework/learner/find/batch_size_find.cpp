@@ -145,7 +145,7 @@ std::string BatchSizeFindResult::why() const {
     case BatchSizeFindEnd::done:
       return fmt::format("all sizes up to {} fit in memory", last);
     case BatchSizeFindEnd::samples:
-      return "there are no more samples for a larger batch";
+      return "no more samples for a larger batch";
     case BatchSizeFindEnd::memory:
       return fmt::format("a batch of {} does not fit in memory", refused);
     case BatchSizeFindEnd::interrupted:

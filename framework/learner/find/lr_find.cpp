@@ -68,8 +68,8 @@ void Sweep::batch_end(Learner& learn) {
   losses_ = {};
   if (result_.lrs.empty() && !std::isfinite(mean))
     fail<DivergedError>(
-        "lr_find: the loss is {} before anything was learned, so that no rate can be found: look "
-        "at the data and the first weights (first_non_finite says where it begins)",
+        "lr_find: the loss is {} before the first update, so no rate can be found: check the data "
+        "and the initial weights (first_non_finite finds the first bad value)",
         without_nan_sign(mean));
   result_.lrs.push_back(
       static_cast<double>(learn.optimizer().lr(learn.params().layer_groups() - 1)));

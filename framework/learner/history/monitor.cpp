@@ -42,7 +42,7 @@ void Monitor::check_known(const Learner& learn) const {
     if (metric == name_) return;
     known += ", " + metric;
   }
-  fail<UsageError>("there is no value '{}' to monitor; known here: {}", name_, known);
+  fail<UsageError>("unknown value '{}' to monitor; known values: {}", name_, known);
 }
 
 double Monitor::value(const Learner& learn) const {

@@ -6,7 +6,7 @@ namespace learn::nn {
 
 Module& Sequential::operator[](int i) const {
   check<UsageError>(i >= 0 && i < size(),
-                    "Sequential '{}' has {} modules, there is no number {}",
+                    "Sequential '{}' has {} modules; number {} does not exist",
                     path(),
                     size(),
                     i);

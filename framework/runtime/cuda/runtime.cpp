@@ -34,8 +34,8 @@ CudaStatus status() {
   if (code == cudaSuccess && devices > 0) return {true, devices, ""};
   forget_last_error();
   if (code == cudaErrorInsufficientDriver)
-    return {true, 0, "there is no NVIDIA driver, or it is older than the CUDA runtime"};
-  if (code == cudaErrorNoDevice || code == cudaSuccess) return {true, 0, "there is no CUDA device"};
+    return {true, 0, "no NVIDIA driver found, or it is older than the CUDA runtime"};
+  if (code == cudaErrorNoDevice || code == cudaSuccess) return {true, 0, "no CUDA device found"};
   return {true, 0, fmt::format("{}: {}", cudaGetErrorName(code), cudaGetErrorString(code))};
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("what the model or the data cannot do is refused when the experiment i
   refused({{"data-dir", "somewhere"}}, "'somewhere' has no effect");
   refused({{"freeze", "3"}}, "would freeze all of the 3 layer groups");
   refused({{"model", "mlp"}, {"freeze", "1"}}, "has no default layer groups");
-  refused({{"monitor", "accurcy"}}, "there is no value 'accurcy' to monitor");
+  refused({{"monitor", "accurcy"}}, "unknown value 'accurcy' to monitor");
   refused({{"clip-norm", "1"}, {"callbacks", "gradient_clip"}}, "both");
 }
 

@@ -172,15 +172,15 @@ TEST_CASE("folder sets: images without labels in a part for tests") {
 
 TEST_CASE("folder sets: parts that are not clear are an error that says what to do") {
   check_error({filled({"train/a", "train/b", "Training/a", "Training/b", "val/a"})},
-              "train' are names of the same part: leave one; if they are classes, say "
-              "':parts=false' after the path");
+              "train' are names of the same part: leave one; if they are classes, say append "
+              "':parts=false' to the path");
   check_error({filled({"train/a", "val/a", "dev/a"})}, "are names of the same part");
   check_error({filled({"seg_train/a", "seg_train/b", "seg_test/a", "seg_test/b"})},
               "(seg_test, seg_train) look like parts: call them train, valid and test; if they are "
               "classes, say ':parts=false'");
   check_error({filled({"cat", "dog", "Test"})},
-              "Test' is not taken for a class, and there is no folder for training");
-  check_error({filled({"bus", "car", "train"})}, "':parts=false' after the path");
+              "Test' is not used as a class, and there is no training folder");
+  check_error({filled({"bus", "car", "train"})}, "append ':parts=false' to the path");
   check_error({filled({"bus", "test", "train"})},
               "/train' has no class folders with images: its images ('");
   check_error({filled({"cat/train", "cat/test", "dog/train"})},
@@ -411,9 +411,9 @@ TEST_CASE("folder sets: what there is instead of class folders says what to do")
   check_error(set({"train.zip", "test.zip", "labels.csv"}), "test.zip', '");
   check_error(set({"train.zip", "labels.csv"}), "it holds archives ('");
   check_error(set({"1.png", "2.png", "labels.csv"}), "labels.csv' says it, --data '");
-  check_error(set({"1.png", "2.png"}), "lie in no folder of a class: move them into folders");
+  check_error(set({"1.png", "2.png"}), "are not in class folders: move them into folders");
   check_error(set({"1.png", "2.png", "3.png", "4.png", "5.png"}), "3.png' and 2 more)");
-  check_error(set({"train/1.png", "test/2.png"}), "':parts=false' after the path");
+  check_error(set({"train/1.png", "test/2.png"}), "append ':parts=false' to the path");
   check_error(set({"data_batch_1", "batches.meta"}), "get its binary version (--data cifar10)");
   check_error(set({"x.h5"}), "arrays in such files ('");
   check_error(set({"a/1.heic", "a/2.heic", "b/3.avif"}),

@@ -248,7 +248,7 @@ TEST_CASE("folder: without a train folder the split is by seed, and split names 
   CHECK(from_folder(folder.path(), {.seed = 1}).valid.files != pair.valid.files);
 
   fill_class(folder.path() / "test", 10, 30);
-  CHECK(contains(error_of(folder.path()), "is not taken for a class"));
+  CHECK(contains(error_of(folder.path()), "is not used as a class"));
 }
 
 TEST_CASE("folder: empty and missing folders") {
@@ -256,7 +256,7 @@ TEST_CASE("folder: empty and missing folders") {
   CHECK(contains(error_of(folder.path() / "nothing"), "does not exist"));
   CHECK(contains(error_of(folder.path()), "has no class folders with images: it is empty"));
   fill_class(folder.path() / "train" / "a", 2, 10);
-  CHECK(contains(error_of(folder.path()), "no folder for validation (valid, val, test, ...)"));
+  CHECK(contains(error_of(folder.path()), "without a validation folder (valid, val, test, ...)"));
   fill_class(folder.path() / "valid" / "a", 2, 20);
   CHECK(error_of(folder.path()).empty());
   fs::create_directories(folder.path() / "train" / "empty class");

@@ -236,7 +236,7 @@ TEST_CASE("classes and validation images by the names of files") {
   CHECK(pair.train.classes == Strings{"cat", "dog"});
   CHECK(numbers(pair.valid) == std::vector<int>{1, 0});
   CHECK(pair.train.size() == 4);
-  CHECK(contains(data_error(flat + ":valid_regex=_0"), "lie in no folder of a class"));
+  CHECK(contains(data_error(flat + ":valid_regex=_0"), "are not in class folders"));
   CHECK(contains(data_error(flat + ":label_regex=(\\w+)_,valid_regex=x"), "no image of '"));
   CHECK(
       contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "does not exist"));

@@ -138,8 +138,7 @@ TEST_CASE("transforms in words") {
   CHECK(describe({}).empty());
   CHECK(describe({FlipLr{0.25F}, Pad{3, PadMode::zero}, RandomCrop{24}, CenterCrop{}}) ==
         "flip left-right (0.25), pad 3 (black), random crop 24, centre crop");
-  CHECK(describe({Cutout{8, 2}, PixelTransform{}}) ==
-        "cutout 8 (2 holes), a function of one's own");
+  CHECK(describe({Cutout{8, 2}, PixelTransform{}}) == "cutout 8 (2 holes), a custom function");
 }
 
 TEST_CASE("a gallery of predictions says the truth, the prediction and how sure it was") {

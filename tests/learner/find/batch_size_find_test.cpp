@@ -71,7 +71,7 @@ TEST_CASE("a batch size finder doubles the size until samples end and leaves no 
       t.learn.batch_size_find(four_batches, {.smallest = 4, .steps = 3});
   CHECK(sizes_of(found) == std::vector<std::int64_t>{4, 8, 16, 32});
   CHECK(found.ended == BatchSizeFindEnd::samples);
-  CHECK(found.why() == "there are no more samples for a larger batch");
+  CHECK(found.why() == "no more samples for a larger batch");
   for (const BatchSizeTrial& one : found.trials) {
     CHECK(one.step_seconds > 0);
     CHECK(one.samples_per_second ==

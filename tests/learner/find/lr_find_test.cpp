@@ -105,7 +105,7 @@ TEST_CASE("a sweep ends when the loss is not finite") {
   CHECK(found.lrs.size() == 6);
   from = 0;
   CHECK_THROWS_WITH_AS(
-      (void)t.learn.lr_find(), doctest::Contains("before anything was learned"), DivergedError);
+      (void)t.learn.lr_find(), doctest::Contains("before the first update"), DivergedError);
 }
 
 TEST_CASE("a sweep says why its suggestions are in doubt") {
