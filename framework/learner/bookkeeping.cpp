@@ -1,4 +1,4 @@
-// What the loop prepares, counts and gives back around passes and batches.
+// Preparation, counting and cleanup around passes and batches.
 #include "framework/kernels/step/step.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/dry_pass.h"
@@ -26,7 +26,7 @@ bool Learner::begin_train_pass() {
   state_.progress.begin_pass(true, train_source().batches());
   state_.progress.training = state_.progress.batch_in_pass < state_.progress.batches;
   if (!state_.progress.training) return false;
-  params().refresh_working();  // a handler, or somebody between two fits, may have written masters
+  params().refresh_working();  // a handler, or the user between two fits, may have written masters
   if (state_.progress.batch_in_pass == 0) {
     state_.losses.begin(ctx_, state_.progress.batches);
     begin_train_metrics();

@@ -31,36 +31,34 @@ inline constexpr int kTracker = 70;   ///< early stopping, checkpoints: decide o
 
 /// One tweak of the training loop. Override the events it needs; the rest cost nothing.
 ///
-/// A handler may replace the batch's x, y, pred, loss or gradient seed (`learn.set_x` and its
-/// like), and may end a scope with `learn.cancel(scope)`. It may throw only to report an error. A
-/// callback that receives a scope's begin event also receives its end event, whatever is cancelled;
-/// after an error neither is promised, only `error`.
+/// A handler may replace the batch's x, y, pred, loss or gradient seed (`learn.set_x` etc.), and
+/// may end a scope with `learn.cancel(scope)`. It may throw only to report an error. A callback
+/// that receives a scope's begin event also receives its end event, whatever is cancelled; after an
+/// error neither is promised, only `error`.
 class Callback {
  public:
   virtual ~Callback() = default;
-  /// As the registry and `--callbacks` know it: "gradient_clip".
+  /// The name in the registry and in `--callbacks`: "gradient_clip".
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual int order() const { return order::kDefault; }
   /// True if its handlers inside a batch only enqueue work on the device, so that one run of them
   /// can be captured in a graph and replayed; false if the host must run them at each step.
   [[nodiscard]] virtual bool capturable() const { return false; }
   /// The options that those handlers hand to the device by value, if they may change during a fit.
-  /// A captured step keeps the values of its capture, so it is dropped when these differ.
-  /// Nothing needs to be said of what lies in device memory, where a number belongs that changes
-  /// often.
+  /// A captured step keeps the values of its capture, so it is dropped when these differ. Values in
+  /// device memory need not be listed; keep numbers that change often there.
   [[nodiscard]] virtual std::vector<double> captured_options() const { return {}; }
-  /// What only one callback of a learner may do, in words: "set the loss scale". Two callbacks with
-  /// a claim in common are refused when the second one is added.
+  /// Actions that only one callback of a learner may perform, in words: "set the loss scale".
+  /// Adding a second callback with the same claim is an error.
   [[nodiscard]] virtual std::vector<std::string> claims() const { return {}; }
   /// Names of what it gives to `Learner::add_metric`: they can be monitored, and a table has its
   /// columns for them before there are values.
   [[nodiscard]] virtual std::vector<std::string> metrics() const { return {}; }
-  /// What it makes of the training's precision, if it sets that; null: it does not. Loading a state
-  /// writes to it.
+  /// The precision that this callback sets, or null if it sets none. Loading a state writes to it.
   [[nodiscard]] virtual PrecisionState* precision() { return nullptr; }
-  /// Whether it takes part in a training of which nothing stays (`Sandbox`). What makes a step what
-  /// it is does; what steers a whole training, records, shows or writes it does not. Default: by
-  /// the order, what runs before schedules.
+  /// Whether it runs in a sandbox, a training that leaves no trace (`Sandbox`). Callbacks that
+  /// define a step do; callbacks that control a whole training, record, show or write it do not. By
+  /// default the order decides: callbacks that run before schedules do.
   [[nodiscard]] virtual bool runs_in_sandbox() const { return order() < order::kParamScheduler; }
   /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
@@ -75,8 +73,8 @@ class Callback {
 #undef LEARN_HANDLER
   /// `scope` was cancelled and is about to close; its end event follows.
   virtual void cancelled(Learner&, Scope) {}
-  /// Something threw. Must not throw; nothing else of the loop runs after it. It may come before
-  /// this callback has received the begin events of the open scopes.
+  /// Called after an exception. Must not throw; nothing else of the loop runs after it. It may come
+  /// before this callback has received the begin events of the open scopes.
   virtual void error(Learner&, const std::exception&) {}
 };
 
@@ -95,7 +93,7 @@ template <std::derived_from<Callback> C>
 
 /// The events that `C` handles, found at compile time by the types of pointers to its handlers: one
 /// is a member of `Callback` exactly when no class between declares it. A handler with other
-/// parameters, which nobody would call, or with another framework's name does not compile, and
+/// parameters, which would never be called, or with another framework's name does not compile, and
 /// neither does a callback that does nothing. Of misspelt handlers without `override` in a class
 /// that has others the usual slips are found (`step_beginn`); not all can be, since C++20 cannot
 /// list the members of a class.

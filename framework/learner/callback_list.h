@@ -11,8 +11,8 @@
 
 namespace learn {
 
-/// A callback for single fits (`Learner::fit`), with the events that it handles. It belongs to
-/// whoever holds it, who can read it after the fit and give it to another.
+/// A callback for single fits (`Learner::fit`), with the events that it handles. It belongs to the
+/// holder of the pointer, who can read it after the fit and pass it to another.
 struct FitCallback {
   /// From `std::make_shared<C>(...)`.
   template <std::derived_from<Callback> C>
@@ -49,7 +49,7 @@ class CallbackList {
   /// claims do not hold, until as many `leave_sandbox` have followed.
   void enter_sandbox();
   void leave_sandbox() noexcept;
-  /// Those that an event reaches, in the order they run.
+  /// Callbacks that an event reaches, in the order they run.
   [[nodiscard]] std::vector<const Callback*> listeners(Event event) const;
   /// The loop (`kLoop`), with the callbacks that run at each event.
   [[nodiscard]] std::string explain() const;
@@ -57,7 +57,7 @@ class CallbackList {
   /// Calls the handlers of an event of the table, until `stop` says so after one of them.
   void emit(Learner& learn, Event event, FunctionRef<bool()> stop);
   void emit_cancelled(Learner& learn, Scope scope);
-  /// What an error handler throws is logged.
+  /// Exceptions from an error handler are logged.
   void emit_error(Learner& learn, const std::exception& error) noexcept;
   /// The callback whose handler runs, or ran when something threw; null outside of any.
   [[nodiscard]] const Callback* running() const noexcept { return running_; }
@@ -71,11 +71,11 @@ class CallbackList {
   /// Forgets the handler that was running when something threw.
   void reset() noexcept { running_ = nullptr; }
 
-  /// Of the one that sets the precision; null if none does.
+  /// The state of the callback that sets the precision; null if none does.
   [[nodiscard]] PrecisionState* precision() const;
-  /// Each one's state under its name; a second of the same name is "name_2".
+  /// Visits the state of each callback under its name; a second one of the same name is "name_2".
   void visit_state(StateVisitor& visitor);
-  /// The `captured_options` of all, each behind their number.
+  /// The `captured_options` of all callbacks, each after its number.
   void append_captured_options(std::vector<double>& options) const;
   /// The `metrics` of all.
   void append_metrics(std::vector<std::string>& names) const;
@@ -84,7 +84,7 @@ class CallbackList {
   struct Entry {
     std::shared_ptr<Callback> callback;  // of a fit's: its owner has it too
     EventSet events;
-    int silenced = 0;  // by so many sandboxes
+    int silenced = 0;  // number of sandboxes that hide it
   };
 
   /// Calls `handler` of everyone whom `event` reaches, until it returns false.

@@ -60,7 +60,7 @@ enum class Event : std::uint8_t {
   // clang-format on
 };
 
-/// The same as `Learner::explain` prints it. A line is an event, or what happens between two.
+/// The loop as `Learner::explain` prints it. A line is an event or an action between two events.
 inline constexpr std::string_view kLoop = R"(train_begin
 for each epoch:
   epoch_begin
@@ -109,7 +109,7 @@ inline constexpr std::array kEventTable{
 #undef LEARN_ROW
 };
 
-/// Of all events, `cancelled` and `error` included.
+/// The number of all events, including `cancelled` and `error`.
 inline constexpr std::size_t kEventCount = kEventTable.size() + 2;
 
 [[nodiscard]] constexpr std::size_t index_of(Event event) noexcept {

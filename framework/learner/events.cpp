@@ -23,8 +23,8 @@ constexpr Bracket bracket(Scope scope) {
   return found;
 }
 
-/// Events inside a scope stop at the handler that cancels. Those that open or close one reach
-/// everyone, so that a callback that receives a begin event also receives the end event.
+/// Events inside a scope stop at the handler that cancels. Events that open or close a scope reach
+/// all callbacks, so that a callback that receives a begin event also receives the end event.
 constexpr bool stops_when_cancelled(Event event) {
   return kEventTable[index_of(event)].role == EventRole::inside;
 }

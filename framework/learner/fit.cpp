@@ -9,8 +9,8 @@ namespace learn {
 
 namespace schedules = optim::schedules;
 
-/// Callbacks that are the learner's for as long as this lives. What they have made in the store is
-/// dropped with them, or, after `keep_states`, when the next fit is over.
+/// Adds callbacks to the learner for its own lifetime. The arrays they created in the store are
+/// dropped with them, or, after `keep_states`, after the next fit.
 class Learner::Joined {
  public:
   Joined(Learner& learn, const FitCallbacks& callbacks) : learn_(learn) {

@@ -58,7 +58,7 @@ void FitProgress::visit_state(StateVisitor& visitor) {
   if (visitor.loading()) check_plan();
 }
 
-/// That the clocks are those of a fit of so many epochs and batches.
+/// Checks that the clocks belong to a fit of these epochs and batches.
 void FitProgress::check_plan() const {
   const std::int64_t closed = epoch_clock - fit_first_epoch;
   const std::int64_t each = epochs > 0 ? fit_batches / epochs : 0;  // batches of an epoch

@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// What the learner is doing. Files, trackers and bars usually care about `fit` alone.
+/// The learner's current activity. Files, trackers and bars usually react only to `fit`.
 enum class Activity : std::uint8_t { none, fit, validate, predict };
 
 /// Where the loop is: clocks, position and plan. The learner's own; everyone else reads it.
@@ -15,9 +15,9 @@ struct FitProgress {
   std::int64_t epochs = 0;         ///< epochs of the running fit
   std::int64_t batch_in_pass = 0;  ///< running batch of the training or validation pass, from 0
   std::int64_t batches = 0;        ///< batches of the running pass
-  /// `batch_in_pass` when the running pass began: not 0 if it is the rest of a saved one.
+  /// `batch_in_pass` at the start of the current pass: not 0 if it is the rest of a saved one.
   std::int64_t pass_first_batch = 0;
-  /// `StepControl::skipped` when the training pass began.
+  /// `StepControl::skipped` at the start of the training pass.
   std::int64_t pass_first_skipped = 0;
   bool training = false;  ///< from the first batch_begin of a training pass to its end
 
@@ -31,10 +31,10 @@ struct FitProgress {
   /// short; counts before epoch_end.
   std::int64_t epoch_clock = 0;
   bool epoch_cut = false;              ///< at epoch_end: that has happened to this epoch
-  std::int64_t fit_first_epoch = 0;    ///< `epoch_clock` when the running fit began
-  std::int64_t fit_first_batch = 0;    ///< `batch_clock` when it began
-  std::int64_t fit_first_step = 0;     ///< `step_clock` when it began
-  std::int64_t epoch_first_batch = 0;  ///< `batch_clock` when the epoch that is not closed began
+  std::int64_t fit_first_epoch = 0;    ///< `epoch_clock` at the start of the current fit
+  std::int64_t fit_first_batch = 0;    ///< `batch_clock` at its start
+  std::int64_t fit_first_step = 0;     ///< `step_clock` at its start
+  std::int64_t epoch_first_batch = 0;  ///< `batch_clock` at the start of the open epoch
   bool resumed = false;  ///< the running fit is the rest of one that was saved; see Learner::resume
   std::int64_t fit_batches = 0;  ///< training batches the running fit plans
   std::int64_t fit_steps = 0;    ///< updates it plans; fewer than batches when accumulating
@@ -42,12 +42,12 @@ struct FitProgress {
   /// Gradients of earlier batches are held: the backward pass of the next one adds to them.
   bool gradients_held = false;
 
-  /// A fit of `passes`, of `batches_per_epoch` each, begins at these clocks.
+  /// Starts a fit of `passes` with `batches_per_epoch` batches each at these clocks.
   void begin_fit(std::int64_t passes, std::int64_t batches_per_epoch);
   /// The fit that the clocks were loaded in the middle of continues. Throws UsageError unless it
   /// planned the same.
   void resume_fit(std::int64_t passes, std::int64_t batches_per_epoch);
-  /// A pass of `count` batches begins. A training pass begins where the clocks are in its epoch.
+  /// Starts a pass of `count` batches. A training pass starts at the clocks' position in its epoch.
   void begin_pass(bool trains, std::int64_t count);
   /// The epoch closes; `cut`: by the end of the whole training.
   void finish_epoch(bool cut);

@@ -1,8 +1,9 @@
 #pragma once
 
-/// What events are called elsewhere, X(there, what it is here): in fastai, in its first version and
-/// Keras, in Lightning, in Transformers, and with the words of this project the other way round. A
-/// handler with such a name and without `override` would never be called; it does not compile.
+/// Names of events in other frameworks, X(name there, name here): in fastai, in its first version
+/// and Keras, in Lightning, in Transformers, and with the words of this project the other way
+/// round. A handler with such a name and without `override` would never be called; it does not
+/// compile.
 #define LEARN_FOREIGN_HANDLERS(X)                         \
   X(before_fit, train_begin(Learner&))                    \
   X(before_epoch, epoch_begin(Learner&))                  \
@@ -96,7 +97,7 @@
   X(canceled, cancelled(Learner&, Scope))                 \
   X(on_error, error(Learner&, const std::exception&))
 
-/// Slips of the keyboard, likewise. C++20 cannot list the members of a class, so of all misspelt
+/// Typing errors, in the same form. C++20 cannot list the members of a class, so of all misspelt
 /// handlers only those of a list can be found.
 #define LEARN_MISSPELT_BEGIN(X, scope)       \
   X(scope##_beginn, scope##_begin(Learner&)) \

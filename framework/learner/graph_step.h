@@ -12,7 +12,7 @@
 
 namespace learn {
 
-/// What a GraphStep did.
+/// The action of a GraphStep.
 struct GraphStepCounts {
   std::int64_t eager = 0;      ///< batches whose operations were enqueued one by one
   std::int64_t captured = 0;   ///< graphs made, each done once when it was made

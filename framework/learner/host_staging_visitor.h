@@ -6,8 +6,9 @@
 
 namespace learn {
 
-/// What `Learner::visit_state` passes on: shows what is on a context's device to a visitor of host
-/// memory, as those that read and write files are. Waits for the device at each tensor.
+/// The visitor that `Learner::visit_state` passes on: it lets a visitor of host memory, such as
+/// those that read and write files, visit tensors on a context's device. Waits for the device at
+/// each tensor.
 class HostStagingVisitor final : public StateVisitor {
  public:
   /// Borrows both.

@@ -1,4 +1,4 @@
-// What a learner does without training: validate, evaluate, get_preds, predict, summary.
+// Methods without training: validate, evaluate, get_preds, predict, summary.
 #include "framework/evaluation/confusion_matrix.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/kernels/cast/cast.h"
@@ -31,7 +31,7 @@ class SingleBatch final : public BatchSource {
   bool given_ = false;
 };
 
-/// Joins host tensors along their first dimension. Undefined if there are none.
+/// Joins host tensors along their first dimension. Undefined without tensors.
 Tensor join(const std::vector<Tensor>& parts) {
   if (parts.empty()) return {};
   std::int64_t rows = 0;
@@ -58,7 +58,7 @@ void softmax_rows(Tensor& logits) {
   }
 }
 
-/// The classes of the largest outputs; undefined if there are none.
+/// The classes of the largest outputs; undefined without outputs.
 Tensor decode(const Tensor& outputs) {
   if (!outputs.defined()) return {};
   const std::int64_t samples = outputs.shape()[0];
@@ -70,7 +70,7 @@ Tensor decode(const Tensor& outputs) {
   return classes;
 }
 
-/// Row `i` as a batch of one, in memory of its own: kernels count on its alignment.
+/// Row `i` as a batch of one, in separate memory, because kernels rely on its alignment.
 Tensor row_of(Context& ctx, const Tensor& batch, std::int64_t i) {
   const Tensor row = batch.rows(i, 1);
   Tensor out = ctx.empty(row.shape(), row.dtype());
@@ -93,7 +93,7 @@ const PassResults& Learner::evaluate(BatchSource& source) {
   return state_.results;
 }
 
-/// Of the running batch, on the device: what the loss says of each sample alone.
+/// The loss of each sample of the current batch, on the device.
 Tensor Learner::sample_losses() {
   Tensor losses = ctx_.empty({batch_.size()}, DType::f32);
   for (std::int64_t i = 0; i < batch_.size(); ++i) {

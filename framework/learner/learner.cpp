@@ -126,7 +126,7 @@ LearnerState LearnerState::without_fit() const {
   state.progress = progress;
   state.results = results;
   state.fit_hypers = fit_hypers;
-  state.next.place_loaded = next.place_loaded;  // in the source, whoever trains next
+  state.next.place_loaded = next.place_loaded;  // in the source, for the next training
   state.autocast = autocast;
   state.training_mode = training_mode;
   return state;

@@ -27,7 +27,7 @@ namespace learn {
 
 using nn::Model;
 
-/// What a learner tells of a training by itself.
+/// What the learner reports without further callbacks.
 enum class Report : std::uint8_t {
   off,       ///< nothing
   record,    ///< nothing, but a Recorder keeps what happens
@@ -54,24 +54,25 @@ using optim::schedules::SgdrShape;
 /// The second part of `Learner::fine_tune`, and how long the first one lasts. fastai's defaults.
 struct FineTuneOptions {
   std::int64_t freeze_epochs = 1;
-  double lr_mult = 100;  ///< the first layer group learns at so small a part of the last one's rate
+  double lr_mult = 100;  ///< the last layer group's rate divided by the first one's
   double pct_start = 0.3;
   double div = 5;
 };
 
 struct Predictions {
   Tensor preds;     ///< (samples, classes) f32 on the host: the model's outputs, no softmax
-  Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined if there are none
+  Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined without targets
   double loss = 0;  ///< mean over samples, each weighted as the learner's loss does
-  // Those that were asked for.
+  // The requested values.
   Tensor inputs;   ///< (samples,...) as the batches hold them: normalised, with their `padding`
   Tensor losses;   ///< (samples) f32; undefined without targets
   Tensor decoded;  ///< (samples) i64: the class of the largest output, -1 where one is NaN
 };
 
-/// What `Learner::get_preds` gives beside outputs and targets. Everything is in host memory at
-/// once, and twice while the batches are joined: of each sample 4 bytes for each output, as many as
-/// the sample itself has for its inputs (3 KiB for 32x32 colours), 4 for its loss, 8 for its class.
+/// Optional results of `Learner::get_preds` in addition to outputs and targets. Everything is in
+/// host memory at once, and twice while the batches are joined: of each sample 4 bytes for each
+/// output, as many as the sample itself has for its inputs (3 KiB for 32x32 colours), 4 for its
+/// loss, 8 for its class.
 struct PredictionParts {
   bool with_inputs = false;
   /// The learner's own loss of each sample alone, as of a batch of one.
@@ -105,7 +106,7 @@ class Learner {
     insert(std::move(owned), handled_by<C>());
     return callback;
   }
-  /// The same for a callback that exists: `learn.add_cb(EarlyStopping(options))`.
+  /// Adds an existing callback: `learn.add_cb(EarlyStopping(options))`.
   template <std::derived_from<Callback> C>
   C& add_cb(C callback) {
     return add<C>(std::move(callback));
@@ -185,7 +186,7 @@ class Learner {
   /// A validation pass alone, with its events. Returns results(), with valid_loss and metrics.
   /// Throws UsageError without a validation source.
   const PassResults& validate();
-  /// The same over another source, such as a test set.
+  /// Evaluates another source, such as a test set.
   const PassResults& evaluate(BatchSource& source);
   /// Model outputs for every sample of a source, in its order, in eval mode; events as in
   /// `validate`. Its loss is NaN for a source without targets.
@@ -211,15 +212,16 @@ class Learner {
   /// forward pass, or the training pass ends, the gradients are dropped.
   void defer_step();
 
-  // What a handler may replace. From another event than those said here: std::logic_error.
+  // Values that a handler may replace. Throws std::logic_error at other events than those stated
+  // here.
 
   /// The batch's inputs (as many samples and channels, padding included) and its targets. From
   /// batch_begin; the targets from loss_begin too.
   void set_x(Tensor x);
   void set_y(Tensor y);
-  /// What the loss is computed from. From loss_begin.
+  /// The input of the loss. At loss_begin.
   void set_pred(Var pred);
-  /// What is recorded, and where the backward pass begins: one element. From backward_begin.
+  /// The recorded loss, and the start of the backward pass: one element. At backward_begin.
   void set_loss(Var loss);
   /// The loss's gradient: one device element, not to be written to later. A callback that sets it
   /// calls `grads_unscaled` before the step; otherwise the step is a std::logic_error that names
@@ -227,9 +229,9 @@ class Learner {
   void set_seed(Tensor seed);
   /// How many updates the fit will make, for schedules on that clock. From train_begin.
   void set_planned_steps(std::int64_t steps);
-  /// Adds a value to `results().metrics`, or replaces the one of that name: it stands in table,
-  /// files and history as a metric of the learner does. From validate_end. One that is to be
-  /// monitored is named by its callback's `metrics`.
+  /// Adds a value to `results().metrics`, or replaces the one of that name: it appears in table,
+  /// files and history like a metric of the learner. At validate_end. To make it available for
+  /// monitoring, name it in the callback's `metrics`.
   void add_metric(std::string name, double value);
 
   // Gradients, from handlers.
@@ -271,11 +273,11 @@ class Learner {
   [[nodiscard]] const FitProgress& progress() const noexcept { return state_.progress; }
   /// The running batch; an empty one between two.
   [[nodiscard]] const BatchRun& batch() const noexcept { return batch_; }
-  /// What validation measures beside the loss: the learner's metrics, and those that callbacks say
-  /// they add.
+  /// Metrics of the validation in addition to the loss: the learner's, and those that callbacks
+  /// declare.
   [[nodiscard]] std::vector<std::string> metric_names() const;
-  /// What a fit checks before its first batch: throws UsageError if the training source has a batch
-  /// of one sample, and the model a BatchNorm that would see one value in each channel of it.
+  /// Checks a fit before its first batch: throws UsageError if the training source has a batch of
+  /// one sample and the model a BatchNorm that would see one value per channel.
   void check_batches() const;
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return state_.results; }
@@ -324,7 +326,7 @@ class Learner {
   [[nodiscard]] std::string explain() const { return callbacks_.explain(); }
 
   /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
-  /// in the fit. Gradients that are held for a later step are no part of it.
+  /// in the fit. It does not include gradients that are held for a later step.
   ///
   /// A state that was saved in one precision is taken over in any other, with a warning: weights,
   /// the optimizer's moments and the rest are f32 in all of them, and the loss scale is kept, begun

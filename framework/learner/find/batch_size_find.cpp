@@ -9,8 +9,8 @@
 namespace learn {
 namespace {
 
-/// Times steps, then ends the training. The first ones touch memory for the first time, choose
-/// algorithms and wait for workers that only begin.
+/// Times steps, then ends the training. The first steps touch memory for the first time, choose
+/// algorithms and wait for workers to start.
 class StepTimer final : public Callback {
  public:
   explicit StepTimer(std::int64_t steps) : steps_(steps), windows_(std::min(steps, kWindows)) {}
@@ -40,7 +40,7 @@ class StepTimer final : public Callback {
   [[nodiscard]] std::optional<double> seconds() const {
     return static_cast<std::int64_t>(window_seconds_.size()) == windows_ ? seconds_ : std::nullopt;
   }
-  /// Of the timings of a step, one for each window.
+  /// Computes them from the timings of a step, one for each window.
   [[nodiscard]] double spread() const {
     const auto [fastest, slowest] = std::ranges::minmax(window_seconds_);
     return slowest / fastest - 1;

@@ -13,7 +13,7 @@ namespace learn {
 /// Makes the training data in batches of that size.
 using BatchSourceOfSize = std::function<std::unique_ptr<BatchSource>(std::int64_t batch_size)>;
 
-/// What `Learner::batch_size_find` tries.
+/// Options of `Learner::batch_size_find`.
 struct BatchSizeFindOptions {
   std::int64_t smallest = 8;    ///< the first; each size after it is twice the one before
   std::int64_t largest = 4096;  ///< none above it
@@ -37,13 +37,12 @@ struct BatchSizeTrial {
   std::int64_t batch_size = 0;
   double step_seconds = 0;  ///< of a training step with its batch, the mean
   double samples_per_second = 0;
-  double spread =
-      0;  ///< how far its timings, three if there are steps enough, lie apart, as a share
-  std::size_t bytes = 0;  ///< most that steps held at a time, beside weights and their state
+  double spread = 0;      ///< relative spread of its timings (three if there are enough steps)
+  std::size_t bytes = 0;  ///< peak memory of the steps, without weights and their state
 };
 
 struct BatchSizeFindResult {
-  /// Of the best throughput, that counts as equally fast: what two measurements differ by.
+  /// Share of the best throughput that counts as equally fast, the noise of two measurements.
   static constexpr double kAsFast = 0.95;
 
   std::vector<BatchSizeTrial> trials;  ///< by size
@@ -53,8 +52,8 @@ struct BatchSizeFindResult {
   /// The smallest that is as fast as the fastest, to `kAsFast`; null if none fits. Larger ones make
   /// fewer updates in the same time.
   [[nodiscard]] const BatchSizeTrial* suggested() const;
-  /// How far timings contradict each other, as a share: those of one size, or a size that is slower
-  /// than the ones before and after it. What a busy machine does; 0 if they agree.
+  /// The largest contradiction between timings, as a share: between those of one size, or of a size
+  /// that is slower than the ones before and after it. A busy machine causes it; 0 if they agree.
   [[nodiscard]] double noise() const;
   /// "a batch of 1024 does not fit in memory".
   [[nodiscard]] std::string why() const;

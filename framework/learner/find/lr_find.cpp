@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kFewest = 6;  // fastai's
 
-/// Sets the rate of each update, and takes note of what that does to the loss. Waits for the device
-/// at each batch, as it decides there whether to go on.
+/// Sets the rate of each update and records the loss. Waits for the device at each batch to decide
+/// whether to continue.
 class Sweep final : public Callback {
  public:
   Sweep(const LrFindOptions& options, const std::vector<float>& ratios)
@@ -96,7 +96,7 @@ LrFindResult Sweep::take() {
   return std::move(result_);
 }
 
-/// What the rate of each layer group is of the last one's.
+/// The rate of each layer group relative to the last one.
 std::vector<float> ratios_of(const LearningRates& lrs, int groups) {
   std::vector<float> ratios = lrs.spread(groups);
   const float last = ratios.back();
@@ -145,8 +145,9 @@ std::string LrFindResult::why() const {
 }
 
 std::string LrFindResult::doubt() const {
-  // What falls less may be chance, unless it rises after that: then the sweep has seen where
-  // learning ends, and of that the rules make more than of the depth. (NaN is above all.)
+  // A smaller fall may be chance, unless the loss rises afterwards: then the sweep has found the
+  // end of learning, which matters more to the rules than the depth. (NaN counts as the largest
+  // value.)
   constexpr double kFall = 0.03, kRise = 1.25, kFallBeforeRise = 0.003;
   constexpr std::ptrdiff_t kUnseen = 5;  // updates at the end, which the rules leave out
   if (ended == LrFindEnd::interrupted) return "the sweep was interrupted";

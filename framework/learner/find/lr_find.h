@@ -31,7 +31,7 @@ inline constexpr double kLrFindBeta = 0.98;
 struct LrFindResult {
   std::vector<double> lrs;       ///< of the last layer group, one for each update
   std::vector<double> losses;    ///< mean over the samples of the update's batches
-  std::vector<double> smoothed;  ///< exponential mean of the losses, corrected for its beginning
+  std::vector<double> smoothed;  ///< exponential mean of the losses, bias-corrected
   std::int64_t skipped = 0;      ///< updates not made, as a gradient was not finite
   LrFindEnd ended = LrFindEnd::done;
   LrSuggestions suggestions;

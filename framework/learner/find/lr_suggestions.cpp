@@ -46,7 +46,7 @@ std::optional<double> slide(const Numbers& lrs, const Numbers& losses) {
   constexpr float kThreshold = 0.005F;
   if (losses.size() <= kWindow) return {};
   const Numbers slopes = gradient(losses);
-  std::size_t left = losses.size() - kWindow;  // one behind the window's left end
+  std::size_t left = losses.size() - kWindow;  // one after the window's left end
   float found = lrs[left - 1];
   for (; left > 0 && std::fabs(slopes[left - 1 + kWindow] - slopes[left - 1]) > kThreshold; --left)
     found = lrs[left - 1];

@@ -42,7 +42,7 @@ void Sandbox::restore() {
   optimizer.write_control(control_);
 }
 
-/// What a checkpoint does not have of the store, or has in another precision.
+/// Parts of the store that a checkpoint lacks, or has in another precision.
 std::vector<Tensor*> Sandbox::arrays() const {
   nn::ParamStore& params = learn_.params();
   return {&params.flat_master(),
@@ -63,7 +63,7 @@ void Sandbox::restore_store() {
     params.slot(static_cast<std::int64_t>(i)).trainable = slots_[i].trainable;
   MemoryLoader loader(checkpoint_);
   learn_.visit_state(loader);
-  // A fit in pure halves leaves arrays of its own.
+  // A fit in pure half precision leaves separate arrays.
   const std::vector<Tensor*> now = arrays();
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     if (!arrays_[i].defined()) continue;

@@ -30,7 +30,7 @@ class Sandbox {
  public:
   /// Throws std::logic_error from a handler.
   explicit Sandbox(Learner& learn);
-  /// As `restore`, unless that was called; an error is logged.
+  /// Calls `restore` unless it was called before; logs an error.
   ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
@@ -49,10 +49,10 @@ class Sandbox {
   void restore_store();
 
   Learner& learn_;
-  // What a checkpoint has.
+  // The state that a checkpoint contains.
   MemoryState checkpoint_;
-  // What only the memory has: of the store,
-  std::vector<Tensor> arrays_;       // on the host; undefined where there was none
+  // State that only memory contains: of the store,
+  std::vector<Tensor> arrays_;       // on the host; undefined if it did not exist
   std::vector<std::string> states_;  // names
   std::vector<Slot> slots_;
   // the optimizer,

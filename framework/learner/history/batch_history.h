@@ -23,13 +23,13 @@ struct BatchRecord {
   /// The mean over those of these that made an update and had it measured, NaN if none had: the L2
   /// norm of the gradients, unscaled, before clipping.
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
-  /// The same: the norm of the change of all weights over that of the weights.
+  /// Norm of the change of all weights, divided by the norm of the weights.
   double update_ratio = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The batches of a training in bounded memory. Each has a record of its own until there are
-/// `kCapacity`; then two neighbours become one, again and again, so that each record stands for as
-/// many batches, but for the last, which may be for fewer. What it holds is a function of the
+/// The batches of a training in bounded memory. Each batch has its own record until there are
+/// `kCapacity`; then neighbours are merged repeatedly, so that all records represent the same
+/// number of batches, except the last, which may represent fewer. The content is a function of the
 /// batches alone.
 class BatchHistory {
  public:

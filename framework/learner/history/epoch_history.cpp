@@ -10,7 +10,7 @@
 namespace learn {
 namespace {
 
-/// Of `count` epochs each `stride`-th is kept, and the last.
+/// Keeps every `stride`-th of `count` epochs, and the last.
 std::int64_t stride_of(std::int64_t count) {
   std::int64_t stride = 1;
   while (ceil_div(count, stride) > EpochHistory::kCapacity) stride *= 2;

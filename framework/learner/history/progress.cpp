@@ -72,7 +72,7 @@ void Progress::epoch_end(Learner& learn) {
   std::vector<std::string> cells{
       std::to_string(epoch->epoch), figure(epoch->train_loss), figure(epoch->valid_loss)};
   for (const auto& [metric, value] : epoch->metrics) cells.push_back(figure(value));
-  cells.resize(3 + metrics_.size());  // without validation there are none
+  cells.resize(3 + metrics_.size());  // not available without validation
   cells.push_back(fmt::format("{:.2e}", epoch->lr));
   cells.push_back(grouped(static_cast<std::int64_t>(epoch->samples_per_second)));
   cells.push_back(clock_text(epoch->seconds));
@@ -113,7 +113,7 @@ std::vector<std::size_t> Progress::columns_that_fit() const {
   std::vector<std::size_t> columns = all_columns();
   const int file = ::fileno(options_.table);
   if (::isatty(file) == 0) return columns;
-  // What matters least goes first: speed, rate, time, all metrics but one, the training's loss.
+  // Drops the least important first: speed, rate, time, all metrics except one, the training loss.
   const std::size_t count = titles_.size();
   std::vector<std::size_t> dispensable{count - 2, count - 3, count - 1};
   for (std::size_t i = count - 4; i > 3; --i) dispensable.push_back(i);
@@ -162,7 +162,7 @@ BarState Progress::state_of(Learner& learn) const {
   return bar;
 }
 
-/// Of the fit; negative as long as it cannot be said.
+/// Remaining seconds of the fit; negative while unknown.
 double Progress::seconds_left(const Learner& learn) const {
   constexpr double kForwardShare = 1.0 / 3;  // of a batch that is trained, before one is validated
   const FitProgress& fit = learn.progress();

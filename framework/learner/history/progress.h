@@ -11,7 +11,7 @@
 
 namespace learn {
 
-/// What is shown between the rows of the table.
+/// The display between the rows of the table.
 enum class Live : std::uint8_t {
   automatic,  ///< a bar if `bar` is a terminal, else lines
   bar,        ///< one line that is redrawn
@@ -64,8 +64,8 @@ class Progress final : public Callback {
   std::vector<std::string> metrics_;  // that have a column
   std::vector<std::string> titles_;
   std::vector<std::size_t> shown_;  // of the titles, those that have a column now
-  /// How long a batch takes, by those of late. The first two are left out: they touch memory for
-  /// the first time, choose algorithms, and wait for workers that only begin.
+  /// Time per batch, from recent batches. The first two are excluded: they touch memory for the
+  /// first time, choose algorithms, and wait for workers to start.
   class Pace {
    public:
     void add(double seconds, std::int64_t samples) {

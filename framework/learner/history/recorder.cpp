@@ -50,7 +50,7 @@ void Recorder::epoch_begin(Learner& learn) {
   finished_ = false;
 }
 
-/// A batch whose end nobody has seen here: a callback before this one has found that it diverges.
+/// Records the last batch if an earlier callback stopped the training at it (DivergedError).
 void Recorder::error(Learner& learn, const std::exception& error) {
   if (dynamic_cast<const DivergedError*>(&error) == nullptr) return;
   if (learn.progress().batch_clock > seen_batch_) batch_end(learn);
@@ -83,7 +83,7 @@ void Recorder::note_norms(const Tensor& grad, const Tensor& update, const Tensor
   if (weights.defined()) norms_[2] = weights;
 }
 
-/// The running batch's loss, control block and norms, into their places behind those that wait.
+/// Copies the current batch's loss, control block and norms to their places after the pending ones.
 void Recorder::keep_on_device(Learner& learn) {
   Context& ctx = learn.context();
   const auto at = static_cast<std::int64_t>(pending_.size());
@@ -118,7 +118,7 @@ double Recorder::Mean::value() const {
   return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Of a batch that made an update, as far as they are known.
+/// The norms of a batch with an update, as far as they are known.
 void Recorder::set_norms(BatchRecord& record,
                          std::span<const float> norms,
                          const std::array<bool, kNorms>& known) {
@@ -168,7 +168,7 @@ void Recorder::validate_begin(Learner& learn) {
 
 namespace {
 
-/// Of an epoch: those of its training pass, then those of its validation.
+/// The metrics of an epoch: first those of its training pass, then those of its validation.
 std::vector<std::pair<std::string, double>> metrics_of(const PassResults& results, bool validated) {
   auto all = results.train_metrics;
   if (validated) all.insert(all.end(), results.metrics.begin(), results.metrics.end());

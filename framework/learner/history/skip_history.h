@@ -17,8 +17,9 @@ enum class StepEvent : std::uint8_t {
   warm_up,       ///< skipped, and no step was clean since the scale was set: it seeks its place
   growth_probe,  ///< skipped for the first time since the scale grew: it goes back to the one
                  ///< before, with a hysteresis after some more skips in a row
-  overflow,      ///< skipped at a scale that had been good, or that is no reason: static, or none
-  bad_loss,      ///< skipped, and the loss itself was not finite: no scale can help
+  overflow,  ///< skipped at a scale that had been good, or that does not explain it: static, or no
+             ///< scale
+  bad_loss,  ///< skipped, and the loss itself was not finite: no scale can help
 };
 /// "growth probe".
 [[nodiscard]] std::string_view name_of(StepEvent event) noexcept;
@@ -31,7 +32,7 @@ struct StepRecord {
   float scale_after = 1;
 };
 
-/// How often what happened. Those of a stretch are the difference of two.
+/// Numbers of steps and skips. The difference of two is for the steps between them.
 struct StepCounts {
   std::int64_t applied = 0;
   std::int64_t skipped = 0;
@@ -51,14 +52,14 @@ struct StepVerdict {
   std::string text;  ///< empty if no step was skipped
 };
 
-/// What became of the steps of a training, read from its control blocks: one after each batch. How
-/// the scale is moved it is told; what moves it, it sees. A function of what it was given.
+/// Records the steps of a training from its control blocks, one after each batch. It gets the rules
+/// of the loss scale as options and reads its changes. The content is a function of its inputs.
 class SkipHistory {
  public:
   /// More records than a person reads; of more the newest are kept.
   static constexpr std::size_t kCapacity = 512;
 
-  /// A fit begins: `control` is the block before its first batch.
+  /// Starts a fit: `control` is the block before its first batch.
   void begin(const StepControl& control, const LossScaleOptions& scaling);
   /// The block after a batch. Returns the record of what happened, if anything did.
   std::optional<StepRecord> add(std::int64_t batch, const StepControl& after, bool loss_is_finite);
@@ -66,10 +67,9 @@ class SkipHistory {
   [[nodiscard]] const std::vector<StepRecord>& records() const noexcept { return records_; }
   [[nodiscard]] const StepCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] float loss_scale() const noexcept { return last_.loss_scale; }
-  /// Of the steps that `counts` counts, which began with this scale. Skips while the scale finds
-  /// its place and those of its growth are normal, and so are others up to one step in a hundred,
-  /// if the next step is made. Not normal is an infinite loss, no step at all, or a scale at its
-  /// floor.
+  /// Judges the steps that `counts` counts, which started with this scale. Normal are skips while
+  /// the scale settles, skips after it has grown, and up to one other step in a hundred if the next
+  /// step is made. Not normal are an infinite loss, no step at all, and a scale at its floor.
   [[nodiscard]] StepVerdict verdict(const StepCounts& counts, float scale_at_begin) const;
 
   /// Throws CheckpointError for what this cannot hold.
