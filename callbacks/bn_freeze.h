@@ -4,8 +4,8 @@
 namespace learn::callbacks {
 
 /// BatchNorm layers whose parameters are frozen keep their running statistics, and normalise by
-/// them, as in evaluation: fastai's BnFreeze. Layers whose parameters are trained go on as always,
-/// which those of frozen layer groups are too unless they were frozen with `train_bn` false.
+/// them, as in evaluation: fastai's BnFreeze. Layers with trained parameters are unaffected; that
+/// includes BatchNorm in frozen layer groups, unless they were frozen with `train_bn` false.
 ///
 /// Fine-tuning on small batches, or on other data than the body was trained on, is the place for
 /// it. Uses train_begin, train_end and error, and nothing inside a batch.

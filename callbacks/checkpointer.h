@@ -15,11 +15,11 @@ struct CheckpointerOptions {
   bool last = true;  ///< last.safetensors: everything a resumed run needs, at each epoch
   bool best = true;  ///< best.safetensors: the weights of the best epoch, as validated
   std::int64_t every =
-      0;  ///< epoch-0005.safetensors: the full state, every so many epochs; 0: never
+      0;  ///< epoch-0005.safetensors: the full state, every `every` epochs; 0: never
   std::string monitor = "valid_loss";
   Better better = Better::automatic;
   double min_delta = 0;
-  Metadata metadata;  ///< goes into each file, beside the epoch and the step
+  Metadata metadata;  ///< metadata of each file, in addition to epoch and step
 };
 
 /// Writes checkpoints at the end of epochs, each file as a whole or not at all, `last` with the one

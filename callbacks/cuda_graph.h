@@ -31,7 +31,7 @@ class CudaGraph final : public Callback {
   void train_end(Learner& learn) override;
   void error(Learner& learn, const std::exception& error) override;
 
-  /// Of the last fit.
+  /// Statistics of the last fit.
   [[nodiscard]] const GraphStepCounts& counts() const noexcept { return counts_; }
 
  private:

@@ -17,7 +17,7 @@ struct EarlyStoppingOptions {
 /// Ends the training when a value has not improved for `patience` epochs in a row (fastai 2: with
 /// patience 1, at the first epoch that is not better than the best before it by more than
 /// `min_delta`). An epoch without the value, or with NaN, counts as one without improvement. Each
-/// fit begins anew, unless it is resumed.
+/// fit starts from the beginning, unless it is resumed.
 class EarlyStopping final : public Callback {
  public:
   /// Throws UsageError for a patience below 1 or a bad `min_delta`.

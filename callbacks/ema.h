@@ -7,10 +7,10 @@
 
 namespace learn::callbacks {
 
-/// Keeps an exponential moving average of the weights beside them (Polyak & Juditsky, 1992; timm's
-/// ModelEma): after each update the average goes 1 - decay of the way to the masters. A step that
-/// is skipped, by anyone, leaves it as it is. BatchNorm's running statistics are averages of their
-/// own and stay the model's.
+/// Keeps an exponential moving average of the weights (Polyak & Juditsky, 1992; timm's ModelEma):
+/// after each update the average goes 1 - decay of the way to the masters. A step that is skipped,
+/// by anyone, leaves it as it is. BatchNorm's running statistics are averages of their own and stay
+/// the model's.
 ///
 ///   train_begin     of the first fit: the average begins as a copy of the masters
 ///   step_end        average += (1 - decay) * (masters - average), on the device
@@ -23,8 +23,8 @@ namespace learn::callbacks {
 /// fit.
 class Ema final : public Callback {
  public:
-  /// `options.first_step` is found when the training begins. Throws UsageError unless decay is in
-  /// [0, 1).
+  /// `options.first_step` is determined when the training starts. Throws UsageError unless decay is
+  /// in [0, 1).
   explicit Ema(const EmaOptions& options = {}, bool evaluate = true);
 
   [[nodiscard]] std::string_view name() const override { return "ema"; }

@@ -42,7 +42,7 @@ class GradientAccumulation final : public Callback {
   std::int64_t window_batches_ = 0;
   std::int64_t window_samples_ = 0;
   std::int64_t reference_ = 0;  // samples of the window's first batch: the weight 1
-  // The same on the device, where the loss has weights of its own: (1) f32 each.
+  // The same on the device, for losses with weights: (1) f32 each.
   Tensor first_weight_, sum_of_weights_;
 };
 

@@ -14,7 +14,7 @@ enum class ClipBy : std::uint8_t {
 
 /// Limits gradients at step_begin, when they are unscaled and complete, so that the limit means the
 /// same in every precision, for any loss scale, and for accumulated batches. The norm is taken over
-/// all trained parameters, however they are grouped. As PyTorch's clip_grad_norm_ and
+/// all trained parameters, however they are grouped. Equivalent to PyTorch's clip_grad_norm_ and
 /// clip_grad_value_; a norm that is not finite clips nothing. A Recorder keeps each norm.
 class GradientClip final : public Callback {
  public:
@@ -39,8 +39,8 @@ class GradientClip final : public Callback {
   Tensor norm_;  // one f32 element on the device
 };
 
-/// What to try where gradients are too large: "gradient clipping", or, if the learner clips
-/// already, "gradients clipped below 1".
+/// Advice against large gradients: "gradient clipping", or, if the learner clips already,
+/// "gradients clipped below 1".
 [[nodiscard]] std::string clipping_advice(const Learner& learn);
 
 }  // namespace learn::callbacks

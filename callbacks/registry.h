@@ -22,16 +22,16 @@ namespace learn::callbacks {
 using DrawSamples = std::function<plot::ImageGrid(
     Context& ctx, const Batch& samples, const Tensor& outputs, const std::string& title)>;
 
-/// What callbacks made from text take from the run they belong to.
+/// Settings of a run for callbacks that are made from text.
 struct RunSettings {
-  std::filesystem::path folder = ".";  ///< where relative paths in options begin
+  std::filesystem::path folder = ".";  ///< base of relative paths in options
   std::string title;                   ///< of plots
   std::string monitor = "valid_loss";  ///< of those that name none
   Metadata metadata;                   ///< goes into checkpoints
   DrawSamples draw_samples;            ///< null: what its batches hold cannot be drawn
 };
 
-/// What a callback does to a training.
+/// The role of a callback in a training.
 enum class Role : std::uint8_t {
   trains,   ///< takes part in it
   reports,  ///< shows or writes what happens; the training is the same without it
@@ -52,14 +52,13 @@ template <class C, class... Args>
 
 using CallbackRegistry = Registry<CallbackWithEvents(const RunSettings&)>;
 
-/// Every callback that needs nothing but options, by name. To add one, put NAME.h and NAME.cpp into
-/// this folder, with a function `register_NAME(CallbackRegistry&)` that adds it: the build finds
-/// it.
+/// All callbacks that need only options, by name. To add one, put NAME.h and NAME.cpp into this
+/// folder, with a function `register_NAME(CallbackRegistry&)` that adds it: the build finds it.
 [[nodiscard]] CallbackRegistry callback_registry();
 
-/// Makes what "gradient_clip:limit=1,by=norm" says (see Spec); no file is touched before the
-/// training begins. Throws UsageError for an unknown name, option or value, and for a callback that
-/// text cannot describe, with what to use instead.
+/// Makes a callback from text such as "gradient_clip:limit=1,by=norm" (see Spec); no file is
+/// touched before the training starts. Throws UsageError for an unknown name, option or value, and
+/// for a callback that text cannot describe, with what to use instead.
 [[nodiscard]] CallbackWithEvents make_from_text(std::string_view spec, const RunSettings& run = {});
 /// Adds what `make_from_text` makes. Throws as that and as `Learner::insert`.
 Callback& add_from_text(Learner& learn, std::string_view spec, const RunSettings& run = {});

@@ -17,13 +17,13 @@ struct ReplayOptions {
   std::int64_t batch = 0;
   /// The backward pass, too.
   bool backward = true;
-  /// Where that begins: one element on the device, or else a loss scale.
+  /// The seed of the backward pass: one element on the device, or else a loss scale.
   Tensor seed;
   float loss_scale = 1;
 };
 
-/// What a second run of a batch shows of its values. What is infinite or NaN is said in words; a
-/// text is empty where everything is finite.
+/// Values in a second run of a batch. Infinite and NaN values are described in words; a text is
+/// empty if all values are finite.
 struct Replay {
   /// The largest magnitude of those that are finite, and what has it.
   struct Largest {
@@ -36,8 +36,8 @@ struct Replay {
   Largest output;
   double loss = std::numeric_limits<double>::quiet_NaN();
 
-  /// Of the gradients of what modules gave and of parameters, in the order of the backward pass;
-  /// all times the loss scale.
+  /// The first non-finite gradient of a module output or parameter, in backward order; all
+  /// gradients include the loss scale.
   std::string first_gradient;
   std::vector<std::string> parameters;  ///< all whose gradients are not finite, in that order
   Largest gradient;                     ///< of the modules and parameters

@@ -49,7 +49,7 @@ class Blame final : public Callback {
   void epoch_end(Learner& learn) override;
   void train_end(Learner& learn) override;
 
-  /// Of the last fit.
+  /// Reports of the last fit.
   [[nodiscard]] const std::vector<BlameReport>& reports() const noexcept { return reports_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace learn::callbacks {
 
-/// What can be made to go wrong in a training batch.
+/// Faults that can be injected into a training batch.
 enum class FaultKind : std::uint8_t {
   overflow,      ///< an infinity in a gradient
   nan,           ///< a NaN in a gradient
@@ -27,8 +27,8 @@ struct Fault {
   FaultKind kind = FaultKind::overflow;
   std::int64_t first = 1;
   std::int64_t last = 1;
-  /// Of a gradient: a parameter, or a module, whose output's gradient is meant; empty: the first
-  /// parameter that is trained. Of what a module gives: the module; empty: the whole model.
+  /// For a gradient, a parameter or a module (for the gradient of its output); empty: the first
+  /// trained parameter. For an output, the module; empty: the whole model.
   std::string place;
   double amount = 0;                 ///< of `spike` the factor, of `slow` seconds
   Event event = Event::batch_begin;  ///< of `raise` and `kill`
@@ -45,7 +45,7 @@ struct Fault {
 /// of the text what is wrong, and what is possible; for an empty text too.
 [[nodiscard]] std::vector<Fault> parse_faults(std::string_view text);
 
-/// As `parse_faults` reads it.
+/// In the format of `parse_faults`.
 [[nodiscard]] std::string_view name_of(FaultKind kind) noexcept;
 
 }  // namespace learn::callbacks

@@ -8,9 +8,8 @@
 
 namespace learn::callbacks {
 
-/// Plants faults of modules in the passes of a tape, for as long as it lives: it is the tape's
-/// observer then, for both passes. What it plants is seen by those that observe in its place.
-/// Enqueues only.
+/// Injects faults of modules into the passes of a tape during its lifetime, as the tape's observer
+/// of both passes. The previous observers see the injected values. Enqueues only.
 class FaultPlanter final : public ForwardObserver, public BackwardObserver {
  public:
   FaultPlanter(Tape& tape,
@@ -23,7 +22,7 @@ class FaultPlanter final : public ForwardObserver, public BackwardObserver {
 
   void forwarded(const nn::Module& module, const Var& in, const Var& out) override;
   void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) override;
-  /// Those that were not planted: no pass has come to their place yet.
+  /// Faults that were not injected, because no pass has reached their place.
   [[nodiscard]] const std::vector<Fault>& missed() const noexcept { return faults_; }
 
  private:

@@ -12,10 +12,10 @@ namespace learn::callbacks {
 class KeptBatches final : public BatchSource {
  public:
   /// The first `count` batches of a source, from the pass `epoch` on, copied, and of further passes
-  /// where one has fewer. Whoever takes more ends that pass. The source is at the beginning of that
-  /// pass again, or where a state that was loaded has put it.
+  /// where one has fewer. Taking more batches ends that pass. Afterwards the source is at the start
+  /// of that pass again, or at the position of a loaded state.
   KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, std::int64_t count);
-  /// One pass of so many times the first batch of others, whose memory it shares.
+  /// A pass that repeats the first batch of another one, whose memory it shares.
   KeptBatches(const KeptBatches& others, std::int64_t count);
 
   [[nodiscard]] std::int64_t batches() const override { return pass_; }

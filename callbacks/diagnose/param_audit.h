@@ -21,7 +21,7 @@ struct AuditedParam {
   float lr = 0;  ///< where the schedule of a fit at the learner's own rates is at factor 1
   float weight_decay = 0;  ///< 0: not decayed
   DType in_model = DType::f32;
-  bool own_master = false;  ///< the f32 master is memory of its own; otherwise it is the parameter
+  bool own_master = false;  ///< the f32 master has its own memory; otherwise it is the parameter
   bool trainable = true;
   /// It is trainable, and a backward pass from the outputs leaves no gradient: the forward pass
   /// does not use it.
@@ -32,7 +32,7 @@ struct AuditedParam {
 
 struct ParamAudit {
   std::vector<AuditedParam> params;    ///< in the order of the store
-  std::vector<std::string> misuse;     ///< what is hardly meant so, a line each
+  std::vector<std::string> misuse;     ///< likely mistakes, one line each
   std::optional<nn::RangeScan> range;  ///< of a training in half precision
 
   /// A table with a row for each parameter, totals, and the misuse. Shares of the values that the
@@ -40,11 +40,11 @@ struct ParamAudit {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Says of each parameter in which group it is, how it is updated, in what precision and memory,
-/// and names what is hardly meant so: nothing trained, a trained parameter at rate 0, weight decay
-/// of biases or BatchNorm parameters, one that gets no gradient. Runs one sample of zeros in eval
-/// mode in f32, with no event: the training's bits stay the same. Waits for the device. Throws
-/// std::logic_error from a handler, UsageError for rates that do not fit the layer groups.
+/// Reports the group, update, precision and memory of each parameter, and flags likely mistakes:
+/// nothing trained, a trained parameter at rate 0, weight decay of biases or BatchNorm parameters,
+/// one that gets no gradient. Runs one sample of zeros in eval mode in f32, with no event: the
+/// training's bits stay the same. Waits for the device. Throws std::logic_error from a handler,
+/// UsageError for rates that do not fit the layer groups.
 [[nodiscard]] ParamAudit audit_params(Learner& learn);
 
 }  // namespace learn::callbacks

@@ -25,8 +25,8 @@ struct ParityError {
   double size = 1;    ///< |half| / |fp32|
   double cosine = 1;  ///< of the angle between both, as vectors; 0 if half alone is zero
   /// Underflow: zero in half, and so small in fp32, times the loss scale, that the half has no
-  /// digits for it (`nn::smallest_normal`). A zero that is there because a rounding made a ReLU or
-  /// the maximum of a pooling window fall the other way is none.
+  /// digits for it (`nn::smallest_normal`). A zero because rounding changed the side of a ReLU or
+  /// the maximum of a pooling window does not count.
   double zero = 0;
   /// So small that the half has lost digits of it: stored below `nn::smallest_normal`, not zero.
   /// Where halves have been widened to f32 (parameters' gradients under autocast) it is not known.
@@ -58,8 +58,8 @@ struct ParityLayer {
   /// The optimizer's state with the largest share of elements that are zero in half alone, there.
   std::string emptied_state;
   double emptied = 0;
-  /// The modules that were given its output, and so made its gradient; empty: the loss, or
-  /// something that is no module.
+  /// The modules that use its output and so compute its gradient; empty: the loss, or code outside
+  /// of modules.
   std::vector<std::string> readers;
 };
 
@@ -75,7 +75,7 @@ struct ParityStep {
   std::vector<ParityLayer> layers;  ///< in the order of the forward pass
 };
 
-/// What can be wrong.
+/// Kinds of problems.
 enum class ParityProblem : std::uint8_t {
   values,             ///< fp32 itself is not finite before anything was learned: data or weights
   rate,               ///< fp32 itself diverges: no precision helps
@@ -90,7 +90,7 @@ enum class ParityProblem : std::uint8_t {
 struct ParityFinding {
   ParityProblem problem = ParityProblem::rounding;
   std::int64_t step = 1;  ///< the first that shows it
-  std::string layer;      ///< the first that departs; empty where it is none's fault
+  std::string layer;      ///< the first layer that differs; empty if no layer is the cause
   std::string module;     ///< `ParityLayer::text` of it
   parity::Evidence evidence{};
   std::string text;    ///< what was seen
@@ -121,7 +121,7 @@ struct ParityAudit {
 
 struct ParityOptions {
   std::int64_t steps = 8;
-  /// Of the training that these are the first steps of: what schedules are planned for.
+  /// The whole training, whose first steps these are; schedules use it.
   std::int64_t epochs = 1;
 };
 

@@ -13,8 +13,8 @@ struct ParityParam {
   bool keeps_f32 = false;
 };
 
-/// A batch in fp32 and in `half`, layer by layer. Parameters belong to the module that they are
-/// named after, or else to a row of their own. A module that ran in one of both only is left out.
+/// A batch in fp32 and in `half`, layer by layer. Parameters belong to the module in their name,
+/// otherwise to a separate row. Modules that ran in only one precision are left out.
 [[nodiscard]] ParityStep compare_steps(const StepTrace& full,
                                        const StepTrace& half,
                                        DType half_dtype,
@@ -23,7 +23,7 @@ struct ParityParam {
 /// `text` and `advice` of a finding of an audit, from its evidence.
 void put_in_words(const ParityAudit& audit, ParityFinding& finding);
 
-/// What is wrong with the steps of an audit, what counts most first.
+/// Problems in the steps of an audit, the most important first.
 [[nodiscard]] std::vector<ParityFinding> find_problems(const ParityAudit& audit);
 
 }  // namespace learn::callbacks

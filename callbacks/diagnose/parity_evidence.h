@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-/// What a finding of a parity audit is based on, as values; parity_sentences.cpp puts it in words.
+/// The values behind a finding of a parity audit; parity_sentences.cpp describes them in words.
 /// Shares are of 1; scales are exponents of 2.
 namespace learn::callbacks::parity {
 
@@ -26,7 +26,7 @@ struct LossDiverges {
 struct OutputOverflows {
   double share = 0;
   double largest = 0;  ///< magnitude in fp32
-  /// The smallest module around the layer whose own output a half holds; empty if there is none.
+  /// The smallest module around the layer whose output fits into a half; empty if none does.
   std::string holder;
 };
 struct GradientOverflows {

@@ -11,8 +11,8 @@
 
 namespace learn::callbacks {
 
-/// What a tensor held at one moment: counts over all of it, and the values of some elements. Two
-/// tensors of one size are sampled at the same places, so that they can be compared.
+/// A snapshot of a tensor: counts over all of it, and the values of some elements. Two tensors of
+/// one size are sampled at the same places, so that they can be compared.
 struct TensorTrace {
   DType dtype = DType::f32;
   std::int64_t count = 0;  ///< elements; 0: there was no such tensor
@@ -37,11 +37,11 @@ struct CallTrace {
   TensorTrace gradient;      ///< of the output, times the seed; undefined if none reached it
 };
 
-/// What a training batch had.
+/// Values of a training batch.
 struct StepTrace {
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< it ended before there was one
   double lr = 0;                                           ///< of the last layer group
-  double seed = 1;  ///< where the backward pass began: the loss scale
+  double seed = 1;  ///< seed of the backward pass: the loss scale
   /// No gradients of earlier batches were held, so that those of the parameters are this batch's.
   bool alone = true;
   bool applied = false;          ///< an update was made
@@ -83,7 +83,7 @@ class ParityTrace final : public Callback, private ForwardObserver, private Back
   std::int64_t wanted_;
   std::int64_t sample_;
   std::vector<StepTrace> steps_;
-  std::int64_t steps_before_ = 0;  // updates, when the batch began
+  std::int64_t steps_before_ = 0;  // updates at the start of the batch
   std::vector<TensorTrace> weights_before_;
   bool watching_ = false;
   Context* ctx_ = nullptr;

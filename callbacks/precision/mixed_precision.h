@@ -13,12 +13,12 @@ struct MixedPrecisionOptions {
   std::optional<float> loss_scale;
   /// How the scale moves. Static: `scaling.dynamic = false`.
   LossScaleOptions scaling;
-  /// So many steps skipped in a row end the training with a DivergedError, if the scale falls no
-  /// lower. On a GPU the host learns of them later, after
+  /// Number of consecutive skipped steps that end the training with a DivergedError, if the scale
+  /// cannot fall further. On a GPU the host learns of them later, after
   /// `PrecisionCallback::kBatchesBetweenLooks` batches.
   std::int64_t max_skips = kMaxSkips;
   /// The optimizer updates masters in one pass over each run of the flat buffers (true) or
-  /// parameter by parameter (false), as the optimizer does in f32. The same bits either way, but a
+  /// parameter by parameter (false), as the optimizer does in f32. Both give the same bits, but a
   /// launch per parameter costs a GPU more than the update itself.
   bool flat_master = true;
 };
@@ -58,8 +58,8 @@ class MixedPrecision final : public PrecisionCallback {
   bool flat_before_ = true;
 };
 
-/// The short forms: adds MixedPrecision to a learner, in the place of any half precision that was
-/// there; the loss scale begins anew. `to_fp32` takes it away.
+/// Short forms: add MixedPrecision to a learner and replace any other half precision; the loss
+/// scale starts from its initial value. `to_fp32` removes it.
 MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options = {});
 MixedPrecision& to_bf16(Learner& learn);
 

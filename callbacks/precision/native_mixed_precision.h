@@ -49,8 +49,8 @@ class NativeMixedPrecision final : public PrecisionCallback {
   NativeMixedPrecisionOptions options_;
 };
 
-/// The short forms: adds NativeMixedPrecision to a learner, in the place of any mixed precision
-/// that was there; the loss scale begins anew. `to_fp32` takes it away.
+/// Short forms: add NativeMixedPrecision to a learner and replace any other mixed precision; the
+/// loss scale starts from its initial value. `to_fp32` removes it.
 NativeMixedPrecision& to_native_fp16(Learner& learn, NativeMixedPrecisionOptions options = {});
 NativeMixedPrecision& to_native_bf16(Learner& learn);
 

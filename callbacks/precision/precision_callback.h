@@ -17,17 +17,17 @@ namespace learn::callbacks {
 /// after some 20 of them; a scale that is static can only be wrong.
 inline constexpr std::int64_t kMaxSkips = 100;
 
-/// What every way to train in half precision has in common: when it begins and ends, predictions
-/// that are cast to f32 before the loss, and the loss scale of f16. That lives in the control block
-/// of the learner's optimizer, so it carries over from fit to fit and is part of a checkpoint,
-/// which any other precision can continue (ADR 0020).
+/// The common base of all half precisions: when they start and end, predictions that are cast to
+/// f32 before the loss, and the loss scale of f16. That lives in the control block of the learner's
+/// optimizer, so it carries over from fit to fit and is part of a checkpoint, which any other
+/// precision can continue (ADR 0020).
 ///
 /// Validation inside a fit, and validate, get_preds and predict outside, run in the precision too.
 /// All of it is enqueued on the device.
 class PrecisionCallback : public Callback {
  public:
-  /// On a GPU no batch waits for the host: it looks for skipped steps after so many, and when an
-  /// epoch ends. On the CPU it looks after each.
+  /// Number of batches between checks for skipped steps on a GPU, so that no batch waits for the
+  /// host; it also checks at the end of an epoch. On the CPU it checks after each batch.
   static constexpr std::int64_t kBatchesBetweenLooks = 128;
 
   [[nodiscard]] int order() const override { return order::kMixedPrecision; }
@@ -49,11 +49,11 @@ class PrecisionCallback : public Callback {
   void error(Learner& learn, const std::exception& error) final;
 
  protected:
-  /// `what` begins the texts of errors. f16 has a loss scale: that one, or the first by
-  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale, or
-  /// options of it that are not the `usual` ones, for bf16, which has the range of f32 and needs
-  /// none; one that is not positive and finite or not between floor
-  /// and ceiling; `max_skips` below 1; and as `kernels::check_loss_scaling`.
+  /// `what` is the first word of error messages. f16 has a loss scale: that one, or the first by
+  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale, or options of it
+  /// that are not the `usual` ones, for bf16, which has the range of f32 and needs none; one that
+  /// is not positive and finite or not between floor and ceiling; `max_skips` below 1; and as
+  /// `kernels::check_loss_scaling`.
   PrecisionCallback(std::string_view what,
                     std::string name,
                     DType dtype,
@@ -82,7 +82,7 @@ class PrecisionCallback : public Callback {
   PrecisionState state_;
   std::int64_t max_skips_ = kMaxSkips;
   bool entered_ = false;
-  std::int64_t epoch_steps_ = 0;  // the control block's counters at the beginning of this epoch
+  std::int64_t epoch_steps_ = 0;  // the control block's counters at the start of this epoch
   std::int64_t epoch_skipped_ = 0;
   std::int64_t fit_skipped_ = 0;  // and of this fit
   std::int64_t batches_since_look_ = 0;

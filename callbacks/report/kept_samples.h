@@ -11,13 +11,13 @@ namespace learn::callbacks {
 /// on the device, so that no batch waits for the host.
 class KeptSamples {
  public:
-  /// A pass begins; `places` says which of its samples are wanted, rising, from 0.
+  /// Call at the start of a pass; `places` are the required samples, ascending from 0.
   void begin(std::vector<std::int64_t> places);
   /// A batch of the pass ends. One of a model whose outputs are not (N,outputs) is left out, and
   /// one that ended before there was a prediction.
   void add(Context& ctx, const BatchRun& batch);
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
-  /// Whether there are all that are wanted.
+  /// Whether all required samples were kept.
   [[nodiscard]] bool complete() const noexcept { return next_ == places_.size(); }
   /// On the device. Without `y` if targets of a batch are neither classes nor one for each output.
   [[nodiscard]] Batch samples() const;
@@ -32,7 +32,7 @@ class KeptSamples {
   std::int64_t seen_ = 0;  // samples of the pass
   std::int64_t size_ = 0;
   std::int64_t padding_ = 0;
-  Tensor x_, y_, pred_;  // room for all; y_ undefined where there are no targets
+  Tensor x_, y_, pred_;  // space for all; y_ is undefined without targets
 };
 
 /// `count` places, or as many as there are, evenly over a pass of `samples`.

@@ -11,7 +11,7 @@ namespace learn::callbacks {
 /// lr_schedule.png (learning rate, momentum and, if it moved, the loss scale). Needs a Recorder.
 class PlotResults final : public Callback {
  public:
-  /// `title` stands above each image: what was trained on what.
+  /// `title` is printed above each image: the model and its data.
   PlotResults(std::filesystem::path folder, std::string title)
       : folder_(std::move(folder)), title_(std::move(title)) {}
 

@@ -8,15 +8,15 @@
 
 namespace learn::callbacks {
 
-/// What the recorder of a run kept.
+/// The record of a run.
 struct RunHistory {
   std::string name;  ///< the run's folder
   std::vector<BatchRecord> batches;
   std::vector<EpochRecord> epochs;
 };
 
-/// Reads it from the last state in the folder of a run, whether that has ended or not. Throws
-/// CheckpointError if there is none.
+/// Reads it from the last state in the folder of a run, finished or not. Throws CheckpointError if
+/// there is no state.
 [[nodiscard]] RunHistory read_run_history(const std::filesystem::path& run);
 
 }  // namespace learn::callbacks

@@ -28,16 +28,16 @@ struct SchedulePreview {
 
   /// A panel for each hyper-parameter.
   [[nodiscard]] plot::Figure figure(const std::string& title) const;
-  /// A table of batches at which epochs or equal parts of them begin, and of the last, at most
-  /// `rows`; and above it the peaks of what moves.
+  /// A table of the first batches of epochs, or of equal parts of them, and the last batch, with at
+  /// most `rows` rows; and above it the peaks of the scheduled values.
   [[nodiscard]] std::string to_string(std::int64_t rows = kRows) const;
 };
 
-/// Evaluates all ParamSchedulers of the learner for a fit of so many epochs at
-/// `learn.options().lr`, without training: the learning rate, momentum and weight decay of each
-/// layer group, and what else they move. One that counts updates is evaluated as if each batch made
-/// one. Throws UsageError unless there is at least one epoch, or if a schedule does not fit the
-/// model's layer groups.
+/// Evaluates all ParamSchedulers of the learner for a fit of `epochs` at `learn.options().lr`,
+/// without training: the learning rate, momentum and weight decay of each layer group, and other
+/// scheduled values. A scheduler that counts updates is evaluated as if each batch made one. Throws
+/// UsageError unless there is at least one epoch, or if a schedule does not fit the model's layer
+/// groups.
 [[nodiscard]] SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs);
 
 }  // namespace learn::callbacks

@@ -24,7 +24,7 @@ class SkipReport final : public Callback {
   /// A fit that ends as it has diverged may end because of skips: of that, too, it tells.
   void error(Learner& learn, const std::exception& error) override;
 
-  /// Of the last fit.
+  /// The verdict on the last fit.
   [[nodiscard]] const StepVerdict& verdict() const noexcept { return verdict_; }
 
  private:

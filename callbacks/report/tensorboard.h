@@ -21,7 +21,7 @@ struct TensorBoardOptions {
   std::int64_t every = 1;                      ///< batches between two points; 0: epochs only
   std::int64_t histograms = 1;                 ///< epochs between two histograms; 0: none
   std::int64_t images = 16;                    ///< of training and of validation; 0: none
-  DrawSamples draw;                            ///< without it there are no images
+  DrawSamples draw;                            ///< images need it
   std::string config;                          ///< shown as text; empty: none
 };
 
@@ -85,7 +85,7 @@ class TensorBoard final : public Callback {
   Clock::time_point written_;                          // when points of batches were, last
   KeptSamples training_, validation_;
   std::int64_t training_batch_ = 0;  // the last that the former are from
-  bool draws_ = false;               // the batches hold images, and they are wanted
+  bool draws_ = false;               // the batches contain images, and images are requested
   bool stepped_ = false;             // the last batch made an update
   bool loaded_ = false;              // a state was, of this run or by a sandbox
   std::int64_t ended_at_ = -1;       // batches when the last fit ended

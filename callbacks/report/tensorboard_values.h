@@ -11,7 +11,7 @@ namespace learn {
 class Learner;
 }
 
-/// What TensorBoard is shown of a training; the names are listed at the callback.
+/// The values of a training for TensorBoard; the callback documents their names.
 namespace learn::callbacks {
 
 [[nodiscard]] std::vector<tensorboard::Value> values_of(const BatchRecord& batch);
@@ -20,7 +20,7 @@ namespace learn::callbacks {
 /// Histograms of all parameters, and how many values are not finite. A parameter without a finite
 /// value has no histogram. Wait for the device.
 [[nodiscard]] std::vector<tensorboard::Value> weight_histograms(Learner& learn);
-/// The same of the gradients of what is trained.
+/// The same for the gradients of trained parameters.
 [[nodiscard]] std::vector<tensorboard::Value> gradient_histograms(Learner& learn);
 
 [[nodiscard]] tensorboard::PngImage encoded(const plot::ImageGrid& grid);

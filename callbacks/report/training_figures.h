@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 
-/// What runs recorded, as plots. Each run has a colour.
+/// Plots of recorded runs. Each run has a colour.
 namespace learn::callbacks {
 
-/// Losses and metrics. Of one run the loss of each batch and its mean, in one colour, beside that
-/// of the validation, and all metrics in a panel; of several the means, with the validation dashed,
-/// and a panel for each metric.
+/// Losses and metrics. For one run: the loss of each batch and its mean in one colour, the
+/// validation loss, and all metrics in one panel. For several runs: the means, dashed for
+/// validation, and a panel for each metric.
 [[nodiscard]] plot::Figure results_figure(const std::string& title,
                                           std::span<const RunHistory> runs);
 
