@@ -8,7 +8,7 @@ namespace learn::data {
 /// Images may have that many channels: spectra have hundreds.
 inline constexpr std::int64_t kMaxChannels = 1024;
 
-/// What all samples of a set look like.
+/// The common form of all samples of a set.
 struct SampleForm {
   std::int64_t height = 0;  ///< 0 as the width is: no images, but `channels` numbers each
   std::int64_t width = 0;

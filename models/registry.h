@@ -10,14 +10,14 @@
 
 namespace learn::models {
 
-/// What a model is made for.
+/// The task of a model.
 struct Task {
   int classes = 10;
   Shape input{32, 32, 3};  ///< one sample: an image (H,W,C), or of some models features (F)
 };
 
-/// Of layers, in channels or units. Beyond that no memory is enough, and products of sizes
-/// overflow.
+/// Limit of the width of layers, in channels or units. Beyond it memory does not suffice and
+/// products of sizes overflow.
 inline constexpr Range kWidth{.low = 1, .high = 1 << 16};
 
 using ModelRegistry = Registry<nn::Model(const Task&)>;
@@ -32,11 +32,11 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 [[nodiscard]] nn::Model make_model(std::string_view spec, const Task& task = {});
 [[nodiscard]] nn::Model make_model(const Spec& spec, const Task& task);
 
-/// The same for the samples and classes of a data source. Throws UsageError for one that does not
-/// know them.
+/// The task for the samples and classes of a data source. Throws UsageError for a source that does
+/// not provide them.
 [[nodiscard]] nn::Model make_model(std::string_view spec, const BatchSources& data);
 
-/// For registrations. Throws UsageError for samples that are no images (H,W,C).
+/// For registrations. Throws UsageError for samples other than images (H,W,C).
 void check_images(const std::string& name, const Shape& input);
 
 /// For registrations: `M`, constructed from `options`, as the model `name` that can be split where

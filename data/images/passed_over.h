@@ -18,12 +18,12 @@ struct PassedOver {
   bool may_be_image = true;
 };
 
-/// The kind of an image that lies beside the class folders instead of in one.
+/// The kind of an image next to the class folders instead of in one.
 inline constexpr const char* kOutsideOfClasses = "outside of class folders";
 
-/// Why a file that lies at `path` and that messages call `name` is not taken for an image; nothing
-/// if it is taken for one: by its extension (`has_image_name`), or, if it has none or only digits,
-/// by its first bytes, which `start` gives.
+/// The reason why the file at `path`, called `name` in messages, is not used as an image; empty if
+/// it is used: by its extension (`has_image_name`), or, if it has none or only digits, by its first
+/// bytes, which `start` gives.
 [[nodiscard]] std::optional<PassedOver> why_passed_over(
     const std::filesystem::path& path,
     const std::string& name,

@@ -13,15 +13,15 @@ namespace learn::data {
 /// nothing travels. The bits are those of the host's workers.
 class DeviceBatches {
  public:
-  /// Null where that cannot be: on a CPU context, if the options say no, for transforms that only
-  /// the host can run, for samples that are no u8 images in memory, and for a data set that the
-  /// device has no room for, which is logged.
+  /// Returns null if it is not possible: on a CPU context, if the options disable it, for
+  /// transforms that only the host can run, for samples other than u8 images in memory, and for a
+  /// data set that does not fit on the device, which is logged.
   [[nodiscard]] static std::unique_ptr<DeviceBatches> make(Context& ctx,
                                                            const Dataset& dataset,
                                                            const LoaderOptions& options,
                                                            const PassOrder& order);
 
-  /// The draws of the pass that begins, in their order. Waits until the device has them.
+  /// The draws of the next pass, in order. Waits until they are on the device.
   void begin(const std::vector<std::int64_t>& draws);
   /// Samples [first, first + count) of that order; `batch.x` and `batch.y` are views of memory that
   /// is reused from batch to batch.
@@ -38,7 +38,7 @@ class DeviceBatches {
   std::uint64_t seed_;
   AugmentPlan plan_;
   kernels::AugmentSource source_;
-  std::int64_t padding_;  // channels of x behind those of the images
+  std::int64_t padding_;  // channels of x after those of the images
   Tensor order_, x_, y_;
 };
 

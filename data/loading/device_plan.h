@@ -8,10 +8,9 @@
 
 namespace learn::data {
 
-/// The same list for kernels::augment, which makes the same bits on a device. Nothing if the list
-/// holds what a device cannot do: a function of the user's, or more steps, holes or channels than a
-/// plan has room for; and for samples that are no images of u8. The list must be one that Pipeline
-/// accepts for them.
+/// The list for kernels::augment, with the same bits on a device. Empty if a device cannot run it
+/// (custom functions; more steps, holes or channels than a plan can hold), and for samples other
+/// than u8 images. The list must be one that Pipeline accepts for them.
 [[nodiscard]] std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,
                                                      const Normalization& normalization,
                                                      const SampleForm& form);

@@ -24,13 +24,12 @@ struct LoaderOptions {
   Normalization normalization;
   std::vector<Transform> transforms;
   /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
-  /// the same bits and without workers, unless a transform is a function of one's own or the
-  /// targets are no classes. Batches of other sets are uploaded while the device works on the one
-  /// before.
+  /// the same bits and without workers, unless a transform is a custom function or the targets are
+  /// not classes. Batches of other sets are uploaded while the device works on the previous one.
   bool resident = true;
-  /// Batches of halves that are made on a CUDA device have 8 channels, zeros behind the colours, as
-  /// its convolutions want them; `Batch::padding` says so. For models that begin with a
-  /// convolution.
+  /// Half-precision batches that are made on a CUDA device have 8 channels, with zeros after the
+  /// colours, as its convolutions need them; `Batch::padding` states it. For models that start with
+  /// a convolution.
   bool pad_channels = false;
 };
 
@@ -67,7 +66,7 @@ class Loader final : public BatchSource {
   [[nodiscard]] int classes() const override;
   [[nodiscard]] const Dataset& dataset() const noexcept;
   [[nodiscard]] const LoaderOptions& options() const noexcept;
-  /// Batches are made on the device, from a data set that lies there: without workers.
+  /// Batches are made on the device from a data set in its memory, without workers.
   [[nodiscard]] bool on_device() const noexcept;
 
  private:

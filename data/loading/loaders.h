@@ -10,8 +10,8 @@ namespace learn::data {
 
 /// How the batches of a data set are made.
 struct LoadersOptions {
-  /// Of the training images, as `augmentation` knows it; of features nothing. `loader.transforms`,
-  /// if there are any, take its place.
+  /// Augmentation of the training images, by a name for `augmentation`; none for features.
+  /// `loader.transforms`, if set, replace it.
   std::string augment = "basic";
   /// Default: CIFAR-10's published one for that set, else measured on the training images.
   std::optional<Normalization> normalization;

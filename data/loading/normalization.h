@@ -26,12 +26,12 @@ inline const Normalization kCifarStats{{0.491F, 0.482F, 0.447F}, {0.247F, 0.243F
 [[nodiscard]] Normalization measure(const Dataset& dataset);
 inline constexpr std::int64_t kMeasured = 1024;
 
-/// The images of a batch as they were before their normalisation, to be looked at: (N,H,W,C) f32 on
-/// the host, 0 black and 1 white, without padding. x * std + mean in f32, so that they differ from
-/// the pixels by the rounding of x alone: in f32 by less than 1e-6, in f16 by less than a quarter
-/// of one of the 255 steps, in bf16 by less than 1. Waits for the device. Throws ShapeError for
-/// what is no batch of images, UsageError for a normalization of other channels, DTypeError unless
-/// they are f32, f16 or bf16.
+/// The images of a batch before normalisation, for display: (N,H,W,C) f32 on the host, 0 black and
+/// 1 white, without padding. x * std + mean in f32, so that they differ from the pixels by the
+/// rounding of x alone: in f32 by less than 1e-6, in f16 by less than a quarter of one of the 255
+/// steps, in bf16 by less than 1. Waits for the device. Throws ShapeError for what is no batch of
+/// images, UsageError for a normalization of other channels, DTypeError unless they are f32, f16 or
+/// bf16.
 [[nodiscard]] Tensor denormalise(Context& ctx,
                                  const Batch& batch,
                                  const Normalization& normalization);

@@ -11,9 +11,9 @@ namespace learn::data {
 struct PassPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;  ///< batches handed out
-  bool resumes = false;    ///< the next pass, if it is this epoch's, begins at `batch`
+  bool resumes = false;    ///< the next pass, if it is this epoch's, starts at `batch`
 
-  /// For `BatchSource::begin`: the batch at which a pass begins.
+  /// For `BatchSource::begin`: the first batch of a pass.
   [[nodiscard]] std::int64_t first_batch(std::int64_t new_epoch) {
     return std::exchange(resumes, false) && new_epoch == epoch ? batch : 0;
   }

@@ -15,7 +15,7 @@ struct SampleScratch {
   std::vector<std::uint8_t> pixels;
 };
 
-/// What the random steps of a sample depend on.
+/// The values that determine a sample's random steps.
 struct SampleDraw {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;

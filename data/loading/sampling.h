@@ -7,14 +7,14 @@
 
 namespace learn::data {
 
-/// A pass of samples that are drawn with replacement, each as often in the mean as its weight says
-/// beside the others'.
+/// A pass of samples drawn with replacement, each with an expected frequency proportional to its
+/// weight.
 struct WeightedSampling {
   std::vector<double> weights;  ///< one per sample, 0 or more
   std::int64_t samples = 0;     ///< in a pass; 0: as many as the set has
 };
 
-/// The same with all classes equally often, whatever their number of samples.
+/// A pass with all classes equally often, whatever their number of samples.
 struct BalancedSampling {
   std::int64_t samples = 0;
 };
@@ -32,8 +32,8 @@ using Sampling = std::variant<std::monostate, WeightedSampling, BalancedSampling
 /// Which samples a pass has, in which order: a function of set, options, seed and epoch.
 class PassOrder {
  public:
-  /// Throws UsageError for weights that are no weights of these samples, for a negative number of
-  /// samples, and to balance a set without classes.
+  /// Throws UsageError for weights that do not match the samples, for a negative number of samples,
+  /// and for balancing a set without classes.
   PassOrder(const Dataset& dataset, const Sampling& sampling, bool shuffle, std::uint64_t seed);
 
   /// Samples in a pass.

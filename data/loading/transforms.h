@@ -56,27 +56,27 @@ struct Cutout {
 /// Four random words, the own ones of one step for one sample in one epoch.
 using RandomWords = std::array<std::uint32_t, 4>;
 
-/// A step of one's own on a whole image as it was decoded, before it is brought to the size of the
-/// data set: it may change the pixels and the size, not the number of channels. None but its like
-/// may stand before it. Steps of one's own are called from several threads at once, and what they
-/// throw reaches the caller of `next`; batches are then made on the host.
+/// A custom step on a whole decoded image, before it is scaled to the size of the data set. It may
+/// change the pixels and the size, but not the number of channels. Only steps of the same kind may
+/// precede it. Custom steps are called from several threads at once, and what they throw reaches
+/// the caller of `next`; batches are then made on the host.
 struct ImageTransform {
   std::function<void(Image& image, RandomWords random)> apply;
 };
 
-/// A step of one's own on the pixels (H,W,C) of an image as the steps before it left them.
+/// A custom step on the pixels (H,W,C) of an image after the preceding steps.
 struct PixelTransform {
   std::function<void(std::span<std::uint8_t> pixels, RandomWords random)> apply;
 };
 
-/// A step of one's own on what the model is given, (H,W,C) or features: normalised and f32,
-/// whatever it is rounded to behind. None but its like and Cutout may stand behind it.
+/// A custom step on the input of the model, (H,W,C) or features: normalised and f32, whatever it is
+/// rounded to afterwards. Only steps of the same kind and Cutout may follow it.
 struct ValueTransform {
   std::function<void(std::span<float> values, RandomWords random)> apply;
 };
 
-/// One step of augmentation. Steps run in the order of the list, but Cutout behind all that move or
-/// change pixels.
+/// One step of augmentation. Steps run in the order of the list, except that Cutout runs after all
+/// steps that move or change pixels.
 using Transform = std::variant<FlipLr,
                                Pad,
                                RandomCrop,
@@ -113,13 +113,13 @@ template <class... Parts>
 /// A checked list of transforms for samples of one form, ready to run.
 class Pipeline {
  public:
-  /// Throws UsageError for a step that cannot work on such samples, or stands where it cannot be,
-  /// and as `for_channels`.
+  /// Throws UsageError for a step that does not support such samples or that is in a wrong place,
+  /// and for the reasons of `for_channels`.
   Pipeline(std::vector<Transform> transforms,
            const Normalization& normalization,
            const SampleForm& form);
 
-  /// Of images; 1 and 1 of features.
+  /// Size of images; 1 and 1 for features.
   [[nodiscard]] std::int64_t out_height() const noexcept { return out_height_; }
   [[nodiscard]] std::int64_t out_width() const noexcept { return out_width_; }
   /// (out_height,out_width,C), or (C) of features.
@@ -154,7 +154,7 @@ class Pipeline {
     run_any(values.data(), seed, epoch, sample, out, scratch);
   }
 
-  /// Whether images are wanted in the size that they have by themselves.
+  /// Whether images keep their original size.
   [[nodiscard]] bool takes_whole_images() const noexcept { return image_steps_ > 0; }
   /// Runs the ImageTransforms, and brings the image to the form's size: what `run` takes on from.
   /// Throws DataError if they left no image of as many channels.
@@ -164,7 +164,7 @@ class Pipeline {
                        std::uint64_t sample) const;
 
  private:
-  /// What each of the 256 values becomes, channel by channel.
+  /// The result for each of the 256 values, channel by channel.
   template <class T>
   using Table = std::vector<std::array<T, 256>>;
   struct Draw;
@@ -196,7 +196,7 @@ class Pipeline {
   Normalization normalization_;
   SampleForm form_;
   std::int64_t out_height_, out_width_;
-  std::size_t image_steps_ = 0;  ///< at the list's begin
+  std::size_t image_steps_ = 0;  ///< at the start of the list
   std::vector<std::size_t> pixel_steps_;
   bool changes_values_ = false;
   Table<float> f32_;

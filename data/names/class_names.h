@@ -14,7 +14,7 @@ using AlikeNames = std::pair<std::string, std::string>;
 /// Warns in the log if there are any in `names`, the classes of the data set `set`.
 void warn_of_alike_names(const std::vector<std::string>& names, const std::string& set);
 
-/// The one of `names` that looks like `name`, as the end of a message; empty if there is none.
+/// The element of `names` that looks like `name`, as the end of a message; empty if none does.
 [[nodiscard]] std::string alike_hint(const std::string& name,
                                      const std::vector<std::string>& names);
 

@@ -20,8 +20,8 @@ enum class Part : std::uint8_t { unsaid, train, valid, test };
 /// least.
 [[nodiscard]] bool look_like_parts(const std::vector<std::string>& names);
 
-/// Whether an operating system, a network drive or a program leaves files or folders of that name
-/// behind, which are no data: hidden ones (".DS_Store"), "__MACOSX", "@eaDir", "Thumbs.db", ...
+/// Whether operating systems, network drives or programs create files or folders of that name that
+/// are not data: hidden ones (".DS_Store"), "__MACOSX", "@eaDir", "Thumbs.db", ...
 [[nodiscard]] bool is_system_name(std::string_view name);
 
 /// Sorts names of classes: by value if all are numbers ("2" before "10", "0.5" before "1"), else by

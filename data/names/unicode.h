@@ -15,14 +15,14 @@ namespace learn::data {
 /// spaces of no width, byte order marks. A text that is not UTF-8 loses those of ASCII.
 [[nodiscard]] std::string trimmed(std::string_view text);
 
-/// What all texts that look like this one have in common: they are equal but for blanks, case,
-/// composition of letters (NFC, NFD), width and style of letters (NFKC), marks that are not seen,
-/// quotes and hyphens of typography, and Cyrillic and Greek letters in the shape of Latin ones. A
-/// text that is not UTF-8 stays as it is.
+/// A key that is equal for all texts that look alike: those that differ only in spaces, case,
+/// composition of letters (NFC, NFD), width and style of letters (NFKC), invisible marks,
+/// typographic quotes and hyphens, and Cyrillic and Greek letters that look like Latin ones. A text
+/// that is not UTF-8 stays as it is.
 [[nodiscard]] std::string looks_like(std::string_view text);
 
-/// The text in ASCII, other characters as "\u00a0", so that texts that look alike can be told
-/// apart; bytes that are not UTF-8 as "\xff".
+/// The text in ASCII, other characters as "\u00a0", so that texts that look alike can be
+/// distinguished; bytes that are not UTF-8 as "\xff".
 [[nodiscard]] std::string in_ascii(std::string_view text);
 
 }  // namespace learn::data

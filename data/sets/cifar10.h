@@ -25,13 +25,13 @@ struct CifarOptions {
 [[nodiscard]] Dataset read_cifar10(const FileTree& tree,
                                    Split split,
                                    const CifarOptions& options = {});
-/// The same for CIFAR-100's train.bin and test.bin, with the 100 fine labels.
+/// Reads CIFAR-100's train.bin and test.bin, with the 100 fine labels.
 [[nodiscard]] Dataset read_cifar100(const FileTree& tree,
                                     Split split,
                                     const CifarOptions& options = {});
 
-/// What a data set in CIFAR-10's layout is called, so that other data pass for CIFAR-10 in nobody's
-/// table of results: "cifar10" if its files are the published ones and name the classes so,
+/// The name of a data set in CIFAR-10's layout, so that other data cannot be mistaken for CIFAR-10
+/// in a results table: "cifar10" if its files are the published ones and name the classes so,
 /// "synthetic10-files" if they name those of synthetic10, otherwise "cifar10-layout".
 [[nodiscard]] std::string cifar10_name(bool published, const std::vector<std::string>& classes);
 

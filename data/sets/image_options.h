@@ -18,7 +18,7 @@ struct ImageOptions {
   bool stream = false;
   std::int64_t cache = 1024;  // MiB
 
-  /// What is skipped goes `into` the pair. Throws UsageError for an option without effect.
+  /// Skipped files are added to the pair `into`. Throws UsageError for an option without effect.
   [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const;
 };
 

@@ -17,7 +17,7 @@ namespace learn::data {
 struct LabelledFile {
   std::filesystem::path path;   ///< in its tree; of features the file and line, "t.csv:7"
   std::vector<float> features;  ///< as many as `LabelledFiles::feature_names`
-  /// Of classes one, of labels any number of names; of values nothing.
+  /// One name for classes, any number for labels, none for values.
   std::vector<std::string> labels;
   std::vector<float> values;
   Part part = Part::unsaid;

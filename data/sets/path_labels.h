@@ -29,12 +29,12 @@ struct PartFolder {
 
 struct PathLabels {
   LabelledFiles files;
-  std::map<Part, PartFolder> folders;  ///< of the parts; if there are none, of `Part::unsaid`
+  std::map<Part, PartFolder> folders;  ///< one for each part; without parts, for `Part::unsaid`
 };
 
-/// The images of a tree, labelled by their paths. A single folder that holds other folders is no
-/// class: the classes are in it. Images that lie outside of the classes or of the parts are passed
-/// over. Throws UsageError for a wrong expression, DataError for parts that are not clear, an image
+/// The images of a tree, labelled by their paths. A single folder that contains other folders is
+/// not a class: the classes are inside. Images outside of the classes or of the parts are skipped.
+/// Throws UsageError for a wrong expression, DataError for parts that are not clear, an image
 /// without a label, and a folder that cannot be read.
 [[nodiscard]] PathLabels label_by_path(const FileTree& tree, const PathLabelOptions& options);
 

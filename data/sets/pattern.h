@@ -12,12 +12,12 @@ class Pattern {
   /// Throws UsageError, which says where it is wrong.
   explicit Pattern(const std::string& text);
 
-  /// What its first group matches, or all of it if it has no group; nothing where it does not
-  /// match. Threads may look at the same time. Throws DataError for a pattern that tries too many
-  /// ways to match the text.
+  /// The match of its first group, or the whole match without a group; nothing if it does not
+  /// match. Threads may call it at the same time. Throws DataError for a pattern that tries too
+  /// many ways to match the text.
   [[nodiscard]] std::optional<std::string> find(const std::string& in) const;
 
-  /// The same of a path that must have a label by it. Throws DataError that begins with `where`.
+  /// The same for a path that must match. Throws DataError that starts with `where`.
   [[nodiscard]] std::string label_of(const std::string& path, const std::string& where) const;
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -14,7 +14,7 @@ namespace learn::data {
 /// The side of the images that one may ask for, in pixels: one of the largest takes 768 MiB.
 inline constexpr Range kImageSide{.low = 1, .high = 1 << 14};
 
-/// What can be asked of any data set. What only some can do is an option of their own, in the spec.
+/// Options of every data set. Options of single data sets are in the spec.
 struct DataOptions {
   /// Where published data lie: the folder that holds cifar-10-batches-bin (or is it) or
   /// cifar-10-binary.tar.gz. Empty: $LEARN_DATA, then ./data.

@@ -6,8 +6,8 @@
 
 namespace learn::data {
 
-/// What to do with a set, or a part of it, that has no class folder with images: by what is there
-/// instead, `files`.
+/// Advice for a set, or a part of it, without class folders with images, based on `files`, which it
+/// contains instead.
 [[nodiscard]] std::string advice_without_classes(const std::vector<PassedOver>& files);
 
 }  // namespace learn::data

@@ -25,10 +25,10 @@ struct SyntheticOptions {
 inline constexpr std::int64_t kSyntheticTrain = 50'000;
 inline constexpr std::int64_t kSyntheticTest = 10'000;
 
-/// Ten kinds of drawn shapes on cluttered backgrounds, 32x32 colour: stands in for CIFAR-10 where
-/// that cannot be had. Computed with integers only, each image from (seed, split, index), so the
-/// bytes are the same on every machine, for any number of threads and any part of the set. Classes
-/// are balanced: each run of ten images holds one of each. A net needs shape, not colour: a linear
+/// Ten kinds of drawn shapes on cluttered backgrounds, 32x32 colour: a substitute if CIFAR-10 is
+/// not available. Computed with integers only, each image from (seed, split, index), so the bytes
+/// are the same on every machine, for any number of threads and any part of the set. Classes are
+/// balanced: each run of ten images holds one of each. A net needs shape, not colour: a linear
 /// model stays below 25 %. Throws UsageError for a range outside the split.
 [[nodiscard]] Dataset synthetic10(const SyntheticOptions& options);
 

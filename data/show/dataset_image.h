@@ -15,21 +15,22 @@ namespace learn::data {
                                       std::int64_t width,
                                       std::int64_t channels,
                                       std::span<const std::uint8_t> pixels);
-/// The same from floats, of which `black` and `white` are as they say.
+/// The same for floats, with the values of black and white.
 [[nodiscard]] plot::Image drawn_image(std::int64_t height,
                                       std::int64_t width,
                                       std::int64_t channels,
                                       std::span<const float> values,
                                       float black = 0,
                                       float white = 1);
-/// What is black and what is white in a set: 0 and 1 of one of u8, where 255 counts as 1, the least
-/// and the largest value of one of floats.
+/// The values of black and white in a set: 0 and 1 for u8, where 255 counts as 1; the smallest and
+/// the largest value for floats.
 [[nodiscard]] std::pair<float, float> black_and_white(const Dataset& dataset);
 
-/// Image `i` of a set, to be drawn. Throws UsageError if there is none, or the set is of features.
+/// Returns image `i` of a set for drawing. Throws UsageError if it does not exist, or for a set of
+/// features.
 [[nodiscard]] plot::Image image_of(const Dataset& dataset, std::int64_t i);
 
-/// What a title calls the set: images that were computed are called so.
+/// The name of the set in titles; computed images are marked.
 [[nodiscard]] std::string title_of(const Dataset& dataset);
 
 }  // namespace learn::data

@@ -19,23 +19,22 @@ struct JudgedTargets {
   double threshold = 0.5;              ///< of labels
 };
 
-/// What is true: "cat", "sky, sea"; nothing if it is not known. Real numbers stand beside those
-/// that were predicted.
+/// The truth: "cat", "sky, sea"; empty if it is unknown. Real numbers are shown next to the
+/// predictions.
 [[nodiscard]] std::string truth_text(const JudgedTargets& judged);
-/// The same with the probability of a true class: "cat 12 %".
+/// The truth with the probability of a true class: "cat 12 %".
 [[nodiscard]] std::string truth_with_probability(const JudgedTargets& judged);
 
-/// What was predicted, in blue if it is right, or nothing is known, and in orange if not: a class
-/// and its probability; a line for each label that was said, and after "not" for each that was
-/// missed, the wrong ones first; a line for each value, in ink, with the true one. No more than
-/// four lines, of which the last says how many more there are. "NaN" if an output of classes or
-/// labels is.
+/// The prediction, in blue if it is right or the truth is unknown, otherwise in orange: a class and
+/// its probability; a line for each label that was said, and after "not" for each that was missed,
+/// the wrong ones first; a line for each value, in ink, with the true one. No more than four lines,
+/// of which the last says how many more there are. "NaN" if an output of classes or labels is.
 [[nodiscard]] std::vector<plot::CaptionLine> prediction_lines(const JudgedTargets& judged);
 
-/// What these lines are, for the head of a gallery: "predicted class and its probability, blue if
-/// right".
+/// A description of these lines for the head of a gallery: "predicted class and its probability,
+/// blue if right".
 [[nodiscard]] std::string prediction_legend(TargetKind kind, bool truth_known);
-/// "true class"; nothing of real numbers, which have no line of their own.
+/// "true class"; empty for real numbers, which have no separate line.
 [[nodiscard]] std::string truth_legend(TargetKind kind);
 
 }  // namespace learn::data

@@ -13,10 +13,10 @@
 
 namespace learn::data {
 
-/// What a model made of an image of a set.
+/// A model's prediction for an image of a set.
 struct JudgedImage {
   std::int64_t index = 0;  ///< of the image
-  /// As `interpret` gives them: the probability of each class or label, or the values.
+  /// The results of `interpret`: the probability of each class or label, or the values.
   std::vector<double> outputs;
   double loss = std::numeric_limits<double>::quiet_NaN();
 };

@@ -12,12 +12,12 @@ struct ShowBatchOptions {
   std::int64_t epoch = 0;     ///< the first of them
 };
 
-/// What a loader's first batches hold, with class names: each image as it lies in the set, and
-/// beside it as the model gets it in one epoch after another, with the same random numbers as in a
-/// training, normalisation undone. Of a loader that does not augment each image once; of one that
-/// does not shuffle images from all over the set, as those of a class often follow one another.
-/// Neither runs the loader nor moves its position. Throws UsageError unless images and versions are
-/// at least 1, and for a set of features.
+/// The first batches of a loader, with class names: each original image, and next to it what the
+/// model gets in each epoch, with the same random numbers as in a training, normalisation undone.
+/// Of a loader that does not augment each image once; of one that does not shuffle images from all
+/// over the set, as those of a class often follow one another. Neither runs the loader nor moves
+/// its position. Throws UsageError unless images and versions are at least 1, and for a set of
+/// features.
 [[nodiscard]] plot::ImageGrid show_batch(const Loader& loader,
                                          const ShowBatchOptions& options = {});
 

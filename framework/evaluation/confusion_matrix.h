@@ -50,7 +50,7 @@ class ConfusionMatrix {
   [[nodiscard]] double precision(int of_class) const;
   /// Harmonic mean of the two.
   [[nodiscard]] double f1(int of_class) const;
-  /// Share of all samples that were taken for their class; NaN if there are none.
+  /// Share of all samples that were predicted correctly; NaN without samples.
   [[nodiscard]] double accuracy() const;
   /// How much of the agreement is not chance (Cohen 1960; scikit-learn's cohen_kappa_score). NaN
   /// where chance agrees always: one class, predicted throughout.
@@ -62,9 +62,10 @@ class ConfusionMatrix {
   /// Pairs of different classes, one of which was taken for the other at least `least` times, the
   /// most frequent first, then in the order of the classes (fastai's most_confused).
   [[nodiscard]] std::vector<Confusion> most_confused(std::int64_t least = 1) const;
-  /// The mean of one of them over the classes that were seen or predicted; NaN if there are none.
+  /// The mean of one of them over the classes that were seen or predicted; NaN without such
+  /// classes.
   [[nodiscard]] double mean(double (ConfusionMatrix::*value)(int) const) const;
-  /// The mean of one of them over the classes, each weighed by its samples; NaN if there are none.
+  /// The mean of one of them over the classes, weighted by their samples; NaN without samples.
   [[nodiscard]] double weighted_mean(double (ConfusionMatrix::*value)(int) const) const;
 
  private:

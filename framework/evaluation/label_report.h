@@ -11,7 +11,7 @@ inline constexpr double kLabelThreshold = 0.5;
 /// Whether a target says that a label is there: one of 0 or 1, if it was not smoothed or mixed.
 [[nodiscard]] constexpr bool has_label(float target) noexcept { return target >= 0.5F; }
 
-/// How well one of several labels was told.
+/// Scores of one label of a multi-label task.
 struct LabelScores {
   double precision = 0;
   double recall = 0;
@@ -33,16 +33,16 @@ struct LabelReport {
   double accuracy = 0;
 };
 
-/// Of logits (N,labels) and as many targets, as `has_label` reads them. A NaN is no label, and the
-/// average precision of its label is NaN. Means are NaN without samples. Throws ShapeError unless
-/// there are as many of both, UsageError unless `threshold` is in [0, 1).
+/// Computes it from logits (N,labels) and as many targets, as `has_label` reads them. A NaN counts
+/// as not predicted, and the average precision of its label is NaN. Means are NaN without samples.
+/// Throws ShapeError unless there are as many of both, UsageError unless `threshold` is in [0, 1).
 [[nodiscard]] LabelReport label_report(std::span<const float> logits,
                                        std::int64_t labels,
                                        std::span<const float> targets,
                                        double threshold = kLabelThreshold);
 
-/// Of the samples that are said to have a label, if it is those of the largest scores: the share of
-/// all positive ones, and the share that is positive.
+/// For the samples with the largest scores as predictions: the share of all positive samples that
+/// they contain, and the share of them that is positive.
 struct PrecisionRecall {
   double recall = 0;
   double precision = 0;

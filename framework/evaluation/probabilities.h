@@ -12,7 +12,7 @@ namespace learn {
 /// The sigmoid of a logit; NaN of NaN.
 [[nodiscard]] double sigmoid(float logit);
 
-/// What a row of outputs of a model says: the probabilities of the classes, which sum to 1, the
+/// Interprets a row of a model's outputs: the probabilities of the classes, which sum to 1, the
 /// probability of each label, or the values.
 [[nodiscard]] std::vector<double> interpret(TargetKind kind, std::span<const float> outputs);
 

@@ -14,20 +14,20 @@
 
 namespace learn {
 
-/// What a model says of one image. Which of it there is depends on what it was trained on:
-/// `Predictor::description().target_kind`.
+/// A model's prediction for one image. The targets it was trained on determine which members are
+/// set: `Predictor::description().target_kind`.
 struct Prediction {
-  /// Of classes that of the largest probability, the first of equal ones; -1 if one of them is NaN,
-  /// and of other models.
+  /// The class with the largest probability, the first of equal ones; -1 if one is NaN, and for
+  /// other targets.
   int label = -1;
-  std::string name;                  ///< of that class; empty if there is none
+  std::string name;                  ///< name of that class; empty without one
   std::vector<float> probabilities;  ///< of each class or label, as `Predictor::classes` has them
   std::vector<float> values;         ///< of real targets, as `Predictor::classes` names them
 
   /// The `count` most probable classes, or as many as there are, the most probable first; of equal
   /// ones the lower first.
   [[nodiscard]] std::vector<int> top(int count) const;
-  /// Of several labels those whose probability is above `threshold`, the most probable first.
+  /// The labels with a probability above `threshold`, the most probable first.
   [[nodiscard]] std::vector<int> labels(double threshold = kLabelThreshold) const;
   /// False if a probability is NaN, or a value not finite: the weights are not finite, or too
   /// large, and nothing was predicted.
@@ -40,7 +40,7 @@ struct PredictorOptions {
   /// Means the probabilities, or values, of an image and of its mirror image: test-time
   /// augmentation.
   bool mirrored = false;
-  /// What the model computes in: f32, or f16 or bf16, as a half model does (BatchNorm in f32, see
+  /// The precision of the model: f32, or f16 or bf16, as a half model does (BatchNorm in f32, see
   /// `ParamStore::set_working_dtype`). Halves move half the bytes; they are faster on a GPU and on
   /// processors that multiply them by the matrix, and not on others.
   DType dtype = DType::f32;
@@ -67,18 +67,18 @@ class Predictor {
 
   /// Names of the classes, the labels or the values.
   [[nodiscard]] const std::vector<std::string>& classes() const;
-  /// What it was made of.
+  /// The checkpoint's description of the model.
   [[nodiscard]] const SavedModel& description() const;
 
-  /// Of an image of any size: it is scaled to cover the model's input, and the middle is cut out,
-  /// as the training's images were. Throws DataError for one whose pixels are not H*W*3.
+  /// Predicts an image of any size: it is scaled to cover the model's input and cropped to the
+  /// centre, like the training images. Throws DataError for one whose pixels are not H*W*3.
   [[nodiscard]] Prediction operator()(const data::Image& image);
-  /// The same of many. The other images change a prediction by rounding at most.
+  /// Predicts many images. The other images change a prediction at most by rounding.
   [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
 
-  /// Of samples of features, one after the other, as the data hold them: they are normalised here.
-  /// Throws UsageError for a model of images, a number of values that is no multiple of the
-  /// features, and with `PredictorOptions::mirrored`.
+  /// Predicts samples of features, one after the other, as in the data; it normalises them. Throws
+  /// UsageError for a model of images, a number of values that is no multiple of the features, and
+  /// with `PredictorOptions::mirrored`.
   [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
 
   /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on

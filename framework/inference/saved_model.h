@@ -11,7 +11,7 @@
 
 namespace learn {
 
-/// What a checkpoint says of its model, so that it can be used without what it was trained with.
+/// A checkpoint's description of its model, sufficient to use it without its training.
 struct SavedModel {
   std::string model;                 ///< whole, as the registry takes it: "resnet9:width=16"
   std::vector<std::string> classes;  ///< their names
@@ -40,11 +40,11 @@ struct SavedModel {
 /// Adds it to the metadata of a checkpoint.
 void describe_model(const SavedModel& model, Metadata& metadata);
 
-/// What metadata call such targets: "classes", "labels", "values".
+/// The name of the targets in metadata: "classes", "labels", "values".
 [[nodiscard]] std::string metadata_name(TargetKind targets);
 
-/// What the metadata say under `key`. Throws CheckpointError for a checkpoint that was not written
-/// for an experiment.
+/// The metadata under `key`. Throws CheckpointError for a checkpoint that was not written for an
+/// experiment.
 [[nodiscard]] const std::string& saved_value(const SafetensorsFile& file, const std::string& key);
 
 /// Means and standard deviations, one number after the other.

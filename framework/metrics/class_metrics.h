@@ -7,8 +7,8 @@
 
 namespace learn {
 
-/// What a confusion matrix of a pass says, as an object of a Metric. Of each sample 20 bytes stay
-/// on the device until the value is asked for.
+/// A metric of the confusion matrix of a pass. It keeps 20 bytes per sample on the device until the
+/// value is read.
 class OfConfusion {
  public:
   using Measure = std::function<double(const ConfusionMatrix&)>;
@@ -25,8 +25,8 @@ class OfConfusion {
   KeptRows largest_{DType::f32}, guesses_{DType::i64}, truths_{DType::i64};
 };
 
-/// What the logits and classes of a pass say. All logits stay on the device until then: of each
-/// sample 4 bytes for each class, and 8.
+/// A metric of the logits and classes of a pass. It keeps all logits on the device until the value
+/// is read: 4 bytes per sample and class, and 8 per sample.
 class OfLogits {
  public:
   using Measure = std::function<double(

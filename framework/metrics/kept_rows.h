@@ -18,7 +18,7 @@ class KeptRows {
   void add(Context& ctx, const Tensor& x);
   [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::int64_t columns() const noexcept { return columns_; }
-  /// All rows, (rows, columns) on the host; undefined if there are none. Waits for the device.
+  /// All rows, (rows, columns) on the host; undefined without rows. Waits for the device.
   [[nodiscard]] Tensor read(Context& ctx) const;
   /// Throws CheckpointError for more rows than `most`.
   void visit_state(Context& ctx, std::int64_t most, std::string_view name, StateVisitor& visitor);

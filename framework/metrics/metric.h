@@ -18,15 +18,15 @@ namespace learn {
 
 class Context;
 
-/// What one metric adds up in one pass.
+/// The accumulated state of one metric in one pass.
 class MetricPass {
  public:
   virtual ~MetricPass() = default;
   virtual void add(const Tensor& pred, const Tensor& target) = 0;
-  /// Of the batches so far; asking changes nothing. May wait for the device.
+  /// The value for the batches so far; does not change the state. May wait for the device.
   [[nodiscard]] virtual double value() const = 0;
-  /// What a training pass that is cut short needs to continue; `most` samples were added then.
-  /// Throws CheckpointError for what cannot be of so many.
+  /// The state that an interrupted training pass needs to continue; at most `most` samples were
+  /// added. Throws CheckpointError for a state of more samples.
   virtual void visit_state(std::int64_t most, StateVisitor& visitor) = 0;
 };
 
@@ -91,7 +91,7 @@ struct Metric {
   std::function<std::unique_ptr<MetricPass>(Context&)> begin;
   /// It means nothing with fewer classes than this; 0: it does not ask for classes.
   int least_classes = 0;
-  /// What targets it is for; nothing: any.
+  /// Supported targets; empty: any.
   std::optional<TargetKind> targets{};
 
   /// Throws UsageError for fewer classes than it needs.
@@ -109,7 +109,7 @@ class MetricPasses {
   /// Names and values in the order of the metrics; a mean of no samples is NaN. Waits for the
   /// device.
   [[nodiscard]] std::vector<std::pair<std::string, double>> values() const;
-  /// Of a pass of `most` samples that is under way.
+  /// The state of an unfinished pass with `most` samples.
   void visit_state(std::int64_t most, StateVisitor& visitor);
 
  private:

@@ -14,8 +14,8 @@ using MetricRegistry = Registry<Metric()>;
 /// The metrics that are made by name: "accuracy", "top_k:k=3".
 [[nodiscard]] MetricRegistry metric_registry();
 
-/// Those that specs describe, in their order. Throws UsageError for an unknown one, a bad option,
-/// and two of one name.
+/// The metrics that specs describe, in their order. Throws UsageError for an unknown one, a bad
+/// option, and two of one name.
 [[nodiscard]] std::vector<Metric> make_metrics(std::span<const std::string> specs);
 
 /// Throws UsageError for a metric that is for other targets than those of `whose`, 'photos' say; it

@@ -6,9 +6,9 @@
 
 namespace learn {
 
-/// What outputs and targets of a pass say where each sample has as many targets as outputs: several
-/// labels, or real numbers. All stay on the device until the value is asked for: 8 bytes for each
-/// output of each sample.
+/// A metric of the outputs and targets of a pass in which each sample has as many targets as
+/// outputs: several labels, or real numbers. It keeps them on the device until the value is read: 8
+/// bytes for each output of each sample.
 class OfTargets {
  public:
   using Measure = std::function<double(

@@ -5,7 +5,7 @@
 
 namespace learn {
 
-/// What the bar shows at one moment.
+/// The content of the bar at one moment.
 struct BarState {
   std::int64_t epoch = 1;  ///< from 1
   std::int64_t epochs = 1;
@@ -23,7 +23,7 @@ struct BarState {
 /// terminal shows more than ASCII.
 [[nodiscard]] std::string render_bar(const BarState& state, std::size_t width, bool unicode);
 
-/// Columns of the terminal behind a file descriptor; 80 if it does not say.
+/// Columns of the terminal of a file descriptor; 80 if unknown.
 [[nodiscard]] std::size_t terminal_width(int fd);
 /// True if the locale of the environment is a UTF-8 one.
 [[nodiscard]] bool locale_is_utf8();

@@ -14,8 +14,8 @@ class TextTable {
     Align align = Align::left;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Missing cells are empty; more cells than columns are a UsageError. What would break
-  /// the row or steer a terminal is shown as `printable_line` has it: "\x0a".
+  /// Missing cells are empty; more cells than columns are a UsageError. Characters that would break
+  /// the row or control a terminal are escaped by `printable_line`: "\x0a".
   void row(std::vector<std::string> cells);
   /// The table with its header, each line ended by a newline and without trailing spaces.
   [[nodiscard]] std::string to_string() const;
