@@ -21,7 +21,7 @@ struct GradScalerOptions {
   bool enabled = true;
 };
 
-/// Loss scaling in a loop of one's own, as torch.amp.GradScaler does it:
+/// Loss scaling in your own training loop, as torch.amp.GradScaler does it:
 ///
 ///     const AutocastRegion region(tape, DType::f16);
 ///     const Var loss = ops::softmax_cross_entropy(model(tape.input(x)), y, 0);
@@ -50,9 +50,9 @@ class GradScaler {
   /// Throws Error without a backward pass, and when it is called twice, or after `step`, since the
   /// last `update`.
   void unscale(optim::Optimizer& optimizer);
-  /// Unscales if that was not done, and sets the gradients aside: the next backward pass begins
-  /// with none, for the loss of another scaler, and the next `unscale` of that adds them again.
-  /// Throws as `unscale`.
+  /// Unscales if necessary, and stashes the gradients: the next backward pass, for the loss of
+  /// another scaler, starts without gradients, and its next `unscale` adds them again. Throws as
+  /// `unscale`.
   void stash(optim::Optimizer& optimizer);
   /// Unscales if that was not done, and enqueues `optimizer.step()`, which does nothing if a
   /// gradient is not finite; drops the gradients. Throws Error without a backward pass, and when it

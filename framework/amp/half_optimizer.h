@@ -4,8 +4,8 @@
 
 namespace learn::amp {
 
-/// apex's FP16_Optimizer's arguments and constants: its dynamic scale begins at 2^16, grows after
-/// 2000 clean steps up to 2^24, and has no floor but that of f32.
+/// apex's FP16_Optimizer's arguments and constants: its dynamic scale starts at 2^16, grows after
+/// 2000 clean steps up to 2^24, and has no floor except that of f32.
 struct HalfOptimizerOptions {
   DType dtype = DType::f16;
   float static_loss_scale = 1;
@@ -14,8 +14,8 @@ struct HalfOptimizerOptions {
   LossScaleOptions scaling{.growth_interval = 2000, .floor = 0x1p-126F, .ceiling = 0x1p24F};
 };
 
-/// apex's FP16_Optimizer: a model of halves and the f32 masters of its optimizer, in a loop of
-/// one's own.
+/// apex's FP16_Optimizer: a half model and the f32 masters of its optimizer, in your own training
+/// loop.
 ///
 ///     amp::HalfOptimizer half(optimizer, {.dynamic_loss_scale = true});
 ///     half.backward(loss);

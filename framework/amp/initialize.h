@@ -29,15 +29,15 @@ inline constexpr std::array kOptLevels{
 
 struct AmpOptions {
   DType dtype =
-      DType::f16;  ///< or bf16, which needs no loss scale and has none unless one is given
-  /// A static scale in the place of the level's. O3 has none: there are no f32 gradients that could
-  /// be unscaled.
+      DType::f16;  ///< or bf16, which needs no loss scale and uses one only if it is given
+  /// A static scale instead of the level's. O3 does not support one, because it has no f32
+  /// gradients to unscale.
   std::optional<float> loss_scale;
   /// How a dynamic scale moves: apex's 2^16 at first, 2000 steps, at most 2^24.
   LossScaleOptions scaling{.growth_interval = 2000, .floor = 0x1p-126F, .ceiling = 0x1p24F};
 };
 
-/// A model and its optimizer in a precision, for a loop of one's own:
+/// A model and its optimizer in a precision, for your own training loop:
 ///
 ///     amp::Amp amp = amp::initialize(model, optimizer, "O1");
 ///     tape.reset();

@@ -9,8 +9,7 @@
 
 namespace learn {
 
-/// What an operation makes of the dtypes of its inputs under autocast (ADR 0019). f64 is never
-/// cast, and whole numbers are not.
+/// How an operation casts its inputs under autocast (ADR 0019). f64 and integers are never cast.
 enum class CastClass : std::uint8_t {
   half,    ///< to the half of the region: what matrix units are fast at
   full,    ///< to f32: what loses digits, overflows or sums up
@@ -113,7 +112,8 @@ namespace autocast_detail {
 
 /// The inputs as an operation of `cast_class` takes them, or nothing if they already are what it
 /// takes: always so outside an autocast region, where this costs a look at a flag. A parameter is
-/// cast once per step however often it is used. An operation begins with it, and calls itself:
+/// cast once per step however often it is used. Call it first in an operation, which then calls
+/// itself:
 ///
 ///     Var my_product(const Var& a, const Var& b) {
 ///       if (const auto cast = autocast(CastClass::half, a, b))
@@ -128,12 +128,12 @@ template <std::same_as<Var>... Vars>
   return inputs;
 }
 
-/// The same for any number of inputs; empty if they are right.
+/// The same for any number of inputs; empty if no cast is needed.
 [[nodiscard]] std::vector<Var> autocast(CastClass cast_class, std::span<const Var> inputs);
 
 /// Autocast to f16 or bf16, or none at all, for the operations that are recorded while it lives.
-/// Regions may lie in one another: the innermost counts. The backward pass of an operation runs in
-/// the dtypes of its forward pass, inside or outside of any region.
+/// Regions may be nested: the innermost counts. The backward pass of an operation runs in the
+/// dtypes of its forward pass, inside or outside of any region.
 class AutocastRegion {
  public:
   /// Throws DTypeError for a dtype that is not half.

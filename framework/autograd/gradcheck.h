@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// Finds wrong gradients, of an operation of one's own or of a whole network:
+/// Finds wrong gradients of your own operation or of a whole network:
 ///
 ///     const GradientReport report = check_gradients(
 ///         [](Tape&, std::span<const Var> in) { return my_op(in[0], in[1]); },
@@ -31,9 +31,9 @@ struct GradientCheckOptions {
   /// Central differences are over 2 * step, times the element where that is above 1. Their error
   /// falls with its square, and rounding grows as it falls: near 1e-10 here.
   double step = 1e-5;
-  /// Of larger inputs so many elements are tried, at random.
+  /// Number of random elements that are checked in larger inputs.
   std::int64_t elements = 150;
-  /// Of the random numbers that the output is weighted by, and of the elements that are tried.
+  /// Seed of the random weights of the output and of the choice of elements.
   std::uint64_t seed = 20240;
   /// Leaves out elements where the slopes to the left and to the right differ, as those of relu do
   /// at 0; more than a tenth of them is an error.

@@ -19,11 +19,11 @@ class Node {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Sends `dy`, the gradient of the output, on to the inputs through `Tape::accumulate`.
   virtual void backward(Tape& tape, const Tensor& dy) = 0;
-  /// What it computes with beside its inputs.
+  /// The parameters of the operation in addition to its inputs.
   [[nodiscard]] virtual OpAttributes attributes() const { return {}; }
 
  protected:
-  /// What was given to `Tape::record`.
+  /// The inputs that were passed to `Tape::record`.
   [[nodiscard]] const Var& input(std::size_t i) const { return inputs_[i]; }
 
  private:

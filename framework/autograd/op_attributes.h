@@ -9,25 +9,25 @@
 
 namespace learn {
 
-/// Of a batch normalisation: x, weight, bias and the residual, if there is one, are its inputs.
+/// Attributes of a batch normalisation; its inputs are x, weight, bias and the optional residual.
 struct BatchNormAttributes {
   BatchNormOptions options;
   bool eval = true;  ///< by the running statistics
   Tensor running_mean, running_var;
 };
 
-/// Of a product with a number.
+/// Attributes of a product with a number.
 struct ScaleAttributes {
   double factor = 1;
 };
 
-/// Of a concatenation.
+/// Attributes of a concatenation.
 struct ConcatAttributes {
   int axis = 0;  ///< counted from the front
 };
 
-/// What an operation computes with beside its inputs, for those who write it down elsewhere
-/// (ADR 0025). Operations that compute with nothing else have none.
+/// The parameters of an operation in addition to its inputs, for exporters (ADR 0025). Empty for
+/// operations without parameters.
 using OpAttributes = std::variant<std::monostate,
                                   ActivationKind,
                                   BatchNormAttributes,

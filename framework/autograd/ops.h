@@ -25,7 +25,7 @@ namespace learn::ops {
 [[nodiscard]] Var add_bias(const Var& x, const Var& bias);
 /// Another floating dtype; returns `x` itself if it has that dtype. The gradient is cast back.
 [[nodiscard]] Var cast(const Var& x, DType dtype);
-/// The same elements under another shape; shares memory.
+/// Reinterprets the elements in another shape; shares memory.
 [[nodiscard]] Var reshape(const Var& x, const Shape& shape);
 /// (N,...) -> (N, rest); shares memory.
 [[nodiscard]] Var flatten(const Var& x);
@@ -64,7 +64,7 @@ namespace learn::ops {
 [[nodiscard]] Var exp(const Var& x);
 [[nodiscard]] Var log(const Var& x);
 [[nodiscard]] Var sigmoid(const Var& x);
-/// Of radians.
+/// Sine of radians.
 [[nodiscard]] Var sin(const Var& x);
 [[nodiscard]] Var cos(const Var& x);
 [[nodiscard]] Var tanh(const Var& x);
@@ -114,8 +114,8 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 [[nodiscard]] Var matmul(const Var& a, const Var& b);
 
 /// x (N,H,W,C) * w (K,R,S,C/groups) [+ bias (K)] -> (N,P,Q,K), P = (H + pads - R) / stride + 1. One
-/// floating dtype for all; halves accumulate in f32. A default-made `bias` means none.
-/// Of an x with padding (`Var::padding`) C is what is before it.
+/// floating dtype for all; halves accumulate in f32. A default-constructed `bias` means no bias. If
+/// x has padding (`Var::padding`), C does not include it.
 [[nodiscard]] Var conv2d(const Var& x, const Var& w, const Var& bias, const Conv2dOptions& options);
 
 /// x (N,C) * w (K,C)^T [+ bias (K)] -> (N,K).

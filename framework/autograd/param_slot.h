@@ -10,8 +10,7 @@ namespace learn {
 /// life, and points `value` and `grad` into its flat buffers.
 struct ParamSlot {
   std::string name;  ///< unique in its store: "layers.3.conv.weight"
-  /// What the model computes with (the working copy): the master itself, or a half copy of it that
-  /// cannot be written to.
+  /// The working copy of the model: the master itself, or a read-only half copy of it.
   Tensor value;
   Tensor grad;            ///< where the gradient belongs; the dtype of `value`
   bool widened = false;   ///< operations are given it cast to f32, though it is kept in halves

@@ -26,7 +26,7 @@ class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
   virtual void forwarded(const nn::Module& module, const Var& in, const Var& out) = 0;
-  /// The module begins; those in it follow, and its `forwarded` comes last.
+  /// Called at the start of a module, before its children and before its `forwarded`.
   virtual void entered(const nn::Module&) {}
   /// An operation made `out` of `inputs`, whether its node is kept or not.
   virtual void recorded(const Node&, std::span<const Var> /*inputs*/, const Var& /*out*/) {}
@@ -92,7 +92,7 @@ class Tape {
         std::move(inputs), std::move(value), [&] { return std::make_unique<N>(std::move(node)); });
   }
 
-  /// A value that is computed when it is asked for. Throws Error if the tape records.
+  /// A value that is computed on demand. Throws Error if the tape records.
   Var defer(std::unique_ptr<const Deferred> value);
 
   /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
@@ -105,15 +105,15 @@ class Tape {
   void backward(const Var& loss, const Tensor& seed = {});
 
   /// For `Node::backward`: calls `kernel(Tensor& destination, GradMode)` with the place where the
-  /// gradient of `v` belongs. Does nothing if no one needs it.
+  /// gradient of `v` belongs. Does nothing if the gradient is not needed.
   void accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel);
 
   /// For `Node::backward`: the gradient of `v` (+)= `dy`, which has as many elements; by
   /// `hand_over` where that is possible.
   void pass_on(const Var& v, const Tensor& dy);
-  /// `dy` itself becomes the gradient of `v`, without a copy: if nothing was written there yet, and
-  /// `v` is no leaf and of its dtype; false, and nothing done, otherwise. Several may be given the
-  /// same `dy`: who adds to it while others have it adds to a copy.
+  /// Makes `dy` itself the gradient of `v`, without a copy, if no gradient was written yet and `v`
+  /// is not a leaf and has the same dtype; otherwise returns false and does nothing. Several values
+  /// may share one `dy`: adding to a shared gradient adds to a copy.
   bool hand_over(const Var& v, const Tensor& dy);
 
   /// The gradient of an `input(..., true)`; undefined if nothing reached it. After `backward`.
@@ -128,7 +128,7 @@ class Tape {
   [[nodiscard]] ForwardMode mode() const noexcept { return options_.mode; }
   [[nodiscard]] bool training() const noexcept { return options_.mode != ForwardMode::eval; }
   [[nodiscard]] bool grad() const noexcept { return options_.grad; }
-  /// What operations cast to, f16 or bf16; nothing outside an autocast region.
+  /// The dtype that operations cast to, f16 or bf16; empty outside an autocast region.
   [[nodiscard]] const std::optional<DType>& autocast() const noexcept { return options_.autocast; }
   /// Prefer an AutocastRegion, which gives it back. Throws as `check_autocast`.
   void set_autocast(const std::optional<DType>& dtype);
@@ -143,7 +143,7 @@ class Tape {
   /// recorded work of an earlier batch is replayed for another one. Not between a forward pass and
   /// its backward pass.
   void set_batch_index(std::uint64_t batch);
-  /// A number of its own for each random operation of a forward pass, in the order they run.
+  /// A distinct number for each random operation of a forward pass, in order of execution.
   [[nodiscard]] std::uint64_t next_random_stream() noexcept { return random_streams_++; }
   /// Uninitialised memory of the step arena.
   [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return ctx_.empty(shape, dtype); }
@@ -151,13 +151,13 @@ class Tape {
   /// At most one observer; null removes it. It must outlive its use.
   void observe(ForwardObserver* observer) noexcept { observer_ = observer; }
   [[nodiscard]] ForwardObserver* observer() const noexcept { return observer_; }
-  /// The same for the backward pass.
+  /// Sets the observer of the backward pass.
   void observe_backward(BackwardObserver* observer) noexcept { backward_observer_ = observer; }
   [[nodiscard]] BackwardObserver* backward_observer() const noexcept { return backward_observer_; }
 
  private:
   friend class Var;
-  /// What is known of a value without holding it.
+  /// Metadata of a value, without the value.
   struct Value {
     std::weak_ptr<Var::Content> content{};
     Shape shape{};

@@ -35,10 +35,11 @@ class Var {
   [[nodiscard]] const Shape& shape() const&;
   [[nodiscard]] Shape shape() && { return std::as_const(*this).shape(); }
   [[nodiscard]] DType dtype() const;
-  /// What will compute the value; null if it is there.
+  /// The deferred computation of the value; null if it is available.
   [[nodiscard]] const Deferred* deferred() const;
   [[nodiscard]] Tape& tape() const;
-  /// So many of its last channels are zeros that are not counted as channels; see Tape::input.
+  /// Number of trailing channels that are zero padding and do not count as channels; see
+  /// Tape::input.
   [[nodiscard]] std::int64_t padding() const;
   /// True if a backward pass will compute a gradient for it.
   [[nodiscard]] bool needs_grad() const;

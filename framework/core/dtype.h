@@ -28,7 +28,7 @@ struct BFloat16 {
   const std::uint32_t exponent = shifted & 0x0F800000U;
   const std::uint32_t normal = shifted + (112U << 23U);
   const std::uint32_t special = shifted + (224U << 23U);  // infinity and NaN
-  // Exponent 0 stands for that of 1 without the leading one: take it as 1 and subtract the one.
+  // Exponent 0 means exponent 1 without the leading one: use 1 and subtract the one.
   const auto subnormal =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal + (1U << 23U)) - 0x1p-14F);
   const std::uint32_t finite = exponent == 0 ? subnormal : normal;

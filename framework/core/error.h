@@ -10,7 +10,7 @@
 
 namespace learn {
 
-/// What the command line reports for an error; each class of errors has its own.
+/// Exit code of the command line for an error; each class of errors has its own.
 enum class ExitCode : int {
   ok = 0,
   internal = 1,
@@ -51,8 +51,8 @@ using OutOfMemoryError = ErrorOf<ExitCode::out_of_memory, struct OutOfMemoryTag>
 using DivergedError = ErrorOf<ExitCode::diverged, struct DivergedTag>;  ///< loss is not finite
 using DeviceError = ErrorOf<ExitCode::device, struct DeviceTag>;  ///< device absent or failing
 
-/// Whether an error is of the program itself: its text has the place in the source. An error that a
-/// user can cause, by an option or a file, has none.
+/// Whether an error is internal: its text then contains the place in the source. Errors that a user
+/// can cause, by an option or a file, do not.
 template <class E>
 inline constexpr bool kShowsPlace = true;
 template <ExitCode code, class Tag>

@@ -3,7 +3,7 @@
 #include <string_view>
 
 /// FNV-1a with 64 bits, of Fowler, Noll and Vo: http://www.isthe.com/chongo/tech/comp/fnv/. The
-/// same number everywhere and forever: names of files and streams of random numbers follow from it.
+/// result never changes, because names of files and streams of random numbers depend on it.
 namespace learn {
 
 /// The hash of nothing, and what each step multiplies with.
@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kFnv1aPrime = 0x100000001B3U;
   return hash;
 }
 
-/// The same folded to the 48 bits that `random4` takes for a stream.
+/// The hash folded to the 48 bits of a stream of `random4`.
 [[nodiscard]] constexpr std::uint64_t fnv1a_48(std::string_view text) noexcept {
   const std::uint64_t hash = fnv1a(text);
   return (hash ^ (hash >> 48U)) & 0xFFFFFFFFFFFFU;

@@ -16,7 +16,7 @@ class FunctionRef<R(Args...)> {
   template <class F,
             class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
                                      std::is_invocable_r_v<R, F&, Args...>>>
-  FunctionRef(F&& f) noexcept  // not explicit: stands for its argument
+  FunctionRef(F&& f) noexcept  // implicit, so that a callable can be passed directly
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-/// Logging. Messages begin with a subsystem tag, "[data] ...". Nothing is logged inside a step.
-/// `warn` means that the user should act. Only log.cpp knows the library behind it.
+/// Logging. Messages start with a subsystem tag, "[data] ...". Nothing is logged inside a step.
+/// `warn` means that the user should act. Only log.cpp uses the logging library.
 namespace learn::log {
 
 enum class Level { trace, debug, info, warn, error, off };
@@ -15,15 +15,15 @@ enum class Level { trace, debug, info, warn, error, off };
 /// Messages below `level` are dropped. Default: info.
 void set_level(Level level);
 /// Also writes every message, with time stamps, to `path`, until called again; empty: to no file.
-/// The first file begins with the last 1000 messages of the time before it.
-/// Throws IoError if the file cannot be opened, or is a symbolic link or no regular file. What
-/// cannot be written later is dropped.
+/// The first file starts with up to 1000 earlier messages. Throws IoError if the file cannot be
+/// opened, or is a symbolic link or not a regular file. Messages that cannot be written later are
+/// dropped.
 void set_file(const std::string& path);
 /// Writes everything buffered so far.
 void flush() noexcept;
 void message(Level level, std::string_view text);
-/// Writes a line to the file of `set_file` alone, at every level; nothing if there is none. For
-/// what the terminal shows by other means, a table for instance.
+/// Writes a line only to the file of `set_file`, at every level; does nothing without a file. For
+/// text that the terminal shows in another form, such as a table.
 void to_file(std::string_view text);
 [[nodiscard]] bool enabled(Level level);
 

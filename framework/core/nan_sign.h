@@ -4,8 +4,7 @@
 
 namespace learn {
 
-/// The same number, but that a NaN has no sign, which its text would show: "-nan" tells nobody
-/// more.
+/// Removes the sign of a NaN, so that it is not printed as "-nan".
 [[nodiscard]] inline double without_nan_sign(double value) noexcept {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }

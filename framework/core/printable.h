@@ -18,12 +18,11 @@ struct CodePoint {
 /// The first character of a text that is not empty.
 [[nodiscard]] CodePoint first_code_point(std::string_view text);
 
-/// The text as a terminal may show it. What could steer the terminal or hide what is written is
-/// made visible: control characters but newline and tab, marks that turn the direction of writing,
-/// and bytes that are not UTF-8 become "\x1b" and the like. Names of files and classes come from
-/// anywhere.
+/// Escapes characters that could control a terminal or hide text: control characters except newline
+/// and tab, marks that change the writing direction, and bytes that are not UTF-8 become "\x1b"
+/// etc. Names of files and classes come from anywhere.
 [[nodiscard]] std::string printable(std::string_view text);
-/// The same in one line: newlines and tabs are made visible too. For a value in a message.
+/// The same for one line: newlines and tabs are escaped, too. For a value in a message.
 [[nodiscard]] std::string printable_line(std::string_view text);
 /// The text in UTF-8: bytes that are not become "\xff" and the like, as `printable` shows them, and
 /// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be

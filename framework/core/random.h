@@ -9,11 +9,11 @@
 #endif
 
 /// Random numbers as a pure function: the same bits on CPU and GPU, for any number of threads, and
-/// after a resume. There is no generator object and no hidden state.
+/// after a resume. It has no generator object and no hidden state.
 namespace learn {
 
-/// Who draws. Each purpose has numbers of its own, so that one more dropout layer does not change
-/// the shuffling.
+/// The purpose of a draw. Each purpose has separate numbers, so that another dropout layer does not
+/// change the shuffling.
 enum class RandomPurpose : std::uint16_t {
   init = 1,
   shuffle = 2,

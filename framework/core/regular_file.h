@@ -7,13 +7,13 @@
 
 namespace learn {
 
-/// A regular file that is open for reading: what stands under a name that a user gave. Opening
-/// never waits, as it would for a FIFO: whatever is no regular file is refused.
+/// A regular file that is open for reading, under a name from a user. Opening never waits, as it
+/// would for a FIFO: anything except a regular file is refused.
 class RegularFile {
  public:
   /// Follows links. Throws IoError.
   explicit RegularFile(std::filesystem::path path);
-  /// The same for callers who name the file themselves: errors call it `called`, "it" for instance.
+  /// The same for callers who name the file themselves: errors call it `called`, for example "it".
   RegularFile(std::filesystem::path path, std::string called);
   ~RegularFile();
   RegularFile(const RegularFile&) = delete;

@@ -15,13 +15,13 @@ struct Fan {
   std::int64_t out = 1;
 };
 
-/// Of a convolution weight (K,R,S,C/groups): in = R*S*C/groups, out = R*S*K, as PyTorch counts
-/// them; of a linear weight (K,C): in = C, out = K. Throws ShapeError for less than two dimensions.
+/// Fan of a convolution weight (K,R,S,C/groups): in = R*S*C/groups, out = R*S*K, as in PyTorch; of
+/// a linear weight (K,C): in = C, out = K. Throws ShapeError for less than two dimensions.
 [[nodiscard]] Fan fan_of(const Shape& shape);
 
-/// What an activation asks of the weights before it, to keep the variance: 1 for identity, sqrt(2)
-/// for relu, sqrt(2 / (1 + slope^2)) for leaky_relu, and relu's for those of which PyTorch says
-/// nothing, as gelu and silu.
+/// The gain of an activation, which keeps the variance: 1 for identity, sqrt(2) for relu, sqrt(2 /
+/// (1 + slope^2)) for leaky_relu, and relu's for those of which PyTorch says nothing, as gelu and
+/// silu.
 [[nodiscard]] double gain(const ActivationKind& activation);
 
 [[nodiscard]] Init constant(double value);
@@ -47,9 +47,8 @@ enum class FanMode : std::uint8_t { in, out };
 /// if `groups` does not divide K.
 [[nodiscard]] Init dirac(std::int64_t groups = 1);
 
-/// What PyTorch's Conv2d and Linear begin with: weights kaiming_uniform(sqrt(5)), which is uniform
-/// in
-/// +-1/sqrt(fan in), and biases in the same range.
+/// The initial values of PyTorch's Conv2d and Linear: weights kaiming_uniform(sqrt(5)), which is
+/// uniform in +-1/sqrt(fan in), and biases in the same range.
 [[nodiscard]] Init default_weight();
 [[nodiscard]] Init default_bias(std::int64_t fan_in);
 

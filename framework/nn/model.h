@@ -19,8 +19,8 @@ struct Model {
   std::unique_ptr<Module> module;
   Shape input;  ///< one sample, (H,W,C)
   int classes = 0;
-  /// It begins with a convolution and reads its input nowhere else, so that the input may be padded
-  /// with channels of zeros (Batch::padding).
+  /// The model starts with a convolution and reads its input nowhere else, so that the input may be
+  /// padded with channels of zeros (Batch::padding).
   bool takes_padding = false;
   /// Where to cut for fine-tuning, for `ParamStore::set_layer_groups`: body, upper body, head.
   /// Empty if the model is too small for it.

@@ -20,23 +20,23 @@ class Module {
   /// tape's observer.
   Var operator()(const Var& x);
 
-  /// What it is, with its options: "Conv2d(3 -> 16, 3x3, stride 2)".
+  /// A description with its options: "Conv2d(3 -> 16, 3x3, stride 2)".
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] const std::string& path() const noexcept { return place_.path; }
 
  protected:
-  /// Marks in the store that this module's parameters begin here.
+  /// Marks the start of this module's parameters in the store.
   explicit Module(const Scope& scope);
   [[nodiscard]] virtual Var forward(const Var& x) = 0;
-  /// What the call operator does, with `body` in the place of `forward`: for call operators of two
-  /// arguments, of which `second` may be undefined.
+  /// Runs the call operator with `body` in place of `forward`: for call operators of two arguments,
+  /// of which `second` may be undefined.
   Var run(const Var& x, const Var& second, FunctionRef<Var(const Var&, const Var&)> body) const;
 
  private:
   const ModulePlace& place_;
 };
 
-/// What it is without its options: "Conv2d".
+/// A description without options: "Conv2d".
 [[nodiscard]] std::string type_of(const Module& module);
 
 }  // namespace learn::nn

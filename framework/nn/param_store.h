@@ -14,7 +14,8 @@
 
 namespace learn::nn {
 
-/// What a parameter is for. Decides weight decay and which parameters stay f32 in a half model.
+/// The role of a parameter. It determines weight decay and which parameters stay f32 in a half
+/// model.
 enum class ParamRole : std::uint8_t {
   weight,         ///< decayed; cast under mixed precision
   weight_length,  ///< weight normalisation's g: decayed; always used in f32
@@ -23,7 +24,7 @@ enum class ParamRole : std::uint8_t {
   norm_bias,      ///< the same
 };
 
-/// What the weights of a half model are updated in.
+/// The precision in which the weights of a half model are updated.
 enum class Masters : std::uint8_t {
   f32,   ///< f32 masters, of which the model has half copies
   none,  ///< the halves themselves: every update is rounded to them
@@ -68,7 +69,7 @@ struct ModulePlace {
   bool in_f32 = false;
 };
 
-/// What a parameter group holds: the weights of a layer group, or its BatchNorm parameters and
+/// The content of a parameter group: the weights of a layer group, or its BatchNorm parameters and
 /// biases. Groups are numbered 2 g and 2 g + 1.
 struct ParamGroup {
   int layer_group = 0;
@@ -91,7 +92,7 @@ struct ParamGroup {
 struct Segment {
   std::int64_t begin = 0;
   std::int64_t count = 0;
-  std::int64_t first_param = 0;  ///< index of the parameter that begins here
+  std::int64_t first_param = 0;  ///< index of the parameter that starts here
 };
 
 /// A handle to a parameter of a store: cheap to copy, valid while the store lives.
@@ -135,8 +136,8 @@ class ParamStore {
   /// Throws Error for a duplicate name or after `materialize`.
   Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
   Buffer declare_buffer(std::string name, const Shape& shape, double fill);
-  /// Remembers that a module begins here, so that it can be named: by `set_layer_groups`, by
-  /// `keep_f32`. The reference stays valid.
+  /// Records the start of a module, so that `set_layer_groups` and `keep_f32` can name it. The
+  /// reference stays valid.
   const ModulePlace& mark_module(std::string path,
                                  const Module* module = nullptr,
                                  bool in_f32 = false);
@@ -152,14 +153,14 @@ class ParamStore {
   [[nodiscard]] bool materialized() const noexcept { return ctx_ != nullptr; }
   [[nodiscard]] Context& context() const;
 
-  /// Splits the modules into layer groups: group 0 begins at the first module, and each name of
-  /// `boundaries` (module paths, in model order) begins the next group. Moves values, masters and
+  /// Splits the modules into layer groups: group 0 starts at the first module, and each name of
+  /// `boundaries` (module paths, in model order) starts the next group. Moves values, masters and
   /// optimizer state along. Throws UsageError for a path that does not exist or is out of order.
   void set_layer_groups(const std::vector<std::string>& boundaries);
   [[nodiscard]] int layer_groups() const noexcept { return layer_groups_; }
   [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
 
-  /// What the model computes with: f32, f16 or bf16. Gradients are undefined afterwards. BatchNorm
+  /// The precision of the model: f32, f16 or bf16. Gradients are undefined afterwards. BatchNorm
   /// parameters stay f32. A half model has f32 masters unless `masters` says that it has none: then
   /// weights, gradients and the optimizer's state become halves themselves, BatchNorm's too (the
   /// running statistics do not), and going back to f32 does not bring back what was rounded away.
@@ -213,7 +214,7 @@ class ParamStore {
   /// Gradients of the masters, of their dtype. Where a parameter is its own master its gradient is
   /// written here directly; elsewhere `unscale_to_master_grads` brings it.
   [[nodiscard]] Tensor& flat_grad() { return grad_; }
-  /// Half copies and their gradients in the flat order; undefined where there are none.
+  /// Half copies and their gradients in flat order; undefined without half copies.
   [[nodiscard]] Tensor& flat_half() { return half_; }
   [[nodiscard]] Tensor& flat_half_grad() { return half_grad_; }
   /// Buffers as one vector, and the copy a skipped step goes back to.
@@ -234,9 +235,9 @@ class ParamStore {
   /// Maximal runs of trained parameters of a group; `per_parameter` gives one run per parameter
   /// instead.
   [[nodiscard]] std::vector<Segment> segments(int group, bool per_parameter = false) const;
-  /// The same, restricted to parameters that have a half copy in the model now (empty if none).
+  /// Restricted to parameters that have a half copy in the model now (may be empty).
   [[nodiscard]] std::vector<Segment> half_segments(int group, bool per_parameter = false) const;
-  /// The same, restricted to those that are their own masters.
+  /// Restricted to parameters that are their own masters.
   [[nodiscard]] std::vector<Segment> full_segments(int group, bool per_parameter = false) const;
 
   /// A flat buffer of optimizer state, zero at first, made at the first call with this name. It is
@@ -250,7 +251,7 @@ class ParamStore {
 
   /// Trains layer groups [first, layer_groups()) only; negative counts from the end. BatchNorm
   /// parameters of frozen groups are trained too if `train_bn` (fastai's default). Throws
-  /// UsageError if there is no such group.
+  /// UsageError for an unknown group.
   void freeze_to(int first, bool train_bn = true);
   void unfreeze() { freeze_to(0); }
   void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }
@@ -259,7 +260,7 @@ class ParamStore {
 
   /// Drops all gradients: the next backward pass overwrites them.
   void begin_gradients();
-  /// The same for those that are half: they have been added up elsewhere.
+  /// The same for half gradients, which have been accumulated elsewhere.
   void drop_half_gradients();
 
   /// Masters ("params.<name>"), buffers ("buffers.<name>") and states ("<state>.<name>"), each

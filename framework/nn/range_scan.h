@@ -12,7 +12,7 @@ namespace learn::nn {
 /// The largest that is finite: 65504 in f16, 3.39e38 in bf16.
 [[nodiscard]] double largest_finite(DType half);
 
-/// What rounding a parameter's master to a half would make of its values.
+/// The effect of rounding a parameter's master to a half.
 struct ParamRange {
   std::string name;
   std::int64_t count = 0;
@@ -30,8 +30,7 @@ struct ParamRange {
   }
 };
 
-/// Running statistics that make no sense. They stay f32 in a half model, so their size is no
-/// matter.
+/// Invalid running statistics. They stay f32 in a half model, so their size does not matter.
 struct BufferRange {
   std::string name;
   std::int64_t count = 0;
@@ -44,10 +43,10 @@ struct RangeScan {
   std::vector<ParamRange> params;        ///< all, in the order of the store
   std::vector<BufferRange> bad_buffers;  ///< those with something to say
 
-  /// Those with values that overflow, the one with the largest first: as halves they would be
-  /// infinite, and with them every output.
+  /// Parameters with values that overflow, the largest value first: as halves these would be
+  /// infinite, and so would every output.
   [[nodiscard]] std::vector<ParamRange> overflowing() const;
-  /// Those that lose at least `share` of their values to zero, the one that loses most first.
+  /// Parameters of which at least `share` of the values become zero, the largest share first.
   [[nodiscard]] std::vector<ParamRange> vanishing(double share) const;
   /// One line: "as f16: 2 of 3712 values overflow (the largest is 70000), 0.10 % become zero, 1.20
   /// % are subnormal, 0 are NaN or infinite already". Of the parameters that would be cast.

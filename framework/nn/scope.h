@@ -7,8 +7,8 @@
 
 namespace learn::nn {
 
-/// Where a module stands in its model: a store and a dotted path. A model's constructor takes one
-/// and hands `scope / "name"` to its children; parameter names follow: "layers.3.conv.weight".
+/// The place of a module in its model: a store and a dotted path. A model's constructor takes one
+/// and passes `scope / "name"` to its children; parameter names follow: "layers.3.conv.weight".
 class Scope {
  public:
   explicit Scope(ParamStore& store) : store_(&store) {}
@@ -19,8 +19,8 @@ class Scope {
     return scope;
   }
   [[nodiscard]] Scope operator/(int child) const { return *this / std::to_string(child); }
-  /// The same place, where modules compute in f32 even in a half model or under autocast, with all
-  /// that is in them (mmcv's force_fp32): `head_((scope / "head").in_f32(), 512, 10)`.
+  /// The same place for modules that, with their children, compute in f32 even in a half model or
+  /// under autocast (mmcv's force_fp32): `head_((scope / "head").in_f32(), 512, 10)`.
   [[nodiscard]] Scope in_f32() const {
     Scope scope = *this;
     scope.in_f32_ = true;

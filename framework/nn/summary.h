@@ -10,7 +10,7 @@
 
 namespace learn::nn {
 
-/// What is said of a layer, and the titles of that.
+/// The cells of a layer, and their titles.
 using LayerRow = std::array<std::string, 6>;
 inline constexpr std::array<const char*, 6> kLayerColumns{
     "layer", "type", "output", "parameters", "precision", "trained"};
@@ -34,7 +34,7 @@ struct Summary {
                                 Context& ctx,
                                 const std::optional<DType>& autocast = {});
 
-/// The same as a table for a terminal.
+/// The summary as a table for a terminal.
 [[nodiscard]] std::string summary(Module& model,
                                   ParamStore& store,
                                   const Shape& input,

@@ -4,7 +4,7 @@
 
 namespace learn::optim {
 
-/// What of a control block belongs in a checkpoint: the loss scale and all counters.
+/// The part of a control block that belongs in a checkpoint: the loss scale and all counters.
 void visit_control(StateVisitor& visitor, StepControl& control);
 /// An f32 among them, within limits.
 void visit_real(StateVisitor& visitor,

@@ -4,7 +4,7 @@
 #include "framework/nn/param_store.h"
 #include "framework/runtime/device_array.h"
 
-/// What mixed precision and clipping do to all trained gradients of a store: the functions of
+/// Operations of mixed precision and clipping on all trained gradients of a store: the functions of
 /// kernels/step/gradients.h over its runs.
 namespace learn::optim {
 

@@ -17,7 +17,7 @@ class LearningRates {
   explicit LearningRates(std::vector<double> rates) : kind_(Kind::list), rates_(std::move(rates)) {}
 
   /// The rates of `groups` layer groups. Throws UsageError for a rate that is negative or not
-  /// finite, a range that does not lie above 0, or a list of another length.
+  /// finite, a range that is not above 0, or a list of another length.
   [[nodiscard]] std::vector<float> spread(int groups) const;
 
  private:

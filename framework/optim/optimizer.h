@@ -15,11 +15,11 @@ namespace learn::optim {
 
 /// How weight decay acts.
 enum class WeightDecay : std::uint8_t {
-  decoupled,  ///< w -= lr * wd * w beside the update ("true" weight decay, AdamW)
+  decoupled,  ///< w -= lr * wd * w in addition to the update ("true" weight decay, AdamW)
   coupled,    ///< g += wd * w before it (L2)
 };
 
-/// Options every optimizer shares. Each has a struct of its own that repeats them under the same
+/// Options that all optimizers share. The struct of each optimizer repeats them under the same
 /// names, so that all of its options can be named in one initialiser.
 struct OptimizerOptions {
   double lr = 1e-3;
@@ -55,8 +55,8 @@ class Optimizer {
   /// ends as `kernels::end_step` says: it is counted, the store's running statistics are committed
   /// or restored, the loss scale moves as `set_loss_scaling` said.
   void step();
-  /// What the host does for a step: sends hyper-parameters that changed, and takes note of what was
-  /// frozen. `step` begins with it; a captured step that is replayed needs it before each replay.
+  /// The host's part of a step: sends changed hyper-parameters and notes frozen parameters. `step`
+  /// calls it first; a captured step needs it before each replay.
   void prepare();
 
   /// Hyper-parameters of parameter group `g` of `store().groups()`; changes take effect at the next
@@ -64,19 +64,19 @@ class Optimizer {
   /// or eps 0, which would make NaN of the gaps in the flat buffers.
   [[nodiscard]] const GroupHypers& hypers(int group) const;
   void set_hypers(int group, const GroupHypers& changed);
-  /// Those of all parameter groups.
+  /// The hyper-parameters of all parameter groups.
   [[nodiscard]] const std::vector<GroupHypers>& all_hypers() const noexcept { return hypers_; }
   void set_all_hypers(const std::vector<GroupHypers>& changed);
   /// Learning rate of a layer group, for both of its parameter groups.
   void set_lr(int layer_group, float lr);
-  /// Those of all. Throws UsageError as `LearningRates::spread`.
+  /// Sets the rates of all groups. Throws UsageError like `LearningRates::spread`.
   void set_lrs(const LearningRates& lrs);
   /// The one that its next update uses: that of its hyper-parameters times `lr_factor`.
   [[nodiscard]] float lr(int layer_group) const {
     return hypers(nn::index_of({layer_group, true})).lr * lr_factor_;
   }
-  /// What all learning rates are multiplied by, whatever a schedule makes of them; 1 at first, and
-  /// part of the state. Throws UsageError unless it is in (0,1].
+  /// A factor of all learning rates, in addition to schedules; initially 1, and part of the state.
+  /// Throws UsageError unless it is in (0,1].
   void set_lr_factor(float factor);
   [[nodiscard]] float lr_factor() const noexcept { return lr_factor_; }
   /// Momentum (SGD, RMSProp) or beta1 (Adam) of all groups.
@@ -85,9 +85,10 @@ class Optimizer {
   /// How the loss scale moves at the end of each step. At first it is static.
   void set_loss_scaling(const LossScaleOptions& scaling) noexcept { scaling_ = scaling; }
   [[nodiscard]] const LossScaleOptions& loss_scaling() const noexcept { return scaling_; }
-  /// What `step` hands to the device by value: a captured step keeps it. Hyper-parameters are not.
+  /// Values that `step` passes to the device by value: a captured step keeps them. Hyper-parameters
+  /// are not among them.
   [[nodiscard]] std::vector<double> captured_options() const;
-  /// To be called after the store's layer groups changed: each new group takes the last one's
+  /// Call it after the store's layer groups have changed: each new group takes the last one's
   /// values.
   void groups_changed();
 
@@ -95,7 +96,7 @@ class Optimizer {
   [[nodiscard]] const OptimizerOptions& options() const noexcept { return options_; }
   /// Changes `options().flat`. The results stay the same bits.
   void set_flat(bool flat) noexcept { options_.flat = flat; }
-  /// What steers the step, in device memory.
+  /// The control block of the step, in device memory.
   [[nodiscard]] DeviceArray<StepControl>& control() noexcept { return control_; }
   /// The loss scale in it as one f32 element, the seed of a backward pass; not to be written to.
   [[nodiscard]] Tensor loss_scale() const { return control_.member(&StepControl::loss_scale); }

@@ -13,9 +13,9 @@ struct NamedOptimizer {
 
 using OptimizerRegistry = Registry<NamedOptimizer()>;
 
-/// Every optimizer by name. The learning rate is no option: it is the training's. To add one, put
-/// NAME.h and NAME.cpp into this folder, with a function `register_NAME(OptimizerRegistry&)` that
-/// adds it: the build finds it.
+/// Every optimizer by name. The learning rate is not an option: it belongs to the training. To add
+/// one, put NAME.h and NAME.cpp into this folder, with a function
+/// `register_NAME(OptimizerRegistry&)` that adds it: the build finds it.
 [[nodiscard]] OptimizerRegistry optimizer_registry();
 
 /// For registrations: the options that every optimizer has.
@@ -38,10 +38,10 @@ void declare_decay(OptionTable& t, Options& o) {
            "subtract from the weights, or add to the gradients (L2)");
 }
 
-/// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: what each makes
-/// of the value that it is given. All but one-cycle, which has its own rise, can begin with a
-/// `warmup`. `steps`, of the whole training, are for those that count them; 0 where they are not
-/// known, which those refuse.
+/// const, cosine, exponential, flat-cos, linear, one-cycle, polynomial, sgdr, step: each schedules
+/// a given value. All except one-cycle, which has its own rise, can start with a `warmup`. `steps`,
+/// of the whole training, are for those that count them; 0 where they are not known, which those
+/// refuse.
 [[nodiscard]] Registry<Course(double value, std::int64_t steps)> schedule_registry();
 
 }  // namespace learn::optim

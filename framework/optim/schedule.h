@@ -8,7 +8,7 @@ namespace learn::optim {
 
 using Schedule = std::function<double(double t)>;
 
-/// What a training moves along with its progress.
+/// A function of a training's progress.
 struct Course {
   Schedule lr;
   Schedule momentum;  ///< empty: it stays as it is
@@ -44,8 +44,8 @@ struct OneCycleShape {
   double mom_min = 0.85;
   bool linear_rise = false;  ///< the rise is a line and not a cosine
 
-  /// The same with the rise cut to whole steps, int(steps * pct_start): dev_nb and fastai 1 count
-  /// so, fastai 2 does not.
+  /// The same with the rise rounded down to whole steps, int(steps * pct_start): dev_nb and fastai
+  /// 1 count so, fastai 2 does not.
   [[nodiscard]] OneCycleShape snapped(std::int64_t steps) const;
 };
 

@@ -12,7 +12,7 @@ class Graph;
 }
 
 /// Operations of a CUDA context that were recorded once and are launched as a whole, with the same
-/// operands each time: what changes in between must lie in device memory.
+/// operands each time: values that change in between must be in device memory.
 class CapturedWork {
  public:
   /// Calls `enqueue`, whose operations are recorded and not done. Throws DeviceError on the CPU,

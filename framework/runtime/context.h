@@ -26,9 +26,9 @@ struct ContextOptions {
   /// errors, and values of a 4x4 tile leak into one another's. On CUDA false leaves out cuDNN's
   /// engines that transform tiles or images, FFT's as well.
   bool winograd = true;
-  /// What convolutions and linear layers have as weights never changes once it was used, as for
-  /// inference: on the CPU its transformed forms are kept, which takes up to five times its memory.
-  /// Such a context cannot train.
+  /// Weights of convolutions and linear layers never change after their first use, as in inference:
+  /// on the CPU their transformed forms are kept, which takes up to five times its memory. Such a
+  /// context cannot train.
   bool constant_weights = false;
   /// Bytes that the tensors of the context may take on its device; 0: as many as there are. None:
   /// what LEARN_MEM_LIMIT in the environment says, "200M".
@@ -43,13 +43,13 @@ namespace cuda {
 class Runtime;  // streams, handles and properties of one CUDA device
 }
 
-/// What `Context ctx;` computes on: "auto", as `choose_device` takes it. The log says what that is,
-/// unless the environment says it.
+/// The device of `Context ctx;`: "auto", as for `choose_device`. The log names it, unless the
+/// environment sets it.
 [[nodiscard]] Device default_device();
 
-/// Owns everything a computation needs beside its operands: device, threads or streams, arenas,
-/// seed, library handles and plan caches. Nothing of this is global. One Context is used by one
-/// thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
+/// Owns everything a computation needs in addition to its operands: device, threads or streams,
+/// arenas, seed, library handles and plan caches. Nothing of this is global. One Context is used by
+/// one thread at a time; it must outlive what was made with it, but Storage blocks may outlive it.
 class Context {
  public:
   /// Throws DeviceError if the device is not there, UsageError for a bad thread count or a bad
@@ -67,11 +67,11 @@ class Context {
   [[nodiscard]] PreparedWeights* prepared_weights() noexcept { return prepared_.get(); }
   [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
   [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
-  /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner wants.
+  /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner.
   [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }
   /// Activations, their gradients and workspaces of one step.
   [[nodiscard]] Arena& step() noexcept { return *current_step_; }
-  /// One more arena like it, for work whose addresses nobody else may have in between.
+  /// Another arena like it, for work whose addresses must not be reused in between.
   [[nodiscard]] std::unique_ptr<Arena> make_step_arena(std::string name) const;
   /// Uninitialised memory of the step arena.
   [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {step(), shape, dtype}; }

@@ -5,15 +5,15 @@
 
 namespace learn {
 
-/// Loads the CUDA backend, a shared library, once in a process: from beside the program, from the
-/// `lib` folder beside the program's, from where it was built, or from where the loader looks. The
-/// CUDA runtime that it needs may lie in Python's folders (library_search.h).
-/// Functions of `learn::cuda` can be called from then on; before, and if it cannot be
-/// loaded, they throw DeviceError. Returns why it cannot, or nothing. Never throws.
+/// Loads the CUDA backend, a shared library, once in a process: from the program's folder, from the
+/// `lib` folder next to it, from the build folder, or from the loader's path. The CUDA runtime that
+/// it needs may be in Python's folders (library_search.h). Functions of `learn::cuda` can be called
+/// from then on; before, and if it cannot be loaded, they throw DeviceError. Returns why it cannot,
+/// or nothing. Never throws.
 [[nodiscard]] const std::string& load_cuda_library();
 
-/// What the library exports as `learn_cuda_attach`: makes the program's log its own, and returns
-/// the version of the sources it was built from, which must be the program's.
+/// The function that the library exports as `learn_cuda_attach`: it uses the program's log, and
+/// returns the version of the sources it was built from, which must be the program's.
 using AttachCudaLibrary = const char*(const std::shared_ptr<void>& log);
 
 }  // namespace learn

@@ -20,10 +20,10 @@ struct CudaLibrary {
   std::string file = {};  ///< where it was loaded from; empty if it cannot be loaded
 };
 
-/// What there is for CUDA on this machine, for `learn doctor` and for the choice of a device.
+/// The state of CUDA on this machine, for `learn doctor` and for the choice of a device.
 struct CudaReport {
-  std::string driver;   ///< newest CUDA that the driver knows, "13.0"; empty: there is no driver
-  std::string runtime;  ///< CUDA that the backend was built with; empty: there is no backend
+  std::string driver;   ///< newest CUDA that the driver supports, "13.0"; empty: no driver
+  std::string runtime;  ///< CUDA that the backend was built with; empty: no backend
   std::vector<CudaDeviceInfo> devices;
   std::vector<CudaLibrary> libraries;  ///< cuDNN, cuBLASLt; none without the CUDA backend
 };

@@ -7,11 +7,11 @@
 
 namespace learn {
 
-/// What can be said of CUDA on this machine without using a device.
+/// The state of CUDA on this machine, found without using a device.
 struct CudaStatus {
   bool built = false;  ///< this program was built with the CUDA backend
   int devices = 0;     ///< usable devices
-  std::string reason;  ///< why there are none; empty otherwise
+  std::string reason;  ///< why no device is available; empty otherwise
 };
 
 /// Loads the CUDA backend at the first call and asks the driver at each. Never throws: no library,
@@ -24,19 +24,18 @@ struct CudaStatus {
 
 struct AutoDevice {
   Device device = Device::cpu();
-  std::string reason;  ///< the GPU's name, or why there is none to use
+  std::string reason;  ///< the GPU's name, or why none is usable
 };
 
-/// What "auto" stands for: the first GPU of compute capability 8.0 or more, which is what the
-/// kernels are compiled for, if cuDNN and cuBLASLt can be loaded; else the CPU. Never throws.
+/// The device of "auto": the first GPU with compute capability 8.0 or newer (the kernels are
+/// compiled for these), if cuDNN and cuBLASLt can be loaded; otherwise the CPU. Never throws.
 [[nodiscard]] AutoDevice auto_device();
 /// The choice itself.
 [[nodiscard]] AutoDevice auto_device(const CudaStatus& status, const CudaReport& report);
 
 /// Turns "auto", "cpu", "cuda" or "cuda:N" into a device. "auto" is the device that LEARN_DEVICE in
 /// the environment names, in the same words, or else `auto_device`. Throws UsageError for other
-/// words and DeviceError, with the reason, if the device that was asked for is not there or too
-/// old.
+/// words and DeviceError, with the reason, if the requested device does not exist or is too old.
 [[nodiscard]] Device choose_device(std::string_view name);
 
 }  // namespace learn

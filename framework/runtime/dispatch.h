@@ -55,7 +55,7 @@ void dispatch(Context& ctx, std::string_view op, DType dtype, F&& f) {
       visit_floating(dtype, with_type), "{}: needs a floating type, got {}", op, dtype);
 }
 
-/// The same for two types: `f.operator()<A, B>(executor)`.
+/// Dispatches on two types: `f.operator()<A, B>(executor)`.
 template <class F>
 void dispatch(Context& ctx, std::string_view op, DType first, DType second, F&& f) {
   check_f64_device(ctx, op, first);

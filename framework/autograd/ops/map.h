@@ -33,7 +33,7 @@ class MapFunction {
   [[nodiscard]] int operands() const noexcept;
   [[nodiscard]] const kernels::MapProgram& value() const noexcept;
   /// The derivatives by the arguments whose bits are set in `wanted`, from the lowest on; their
-  /// inputs are the operands and, behind them, the gradient of the value. Throws UsageError if it
+  /// inputs are the operands, followed by the gradient of the value. Throws UsageError if it
   /// exceeds what a program can hold.
   [[nodiscard]] const kernels::MapProgram& gradient(std::uint32_t wanted) const;
 
@@ -52,7 +52,7 @@ class MapFunction {
                       std::span<const Var> operands,
                       CastClass cast_class = CastClass::widest);
 
-/// The same for an expression that is used once:
+/// Applies an expression that is used once:
 ///
 ///     const Expr a = expr::arg(0), b = expr::arg(1);
 ///     const Var y = ops::map(a * exp(-b), {u, v});

@@ -19,7 +19,7 @@
 /// registered thing (`gradient_clip:limit=1`) set.
 namespace learn {
 
-/// What values of an option are, and so how a configuration file writes them.
+/// The type of an option's values, which determines how a configuration file writes them.
 enum class OptionKind : std::uint8_t { flag, integer, real, text, list };
 
 /// One option: the same on the command line (`--name value`), as `name=value` and as a TOML key.
@@ -29,24 +29,24 @@ struct Option {
   std::string group;       ///< heading in the help
   std::string value;       ///< "N", "FILE"; empty for a flag
   std::string help;
-  std::string range;  ///< of a number: "above 0", "in [0, 1)"; empty if there is none
-  std::string usual;  ///< the default, as TOML; empty if there is none to show
-  /// What holds if it is not given, where that is no fixed value: "the optimizer's".
+  std::string range;  ///< of a number: "above 0", "in [0, 1)"; may be empty
+  std::string usual;  ///< the default, as TOML; may be empty
+  /// Description of a default that is not a fixed value: "the optimizer's".
   std::string when_absent;
   OptionKind kind = OptionKind::text;
   char separator = ',';   ///< of a list on the command line
-  bool rare = false;      ///< few want it: a short help leaves it out
-  bool in_config = true;  ///< false: steers one call and is no part of the configuration
-  /// A run that is resumed may have another value: its numbers do not depend on it, or, of another
-  /// device, in their last bits only. Of another precision they do, which the run says then.
+  bool rare = false;      ///< rare: omitted in a short help
+  bool in_config = true;  ///< false: affects one call and is not part of the configuration
+  /// A resumed run may change it, because its numbers do not depend on it, or, for a device, only
+  /// in their last bits. For a precision they do, and the run warns.
   bool may_change = false;
   /// Parses, checks and stores. Throws UsageError that does not name the option.
   std::function<void(const std::string&)> set;
   /// The stored value as TOML; empty if nothing is set.
   std::function<std::string()> toml;
-  /// Of an option whose default depends on others: the values, as TOML, that may hold where nothing
-  /// is set. One if it is known, several if it depends on data that are not loaded yet, none if
-  /// nothing holds. Empty for an option with a fixed default, or without one.
+  /// Possible defaults, as TOML, of an option whose default depends on others: one if it is known,
+  /// several if it depends on data that are not loaded yet, none if there is no default. Empty for
+  /// an option with a fixed default, or without one.
   std::function<std::vector<std::string>()> by_default;
   /// Makes such an option unset again.
   std::function<void()> clear;
@@ -56,7 +56,7 @@ struct Option {
   [[nodiscard]] std::string resolved() const;
   /// Whether the value that holds is the default.
   [[nodiscard]] bool is_default() const;
-  /// The default as users write it; empty if there is none to show.
+  /// The default as users write it; may be empty.
   [[nodiscard]] std::string default_text() const;
   /// "a share [default: 0.5]".
   [[nodiscard]] std::string help_with_default() const;
@@ -78,13 +78,12 @@ inline constexpr Range kCount{.low = 1};
 inline constexpr Range kShare{.low = 0, .high = 1, .open_high = true};         ///< [0, 1)
 inline constexpr Range kPositiveShare{.low = 0, .high = 1, .open_low = true};  ///< (0, 1]
 
-/// Numbers as users write them; all of the text must be used, and nothing but finite numbers is
-/// accepted. Throw UsageError.
+/// Parse numbers as users write them; the whole text must be one finite number. Throw UsageError.
 [[nodiscard]] std::int64_t parse_integer(const std::string& text, const Range& range);
 [[nodiscard]] double parse_real(const std::string& text, const Range& range);
 /// A text as a TOML basic string, quoted.
 [[nodiscard]] std::string toml_text(const std::string& text);
-/// Texts as a TOML array; an empty text if there are none.
+/// Texts as a TOML array; an empty text without texts.
 [[nodiscard]] std::string toml_list(const std::vector<std::string>& texts);
 
 /// A type that is made of a text, which may throw UsageError, and has it back as `text()`.
@@ -121,7 +120,8 @@ template <class T>
 
 }  // namespace detail
 
-/// What a field holds: T for a T, and for a std::optional<T>, which is not set until it is given.
+/// The type of a field: T for a T, and for a std::optional<T>, which is set only if the option is
+/// given.
 template <class Field>
 using Stored = typename detail::Stored<Field>::Type;
 
@@ -140,7 +140,7 @@ using OptionValues = std::vector<std::pair<std::string, std::string>>;
 /// table. Values of the fields at this moment are the defaults the help shows.
 class OptionTable {
  public:
-  /// Options added from now on stand under this heading.
+  /// Puts options that are added later under this heading.
   void group(std::string heading) { group_ = std::move(heading); }
 
   // Each throws std::logic_error for a name that is taken.
@@ -156,7 +156,7 @@ class OptionTable {
                  std::string& field,
                  const std::vector<std::string>& known,
                  std::string help);
-  /// One of `known`, each a name and what it stands for.
+  /// One of `known`, pairs of a name and a value.
   template <class T>
   Option& choice(const std::string& name,
                  T& field,
@@ -175,21 +175,20 @@ class OptionTable {
                   std::string value,
                   std::string help);
 
-  /// The option steers one call and is no key of a configuration file.
+  /// Marks an option that affects one call and is not a key of a configuration file.
   void keep_out_of_config(std::string_view name);
 
-  /// Few want these: a short help leaves them out. Throws std::logic_error for a name that there is
-  /// not.
+  /// Marks rare options, which a short help omits. Throws std::logic_error for an unknown name.
   void mark_rare(const std::vector<std::string>& names);
 
   /// These options and those of another table. Throws std::logic_error for a name that both have.
   [[nodiscard]] OptionTable with(const OptionTable& more) const;
-  /// The same options, bound to the same fields, but for these. Throws std::logic_error for a name
-  /// that there is not.
+  /// A copy without these options, bound to the same fields. Throws std::logic_error for an unknown
+  /// name.
   [[nodiscard]] OptionTable without(const std::vector<std::string>& left_out) const;
 
   [[nodiscard]] const std::vector<Option>& all() const noexcept { return options_; }
-  /// Null if there is none of that name.
+  /// Null for an unknown name.
   [[nodiscard]] const Option* find(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> names() const;
 

@@ -17,9 +17,9 @@ namespace learn {
 template <class Signature>
 class Registry;
 
-/// Things of one kind that are made by name: each with a line of help, and with options of its own,
-/// which are declared where it is registered and nowhere else. An object, not a global: it is
-/// filled by one function that lists everything, so nothing depends on static initialisation.
+/// Objects of one kind that are made by name, each with a line of help and with options, which are
+/// declared only where it is registered. It is not a global: one function fills it, so nothing
+/// depends on static initialisation.
 template <class Product, class... Args>
 class Registry<Product(Args...)> {
  public:
@@ -71,7 +71,8 @@ class Registry<Product(Args...)> {
   [[nodiscard]] const std::string& help(std::string_view name) const { return at(name).help; }
   [[nodiscard]] Configured configure(std::string_view name) const { return at(name).configure(); }
 
-  /// What makes the thing that a spec describes. Throws UsageError also for its options, see Spec.
+  /// The factory of the object that a spec describes. Throws UsageError also for its options, see
+  /// Spec.
   [[nodiscard]] Make make(const Spec& spec) const {
     Configured configured = configure(spec.name);
     spec.set(configured.options);
@@ -102,8 +103,8 @@ class Registry<Product(Args...)> {
   std::map<std::string, std::string, std::less<>> refused_;
 };
 
-/// An option whose text is a spec of a registry: what that refuses is refused when it is set. One
-/// whose field begins empty, for what is decided later, may be set to the empty text again.
+/// An option whose text is a spec of a registry; setting it checks the spec. If its field is
+/// initially empty (decided later), it may be set to the empty text again.
 template <class Signature>
 Option& declare_spec(OptionTable& t,
                      const std::string& name,

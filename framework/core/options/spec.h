@@ -16,12 +16,12 @@ struct Spec {
   /// not match.
   [[nodiscard]] static Spec parse(std::string_view text);
 
-  /// What `parse` makes the same spec of.
+  /// The text that `parse` turns into this spec.
   [[nodiscard]] std::string text() const;
 
-  /// Sets the options of a table, in their order. Throws UsageError that begins with the name, for
-  /// a value that is refused, an option that is given twice, and one that is not there: with a
-  /// suggestion and what there is.
+  /// Sets the options of a table, in order. Throws UsageError that starts with the name, for a
+  /// refused value, an option that is given twice, and an unknown option, with a suggestion and a
+  /// list.
   void set(const OptionTable& table) const;
 };
 

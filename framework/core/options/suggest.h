@@ -9,7 +9,7 @@ namespace learn {
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The known name nearest to `given`: at most two edits away (case aside, - is _) and nearer than a
-/// chance word, or the only one that `given` begins; never `given` itself. Else empty.
+/// chance word, or the only one that starts with `given`; never `given` itself. Else empty.
 [[nodiscard]] std::string nearest(std::string_view given, const std::vector<std::string>& known);
 
 /// "; did you mean 'x'?" or nothing.

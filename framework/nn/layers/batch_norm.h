@@ -38,7 +38,7 @@ class BatchNorm : public Module {
   Buffer running_mean_, running_var_;
 };
 
-/// Of images (N,H,W,C), per channel.
+/// Batch normalisation of images (N,H,W,C), per channel.
 class BatchNorm2d final : public BatchNorm {
  public:
   explicit BatchNorm2d(const Scope& scope,
@@ -48,7 +48,7 @@ class BatchNorm2d final : public BatchNorm {
       : BatchNorm(scope, 2, channels, options, weight) {}
 };
 
-/// Of features (N,C), per feature.
+/// Batch normalisation of features (N,C), per feature.
 class BatchNorm1d final : public BatchNorm {
  public:
   explicit BatchNorm1d(const Scope& scope,

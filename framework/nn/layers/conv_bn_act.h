@@ -26,7 +26,7 @@ struct ConvBnActOptions {
 
 /// A convolution without bias, then batch normalisation with activation and residual in one
 /// operation; or a convolution with weight norm and bias, then activation and residual. Children:
-/// "conv" and "bn", or as the options name them; with weight norm there is no "bn".
+/// "conv" and "bn", or the names in the options; with weight norm only "conv".
 class ConvBnAct final : public Module {
  public:
   ConvBnAct(const Scope& scope,

@@ -14,7 +14,7 @@ namespace learn::nn {
 /// keeps ||v||, which only grows otherwise, and with it the rate at which directions change.
 class Weight {
  public:
-  /// Of no layer, to be assigned to.
+  /// An empty weight, to be assigned to.
   Weight() = default;
   /// With `weight_norm`, materializing throws UsageError if `init` makes an output all zeros: it
   /// would have no direction.
@@ -25,7 +25,7 @@ class Weight {
   [[nodiscard]] const char* note() const noexcept { return g_ == nullptr ? "" : ", weight norm"; }
 
  private:
-  Param v_ = nullptr;  ///< the weight itself where there is no g
+  Param v_ = nullptr;  ///< the weight itself without g
   Param g_ = nullptr;
 };
 

@@ -9,8 +9,8 @@ namespace learn::cuda {
 /// success. The runtime's memory of that error is cleared.
 void check_api(cudaError_t code, SourceLocation where = SourceLocation::current());
 
-/// Clears the runtime's memory of an error that has been dealt with, or the next launch would be
-/// blamed for it. What has broken the context stays.
+/// Clears a handled error in the runtime, otherwise the next launch would report it. Errors that
+/// have broken the context stay.
 void forget_last_error() noexcept;
 
 }  // namespace learn::cuda

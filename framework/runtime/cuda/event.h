@@ -8,7 +8,7 @@ namespace learn::cuda {
 /// A point in a stream's work. Belongs to the device that was current when it was made.
 class Event {
  public:
-  /// `timed`: `milliseconds_since` may be asked; such events cost the device a little more.
+  /// `timed`: enables `milliseconds_since`; such events cost the device slightly more.
   explicit Event(bool timed = false);
   ~Event();
   Event(const Event&) = delete;
@@ -16,10 +16,10 @@ class Event {
 
   /// Marks the end of what has been enqueued on `stream`; a mark made before is forgotten.
   void record(Stream stream);
-  /// What is enqueued on `stream` from now on waits for the mark; at once past if there is none.
+  /// Makes later work on `stream` wait for the mark; no effect without a mark.
   void hold_back(Stream stream) const;
-  /// Waits on the host until the mark is reached; at once if there is none. Throws DeviceError if
-  /// the device failed.
+  /// Waits on the host until the mark is reached; returns immediately without a mark. Throws
+  /// DeviceError if the device failed.
   void wait() const;
   /// Device time between two marks; waits for this one.
   [[nodiscard]] double milliseconds_since(const Event& start) const;

@@ -5,7 +5,7 @@
 /// memory, continue, and the next synchronisation throws. So no step waits for a check.
 namespace learn::cuda {
 
-/// What may be wrong with data that only the device sees.
+/// Kinds of invalid data that only the device sees.
 enum class FaultKind : std::uint8_t { cross_entropy_class, hit_class, sample_index };
 inline constexpr int kFaultKinds = 3;
 

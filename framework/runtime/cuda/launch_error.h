@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-/// What `launch` says when it fails. Apart from `launch`, so that nvcc never reads the headers of
+/// The error of a failed `launch`. Apart from `launch`, so that nvcc never reads the headers of
 /// errors.
 namespace learn::cuda {
 

@@ -6,16 +6,16 @@
 
 namespace learn::cuda {
 
-/// The order of things around one piece of device memory that is filled from the host again and
-/// again, beside the computation: filled on the copy stream, read on the compute stream.
+/// Synchronization of a piece of device memory that the host fills repeatedly, in parallel with the
+/// computation: filled on the copy stream, read on the compute stream.
 class UploadSlot {
  public:
   explicit UploadSlot(Runtime& runtime);
 
   /// All work that reads the present contents has been enqueued.
   void release();
-  /// Enqueues a copy that begins once the released contents are no longer needed. Host memory must
-  /// stay as it is until `wait`.
+  /// Enqueues a copy that starts when the released contents are no longer needed. Host memory must
+  /// not change until `wait`.
   void copy(void* device, const void* host, std::size_t bytes);
   /// Computation that is enqueued from now on sees what was copied.
   void publish();

@@ -8,7 +8,7 @@
 
 namespace learn::cuda::cudnn {
 
-/// What cuDNN calls the type of an attribute that is a `T` here.
+/// cuDNN's name for an attribute of type `T`.
 template <class T>
 inline constexpr cudnnBackendAttributeType_t kAttributeType = CUDNN_TYPE_INT64;
 template <>

@@ -6,7 +6,7 @@
 
 namespace learn::cuda::cudnn {
 
-/// What cuDNN knows of a GPU. Plans are made for a description; the GPU itself need not be there.
+/// cuDNN's description of a GPU. Plans are made for a description; the GPU itself is not needed.
 class DeviceDescription {
  public:
   /// The GPU of a handle.
@@ -16,9 +16,9 @@ class DeviceDescription {
 
   [[nodiscard]] const Descriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& json() const noexcept { return json_; }
-  /// What plans depend on: the model of the GPU, how much of it there is, and the CUDA version of
-  /// its driver, for any other of which cuDNN 9.19 refuses them. The same for each card of that
-  /// kind, wherever it is plugged in.
+  /// The properties that plans depend on: the model of the GPU, how much of it there is, and the
+  /// CUDA version of its driver, for any other of which cuDNN 9.19 refuses them. Equal for all
+  /// cards of that kind, in any slot.
   [[nodiscard]] std::string kind() const;
 
  private:
