@@ -3,12 +3,13 @@
 
 namespace learn::callbacks {
 
-/// BatchNorm layers whose parameters are frozen keep their running statistics, and normalise by
-/// them, as in evaluation: fastai's BnFreeze. Layers with trained parameters are unaffected; that
-/// includes BatchNorm in frozen layer groups, unless they were frozen with `train_bn` false.
+/// Makes BatchNorm layers with frozen parameters keep their running statistics and normalise with
+/// them, as in evaluation (fastai's BnFreeze). Layers with trained parameters are not affected. In
+/// a frozen layer group, BatchNorm is trained too unless the group was frozen with `train_bn`
+/// false.
 ///
-/// Fine-tuning on small batches, or on other data than the body was trained on, is the place for
-/// it. Uses train_begin, train_end and error, and nothing inside a batch.
+/// Use it to fine-tune on small batches, or on data that differs from what the body was trained on.
+/// Handles train_begin, train_end and error, and nothing inside a batch.
 class BnFreeze final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "bn_freeze"; }

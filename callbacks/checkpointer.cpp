@@ -37,7 +37,7 @@ void Checkpointer::train_begin(Learner& learn) {
   saved_batch_ = learn.progress().batch_clock;
 }
 
-/// What has diverged must not take the place of what has not.
+/// A diverged state must not replace a good one.
 bool Checkpointer::diverged(const Learner& learn) {
   const auto* const guard = learn.find<TerminateOnNan>();
   return guard != nullptr && guard->terminated();
@@ -47,7 +47,7 @@ void Checkpointer::epoch_end(Learner& learn) {
   const EpochRecord* const record = recorder_of(learn, name()).finished_epoch();
   if (diverged(learn)) return;
   if (record == nullptr) {
-    // Not at train_end, where schedules have taken back what they had set.
+    // Not at train_end, where schedules have already restored their values.
     if (learn.progress().epoch_cut) save_rest(learn);
     return;
   }
@@ -94,7 +94,7 @@ Metadata Checkpointer::metadata(const Learner& learn) const {
   return out;
 }
 
-/// What validation has measured: the averaged weights, if it was shown those.
+/// Saves the weights that validation measured: the averaged ones, if the model held those.
 void Checkpointer::save_best(Learner& learn) {
   auto* const ema = learn.find<Ema>();
   const bool averaged = ema != nullptr && ema->evaluates();

@@ -12,13 +12,13 @@
 namespace learn::callbacks {
 namespace {
 
-/// Whether an event is one of a step's body, which a replay does not emit.
+/// Returns whether an event is inside a step's body, where a replay does not emit it.
 bool in_body(const EventInfo& info) {
   return info.scope == Scope::step ||
          (info.scope == Scope::batch && info.role == EventRole::inside);
 }
 
-/// Names of the callbacks that need the host there, in words; empty if there are none.
+/// Returns the names of the callbacks that need the host there; empty if none does.
 std::string uncapturable_listeners(const Learner& learn) {
   std::string names;
   std::set<const Callback*> seen;

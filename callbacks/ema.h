@@ -7,18 +7,17 @@
 
 namespace learn::callbacks {
 
-/// Keeps an exponential moving average of the weights (Polyak & Juditsky, 1992; timm's ModelEma):
-/// after each update the average goes 1 - decay of the way to the masters. A step that is skipped,
-/// by anyone, leaves it as it is. BatchNorm's running statistics are averages of their own and stay
-/// the model's.
+/// Keeps an exponential moving average of the weights (Polyak & Juditsky, 1992; timm's ModelEma).
+/// After each update the average moves 1 - decay of the way to the masters; a skipped step does not
+/// change it. BatchNorm's running statistics are already averages and stay unchanged.
 ///
-///   train_begin     of the first fit: the average begins as a copy of the masters
+///   train_begin     of the first fit: the average starts as a copy of the masters
 ///   step_end        average += (1 - decay) * (masters - average), on the device
-///   validate_begin  with `evaluate`, the model is shown with the average ...
-///   validate_end    ... and with its own weights again, the same bits
+///   validate_begin  with `evaluate`, the average replaces the model's weights ...
+///   validate_end    ... and the weights are restored, bit for bit
 ///
-/// So a validation pass measures the averaged weights, inside a fit and outside of it, and so do
-/// get_preds and predict. The Checkpointer's best.safetensors holds what was measured. The average
+/// So validation, get_preds and predict use the averaged weights, inside a fit and outside of it.
+/// The Checkpointer's best.safetensors holds the weights that were validated. The average
 /// is a state of the ParamStore, "ema", and part of each checkpoint; it carries over from fit to
 /// fit.
 class Ema final : public Callback {
@@ -43,17 +42,17 @@ class Ema final : public Callback {
   [[nodiscard]] bool evaluates() const noexcept { return evaluate_; }
   /// The averaged weights, f32 in the store's flat order.
   [[nodiscard]] static Tensor& average(Learner& learn);
-  /// Puts the average into the model, and back what was there. Nothing happens before there is an
-  /// average, or if that is so already.
+  /// Swaps the average into the model, or the model's weights back. Does nothing if there is no
+  /// average yet, or if the requested weights are in the model already.
   void show(Learner& learn);
   void hide(Learner& learn);
 
  private:
   EmaOptions options_;
   bool evaluate_;
-  bool begun_ = false;  // there is an average: from an earlier fit or a checkpoint
+  bool begun_ = false;  // an average exists, from an earlier fit or a checkpoint
   bool shown_ = false;
-  Tensor own_;  // the masters while the average is shown
+  Tensor own_;  // the masters while the model holds the average
 };
 
 }  // namespace learn::callbacks

@@ -43,7 +43,7 @@ std::vector<std::string> GradientAccumulation::claims() const { return {"accumul
 void GradientAccumulation::train_begin(Learner& learn) {
   const BatchSource& source = learn.train_source();
   const std::int64_t batches = source.batches();
-  // All batches of a pass have one size, but for the last.
+  // All batches of a pass except the last have the same size.
   const std::int64_t window = every_.batches > 0
                                   ? every_.batches
                                   : ceil_div(every_.samples, ceil_div(source.samples(), batches));
@@ -65,7 +65,7 @@ Tensor GradientAccumulation::ratio_to_first(Learner& learn) {
   return filled(ctx, static_cast<double>(samples) / static_cast<double>(reference_));
 }
 
-/// The first weight may be 0: then 1 takes its place, and the gradients of that batch are 0.
+/// If the first weight is 0, 1 is used instead; the gradients of that batch are 0.
 Tensor GradientAccumulation::weighted_ratio(Learner& learn, const Tensor& weight) {
   Context& ctx = learn.context();
   if (window_batches_ == 1) {

@@ -8,17 +8,17 @@
 
 namespace learn::callbacks {
 
-/// When an accumulated update is made. Exactly one is given; the other is 0.
+/// When to apply an accumulated update. Set exactly one; the other is 0.
 struct AccumulateEvery {
   std::int64_t batches = 0;
   std::int64_t samples = 0;  ///< minimum number of samples
 };
 
-/// Adds up the gradients of several batches before each update. The update is that of one big batch
-/// of the same samples: each batch counts by the weight of its loss (`nn::Loss::weight`), usually
-/// its number of samples, also when batches differ in size, in the rest at the end of an epoch, and
-/// under mixed precision (half gradients are added in f32; one overflow skips the whole update).
-/// BatchNorm sees each batch on its own, as everywhere.
+/// Adds up the gradients of several batches before each update. The update equals that of one big
+/// batch of the same samples. Each batch counts by the weight of its loss (`nn::Loss::weight`),
+/// usually its number of samples. This also holds for batches of different sizes, for the rest at
+/// the end of an epoch, and under mixed precision (half gradients are added in f32; one overflow
+/// skips the whole update). BatchNorm normalises each batch separately, as usual.
 ///
 /// The batches before the last of a window have no step events.
 class GradientAccumulation final : public Callback {
@@ -34,15 +34,15 @@ class GradientAccumulation final : public Callback {
   void backward_end(Learner& learn) override;
 
  private:
-  /// A batch's weight over that of the window's first one; undefined where it is 1.
+  /// Weight of a batch relative to the window's first batch; undefined where it is 1.
   [[nodiscard]] Tensor ratio_to_first(Learner& learn);
   [[nodiscard]] Tensor weighted_ratio(Learner& learn, const Tensor& weight);
 
   AccumulateEvery every_;
   std::int64_t window_batches_ = 0;
   std::int64_t window_samples_ = 0;
-  std::int64_t reference_ = 0;  // samples of the window's first batch: the weight 1
-  // The same on the device, for losses with weights: (1) f32 each.
+  std::int64_t reference_ = 0;  // samples in the window's first batch, whose weight is 1
+  // Device counterparts, (1) f32 each, for losses with weights of their own.
   Tensor first_weight_, sum_of_weights_;
 };
 

@@ -12,10 +12,11 @@ enum class ClipBy : std::uint8_t {
   value,  ///< each gradient is clamped to [-limit, limit]
 };
 
-/// Limits gradients at step_begin, when they are unscaled and complete, so that the limit means the
-/// same in every precision, for any loss scale, and for accumulated batches. The norm is taken over
-/// all trained parameters, however they are grouped. Equivalent to PyTorch's clip_grad_norm_ and
-/// clip_grad_value_; a norm that is not finite clips nothing. A Recorder keeps each norm.
+/// Limits gradients at step_begin, when they are unscaled and complete, so that the limit has the
+/// same meaning in every precision, with any loss scale, and for accumulated batches. The norm is
+/// taken over all trained parameters, regardless of their groups. Works as PyTorch's
+/// clip_grad_norm_ and clip_grad_value_, except that a norm that is not finite clips nothing. A
+/// Recorder records each norm.
 class GradientClip final : public Callback {
  public:
   /// Throws UsageError unless `limit` is positive and finite.
@@ -28,7 +29,7 @@ class GradientClip final : public Callback {
   void step_begin(Learner& learn) override;
   void batch_end(Learner& learn) override;
 
-  /// The norm of the last step's gradients before they were clipped; NaN before the first step and
+  /// Returns the norm of the last step's gradients before clipping; NaN before the first step and
   /// when clipping by value. Waits for the device.
   [[nodiscard]] double last_norm(Learner& learn) const;
   [[nodiscard]] float limit() const noexcept { return limit_; }
@@ -39,8 +40,8 @@ class GradientClip final : public Callback {
   Tensor norm_;  // one f32 element on the device
 };
 
-/// Advice against large gradients: "gradient clipping", or, if the learner clips already,
-/// "gradients clipped below 1".
+/// Returns the advice for gradients that are too large: "gradient clipping", or, if the learner
+/// clips already, "gradients clipped below 1".
 [[nodiscard]] std::string clipping_advice(const Learner& learn);
 
 }  // namespace learn::callbacks

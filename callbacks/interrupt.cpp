@@ -9,7 +9,7 @@ void Interrupt::batch_end(Learner& learn) {
   if (requested_.load(std::memory_order_relaxed) == 0) return;
   if (learn.progress().gradients_held)
     return;  // a checkpoint cannot hold them: wait for their step
-  // A validation outside of a fit has no training scope to end.
+  // A validation outside a fit has no training scope to end.
   learn.cancel(learn.progress().activity == Activity::fit ? Scope::train : Scope::validate);
 }
 

@@ -5,8 +5,8 @@
 
 namespace learn::callbacks {
 
-/// Ends the training after the running batch, or the running update where several batches make one,
-/// once `requested` is not 0: a signal handler sets it. The flag must outlive the callback.
+/// Ends the training after the current batch, or after the current update if several batches make
+/// one, once `requested` is not 0, as a signal handler sets it. The flag must outlive the callback.
 class Interrupt final : public Callback {
  public:
   explicit Interrupt(const std::atomic<int>& requested) : requested_(requested) {}

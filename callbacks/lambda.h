@@ -6,7 +6,7 @@
 
 namespace learn::callbacks {
 
-/// A callback made of one function for one event, for things too small to deserve a class:
+/// A callback made of one function for one event, for tasks too small to deserve a class:
 ///
 ///   on(learn, Event::epoch_end, [](Learner& l) { fmt::print("{}\n", l.results().valid_loss); });
 class LambdaCallback final : public Callback {
@@ -34,7 +34,7 @@ class LambdaCallback final : public Callback {
   int order_;
 };
 
-/// Adds a function to a learner as the listener of one event; only that event is dispatched to it.
+/// Adds a function to a learner as the handler of one event; no other event is dispatched to it.
 /// Returns the callback, for `Learner::remove`. Throws UsageError for an empty function.
 LambdaCallback& on(Learner& learn,
                    Event event,

@@ -1,4 +1,4 @@
-// The callbacks that are part of the framework, offered by name beside those of this folder.
+// Registration of the framework's own callbacks by name, along with those of this folder.
 #include "callbacks/registry.h"
 #include "framework/learner/history/progress.h"
 #include "framework/learner/history/recorder.h"

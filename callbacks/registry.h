@@ -17,27 +17,27 @@
 
 namespace learn::callbacks {
 
-/// Draws samples of a batch with what a model made of them: `outputs` (N,classes), or of labels or
-/// values, f32 on the host.
+/// Draws samples of a batch with the model's predictions. `outputs` is (N,classes), or (N,labels)
+/// or (N,values), f32 on the host.
 using DrawSamples = std::function<plot::ImageGrid(
     Context& ctx, const Batch& samples, const Tensor& outputs, const std::string& title)>;
 
 /// Settings of a run for callbacks that are made from text.
 struct RunSettings {
   std::filesystem::path folder = ".";  ///< base of relative paths in options
-  std::string title;                   ///< of plots
-  std::string monitor = "valid_loss";  ///< of those that name none
-  Metadata metadata;                   ///< goes into checkpoints
-  DrawSamples draw_samples;            ///< null: what its batches hold cannot be drawn
+  std::string title;                   ///< title of plots
+  std::string monitor = "valid_loss";  ///< default of callbacks that do not name one
+  Metadata metadata;                   ///< written to checkpoints
+  DrawSamples draw_samples;            ///< null: the samples cannot be drawn
 };
 
 /// The role of a callback in a training.
 enum class Role : std::uint8_t {
   trains,   ///< takes part in it
-  reports,  ///< shows or writes what happens; the training is the same without it
+  reports,  ///< shows or writes what happens, without any effect on the training
 };
 
-/// A callback with the events it handles, for `Learner::insert`.
+/// A callback and the events it handles, for `Learner::insert`.
 struct CallbackWithEvents {
   std::unique_ptr<Callback> callback;
   EventSet events;
@@ -52,17 +52,19 @@ template <class C, class... Args>
 
 using CallbackRegistry = Registry<CallbackWithEvents(const RunSettings&)>;
 
-/// All callbacks that need only options, by name. To add one, put NAME.h and NAME.cpp into this
-/// folder, with a function `register_NAME(CallbackRegistry&)` that adds it: the build finds it.
+/// Registry of every callback that can be made from options alone, by name. To add one, put NAME.h
+/// and NAME.cpp into this folder, with a function `register_NAME(CallbackRegistry&)` that adds it;
+/// the build finds it.
 [[nodiscard]] CallbackRegistry callback_registry();
 
-/// Makes a callback from text such as "gradient_clip:limit=1,by=norm" (see Spec); no file is
-/// touched before the training starts. Throws UsageError for an unknown name, option or value, and
-/// for a callback that text cannot describe, with what to use instead.
+/// Makes a callback from text such as "gradient_clip:limit=1,by=norm" (see Spec). No file is
+/// touched before the training starts. Throws UsageError for an unknown name, option or value, and,
+/// with an alternative, for a callback that cannot be made from text.
 [[nodiscard]] CallbackWithEvents make_from_text(std::string_view spec, const RunSettings& run = {});
-/// Adds what `make_from_text` makes. Throws as that and as `Learner::insert`.
+/// Adds the callback that `make_from_text` makes. Throws as `make_from_text` and `Learner::insert`
+/// do.
 Callback& add_from_text(Learner& learn, std::string_view spec, const RunSettings& run = {});
-/// Adds those of `specs` that have that role.
+/// Adds the callbacks in `specs` that have this role.
 void add_from_texts(Learner& learn,
                     const std::vector<std::string>& specs,
                     Role role,

@@ -12,7 +12,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// Saves the state that a fit begins with, for as long as it lives.
+/// Keeps the saved state of the start of a fit while it is alive.
 class SaveStart {
  public:
   SaveStart(Learner& learn, Checkpointer& saver)

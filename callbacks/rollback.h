@@ -10,15 +10,14 @@ class Learner;
 
 namespace learn::callbacks {
 
-/// Runs `fit`. If it diverges (TerminateOnNan has ended it, or a DivergedError has), goes back to
-/// the state that Checkpointer saved last, halves all learning rates for good
-/// (Optimizer::set_lr_factor), and runs `fit` for the rest; at most `times` times. Returns how
-/// often it went back. If the last try diverges too, that stays: TerminateOnNan says so, or the
-/// error is thrown.
+/// Runs `fit`. If it diverges (is ended by TerminateOnNan or a DivergedError), restores the state
+/// that Checkpointer saved last, halves all learning rates permanently (Optimizer::set_lr_factor),
+/// and runs `fit` for the rest; at most `times` times. Returns the number of rollbacks. If the last
+/// try diverges too, that is final: TerminateOnNan reports it, or the error is thrown.
 ///
-/// A fit that is not the rest of another is saved before its first batch too. Throws UsageError
+/// A fit that does not continue another is saved before its first batch, too. Throws UsageError
 /// unless the learner has a TerminateOnNan and a Checkpointer that saves `last`; CheckpointError,
-/// IoError. `of_fit` are those callbacks that `fit` gives the learner for its time.
+/// IoError. `of_fit` are the callbacks that `fit` adds to the learner while it runs.
 std::int64_t fit_with_rollbacks(Learner& learn,
                                 FunctionRef<void()> fit,
                                 std::int64_t times = 3,

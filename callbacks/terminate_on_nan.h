@@ -8,13 +8,13 @@
 
 namespace learn::callbacks {
 
-/// Ends the training when a batch's loss is infinite or NaN, or the loss of a validation pass.
-/// Nothing of that batch reaches the weights or the running statistics; an epoch whose validation
-/// says so counts as cut short. A Checkpointer then keeps what it had saved before.
+/// Ends the training when the loss of a batch or of a validation pass is infinite or NaN. Nothing
+/// of that batch reaches the weights or the running statistics; an epoch with such a validation
+/// loss counts as cut short. A Checkpointer then keeps the state it had saved before.
 ///
 /// On the CPU the training ends before that batch's backward pass. On a GPU no batch waits for the
-/// host: the device itself skips the step of such a batch, and the training ends when the host
-/// looks, after `kBatchesBetweenLooks` batches or when the training pass has ended.
+/// host: the device itself skips the step of such a batch, and the training ends at the host's next
+/// check, after `kBatchesBetweenLooks` batches or at the end of the training pass.
 class TerminateOnNan final : public Callback {
  public:
   static constexpr std::int64_t kBatchesBetweenLooks = 128;
@@ -29,10 +29,10 @@ class TerminateOnNan final : public Callback {
   void validate_begin(Learner& learn) override;
   void validate_end(Learner& learn) override;
   void epoch_end(Learner& learn) override;
-  /// True if it ended the last fit.
+  /// Returns whether it ended the last fit.
   [[nodiscard]] bool terminated() const noexcept { return !why_.empty(); }
-  /// Which loss was not finite, and what in the model or the batch is the cause, as far as that can
-  /// be seen; empty unless `terminated`.
+  /// Returns which loss was not finite and, as far as it can be found, the cause in the model or
+  /// the batch; empty unless `terminated`.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
  private:
@@ -40,7 +40,7 @@ class TerminateOnNan final : public Callback {
   void terminate(Learner& learn, const std::string& why);
 
   std::string why_;
-  DeviceArray<StepControl> seen_;  // its found_inf stays once a loss was not finite
+  DeviceArray<StepControl> seen_;  // its found_inf stays set once a loss was not finite
   std::int64_t batches_since_look_ = 0;
 };
 

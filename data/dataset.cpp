@@ -19,7 +19,7 @@
 namespace learn::data {
 namespace {
 
-/// Positions [0, n) in an order drawn from (seed, stream).
+/// Returns positions [0, n) in an order drawn from (seed, stream).
 std::vector<std::int64_t> drawn_order(std::int64_t n, std::uint64_t seed, std::uint64_t stream) {
   std::vector<std::pair<std::uint32_t, std::int64_t>> keys(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -85,7 +85,7 @@ void check_labels(const Dataset& set) {
   }
 }
 
-/// Samples are u8, f32, or read from a source, and as many as there are targets.
+/// Checks that samples are u8, f32, or read from a source, and as many as there are targets.
 void check_samples(const Dataset& set) {
   if ((set.pixels.empty() ? 0 : 1) + (set.features.empty() ? 0 : 1) +
           (set.source == nullptr ? 0 : 1) !=
@@ -301,7 +301,7 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty()) fail<DataError>("'{}': a class has no name", where);
-    // Line ends would be shown, but checkpoints keep one name a line.
+    // Line ends could be shown, but checkpoints keep one name per line.
     if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
       fail<DataError>("'{}': the class name '{}' holds characters that cannot be shown: rename it",
                       where,

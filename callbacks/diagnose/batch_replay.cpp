@@ -19,7 +19,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// Whether all of a tensor is finite, and the largest magnitude of what is.
+/// Whether a tensor is finite, and the largest finite magnitude.
 struct Magnitude {
   bool finite = true;
   double largest = 0;
@@ -50,13 +50,14 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
  public:
   Watcher(Context& ctx, Replay& replay) : ctx_(ctx), replay_(replay) {}
 
-  /// Modules report when they are done, so one inside of another comes before it.
+  /// Modules report when they are done, so an inner module comes before the one around it.
   void forwarded(const nn::Module& module, const Var&, const Var& out) override {
     const std::string name = module.path().empty()
                                  ? module.describe()
                                  : fmt::format("'{}', {}", module.path(), module.describe());
     modules_.push_back({out.id(), module.path(), name});
-    // Even if it gave what its last module gave: a fault may have been planted in between.
+    // Even if it returns the output of its last module, as a fault may have been injected in
+    // between.
     const std::string where = "the output of " + name;
     const Magnitude found = magnitude_of(ctx_, out.value());
     note(replay_.output, found.largest, where);
@@ -108,12 +109,13 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
     std::string path;
     std::string name;
   };
-  /// The innermost module that made a value; null for the loss.
+  /// Returns the innermost module that produced a value; null for the loss.
   [[nodiscard]] const Module* owner_of(std::uint32_t value) const {
     const auto found = std::ranges::lower_bound(modules_, value, {}, &Module::output);
     return found == modules_.end() ? nullptr : &*found;
   }
-  /// The place of the module that a parameter is named after, or of the nearest around it.
+  /// Returns the place of the module that a parameter is named after, or of the nearest enclosing
+  /// one.
   [[nodiscard]] std::size_t module_of(std::string path) const {
     while (!path.empty()) {
       const std::size_t dot = path.rfind('.');
@@ -131,7 +133,7 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
   bool first_is_in_loss_ = false;
 };
 
-/// Keeps what a forward and a backward pass write into a store, and puts it back.
+/// Saves everything that a forward and a backward pass write into a store, and restores it.
 class KeepStore {
  public:
   KeepStore(Learner& learn, bool gradients) : learn_(learn), params_(learn.params()) {

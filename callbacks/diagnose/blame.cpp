@@ -16,7 +16,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// What the loss scale has to do with it.
+/// Describes the role of the loss scale.
 std::string reason_of(const StepRecord& step) {
   const auto scale = static_cast<double>(step.scale_before);
   switch (step.event) {
@@ -44,7 +44,7 @@ std::string largest(const Replay::Largest& value) {
   return fmt::format("{:.4g}, {}", value.value, value.where);
 }
 
-/// Where it began, in words.
+/// Describes the first non-finite value.
 std::string cause_of(const BlameReport& report, bool held) {
   const Replay& replay = report.replay;
   if (!replay.inputs_finite) return "the batch's inputs are not finite";

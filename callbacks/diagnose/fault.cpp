@@ -10,7 +10,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// What may stand behind the colon.
+/// The kind of argument after the colon.
 enum class Detail : std::uint8_t { none, place, factor, time, event };
 
 struct Known {
@@ -42,7 +42,7 @@ std::vector<std::string> batch_events() {
   return names;
 }
 
-/// "2s" and "500ms" in seconds.
+/// Parses "2s" and "500ms" to seconds.
 double parse_seconds(std::string_view text) {
   constexpr double kMilli = 1e-3;
   double unit = 0;
@@ -57,20 +57,20 @@ double parse_seconds(std::string_view text) {
   return unit * parse_real(std::string(text), {.low = 0, .high = kLongestWait / unit});
 }
 
-/// A text and where it stands in the whole, so that an error can say so.
+/// A part of a text and its position in the whole, for error messages.
 struct Piece {
   std::string_view whole;
   std::string_view text;
 
-  /// The part before the first `separator`; `rest` becomes what is behind it, empty at the end of
-  /// the text if there is none.
+  /// Returns the part before the first `separator`; `rest` becomes the part after it, or, if there
+  /// is no separator, empty at the end of the text.
   [[nodiscard]] Piece before(std::string_view separator, Piece& rest) const {
     const std::size_t at = std::min(text.find(separator), text.size());
     rest = {whole, text.substr(std::min(at + separator.size(), text.size()))};
     return {whole, text.substr(0, at)};
   }
   [[nodiscard]] std::string words() const { return std::string(text); }
-  /// Runs `read`; a UsageError of it becomes one that says where this stands.
+  /// Runs `read` and adds the position of this text to its UsageError.
   template <class F>
   void reading(F read) const {
     try {

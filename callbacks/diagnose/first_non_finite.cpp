@@ -55,7 +55,7 @@ std::string first_non_finite(Learner& learn) {
   Probe probe(learn.context());
   std::string found = first_parameter(learn.params(), probe);
   if (found.empty()) found = first_in_batch(learn);
-  // Last: the batch's own forward pass has changed them.
+  // Comes last because the batch's forward pass has changed them.
   return found.empty() ? first_running_statistic(learn.params(), probe) : found;
 }
 

@@ -47,7 +47,7 @@ void check_place(const Fault& fault, const nn::ParamStore& params) {
                    join(known));
 }
 
-/// The parameter that a fault means, or the first that is trained.
+/// Returns the parameter of a fault, by default the first trained one.
 ParamSlot& parameter_of(const Fault& fault, nn::ParamStore& params, std::int64_t batch) {
   for (std::int64_t i = 0; i < params.size(); ++i) {
     const bool meant = fault.place.empty() || params.info(i).name == fault.place;
@@ -131,7 +131,7 @@ void FaultInjection::begin_batch(Learner& learn) {
   }
 }
 
-/// What may come at any event.
+/// Applies the faults that are possible at any event.
 void FaultInjection::strike(Event event) {
   for (const Fault& fault : faults_) {
     if (!fault.at(batch_) || fault.event != event || !at_any_event(fault.kind)) continue;

@@ -8,14 +8,15 @@
 
 namespace learn::callbacks {
 
-/// Batches of a source, from memory. It plans passes as long as those of the source.
+/// Batches of a source, kept in memory. Passes are planned to be as long as those of the source.
 class KeptBatches final : public BatchSource {
  public:
-  /// The first `count` batches of a source, from the pass `epoch` on, copied, and of further passes
-  /// where one has fewer. Taking more batches ends that pass. Afterwards the source is at the start
-  /// of that pass again, or at the position of a loaded state.
+  /// Copies the first `count` batches of a source, from the pass `epoch` on, and from further
+  /// passes if one is shorter. Reading more than `count` batches ends the pass. Afterwards the
+  /// source is at the start of pass `epoch` again, or at the position of a loaded state.
   KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, std::int64_t count);
-  /// A pass that repeats the first batch of another one, whose memory it shares.
+  /// Makes one pass that repeats the first batch of another KeptBatches so many times, and shares
+  /// its memory.
   KeptBatches(const KeptBatches& others, std::int64_t count);
 
   [[nodiscard]] std::int64_t batches() const override { return pass_; }
@@ -30,7 +31,7 @@ class KeptBatches final : public BatchSource {
 
  private:
   std::vector<Batch> batches_;
-  bool again_ = false;  // from the first one on, when the last was given
+  bool again_ = false;  // restart at the first batch after the last one
   std::int64_t first_epoch_ = 0;
   std::int64_t pass_ = 0;
   std::int64_t samples_ = 0;

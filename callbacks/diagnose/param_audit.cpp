@@ -23,7 +23,7 @@ class CallCount final : public ForwardObserver {
   void forwarded(const nn::Module& module, const Var&, const Var&) override {
     ++calls_[module.path()];
   }
-  /// Of the module that a parameter is named after.
+  /// Returns the calls of the module that a parameter is named after.
   [[nodiscard]] std::int64_t of(const std::string& param) const {
     const std::size_t dot = param.rfind('.');
     const auto found = calls_.find(dot == std::string::npos ? "" : param.substr(0, dot));
@@ -34,8 +34,8 @@ class CallCount final : public ForwardObserver {
   std::map<std::string, std::int64_t> calls_;
 };
 
-/// Runs the model on zeros, backward too unless all is frozen. The slots say then who has a
-/// gradient.
+/// Runs the model on zeros, and backward unless all is frozen. Afterwards the slots show which
+/// parameters have a gradient.
 CallCount probe(Learner& learn) {
   Context& ctx = learn.context();
   const bool grad = learn.params().trainable_count() > 0;
@@ -52,7 +52,7 @@ CallCount probe(Learner& learn) {
   return calls;
 }
 
-/// What the callbacks will make of the precision.
+/// The precision that the callbacks will set.
 struct Precision {
   std::optional<DType> in_model, rounded;
   nn::Masters masters = nn::Masters::f32;
@@ -70,7 +70,7 @@ Precision precision_of(const Learner& learn) {
 constexpr std::int64_t kFull = sizeof(float);
 constexpr std::int64_t kHalf = sizeof(Half);
 
-/// "a, b, c and 2 more".
+/// Names as text, such as "a, b, c and 2 more".
 class Names {
  public:
   void add(const std::string& name) {

@@ -19,10 +19,10 @@
 namespace learn::callbacks {
 namespace {
 
-/// Batches of one step, where gradients are accumulated: no training has more.
+/// Limit on the batches of one step if gradients are accumulated; no training has more.
 constexpr std::int64_t kBatchesOfStep = 1 << 12;
 
-/// Ends the training at its first update, or when so many have been skipped.
+/// Ends the training at its first update, or after this many skipped steps.
 class UntilUpdate final : public Callback {
  public:
   explicit UntilUpdate(std::int64_t limit) : limit_(limit) {}
@@ -44,20 +44,20 @@ class UntilUpdate final : public Callback {
   bool found_ = false;
 };
 
-/// Overflows that take a scale from its first value to the floor, where one step more is made.
+/// Returns the number of overflows that lower a scale from its first value to the floor, where one
+/// more step is made.
 std::int64_t steps_to_floor(const PrecisionState& precision) {
   const LossScaleOptions& scaling = precision.scaling;
   const double falls =
       std::log(static_cast<double>(*precision.first_scale) / static_cast<double>(scaling.floor)) /
       -std::log(static_cast<double>(scaling.backoff_factor));
-  // Factors near 1 and long rows take it nowhere in the time of a person.
+  // With factors near 1 and long intervals it would take too long.
   constexpr double kMost = 4096;
   return static_cast<std::int64_t>(
       std::min(kMost, (std::ceil(falls) + 1) * static_cast<double>(scaling.hysteresis)));
 }
 
-/// The learner trains on other data while this lives, and has the state and the data that it had
-/// when this is gone.
+/// Makes the learner train on other data while alive, then restores its state and data.
 class Borrowed {
  public:
   Borrowed(Learner& learn, BatchSource& batches)
@@ -106,7 +106,7 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
   return std::sqrt(sum);
 }
 
-/// A fit that may end early as nothing can be learned: what it has shown until then is the answer.
+/// Runs a fit that may end early because nothing can be learned; its steps so far are the result.
 void fit_once(Learner& learn, std::int64_t epochs, const FitCallbacks& callbacks) {
   try {
     learn.fit(epochs, learn.options().lr, callbacks);

@@ -11,14 +11,14 @@
 namespace learn::callbacks {
 namespace {
 
-/// Any value may become zero; none is looked at for lost digits.
+/// Any value may become zero; none is checked for lost digits.
 constexpr double kAnyValue = std::numeric_limits<double>::infinity();
 
-/// Adds up what tensors have in common and what not.
+/// Sums over the common and the differing parts of tensors.
 class Sums {
  public:
-  /// `scale` is what values of `half` hold and those of `full` do not; what is below `smallest`
-  /// with it may be zero in half, or have lost digits.
+  /// `scale` is the factor in values of `half` that those of `full` lack. Scaled values below
+  /// `smallest` may be zero in half, or have lost digits.
   Sums(double smallest, double scale) : scale_(scale), smallest_(smallest) {}
 
   void add(const TensorTrace& full, const TensorTrace& half) {
@@ -28,7 +28,7 @@ class Sums {
     result_.largest = std::max(result_.largest, full.largest);
     const std::int64_t beyond = std::max<std::int64_t>(half.not_finite - full.not_finite, 0);
     overflow_ += static_cast<double>(beyond);
-    // Each element of a sample stands for so many.
+    // Each sampled element represents this many.
     const double weight = static_cast<double>(full.count) / static_cast<double>(full.sample.size());
     for (std::size_t i = 0; i < full.sample.size(); ++i)
       add(static_cast<double>(full.sample[i]), static_cast<double>(half.sample[i]), weight, half);
@@ -117,8 +117,8 @@ ParityError error_of(const TensorTrace& full,
   return sums.result();
 }
 
-/// The row that a parameter belongs to: that of its module's first call, or of the nearest around
-/// it, or a new one.
+/// Returns the row of a parameter: the row of its module's first call, or of the nearest enclosing
+/// module, or a new one.
 std::size_t row_of(std::vector<ParityLayer>& layers, const std::string& parameter) {
   std::string path = parameter;
   std::optional<std::string> own;
@@ -133,7 +133,7 @@ std::size_t row_of(std::vector<ParityLayer>& layers, const std::string& paramete
   return layers.size() - 1;
 }
 
-/// Parameters of one module are a vector.
+/// Rows in which the parameters of one module are one vector.
 class Rows {
  public:
   Rows(std::vector<ParityLayer>& layers, const std::vector<ParityParam>& params)

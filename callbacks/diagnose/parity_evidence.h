@@ -5,20 +5,20 @@
 #include <variant>
 #include <vector>
 
-/// The values behind a finding of a parity audit; parity_sentences.cpp describes them in words.
-/// Shares are of 1; scales are exponents of 2.
+/// Evidence for the findings of a parity audit, as values; parity_sentences.cpp turns it into
+/// words. Shares are of 1; scales are exponents of 2.
 namespace learn::callbacks::parity {
 
 /// A gradient of the finding's layer.
 struct Gradient {
   bool of_weights = false;
-  std::vector<std::string> readers{};  ///< of the output: see ParityLayer::readers
+  std::vector<std::string> readers{};  ///< modules that read the output: see ParityLayer::readers
 };
 
-/// The loss of fp32 before anything was learned. The finding's layer is the first whose output is
-/// not finite.
+/// The fp32 loss before the first update. The finding's layer is the first whose output is not
+/// finite.
 struct LossNotFinite {};
-/// The loss of fp32, first and in the finding's step.
+/// The fp32 loss at first and in the finding's step.
 struct LossDiverges {
   double first = 0;
   double now = 0;
@@ -26,7 +26,7 @@ struct LossDiverges {
 struct OutputOverflows {
   double share = 0;
   double largest = 0;  ///< magnitude in fp32
-  /// The smallest module around the layer whose output fits into a half; empty if none does.
+  /// The smallest module around the layer whose output fits in a half; empty if there is none.
   std::string holder;
 };
 struct GradientOverflows {
@@ -39,15 +39,15 @@ struct GradientOverflows {
 struct OutputOff {
   double error = 0;
   double input_error = 0;
-  double tolerance = 0;             ///< what rounding explains
-  std::optional<double> too_small;  ///< share, where that is the reason
+  double tolerance = 0;             ///< difference explained by rounding
+  std::optional<double> too_small;  ///< share, if that is the reason
 };
 struct GradientOff {
   Gradient gradient;
   double error = 0;
   double cosine = 1;
   float loss_scale = 1;
-  /// Where underflow is the reason.
+  /// Set if underflow is the reason.
   struct Underflow {
     double zero = 0;
     double subnormal = 0;
@@ -57,15 +57,15 @@ struct GradientOff {
   std::optional<Underflow> underflow;
 };
 struct UpdateGrows {
-  std::optional<double> times;  ///< the length of fp32's; none: the update is not finite
-  double emptied = 0;           ///< share of `state` that is zero in half alone
+  std::optional<double> times;  ///< length relative to fp32; unset: the update is not finite
+  double emptied = 0;           ///< share of `state` that is zero in half but not in fp32
   std::string state;
 };
 struct UpdateLost {
-  double left = 0;  ///< share of the length of all updates
+  double left = 0;  ///< share of the total length of all updates
   double lr = 0;
-  double zero = 0;           ///< share of the weights that should change, of all layers
-  double zero_in_layer = 0;  ///< of the finding's
+  double zero = 0;           ///< share of the weights that should change, over all layers
+  double zero_in_layer = 0;  ///< the same share in the finding's layer
 };
 
 using Evidence = std::variant<LossNotFinite,

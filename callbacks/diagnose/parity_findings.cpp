@@ -1,4 +1,4 @@
-// What the numbers of a parity audit mean.
+// Interpretation of the numbers of a parity audit.
 #include "callbacks/diagnose/parity_compare.h"
 #include "framework/nn/range_scan.h"
 
@@ -11,21 +11,21 @@
 namespace learn::callbacks {
 namespace {
 
-// `audit_parity` says what these mean. Measured on healthy nets, as far as there are numbers.
+// See `audit_parity` for their meaning. Measured on healthy nets where numbers are given.
 
 /// Units of rounding. One layer adds one or two to the error of its input; resnet50 comes to 100,
 /// but over many layers.
 constexpr double kActivationUnits = 32;
-/// Where less than two thirds of a gradient's direction are left. Healthy nets: 0.2 in f16, 0.6 in
-/// bf16.
+/// The error at which less than two thirds of a gradient's direction are left. Healthy nets: 0.2 in
+/// f16, 0.6 in bf16.
 constexpr double kGradientError = 0.75;
-/// Trainings that work recover from a loss that is less than ten times the first.
+/// Successful trainings recover from a loss below ten times the first.
 constexpr double kDiverged = 10;
 /// The share of values that must underflow to be the reason.
 constexpr double kUnderflow = 0.2;
-/// An error is a layer's own if it is so many times that of what it was given.
+/// An error is attributed to a layer if it is this many times the error of the layer's input.
 constexpr double kOwn = 4;
-/// The length of an update in halves, of that in fp32.
+/// The length of an update in halves, relative to fp32.
 constexpr double kUpdateGrows = 4;
 constexpr double kUpdateLeft = 0.5;
 
@@ -46,7 +46,8 @@ std::string holder(const std::vector<ParityLayer>& layers, std::size_t at, DType
   }
 }
 
-/// A place in the backward pass: what reaches a layer's output, then what its parameters get.
+/// A place in the backward pass: first the gradient of a layer's output, then those of its
+/// parameters.
 struct GradientPlace {
   std::size_t layer = 0;
   bool of_weights = false;
@@ -68,7 +69,7 @@ std::optional<GradientPlace> first_gradient(const ParityStep& step, Wanted wante
   return std::nullopt;
 }
 
-/// The largest error of the gradients that were there before this one.
+/// Returns the largest error of the gradients before this one.
 double error_before(const ParityStep& step, const GradientPlace& place) {
   double worst = 0;
   for (std::size_t i = place.layer + (place.of_weights ? 0 : 1); i < step.layers.size(); ++i)
@@ -76,8 +77,8 @@ double error_before(const ParityStep& step, const GradientPlace& place) {
   return worst;
 }
 
-/// The largest loss scale, as an exponent of 2, at which twice the largest gradient of fp32 that is
-/// held by halves is finite; one at which a step was made is no lower.
+/// Returns the largest loss scale, as an exponent of 2, at which twice the largest fp32 gradient
+/// that halves hold is finite; it is no lower than one at which a step was made.
 double highest_scale(const ParityAudit& audit) {
   double largest = std::numeric_limits<double>::min();
   for (const ParityLayer& layer : audit.steps.front().layers)
@@ -108,7 +109,7 @@ ParityFinding finding_at(const ParityLayer& layer,
 
 using Found = std::optional<ParityFinding>;
 
-/// What is wrong with fp32 itself.
+/// Finds the problems of fp32 itself.
 Found look_at_full(const std::vector<ParityStep>& steps) {
   const double first = steps.front().loss_full;
   if (!std::isfinite(first)) {
@@ -170,7 +171,8 @@ Found find_gradient_overflow(const ParityAudit& audit, std::size_t steps) {
                     std::move(evidence));
 }
 
-/// The first output of the first step, from equal state, whose error is its layer's own.
+/// Finds the first output of the first step, from equal state, whose error is attributed to its
+/// layer.
 Found find_output_off(const ParityAudit& audit) {
   const ParityStep& first = audit.steps.front();
   const double tolerance = kActivationUnits * unit_of(audit.half);
@@ -190,7 +192,7 @@ Found find_output_off(const ParityAudit& audit) {
       *at, lost ? ParityProblem::underflow : ParityProblem::rounding, 0, std::move(evidence));
 }
 
-/// The same for gradients.
+/// Finds such problems of gradients.
 Found find_gradient_off(const ParityAudit& audit) {
   const ParityStep& first = audit.steps.front();
   const auto underflows = [&](const GradientPlace& place) {
@@ -214,7 +216,7 @@ Found find_gradient_off(const ParityAudit& audit) {
                     std::move(evidence));
 }
 
-/// A variance of zero makes of a mean that is not an update without bound.
+/// Finds unbounded updates, from a mean that is not zero and a variance that is.
 Found find_long_update(const ParityAudit& audit, std::size_t steps) {
   const auto too_long = [](const ParityLayer& layer) {
     const ParityError& update = layer.update;
@@ -237,7 +239,7 @@ Found find_long_update(const ParityAudit& audit, std::size_t steps) {
   return {};
 }
 
-/// At the highest rate, as a warm-up may lose its first steps.
+/// Looks at the highest rate, as a warm-up may lose its first steps.
 Found find_lost_updates(const ParityAudit& audit, std::size_t steps) {
   const ParityStep* highest = nullptr;
   for (std::size_t s = 0; s < steps; ++s) {
@@ -255,9 +257,9 @@ Found find_lost_updates(const ParityAudit& audit, std::size_t steps) {
           highest->update.size, highest->lr, highest->update.zero, worst.update.zero});
 }
 
-/// The most important problem of half precision in the first `steps` steps.
+/// Finds the most important problem of half precision in the first `steps` steps.
 Found find_half_problem(const ParityAudit& audit, std::size_t steps) {
-  // An update that is too long makes the overflows of later steps.
+  // An update that is too long causes the overflows of later steps.
   const Found long_update = find_long_update(audit, steps);
   const std::size_t begun = long_update ? static_cast<std::size_t>(long_update->step) : steps;
   if (Found found = find_overflow(audit, begun)) return found;
@@ -274,7 +276,7 @@ std::vector<ParityFinding> find_problems(const ParityAudit& audit) {
   if (audit.steps.empty()) return found;
   const Found full = look_at_full(audit.steps);
   if (full) found.push_back(*full);
-  // What half precision does to a training that diverges anyhow shows at its beginning only.
+  // If the training diverges anyhow, the effect of half precision shows only at the start.
   const bool hopeless = full && full->problem == ParityProblem::values;
   if (!hopeless)
     if (const Found half = find_half_problem(audit, full ? 1 : audit.steps.size()))

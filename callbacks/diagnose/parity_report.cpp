@@ -45,7 +45,7 @@ std::string_view name_of(ParityProblem problem) {
   return "?";
 }
 
-/// Of the layers of a step the one with the largest error of a kind; none if nothing was compared.
+/// The layer of a step with the largest error of a kind; none if nothing was compared.
 struct Worst {
   bool compared = false;
   double error = 0;
@@ -69,7 +69,7 @@ std::string text_of(const Worst& worst) {
   return worst.layer.empty() ? "0" : fmt::format("{}, {}", cell(worst.error), worst.layer);
 }
 
-/// Of a layer and a kind the largest share in any step.
+/// Returns the largest share of a kind in any step, for a layer.
 template <class Kind, class Share>
 double most(const ParityAudit& audit, std::size_t layer, Kind kind, Share share) {
   double found = 0;

@@ -30,7 +30,7 @@ std::string layer_in_f32(const std::string& path) {
   return fmt::format("'{0}' in fp32 (--keep-fp32 {0}), or fp32", path);
 }
 
-/// What a loss scale can do for gradients that are too small.
+/// Returns advice on the loss scale for gradients that are too small.
 std::string scale_that_helps(DType half, const parity::GradientOff::Underflow& underflow) {
   std::string other = other_precision(half);
   if (half != DType::f16) return other;

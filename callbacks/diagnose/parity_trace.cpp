@@ -19,14 +19,14 @@ constexpr std::int64_t kLargestSample = 1 << 14;
 constexpr std::int64_t kSmallestSample = 1 << 10;
 constexpr std::int64_t kSampleOfAll = 1 << 18;
 
-/// The place of a sample in its share of the elements: not the same in each, as that might always
-/// be the same channel.
+/// Returns the position of a sample in its share of the elements. It differs between shares, as a
+/// fixed one might always hit the same channel.
 std::int64_t place_in(std::int64_t sample, std::int64_t width) {
   const Random4 random = philox4x32(Random4{{static_cast<std::uint32_t>(sample), 0, 0, 0}}, 0, 0);
   return static_cast<std::int64_t>(uniform_below(random.v[0], static_cast<std::uint32_t>(width)));
 }
 
-/// What makes `after` of `before`. Both were sampled at the same places.
+/// Returns the change from `before` to `after`, which were sampled at the same places.
 TensorTrace change_of(const TensorTrace& before, const TensorTrace& after) {
   TensorTrace change{.dtype = after.dtype, .count = after.count};
   change.not_finite = std::max<std::int64_t>(after.not_finite - before.not_finite, 0);
@@ -88,7 +88,7 @@ void ParityTrace::forwarded(const nn::Module& module, const Var& in, const Var& 
   TensorTrace made;
   if (!calls.empty() && calls.back().output == out.id()) {
     if (forward_ == nullptr) return;
-    // The other observer may have planted a fault in what the last module inside of it gave.
+    // The other observer may have injected a fault into the output of the last inner module.
     made = trace_tensor(*ctx_, out.value(), sample_);
     if (made.not_finite == calls.back().made.not_finite) return;
   }
@@ -107,7 +107,7 @@ void ParityTrace::reached(std::uint32_t value, std::string_view operation, Tenso
   call->gradient = trace_tensor(*ctx_, gradient, sample_);
 }
 
-/// Before anybody ends the training because of it.
+/// Runs before another callback ends the training because of it.
 void ParityTrace::backward_begin(Learner& learn) {
   steps_.back().loss = get(to_host(learn.context(), learn.batch().loss.value()), 0);
 }
@@ -156,7 +156,7 @@ std::vector<TensorTrace> ParityTrace::trace_trainable(Learner& learn, const Tens
   return traces;
 }
 
-/// Faults are planted by an observer, which may be gone by now: it is not put back.
+/// An observer that injects faults may be gone by now, so it is not restored.
 void ParityTrace::stop_watching(Learner& learn) {
   if (!watching_) return;
   watching_ = false;

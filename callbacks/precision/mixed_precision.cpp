@@ -34,13 +34,14 @@ void MixedPrecision::batch_begin(Learner& learn) { cast_input(learn, options_.dt
 void MixedPrecision::backward_end(Learner& learn) {
   nn::ParamStore& params = learn.params();
   auto& control = learn.optimizer().control();
-  // What several batches give is added in f32, not in half: the next one overwrites the half.
+  // Gradients of several batches are added in f32, not in half, because the next batch overwrites
+  // the half.
   optim::unscale_half_gradients(
       params,
       control,
       learn.progress().gradients_held ? GradMode::accumulate : GradMode::overwrite);
   if (learn.batch().outcome == Outcome::deferred) return;
-  // What is f32 in the model adds up in place, still scaled, until the step is due.
+  // Gradients of f32 parameters accumulate in place, still scaled, until the step is due.
   optim::unscale_full_gradients(params, control);
   learn.grads_unscaled();
 }

@@ -6,20 +6,20 @@
 namespace learn::callbacks {
 
 struct MixedPrecisionOptions {
-  /// f16 or bf16: what weights, activations and their gradients are in the model.
+  /// dtype of weights, activations and their gradients in the model: f16 or bf16.
   DType dtype = DType::f16;
-  /// f16: the first loss scale; default 512 if static (the notebook's), else 2^16 (fastai 1's).
-  /// bf16 has the range of f32 and needs none: it must stay unset there.
+  /// First loss scale for f16; default 512 if static (from fastai's notebook), else 2^16 (fastai
+  /// 1's). Must stay unset for bf16, which has the range of f32 and needs none.
   std::optional<float> loss_scale;
-  /// How the scale moves. Static: `scaling.dynamic = false`.
+  /// Scaling policy. Static: `scaling.dynamic = false`.
   LossScaleOptions scaling;
   /// Number of consecutive skipped steps that end the training with a DivergedError, if the scale
-  /// cannot fall further. On a GPU the host learns of them later, after
+  /// does not fall any further. On a GPU the host detects them later, after
   /// `PrecisionCallback::kBatchesBetweenLooks` batches.
   std::int64_t max_skips = kMaxSkips;
-  /// The optimizer updates masters in one pass over each run of the flat buffers (true) or
-  /// parameter by parameter (false), as the optimizer does in f32. Both give the same bits, but a
-  /// launch per parameter costs a GPU more than the update itself.
+  /// Whether the optimizer updates the masters in one pass over each run of the flat buffers (true)
+  /// or parameter by parameter (false), as in f32. The results are bit-identical, but a launch per
+  /// parameter costs a GPU more than the update itself.
   bool flat_master = true;
 };
 
@@ -41,7 +41,7 @@ struct MixedPrecisionOptions {
 /// See `PrecisionCallback`.
 class MixedPrecision final : public PrecisionCallback {
  public:
-  /// Throws as `PrecisionCallback`.
+  /// Throws as `PrecisionCallback` does.
   explicit MixedPrecision(const MixedPrecisionOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "mixed_precision"; }
@@ -58,8 +58,8 @@ class MixedPrecision final : public PrecisionCallback {
   bool flat_before_ = true;
 };
 
-/// Short forms: add MixedPrecision to a learner and replace any other half precision; the loss
-/// scale starts from its initial value. `to_fp32` removes it.
+/// Short form: adds MixedPrecision to a learner and replaces any other half precision; the loss
+/// scale starts again. `to_fp32` removes it.
 MixedPrecision& to_fp16(Learner& learn, MixedPrecisionOptions options = {});
 MixedPrecision& to_bf16(Learner& learn);
 

@@ -26,7 +26,7 @@ void NativeMixedPrecision::begin(Learner& learn) { learn.set_autocast(options_.d
 void NativeMixedPrecision::end(Learner& learn) { learn.set_autocast(std::nullopt); }
 
 void NativeMixedPrecision::backward_end(Learner& learn) {
-  // Of several batches gradients add up in f32, still scaled, until the step is due.
+  // Gradients of several batches accumulate in f32, still scaled, until the step is due.
   if (!scaled() || learn.batch().outcome == Outcome::deferred) return;
   optim::unscale_full_gradients(learn.params(), learn.optimizer().control());
   learn.grads_unscaled();

@@ -6,19 +6,19 @@
 namespace learn::callbacks {
 
 struct NativeMixedPrecisionOptions {
-  /// f16 or bf16: what products are computed in.
+  /// dtype in which products are computed: f16 or bf16.
   DType dtype = DType::f16;
-  /// f16: the first loss scale; default 2^16 (torch.amp.GradScaler's), or 512 if static. bf16 has
-  /// the range of f32 and needs none: it must stay unset there.
+  /// First loss scale for f16; default 2^16 (torch.amp.GradScaler's), or 512 if static. Must stay
+  /// unset for bf16, which has the range of f32 and needs none.
   std::optional<float> loss_scale;
-  /// torch.amp.GradScaler's factors and interval, with a floor and a ceiling.
+  /// Factors and interval of torch.amp.GradScaler, with a floor and a ceiling.
   LossScaleOptions scaling{.growth_interval = 2000};
   std::int64_t max_skips = kMaxSkips;  ///< as MixedPrecisionOptions::max_skips
 };
 
-/// Trains in mixed precision as torch.amp and fastai 2 do: parameters stay f32, are what the
-/// optimizer updates, and get f32 gradients; each operation casts its inputs as its rule says (ADR
-/// 0019; `learn autocast` prints the rules), a weight once per step.
+/// Trains in mixed precision as torch.amp and fastai 2 do. Parameters stay f32, get f32 gradients,
+/// and are updated directly. Each operation casts its inputs according to its rule (ADR 0019;
+/// `learn autocast` prints the rules); a weight is cast once per step.
 ///
 ///   train_begin     forward passes run under autocast from now on
 ///   loss_begin      predictions to f32
@@ -30,11 +30,11 @@ struct NativeMixedPrecisionOptions {
 ///                   do nothing at all; then the scale backs off, stays or grows
 ///   train_end       no more autocast
 ///
-/// In bf16 there is no scale and nothing is looked through: steps are those of f32. See
+/// In bf16 there is no loss scale and gradients are not checked: steps are those of f32. See
 /// `PrecisionCallback`.
 class NativeMixedPrecision final : public PrecisionCallback {
  public:
-  /// Throws as `PrecisionCallback`.
+  /// Throws as `PrecisionCallback` does.
   explicit NativeMixedPrecision(const NativeMixedPrecisionOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "native_mixed_precision"; }
@@ -49,8 +49,8 @@ class NativeMixedPrecision final : public PrecisionCallback {
   NativeMixedPrecisionOptions options_;
 };
 
-/// Short forms: add NativeMixedPrecision to a learner and replace any other mixed precision; the
-/// loss scale starts from its initial value. `to_fp32` removes it.
+/// Short form: adds NativeMixedPrecision to a learner and replaces any other mixed precision; the
+/// loss scale starts again. `to_fp32` removes it.
 NativeMixedPrecision& to_native_fp16(Learner& learn, NativeMixedPrecisionOptions options = {});
 NativeMixedPrecision& to_native_bf16(Learner& learn);
 

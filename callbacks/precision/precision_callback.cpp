@@ -58,8 +58,8 @@ void PrecisionCallback::leave(Learner& learn) {
 }
 
 void PrecisionCallback::train_begin(Learner& learn) {
-  // Where none is used, too: gradients of a half model are multiplied by the inverse of whatever is
-  // there.
+  // Also set if no scale is used, as gradients of a half model are always multiplied by its
+  // inverse.
   if (!scaled() || !state_.scale_set)
     kernels::set_loss_scale(
         learn.context(), state_.first_scale.value_or(1), learn.optimizer().control());
@@ -104,7 +104,7 @@ void PrecisionCallback::batch_end(Learner& learn) {
 
 void PrecisionCallback::check_row(const StepControl& control, const Learner& learn) {
   batches_since_look_ = 0;
-  // Those of an earlier fit are not this one's: something may have been done about them.
+  // Skipped steps of an earlier fit do not count, as the user may have changed something since.
   const std::int64_t row = std::min(control.overflows, control.skipped - fit_skipped_);
   if (row < max_skips_ || may_fall(control)) return;
   fail<DivergedError>(

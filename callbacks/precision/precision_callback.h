@@ -13,21 +13,21 @@
 
 namespace learn::callbacks {
 
-/// Steps skipped in a row that end a training. A dynamic scale has found its place, or its floor,
-/// after some 20 of them; a scale that is static can only be wrong.
+/// Default number of consecutive skipped steps that end a training. A dynamic scale has settled, or
+/// reached its floor, after some 20 of them; a static scale that skips so many is wrong.
 inline constexpr std::int64_t kMaxSkips = 100;
 
-/// The common base of all half precisions: when they start and end, predictions that are cast to
-/// f32 before the loss, and the loss scale of f16. That lives in the control block of the learner's
-/// optimizer, so it carries over from fit to fit and is part of a checkpoint, which any other
-/// precision can continue (ADR 0020).
+/// Base class of all ways to train in half precision. It switches the precision on and off, casts
+/// predictions to f32 before the loss, and manages the loss scale of f16. The scale is part of the
+/// control block of the learner's optimizer, so it carries over from fit to fit and is part of a
+/// checkpoint, from which any other precision can continue (ADR 0020).
 ///
-/// Validation inside a fit, and validate, get_preds and predict outside, run in the precision too.
+/// Validation inside a fit, and validate, get_preds and predict outside, run in the same precision.
 /// All of it is enqueued on the device.
 class PrecisionCallback : public Callback {
  public:
-  /// Number of batches between checks for skipped steps on a GPU, so that no batch waits for the
-  /// host; it also checks at the end of an epoch. On the CPU it checks after each batch.
+  /// Number of batches between checks for skipped steps on a GPU, where no batch waits for the
+  /// host; it also checks when an epoch ends. On the CPU it checks after each batch.
   static constexpr std::int64_t kBatchesBetweenLooks = 128;
 
   [[nodiscard]] int order() const override { return order::kMixedPrecision; }
@@ -39,9 +39,9 @@ class PrecisionCallback : public Callback {
   void validate_begin(Learner& learn) final;
   void loss_begin(Learner& learn) final;
   void backward_begin(Learner& learn) final;
-  /// Skipped steps are normal while the scale finds its place. An epoch in which nothing was
-  /// learned is not, nor are `max_skips` steps of a fit one after the other, and no smaller scale
-  /// can help once it is at its floor: both throw DivergedError then.
+  /// Skipped steps are normal while the scale settles. Once the scale cannot fall any further,
+  /// throws DivergedError after an epoch without a single update, and after `max_skips` consecutive
+  /// skipped steps of a fit.
   void batch_end(Learner& learn) final;
   void epoch_end(Learner& learn) final;
   void validate_end(Learner& learn) final;
@@ -49,11 +49,11 @@ class PrecisionCallback : public Callback {
   void error(Learner& learn, const std::exception& error) final;
 
  protected:
-  /// `what` is the first word of error messages. f16 has a loss scale: that one, or the first by
-  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; a scale, or options of it
-  /// that are not the `usual` ones, for bf16, which has the range of f32 and needs none; one that
-  /// is not positive and finite or not between floor and ceiling; `max_skips` below 1; and as
-  /// `kernels::check_loss_scaling`.
+  /// Text that starts error messages is `what`. For f16 the loss scale is the given one, or else
+  /// `first_loss_scale`. Throws UsageError for a dtype that is not half; for bf16, which has the
+  /// range of f32 and needs no scale, with a scale or with scaling options other than the `usual`
+  /// ones; for a scale that is not positive and finite or not between floor and ceiling; for
+  /// `max_skips` below 1; and as `kernels::check_loss_scaling` does.
   PrecisionCallback(std::string_view what,
                     std::string name,
                     DType dtype,
@@ -61,15 +61,15 @@ class PrecisionCallback : public Callback {
                     const LossScaleOptions& scaling,
                     const LossScaleOptions& usual,
                     std::int64_t max_skips);
-  /// Without a loss scale. Throws UsageError for a dtype that is not half.
+  /// Constructs without a loss scale. Throws UsageError for a dtype that is not half.
   PrecisionCallback(std::string_view what, std::string name, DType dtype);
 
-  /// Has a loss scale.
+  /// Returns whether there is a loss scale.
   [[nodiscard]] bool scaled() const noexcept { return state_.first_scale.has_value(); }
   [[nodiscard]] const std::optional<float>& first_scale() const noexcept {
     return state_.first_scale;
   }
-  /// The learner computes in the precision from now on, until `end`.
+  /// Makes the learner compute in this precision until `end`.
   virtual void begin(Learner& learn) = 0;
   virtual void end(Learner& learn) = 0;
 
@@ -84,24 +84,24 @@ class PrecisionCallback : public Callback {
   bool entered_ = false;
   std::int64_t epoch_steps_ = 0;  // the control block's counters at the start of this epoch
   std::int64_t epoch_skipped_ = 0;
-  std::int64_t fit_skipped_ = 0;  // and of this fit
+  std::int64_t fit_skipped_ = 0;  // and at the start of this fit
   std::int64_t batches_since_look_ = 0;
 };
 
-/// The batch's x cast to `dtype`, for a model of halves.
+/// Casts the batch's x to `dtype`, for a model in half precision.
 void cast_input(Learner& learn, DType dtype);
 
-/// Takes half precision of any kind away from a learner.
+/// Removes half precision of any kind from a learner.
 void to_fp32(Learner& learn);
 
-/// The first scale unless one is given: 512 if static (fastai's notebook of 2018), else 2^16
-/// (fastai 1, torch.amp).
+/// Returns the default first scale: 512 if static (fastai's notebook of 2018), else 2^16 (fastai 1,
+/// torch.amp).
 [[nodiscard]] float first_loss_scale(const std::optional<float>& given,
                                      const LossScaleOptions& options);
 
 /// Declares `dtype`.
 void declare_half(OptionTable& table, DType& dtype, std::string help);
-/// Declares `loss_scale`, the options of how it moves, and `max_skips`.
+/// Declares `loss_scale`, the scaling options, and `max_skips`.
 void declare_loss_scaling(OptionTable& table,
                           std::optional<float>& loss_scale,
                           LossScaleOptions& options,

@@ -12,7 +12,7 @@ PureHalf::PureHalf(const PureHalfOptions& options)
       options_(options) {}
 
 void PureHalf::begin(Learner& learn) {
-  // Outside of a fit nothing is updated, and a validation must not round what was trained in f32.
+  // Outside a fit nothing is updated, and a validation must not round weights trained in f32.
   const bool fit = learn.progress().activity == Activity::fit;
   learn.params().set_working_dtype(options_.dtype, fit ? nn::Masters::none : nn::Masters::f32);
 }

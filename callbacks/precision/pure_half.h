@@ -4,12 +4,13 @@
 namespace learn::callbacks {
 
 struct PureHalfOptions {
-  /// f16 or bf16: what weights, gradients and the optimizer's state are, too.
+  /// dtype of weights, gradients and the optimizer's state: f16 or bf16.
   DType dtype = DType::f16;
 };
 
-/// Trains in half precision without f32 masters, as apex's O3 and `model.half()` in PyTorch do: the
-/// bound of what half precision can save, and what mixed precision exists to mend.
+/// Trains in half precision without f32 masters, as apex's O3 and `model.half()` in PyTorch do. It
+/// is the baseline for mixed precision: it uses the least memory, and shows the problems that mixed
+/// precision solves.
 ///
 ///   train_begin  weights, BatchNorm's too, and the optimizer's state are rounded to halves;
 ///                running statistics stay f32
@@ -19,8 +20,8 @@ struct PureHalfOptions {
 ///                last place of its weight (2^-12 of it in f16, 2^-9 in bf16) is lost
 ///   train_end    weights and state are f32 again, and what was rounded away stays so
 ///
-/// BatchNorm, and what `keep_f32` names, computes in f32 with half parameters. There is no loss
-/// scale, and nothing is looked through for inf and NaN. See `PrecisionCallback`.
+/// BatchNorm, and the modules that `keep_f32` names, compute in f32 with half parameters. There is
+/// no loss scale, and gradients are not checked for inf and NaN. See `PrecisionCallback`.
 class PureHalf final : public PrecisionCallback {
  public:
   /// Throws UsageError for a dtype that is not half.
@@ -38,8 +39,8 @@ class PureHalf final : public PrecisionCallback {
   PureHalfOptions options_;
 };
 
-/// The short forms: adds PureHalf to a learner, in the place of any half precision that was there.
-/// `to_fp32` takes it away.
+/// Short form: adds PureHalf to a learner and replaces any other half precision. `to_fp32` removes
+/// it.
 PureHalf& to_pure_fp16(Learner& learn);
 PureHalf& to_pure_bf16(Learner& learn);
 

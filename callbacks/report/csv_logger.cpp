@@ -34,7 +34,7 @@ std::vector<std::string> metrics_of(const EpochRecord& epoch) {
 /// Rows by their epoch.
 using Rows = std::map<std::int64_t, std::vector<Cell>>;
 
-/// Those of a table that an interrupted run has left.
+/// Returns the rows of a table left by an interrupted run.
 Rows rows_of(const CsvTable& table, std::int64_t last_epoch) {
   Rows rows;
   const auto column = table.column("epoch");
@@ -48,7 +48,7 @@ Rows rows_of(const CsvTable& table, std::int64_t last_epoch) {
   return rows;
 }
 
-/// What stands in the file. One that cannot be read is as good as none.
+/// Reads the content of the file. An unreadable file counts as missing.
 CsvTable table_in(const fs::path& path) {
   try {
     return read_csv(path);
@@ -84,7 +84,7 @@ void CsvLogger::train_begin(Learner& learn) {
     header_ = header_with(metrics_of(known.front()));
   else
     header_ = header_with(learn.metric_names());
-  // Rows that are kept stand in the old file until they stand in the new one.
+  // Kept rows stay in the old file until they are in the new one.
   const fs::path file = check_output(path_);
   fs::path path = file;
   if (!rows.empty()) path += fmt::format(".tmp.{}", ::getpid());

@@ -12,13 +12,12 @@ namespace learn::callbacks {
 
 /// Writes a row for each finished epoch: epoch, time (seconds), train_loss, valid_loss, the
 /// metrics, lr, skipped (steps), loss_scale, samples_per_second. A row is on the disk when its
-/// epoch ends. The columns are those of the first epoch; a metric that comes later is in none, and
-/// is warned of once. Needs a Recorder.
+/// epoch ends. The columns are those of the first epoch; a metric that appears later gets no
+/// column, and one warning names it. Needs a Recorder.
 ///
-/// The first fit makes the file anew, with a row for each epoch that the recorder knows; further
-/// fits of the same learner add to it, and nothing else touches it. After a state was loaded, the
-/// rows of the file that is there are kept up to the epoch of that state, so that each epoch has
-/// one row.
+/// The first fit creates the file, with a row for each epoch in the recorder. Further fits of the
+/// same learner append to it. After a state was loaded, the rows of an existing file are kept up to
+/// the epoch of that state, so that each epoch has one row.
 class CsvLogger final : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -27,7 +26,7 @@ class CsvLogger final : public Callback {
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void visit_state(StateVisitor& visitor) override;
-  /// Throws IoError if the file cannot be made, UsageError without a Recorder.
+  /// Throws IoError if the file cannot be created, UsageError without a Recorder.
   void train_begin(Learner& learn) override;
   void epoch_end(Learner& learn) override;
 
@@ -39,7 +38,7 @@ class CsvLogger final : public Callback {
   std::vector<std::string> header_;
   std::unique_ptr<CsvWriter> csv_;
   bool has_rows_ = false;
-  bool continues_ = false;  // a state was loaded, and the file is that of its run
+  bool continues_ = false;  // a state was loaded, and the file belongs to its run
   bool warned_ = false;
 };
 

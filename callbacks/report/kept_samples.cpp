@@ -15,7 +15,7 @@ Shape with_rows(Shape shape, std::int64_t rows) {
   return shape;
 }
 
-/// Memory for `rows` such rows, unless `there` is that already.
+/// Allocates memory for `rows` such rows, unless `there` is such memory already.
 void make_room(Context& ctx, const Tensor& like, std::int64_t rows, DType dtype, Tensor& there) {
   const Shape shape = with_rows(like.shape(), rows);
   if (!there.defined() || there.shape() != shape || there.dtype() != dtype)

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kLeftOut = 5;
 
-/// The smoothed loss of the first update at that rate, or above it.
+/// Returns the smoothed loss of the first update at that rate or above.
 double loss_at(const LrFindResult& found, double lr) {
   std::size_t i = 0;
   while (i + 1 < found.lrs.size() && found.lrs[i] < lr) ++i;

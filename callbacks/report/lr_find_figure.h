@@ -4,8 +4,9 @@
 
 namespace learn::callbacks {
 
-/// Smoothed and raw loss over the rate, on a logarithmic axis, the suggestions as points. Like
-/// fastai's, it omits the last five updates, if there are more.
+/// Plots smoothed and raw loss against the learning rate, on a logarithmic axis, with the
+/// suggestions as points. Like fastai's plot it leaves out the last five updates, if there are
+/// more.
 [[nodiscard]] plot::Figure lr_find_figure(const LrFindResult& found);
 
 }  // namespace learn::callbacks

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rows that are collected before they are written in the middle of an epoch.
+/// Rows collected before they are written in the middle of an epoch.
 constexpr std::size_t kRows = 512;
 
 JsonObject row_of(const BatchRecord& batch) {
@@ -46,7 +46,7 @@ JsonObject row_of(const EpochRecord& epoch) {
   return row;
 }
 
-/// The lines of a file up to a point of the training.
+/// Returns the lines of a file up to a point of the training.
 std::string lines_until(const fs::path& path, std::int64_t batch, std::int64_t epoch) {
   std::string kept;
   for (const JsonLine& line : read_json_lines(path)) {

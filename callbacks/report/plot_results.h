@@ -7,11 +7,11 @@
 
 namespace learn::callbacks {
 
-/// Draws what the recorder kept when training ends: results.png (losses and metrics) and
+/// Plots the recorder's values when training ends: results.png (losses and metrics) and
 /// lr_schedule.png (learning rate, momentum and, if it moved, the loss scale). Needs a Recorder.
 class PlotResults final : public Callback {
  public:
-  /// `title` is printed above each image: the model and its data.
+  /// `title` is printed above each image and should name the model and the data.
   PlotResults(std::filesystem::path folder, std::string title)
       : folder_(std::move(folder)), title_(std::move(title)) {}
 

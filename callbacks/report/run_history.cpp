@@ -17,7 +17,7 @@ RunHistory read_run_history(const std::filesystem::path& run) {
     const StateVisitor::Scope one(visitor, recorder.name());
     recorder.visit_state(visitor);
   });
-  // "runs/ten" of "./runs/ten/", and of "." the folder's own name.
+  // Gives "runs/ten" for "./runs/ten/", and the folder's own name for ".".
   std::filesystem::path name = run.lexically_normal();
   if (!name.has_filename()) name = name.parent_path();
   if (name == "." || name == ".." || name.empty())

@@ -8,15 +8,15 @@
 
 namespace learn::callbacks {
 
-/// The record of a run.
+/// The recorded values of a run.
 struct RunHistory {
   std::string name;  ///< the run's folder
   std::vector<BatchRecord> batches;
   std::vector<EpochRecord> epochs;
 };
 
-/// Reads it from the last state in the folder of a run, finished or not. Throws CheckpointError if
-/// there is no state.
+/// Reads the recorded values from the last state in a run's folder, whether the run has ended or
+/// not. Throws CheckpointError if there is no state.
 [[nodiscard]] RunHistory read_run_history(const std::filesystem::path& run);
 
 }  // namespace learn::callbacks

@@ -9,11 +9,11 @@
 namespace learn::callbacks {
 namespace {
 
-/// As many as a plot is wide.
+/// As many points as a plot is wide.
 constexpr std::int64_t kMaxPoints = 1024;
 
-/// The batches of a table of at most `rows`: at the begin of epochs, or of equal parts of them, and
-/// the last one.
+/// Returns the batches of a table of at most `rows`: those at the start of epochs, or of equal
+/// parts of them, and the last one.
 std::set<std::int64_t> table_batches(std::int64_t epochs,
                                      std::int64_t batches_per_epoch,
                                      std::int64_t rows) {
@@ -45,7 +45,7 @@ std::vector<const ParamScheduler*> schedulers_of(const Learner& learn) {
   return found;
 }
 
-/// When the fit begins.
+/// Returns the hyper-parameters at the start of the fit.
 std::vector<GroupHypers> first_hypers(const Learner& learn) {
   const optim::Optimizer& optimizer = learn.optimizer();
   std::vector<GroupHypers> hypers = optimizer.all_hypers();
@@ -54,7 +54,7 @@ std::vector<GroupHypers> first_hypers(const Learner& learn) {
   return hypers;
 }
 
-/// Of the group's weights: biases and norms have the same, but for decay.
+/// Returns the value for the group's weights; biases and norms differ only in decay.
 double value_in(const std::vector<GroupHypers>& hypers, Hyper hyper, int layer_group) {
   const auto weights = static_cast<std::size_t>(nn::index_of({layer_group, true}));
   return static_cast<double>(value_of(hypers[weights], hyper));
@@ -117,7 +117,7 @@ plot::Figure SchedulePreview::figure(const std::string& title) const {
       series.x.push_back(static_cast<double>(batches[i]) / static_cast<double>(batches_per_epoch));
       series.y.push_back(line.values[i]);
     }
-    // The last batch is no end of the axis: the epoch is.
+    // The axis ends at the end of the epoch, not at the last batch.
     series.x.push_back(static_cast<double>(epochs));
     series.y.push_back(line.values.back());
     figure.panels.back().series.push_back(std::move(series));

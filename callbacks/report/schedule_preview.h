@@ -12,32 +12,32 @@ class Learner;
 
 namespace learn::callbacks {
 
-/// How hyper-parameters will move in a training.
+/// The planned values of hyper-parameters in a training.
 struct SchedulePreview {
-  static constexpr std::int64_t kRows = 11;  ///< of a table
+  static constexpr std::int64_t kRows = 11;  ///< in a table
   struct Line {
     Hyper hyper = Hyper::lr;
-    int layer_group = -1;        ///< -1: all of them
+    int layer_group = -1;        ///< -1: all
     std::vector<double> values;  ///< at `batches`
-    bool scheduled = false;      ///< otherwise it stays as it is
+    bool scheduled = false;      ///< otherwise constant
   };
   std::int64_t epochs = 0;
   std::int64_t batches_per_epoch = 0;
-  std::vector<std::int64_t> batches;  ///< counted from 0, the first and the last among them
+  std::vector<std::int64_t> batches;  ///< counted from 0, includes the first and the last
   std::vector<Line> lines;
 
-  /// A panel for each hyper-parameter.
+  /// Returns a panel for each hyper-parameter.
   [[nodiscard]] plot::Figure figure(const std::string& title) const;
-  /// A table of the first batches of epochs, or of equal parts of them, and the last batch, with at
-  /// most `rows` rows; and above it the peaks of the scheduled values.
+  /// Returns a table of at most `rows` batches: those at which epochs or equal parts of them start,
+  /// and the last. Above it are the peaks of the scheduled values.
   [[nodiscard]] std::string to_string(std::int64_t rows = kRows) const;
 };
 
-/// Evaluates all ParamSchedulers of the learner for a fit of `epochs` at `learn.options().lr`,
-/// without training: the learning rate, momentum and weight decay of each layer group, and other
-/// scheduled values. A scheduler that counts updates is evaluated as if each batch made one. Throws
-/// UsageError unless there is at least one epoch, or if a schedule does not fit the model's layer
-/// groups.
+/// Evaluates all ParamSchedulers of the learner for a fit of `epochs` epochs at
+/// `learn.options().lr`, without training: the learning rate, momentum and weight decay of each
+/// layer group, and any other scheduled values. A scheduler that counts updates is evaluated as if
+/// each batch made one. Throws UsageError unless there is at least one epoch, or if a schedule does
+/// not fit the model's layer groups.
 [[nodiscard]] SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs);
 
 }  // namespace learn::callbacks

@@ -6,11 +6,11 @@
 
 namespace learn::callbacks {
 
-/// Says whether the steps that were skipped, as a gradient was not finite, are what healthy
-/// trainings in half precision have: in one line when a fit ends, a warning if they are not; and in
-/// a warning at the end of each epoch of a longer fit that had such. Says nothing where no step was
-/// skipped. With -v each skip and each move of the loss scale has a line, when its epoch ends.
-/// Reads the Recorder, which it needs, and measures nothing.
+/// Reports whether the steps that were skipped because of non-finite gradients are normal for half
+/// precision: in one line when a fit ends, or in a warning if they are not, and in a warning at the
+/// end of each epoch with skipped steps in a longer fit. It logs nothing if no step was skipped.
+/// With -v each skip and each change of the loss scale has a line, at the end of its epoch. It
+/// reads the Recorder, which it needs, and measures nothing.
 class SkipReport final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "skip_report"; }
@@ -21,10 +21,10 @@ class SkipReport final : public Callback {
   void epoch_begin(Learner& learn) override;
   void epoch_end(Learner& learn) override;
   void train_end(Learner& learn) override;
-  /// A fit that ends as it has diverged may end because of skips: of that, too, it tells.
+  /// Reports on a fit that ends because it has diverged, too, as skipped steps may be the reason.
   void error(Learner& learn, const std::exception& error) override;
 
-  /// The verdict on the last fit.
+  /// Results of the last fit.
   [[nodiscard]] const StepVerdict& verdict() const noexcept { return verdict_; }
 
  private:
@@ -33,7 +33,7 @@ class SkipReport final : public Callback {
     float scale = 1;
   };
   Begin fit_, epoch_;
-  std::int64_t told_ = 0;  // the last batch whose records were told
+  std::int64_t told_ = 0;  // the last batch whose records were reported
   StepVerdict verdict_;
 };
 

@@ -5,17 +5,18 @@
 namespace learn::callbacks {
 
 /// Measures each step: the L2 norm of all gradients, at step_begin, unscaled and before clipping;
-/// and how far the step moves the weights, the norm of the change of all masters over that of the
-/// masters, decay included. The Recorder, which it needs, keeps both for each batch; their means
-/// over an epoch's steps are the metrics `grad_norm` and `update_ratio`. A ratio of some 1e-3 is
-/// usual; one far above is a rate that is too high, one below 2^-11 is lost where weights are half.
+/// and how far the step moves the weights, as the norm of the change of all masters, including
+/// decay, over the norm of the masters. The Recorder, which it needs, keeps both for each batch.
+/// Their means over an epoch's steps are the metrics `grad_norm` and `update_ratio`. A ratio of
+/// some 1e-3 is usual. One far above means that the rate is too high; one below 2^-11 is lost if
+/// weights are half.
 ///
-/// Nothing waits for the host, and a captured step stays one. It costs passes over the weights:
-/// memory of their size while a fit runs, and, in bytes, six readings and two writings of them.
+/// No batch waits for the host, and a captured step stays captured. The cost is extra passes over
+/// the weights: memory of their size during a fit and, in bytes, six reads and two writes of them.
 class StepNorms final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "step_norms"; }
-  /// Before gradients are clipped.
+  /// Runs before gradients are clipped.
   [[nodiscard]] int order() const override { return order::kGradientClip - 1; }
   [[nodiscard]] bool runs_in_sandbox() const override { return false; }
   [[nodiscard]] bool capturable() const override { return true; }
@@ -31,7 +32,7 @@ class StepNorms final : public Callback {
   void error(Learner& learn, const std::exception& error) override;
 
  private:
-  Tensor change_;                   // first minus the masters, then what the step has added to them
+  Tensor change_;                   // first minus the masters, later the change by the step
   Tensor grad_, update_, weights_;  // norms, one f32 element each
 };
 

@@ -17,7 +17,7 @@ namespace tb = tensorboard;
 constexpr std::size_t kPoints = 512;
 constexpr std::chrono::seconds kPatience{10};
 
-/// Whether a source says that its samples are images of three colours.
+/// Returns whether a source declares its samples as images of three colours.
 bool has_images(const BatchSource& source) {
   const Shape shape = source.sample_shape();
   return shape.rank() == 3 && shape[-1] == 3;
@@ -39,7 +39,8 @@ std::vector<std::string> TensorBoard::claims() const {
 }
 
 void TensorBoard::visit_state(StateVisitor& visitor) {
-  // A state that is saved now may be all that is left of this training; its past is to be there.
+  // A state saved now may become all that is left of this training, so its past must be on the
+  // disk.
   if (!visitor.loading()) return write_batches();
   loaded_ = true;
 }
@@ -100,7 +101,7 @@ void TensorBoard::epoch_end(Learner& learn) {
   (void)recorder.batches(learn);  // all that are still on the device
   write_batches();
   write_images(learn, training_, training_batch_, "training");
-  // One that was interrupted is made again by who resumes the run.
+  // An interrupted validation is repeated when the run is resumed.
   if (validation_.complete())
     write_images(learn, validation_, learn.progress().batch_clock, "validation");
   const EpochRecord* const epoch = recorder.finished_epoch();
@@ -144,7 +145,7 @@ void TensorBoard::write_histograms(Learner& learn) {
       std::vector{tb::Event{learn.progress().batch_clock, tb::wall_time_now(), std::move(values)}});
 }
 
-/// Those that were kept, once.
+/// Writes the kept samples once.
 void TensorBoard::write_images(Learner& learn,
                                KeptSamples& kept,
                                std::int64_t batch,

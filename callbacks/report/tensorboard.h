@@ -20,13 +20,13 @@ struct TensorBoardOptions {
   std::filesystem::path path = "tensorboard";  ///< the folder of the event files
   std::int64_t every = 1;                      ///< batches between two points; 0: epochs only
   std::int64_t histograms = 1;                 ///< epochs between two histograms; 0: none
-  std::int64_t images = 16;                    ///< of training and of validation; 0: none
-  DrawSamples draw;                            ///< images need it
+  std::int64_t images = 16;                    ///< of training and of validation each; 0: none
+  DrawSamples draw;                            ///< null: no images
   std::string config;                          ///< shown as text; empty: none
 };
 
-/// Writes a training for TensorBoard: `tensorboard --logdir FOLDER`. The step of all that it shows
-/// is the number of training batches seen, over resumed runs too.
+/// Writes a training for TensorBoard: `tensorboard --logdir FOLDER`. The step of every value is the
+/// number of training batches seen, including resumed runs.
 ///
 ///   train/loss, smooth_loss, lr, momentum, loss_scale, skipped    of a batch (BatchRecord);
 ///         grad_norm, update_ratio                                 where they were measured
@@ -44,14 +44,14 @@ struct TensorBoardOptions {
 ///                      these predictions anyway: nothing is computed twice
 ///   config             text
 ///
-/// Points of batches are written when they have come from the device, every ten seconds if there
-/// are any, and at the end of an epoch, so that no batch waits; captured steps stay so, as nothing
-/// happens inside of them. What is written is on the disk. A training with it has the bits of one
-/// without it. In a sandbox it takes no part.
+/// Points of batches are written when their values have arrived from the device, every ten seconds
+/// if there are any, and at the end of an epoch, so that no batch waits. Captured steps stay
+/// captured, as nothing happens inside them. Written values are on the disk. A training has the
+/// same bits with and without this callback. It is inactive in a sandbox.
 ///
-/// The first fit puts event files that lie in the folder into `former-1` in it; further fits of the
-/// same learner add to the file. After a state of another batch was loaded a new file follows, and
-/// TensorBoard shows each step once, see EventFile. Needs a Recorder.
+/// The first fit moves event files in the folder to its subfolder `former-1`; further fits of the
+/// same learner append to the file. After loading the state of another batch a new file follows,
+/// and TensorBoard shows each step once, see EventFile. Needs a Recorder.
 class TensorBoard final : public Callback {
  public:
   /// Throws UsageError if a number is negative.
@@ -61,7 +61,7 @@ class TensorBoard final : public Callback {
   [[nodiscard]] int order() const override { return order::kReport; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   void visit_state(StateVisitor& visitor) override;
-  /// Throws IoError if the file cannot be made, UsageError without a Recorder.
+  /// Throws IoError if the file cannot be created, UsageError without a Recorder.
   void train_begin(Learner& learn) override;
   void epoch_begin(Learner& learn) override;
   void batch_end(Learner& learn) override;
@@ -80,15 +80,15 @@ class TensorBoard final : public Callback {
 
   TensorBoardOptions options_;
   std::optional<tensorboard::EventFile> file_;
-  std::shared_ptr<std::vector<BatchRecord>> batches_;  // that have no point yet
-  std::map<std::int64_t, double> ended_;               // wall time of these
-  Clock::time_point written_;                          // when points of batches were, last
+  std::shared_ptr<std::vector<BatchRecord>> batches_;  // without a point yet
+  std::map<std::int64_t, double> ended_;               // wall time at the end of these batches
+  Clock::time_point written_;                          // when points of batches were last written
   KeptSamples training_, validation_;
-  std::int64_t training_batch_ = 0;  // the last that the former are from
-  bool draws_ = false;               // the batches contain images, and images are requested
+  std::int64_t training_batch_ = 0;  // the last batch of the kept training samples
+  bool draws_ = false;               // images are enabled, and the batches hold images
   bool stepped_ = false;             // the last batch made an update
-  bool loaded_ = false;              // a state was, of this run or by a sandbox
-  std::int64_t ended_at_ = -1;       // batches when the last fit ended
+  bool loaded_ = false;              // a state was loaded, of this run or by a sandbox
+  std::int64_t ended_at_ = -1;       // batch clock at the end of the last fit
 };
 
 }  // namespace learn::callbacks

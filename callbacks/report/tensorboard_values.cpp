@@ -16,7 +16,7 @@ namespace {
 
 namespace tb = tensorboard;
 
-/// Numbers under names that begin alike.
+/// Numbers under names with a common prefix.
 class Numbers {
  public:
   explicit Numbers(std::string_view prefix) : prefix_(prefix) {}

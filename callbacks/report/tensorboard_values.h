@@ -11,21 +11,21 @@ namespace learn {
 class Learner;
 }
 
-/// The values of a training for TensorBoard; the callback documents their names.
+/// Writers of a training's values for TensorBoard; the callback lists their names.
 namespace learn::callbacks {
 
 [[nodiscard]] std::vector<tensorboard::Value> values_of(const BatchRecord& batch);
 [[nodiscard]] std::vector<tensorboard::Value> values_of(const EpochRecord& epoch, bool validated);
 
-/// Histograms of all parameters, and how many values are not finite. A parameter without a finite
-/// value has no histogram. Wait for the device.
+/// Writes histograms of all parameters, and counts of non-finite values. A parameter without a
+/// finite value has no histogram. Waits for the device.
 [[nodiscard]] std::vector<tensorboard::Value> weight_histograms(Learner& learn);
-/// The same for the gradients of trained parameters.
+/// Writes histograms and counts for the gradients of the trained parameters.
 [[nodiscard]] std::vector<tensorboard::Value> gradient_histograms(Learner& learn);
 
 [[nodiscard]] tensorboard::PngImage encoded(const plot::ImageGrid& grid);
 
-/// The text as it is, in Markdown.
+/// Writes the text verbatim, in Markdown.
 [[nodiscard]] std::string code_block(const std::string& text);
 
 }  // namespace learn::callbacks

@@ -21,7 +21,7 @@ constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 struct Moments {
   double one = 0, d = 0, dd = 0, loss = 0, d_loss = 0;
 
-  /// The distances all become larger by `step`, and the weights smaller by `decay`.
+  /// Increases all distances by `step`, and reduces the weights by `decay`.
   [[nodiscard]] Moments moved(double step, double decay) const {
     return {decay * one,
             decay * (d + step * one),
@@ -32,7 +32,7 @@ struct Moments {
   [[nodiscard]] Moments plus(const Moments& o) const {
     return {one + o.one, d + o.d, dd + o.dd, loss + o.loss, d_loss + o.d_loss};
   }
-  /// Of the straight line through them, its value at distance 0; NaN if there are none.
+  /// Returns the value at distance 0 of the straight line through them; NaN if there are none.
   [[nodiscard]] double line_at_zero() const {
     const double determinant = one * dd - d * d;
     if (determinant > 1e-9 * one * one) return (dd * loss - d * d_loss) / determinant;
@@ -40,10 +40,10 @@ struct Moments {
   }
 };
 
-/// For each record the value of a line through the losses around it, whose weights fall by e with
-/// each sixtieth of the training. A mean of those before it, as the recorder's for a running
-/// training is, comes late: while the loss falls it lies above nearly all of them; one of those
-/// around it does so at the ends.
+/// Returns for each record the value of a line through the losses around it, whose weights fall by
+/// e with each sixtieth of the training. A mean of earlier losses, like the recorder's for a
+/// running training, lags: while the loss falls it lies above nearly all of them. A mean of the
+/// losses around it has this problem at the ends.
 std::vector<double> smoothed_losses(const std::vector<BatchRecord>& batches) {
   constexpr double kWidths = 60;
   const double total = batches.empty() ? 0 : static_cast<double>(batches.back().batch);
@@ -88,7 +88,7 @@ Series of_epochs(const RunHistory& run,
   return series;
 }
 
-/// "runs/ten: training", and of a single run "training".
+/// Returns "runs/ten: training", for a single run "training".
 std::string name_of(std::span<const RunHistory> runs, std::size_t run, const std::string& what) {
   return runs.size() == 1 ? what : fmt::format("{}: {}", runs[run].name, what);
 }
@@ -139,7 +139,7 @@ Panel loss_panel(std::span<const RunHistory> runs) {
   return panel;
 }
 
-/// NaN in an epoch that did not have it: the line has a gap there.
+/// NaN for an epoch without the value leaves a gap in the line.
 double metric_of(const EpochRecord& epoch, const std::string& name) {
   for (const auto& [known, value] : epoch.metrics)
     if (known == name) return value;
@@ -153,7 +153,7 @@ bool is_share(const RunHistory& run, const std::string& name) {
   });
 }
 
-/// Of all runs, in the order they come in.
+/// Collects the names over all runs, in order of appearance.
 std::vector<std::string> metrics_of(std::span<const RunHistory> runs) {
   std::vector<std::string> names;
   for (const RunHistory& run : runs)
@@ -175,7 +175,7 @@ void add_metrics(std::span<const RunHistory> runs, plot::Figure& figure) {
   const auto series = [&](std::size_t run, const std::string& legend, const std::string& name) {
     return of_epochs(runs[run], legend, [&](const EpochRecord& e) { return metric_of(e, name); });
   };
-  // Of one run those that are shares have a panel together.
+  // For a single run, metrics that are shares have a panel together.
   Panel shares = metrics_panel("Metrics");
   for (const std::string& name : names) {
     if (runs.size() == 1 && is_share(runs[0], name)) {
@@ -219,7 +219,7 @@ Series skips(const RunHistory& run, std::string name) {
   return series;
 }
 
-/// What half precision and measured steps add.
+/// Adds the panels for half precision and measured steps.
 void add_step_panels(std::span<const RunHistory> runs, plot::Figure& figure) {
   const auto any = [&](FunctionRef<bool(const RunHistory&, const BatchRecord&)> is) {
     return std::ranges::any_of(runs, [&](const RunHistory& run) {

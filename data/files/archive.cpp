@@ -25,8 +25,8 @@ constexpr std::uintmax_t kMaxBytes = 8ULL << 30U;  // of all files together
 
 std::string too_large() { return fmt::format("has more than {} MiB", kMaxFileBytes >> 20U); }
 
-/// What an archive of that size may unpack to: images and CIFAR's files hardly shrink, so whatever
-/// grows a hundredfold is no data set.
+/// Returns the limit on the unpacked size of an archive. Images and CIFAR's files hardly shrink, so
+/// an archive that grows a hundredfold is not a data set.
 std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
   constexpr std::uintmax_t kGrowth = 100;
   constexpr std::uintmax_t kFree = 256U << 20U;
@@ -36,14 +36,14 @@ std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
 using Bytes = std::vector<std::uint8_t>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
-/// Whether it or a folder above it is what a system left behind.
+/// Returns whether it, or a folder above it, was left by a system.
 bool of_system(const fs::path& path) {
   return std::any_of(
       path.begin(), path.end(), [](const fs::path& part) { return is_system_name(part.string()); });
 }
 
-/// Has the names of an archive's members be UTF-8 for this thread, whatever the user's locale is:
-/// libarchive converts names to the charset of the locale, and C has none but ASCII.
+/// Makes libarchive use UTF-8 for names in this thread in any user locale: it converts names to the
+/// charset of the locale, and C supports only ASCII.
 class Utf8Names {
  public:
   Utf8Names() : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
@@ -69,7 +69,7 @@ fs::path tidy(const fs::path& path) {
   return clean == "." ? fs::path{} : clean;
 }
 
-/// Whether `path` lies below `folder`, at any depth.
+/// Returns whether `path` is below `folder`, at any depth.
 bool below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
              folder.end() &&
@@ -155,7 +155,7 @@ class ArchiveTree : public FileTree {
                          damage(reader));
   }
 
-  /// Goes on without a member if problems are collected.
+  /// Continues without a member if problems are collected.
   void refuse(const fs::path& member,
               const std::string& why,
               bool of_file = false,
@@ -170,14 +170,14 @@ class ArchiveTree : public FileTree {
     std::optional<GzipStream> gzip;
     if (GzipStream::holds(file)) gzip.emplace(file);
     const Reader reader(archive_read_new(), archive_read_free);
-    // Not "all": that starts programs for some.
+    // Not "all", which starts external programs for some filters.
     for (const auto support : {archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz,
                                archive_read_support_filter_zstd,
                                archive_read_support_format_tar,
                                archive_read_support_format_zip})
       support(reader.get());
-    // Reads what follows the end mark of a tar archive too, and with it every checksum.
+    // Also reads past the end mark of a tar archive, and so verifies every checksum.
     archive_read_set_options(reader.get(), "tar:read_concatenated_archives");
     constexpr std::size_t kBlock = 64 << 10;
     const int opened =

@@ -8,16 +8,16 @@
 
 namespace learn::data {
 
-/// What becomes of `bad`, those of `files` files that cannot be decoded. Up to the share `max_bad`
-/// they are listed in the log and added to `skipped`, if that is given; more are a DataError that
-/// shows some. `where`: the folder or list they come from.
+/// Handles `bad`, those of `files` files that cannot be decoded. Up to the share `max_bad` they are
+/// listed in the log and added to `skipped`, if given; a larger share is a DataError with some
+/// examples. `where`: the folder or list they come from.
 void skip_bad_files(const std::vector<SkippedFile>& bad,
                     std::size_t files,
                     const std::string& where,
                     double max_bad,
                     std::vector<SkippedFile>* skipped);
 
-/// Throws DataError for a class that had files, as `before` counts them, and has none left.
+/// Throws DataError for a class that had files, according to `before`, and has none left.
 void check_classes_left(const std::vector<std::int64_t>& before,
                         const Dataset& left,
                         const std::string& where);

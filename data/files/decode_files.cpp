@@ -59,7 +59,7 @@ class Decoder {
     return decode_image(tree_.read(files_[i]), {.channels = options_.channels});
   }
 
-  /// That of the first image, if none is given.
+  /// The first image's size, if none is given.
   void choose_size() {
     size_ = options_.size.value_or(ImageSize{});
     for (std::size_t i = 0; i < files_.size() && size_ == ImageSize{}; ++i) {
@@ -72,7 +72,8 @@ class Decoder {
     out_.width = size_.width;
   }
 
-  /// Few bytes can claim many pixels; nothing is reserved before it is known that they are wanted.
+  /// A few bytes can claim many pixels, so nothing is reserved before the size is known to be
+  /// right.
   void check_memory() {
     constexpr std::uintmax_t kFree = 1ULL << 30U;
     constexpr std::uintmax_t kGrowth = 100;
@@ -128,7 +129,8 @@ class Decoder {
     const auto total = static_cast<std::int64_t>(files_.size());
     in_parallel(total, options_.threads, options_.progress, [&](std::int64_t i) {
       const auto file = static_cast<std::size_t>(i);
-      // What comes behind an image of another size is of no use; those before it may have one too.
+      // Images after one of another size are useless, but those before it may have another size
+      // too.
       if (file < first_of_other_size_) decode_to_place(file);
     });
   }
@@ -179,7 +181,7 @@ class Decoder {
     if (by_class) check_classes_left(before, out_, where_);
   }
 
-  /// Where the pixels of file `i` begin.
+  /// Returns where the pixels of file `i` start.
   [[nodiscard]] std::ptrdiff_t offset(std::size_t i) const {
     return static_cast<std::ptrdiff_t>(i) * out_.image_bytes();
   }

@@ -31,9 +31,9 @@ la_ssize_t GzipStream::next(archive* reader, const void** block) {
   const int n = gzread(stream_, block_.data(), static_cast<unsigned>(block_.size()));
   int error = Z_OK;
   const char* why = gzerror(stream_, &error);
-  // A stream that is cut off is told of with its last bytes, and again behind them.
+  // A truncated stream is reported with its last bytes, and again after them.
   if (n <= 0 && error != Z_OK) {
-    // zlib's text begins with a name of its own for the file: "<fd:3>: incorrect data check".
+    // zlib's text starts with its own name for the file: "<fd:3>: incorrect data check".
     const char* colon = std::strchr(why, ' ');
     archive_set_error(reader, EINVAL, "gzip:%s", colon == nullptr ? " damaged" : colon);
     return ARCHIVE_FATAL;

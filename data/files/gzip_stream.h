@@ -9,7 +9,7 @@
 
 namespace learn::data {
 
-/// A gzip stream for libarchive, whose own filter does not compare the checksum at its end.
+/// A gzip stream for libarchive, whose own filter does not verify the checksum at its end.
 class GzipStream {
  public:
   explicit GzipStream(const RegularFile& file);
@@ -17,10 +17,10 @@ class GzipStream {
   GzipStream(const GzipStream&) = delete;
   GzipStream& operator=(const GzipStream&) = delete;
 
-  /// Whether the file begins like one.
+  /// Returns whether the file starts like a gzip file.
   [[nodiscard]] static bool holds(const RegularFile& file);
 
-  /// For archive_read_open, with a GzipStream as `self`. All of a stream that is cut off comes
+  /// For archive_read_open, with a GzipStream as `self`. All data of a truncated stream is returned
   /// before the error.
   static la_ssize_t read(archive* reader, void* self, const void** block);
 

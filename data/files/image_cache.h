@@ -9,9 +9,9 @@
 
 namespace learn::data {
 
-/// Images of one size that were decoded before, the first ones up to a number of bytes. None makes
-/// room for another: a pass comes to each image once, so that of the last ones seen none would be
-/// wanted before it had gone. Threads may use it at the same time.
+/// A cache of decoded images of one size, up to a number of bytes. Images are never evicted: a pass
+/// visits each image once, so a least-recently-used cache would drop every image before its next
+/// use. Thread-safe.
 class ImageCache {
  public:
   ImageCache(std::int64_t images, std::int64_t image_bytes, std::int64_t bytes)
@@ -23,7 +23,7 @@ class ImageCache {
   ImageCache(const ImageCache&) = delete;
   ImageCache& operator=(const ImageCache&) = delete;
 
-  /// Whether it has the image, whose pixels are then in `out`.
+  /// Returns whether the cache has the image, and copies its pixels to `out` if so.
   [[nodiscard]] bool get(std::int64_t i, std::vector<std::uint8_t>& out) const {
     if (places_.empty()) return false;
     const Pixels* const pixels = places_[static_cast<std::size_t>(i)].load();
@@ -31,7 +31,7 @@ class ImageCache {
     out.assign(pixels->begin(), pixels->end());
     return true;
   }
-  /// Keeps it if there is room.
+  /// Stores the image if there is room.
   void put(std::int64_t i, std::span<const std::uint8_t> pixels) {
     if (places_.empty() || used_.fetch_add(1) >= room_) {
       if (!places_.empty()) used_.fetch_sub(1);
@@ -42,13 +42,13 @@ class ImageCache {
     if (places_[static_cast<std::size_t>(i)].compare_exchange_strong(nothing, copy.get()))
       copy.release();
     else
-      used_.fetch_sub(1);  // another thread was quicker
+      used_.fetch_sub(1);  // another thread was faster
   }
 
  private:
   using Pixels = std::vector<std::uint8_t>;
 
-  std::int64_t room_;  // in images
+  std::int64_t room_;  // capacity in images
   std::atomic<std::int64_t> used_ = 0;
   std::vector<std::atomic<const Pixels*>> places_;
 };

@@ -32,12 +32,12 @@ bool is_image(const fs::path& path) {
   return start.empty() || *image_format(start) != '\0';  // an empty one is a damaged image
 }
 
-/// What `name` calls something in a folder or archive.
+/// Returns the name of an entry in the folder or archive `name`.
 std::string name_in(const fs::path& name, const fs::path& path) {
   return path.empty() ? name.string() : (name / path).string();
 }
 
-/// The images of a tree. Those of a folder know their own path.
+/// Returns the images of a tree. In a folder each also has the path of its file.
 std::vector<ImageFile> images_of(const std::shared_ptr<const FileTree>& tree,
                                  const fs::path& name,
                                  const fs::path& folder,
@@ -87,7 +87,7 @@ std::vector<ImageFile> archive_images(const fs::path& path,
       passed_over.push_back({.file = name_in(name, problem.path), .kind = "that cannot be read"});
       continue;
     }
-    // A member's name may begin with "/".
+    // A member's name may start with "/".
     std::string full = name.string();
     if (!full.empty() && !problem.path.empty()) full += '/';
     found.push_back({full + problem.path.string(), problem.path, tree, problem.why});
@@ -107,7 +107,7 @@ std::vector<ImageFile> files_of(const fs::path& path,
     fail<DataError>("no {} file is in it{}",
                     image_extensions(),
                     passed_over.empty() ? "" : ", but " + passed_over_text(passed_over));
-  // What is said of the rest of an archive comes last.
+  // The error for the rest of an archive comes last.
   std::ranges::stable_sort(found, [](const ImageFile& a, const ImageFile& b) {
     return std::pair(a.path.empty(), a.path) < std::pair(b.path.empty(), b.path);
   });

@@ -6,8 +6,8 @@
 
 namespace learn::data {
 
-/// Calls visit(i) for each i in [0, n) on several threads (0: physical cores), with progress after
-/// each block of them. The first exception that is thrown is thrown here, when all have ended.
+/// Calls visit(i) for each i in [0, n) on several threads (0: physical cores), and reports progress
+/// after each block. Rethrows the first exception after all threads have ended.
 void in_parallel(std::int64_t n,
                  int threads,
                  const DataProgress& progress,

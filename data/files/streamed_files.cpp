@@ -81,7 +81,7 @@ class FileSource final : public ImageSource {
   mutable ImageCache cache_;  // holds what `decode` would give
 };
 
-/// Of all files, why each cannot be decoded.
+/// Returns for each file why it cannot be decoded.
 std::vector<std::string> problems_of(const FileSource& source,
                                      std::int64_t count,
                                      const DecodeFilesOptions& options) {

@@ -8,12 +8,12 @@
 
 namespace learn::data {
 
-/// A data set of images that are decoded when they are needed, by the threads that need them, from
-/// `files`, whose labels or targets `labelled` has in the same order. `where`: the folder or list
-/// they come from, for messages. The options must give a size. With a `max_bad` of 0 nothing is
-/// decoded here, and a damaged file is an error when its turn comes; else all are, once, and those
-/// that cannot be are skipped. What is cached never changes a result. Throws UsageError for options
-/// that cannot be; DataError if more than `max_bad` cannot be decoded, or all of a class.
+/// Returns a data set of images from `files` that are decoded on demand, by the calling threads,
+/// with labels or targets from `labelled` in the same order. `where`: the folder or list they come
+/// from, for messages. The options must give a size. If `max_bad` is 0 nothing is decoded here, and
+/// a damaged file is an error when it is read; otherwise all files are decoded once, and damaged
+/// ones are skipped. The cache never changes a result. Throws UsageError for invalid options;
+/// DataError if more than `max_bad` cannot be decoded, or all of a class.
 [[nodiscard]] Dataset stream_files(Dataset labelled,
                                    std::vector<ImageFile> files,
                                    const std::string& where,

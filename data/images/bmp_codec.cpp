@@ -59,7 +59,7 @@ Image decode_bmp(Bytes file, std::int64_t max_pixels) {
     fail<DataError>("a compressed BMP (kind {}), which is not read: save it as PNG",
                     header.compression);
   Image image = sized_image(header.width, header.height, max_pixels);
-  // The library fills what is missing with zeros.
+  // The library fills missing data with zeros.
   const std::int64_t row = (header.width * header.bits + 31) / 32 * 4;
   const std::int64_t end = header.pixels_at + row * header.height;
   if (end > static_cast<std::int64_t>(file.size()))

@@ -11,7 +11,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::string_view kHeader("Exif\0\0", 6);
 
-/// Numbers of a TIFF block, in its byte order. What lies behind its end is nothing.
+/// Numbers of a TIFF block in its byte order. Reads past its end give nothing.
 class TiffNumbers {
  public:
   explicit TiffNumbers(Bytes block) : block_(block), little_(!block.empty() && block[0] == 'I') {}

@@ -8,7 +8,7 @@
 namespace learn::data {
 namespace {
 
-/// A file read from its beginning to its end.
+/// A file read sequentially.
 class Cursor {
  public:
   explicit Cursor(Bytes file) : file_(file) {}
@@ -21,7 +21,7 @@ class Cursor {
   }
   std::uint8_t byte() { return take(1)[0]; }
 
-  /// Blocks of at most 255 bytes up to an empty one, joined. Those of pixels may lack the end.
+  /// Joins blocks of at most 255 bytes up to an empty one. The end may be missing after pixel data.
   std::vector<std::uint8_t> blocks() {
     std::vector<std::uint8_t> all;
     while (!file_.empty()) {
@@ -42,7 +42,7 @@ class LzwReader {
  public:
   LzwReader(Bytes packed, int symbol_bits) : packed_(packed), symbol_bits_(symbol_bits) { clear(); }
 
-  /// So many symbols; fewer if there are no more.
+  /// Decodes up to this many symbols; fewer if the data end.
   std::vector<std::uint8_t> read(std::size_t count) {
     std::vector<std::uint8_t> out;
     std::size_t before = kMaxSize;  // none
@@ -128,7 +128,7 @@ struct Frame {
   bool interlaced;
 };
 
-/// Which row of the image comes as number `row` of an interlaced one.
+/// Returns which row of an interlaced image is stored as number `row`.
 std::int64_t interlaced_row(std::int64_t row, std::int64_t height) {
   constexpr std::array<std::array<std::int64_t, 2>, 4> kPasses{{{0, 8}, {4, 8}, {2, 4}, {1, 2}}};
   for (const auto [start, step] : kPasses) {
@@ -184,7 +184,7 @@ class GifReader {
                       number(header, 6),
                       (header[8] & 0x40U) != 0};
     read_palette(header[8]);
-    // An image may be larger than the file says that all are.
+    // An image may exceed the size in the file's header.
     Image out = sized_image(std::max(width_, frame.left + frame.width),
                             std::max(height_, frame.top + frame.height),
                             max_pixels_);

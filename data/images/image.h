@@ -19,18 +19,18 @@ struct Image {
   std::int64_t channels = 3;  ///< 3: red, green, blue; 1: grey
 };
 
-/// Images that are not in memory but read when they are needed, by several threads at a time.
+/// Images that are read on demand instead of being kept in memory. Thread-safe.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
-  /// Puts the pixels (H,W,C) of an image, brought to the size of its data set, into `pixels`.
-  /// Throws DataError, whose text names it, for one that cannot be read.
+  /// Writes the pixels (H,W,C) of an image, scaled to the size of its data set, to `pixels`. Throws
+  /// DataError, whose text names the image, if it cannot be read.
   virtual void read(std::int64_t place, std::vector<std::uint8_t>& pixels) const = 0;
-  /// The image in the size that it has by itself. Throws as `read`.
+  /// Returns the image in its original size. Throws as `read` does.
   [[nodiscard]] virtual Image whole(std::int64_t place) const = 0;
-  /// The same; the text of its DataError does not name the image.
+  /// Returns the image in its original size; the text of its DataError does not name the image.
   [[nodiscard]] virtual Image decode(std::int64_t place) const = 0;
-  /// What a fingerprint knows an image by in the place of its pixels.
+  /// Returns the text that identifies an image in a fingerprint, instead of its pixels.
   [[nodiscard]] virtual std::string identity(std::int64_t place) const = 0;
 };
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-/// The formats that `decode_image` tells apart, one decoder each: RGB, upright, of `max_pixels` at
-/// most. Throw DataError.
+/// Decoders for the formats of `decode_image`. They return RGB, upright, of at most `max_pixels`,
+/// and throw DataError.
 namespace learn::data {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -18,10 +18,11 @@ using Bytes = std::span<const std::uint8_t>;
 [[nodiscard]] Image decode_tiff(Bytes file, std::int64_t max_pixels);
 [[nodiscard]] Image decode_webp(Bytes file, std::int64_t max_pixels);
 
-/// An RGB image of that size, or DataError before any memory is reserved for it.
+/// Returns an RGB image of that size. Throws DataError before any memory is reserved if it is too
+/// large.
 [[nodiscard]] Image sized_image(std::int64_t width, std::int64_t height, std::int64_t max_pixels);
 
-/// A number of 2 or 4 bytes, the least significant first, `at` bytes into the file.
+/// Reads a little-endian number of 2 or 4 bytes, `at` bytes into the file.
 [[nodiscard]] inline std::uint32_t little_endian(Bytes file, std::size_t at, std::size_t bytes) {
   std::uint32_t value = 0;
   for (std::size_t i = bytes; i-- > 0;) value = (value << 8U) | file[at + i];

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <utility>
 
-// These need what stands above: sizes and files of the C library.
+// These need the headers above: sizes and files of the C library.
 #include <jerror.h>
 #include <jpeglib.h>
 
 namespace learn::data {
 namespace {
 
-/// CMYK as JPEG files have it, by Adobe's habit: 255 means no ink.
+/// CMYK as stored in JPEG files by Adobe's convention: 255 means no ink.
 void cmyk_to_rgb(const std::vector<std::uint8_t>& cmyk, std::vector<std::uint8_t>& rgb) {
   for (std::size_t i = 0; i < rgb.size() / 3; ++i)
     for (std::size_t c = 0; c < 3; ++c)
@@ -89,7 +89,7 @@ class JpegReader {
     fail<DataError>("damaged JPEG: {}", why_.data());
   }
 
-  /// Of an image in several scans all have been read by now.
+  /// Called when all scans of a multi-scan image have been read.
   void check_scans() const {
     if (jpeg_has_multiple_scans(const_cast<j_decompress_ptr>(&jpeg_)) == FALSE) return;
     const bool progressive = jpeg_.coef_bits != nullptr;
@@ -97,7 +97,7 @@ class JpegReader {
       if (jpeg_.comp_info[c].quant_table == nullptr || (progressive && jpeg_.coef_bits[c][0] < 0))
         fail<DataError>("damaged JPEG: the scan of component {} is missing", c + 1);
     if (!ended_ || !progressive) return;
-    // Where the end mark is missing, scans may be as well.
+    // Without the end mark, scans may be missing as well.
     for (int c = 0; c < jpeg_.num_components; ++c)
       for (const int bits_to_come : jpeg_.coef_bits[c])
         if (bits_to_come != 0)
@@ -121,7 +121,7 @@ class JpegReader {
       case JWRN_NOT_SEQUENTIAL:
         return;
       case JWRN_JPEG_EOF:
-        // If pixels are missing, too, the next warning or `check_scans` says so.
+        // If pixels are missing too, the next warning or `check_scans` reports it.
         static_cast<JpegReader*>(jpeg->client_data)->ended_ = true;
         return;
       case JWRN_EXTRANEOUS_DATA: {

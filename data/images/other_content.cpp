@@ -24,7 +24,7 @@ struct Signature {
   OtherContent content;
 };
 
-/// The first that fits counts.
+/// The first match counts.
 constexpr std::array kSignatures{
     Signature{4, "ftypavi"sv, {"AVIF", kHeif}},
     Signature{4, "ftyphei"sv, {"HEIC", kHeif}},
@@ -74,8 +74,8 @@ constexpr std::array kSignatures{
               {"what macOS keeps about a file (AppleDouble)",
                "take the file of the same name without '._'"}}};
 
-/// The beginning in small letters, without a byte order mark and blanks before it; empty if it is
-/// not text, most of which is ASCII.
+/// Returns the start in lower case, without a byte order mark and leading blanks; empty if it is
+/// not mostly ASCII text.
 std::string text_of(std::span<const std::uint8_t> start) {
   std::string text;
   for (const std::uint8_t byte : start) {

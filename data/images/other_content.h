@@ -8,15 +8,15 @@ namespace learn::data {
 /// The content of a file that is not a supported image.
 struct OtherContent {
   std::string_view name;         ///< "HEIC", "an HTML page"
-  std::string_view advice;       ///< what to do about it
+  std::string_view advice;       ///< the remedy
   bool unpacks_to_more = false;  ///< an archive, or a compressed file
 };
 
-/// Number of leading bytes that identify a file's content.
+/// Number of first bytes needed to recognise the content.
 inline constexpr std::size_t kContentBytes = 512;
 
-/// Returns the content of a file with these first bytes, by well-known signatures, or an empty
-/// name. Supported formats are identified by `image_format` instead.
+/// Returns the content that well-known signatures in these first bytes indicate, or an empty name.
+/// Does not recognise supported formats (`image_format`).
 [[nodiscard]] OtherContent other_content(std::span<const std::uint8_t> start);
 
 }  // namespace learn::data

@@ -17,7 +17,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Of images that are not read, and of archives, which may hold some.
+/// Returns whether it is the extension of an unsupported image, or of an archive, which may hold
+/// images.
 bool may_hold_images(std::string_view extension) {
   constexpr std::array kExtensions{
       ".heic"sv, ".heif"sv, ".avif"sv, ".jxl"sv, ".jp2"sv, ".j2k"sv, ".jpx"sv, ".apng"sv, ".svg"sv,

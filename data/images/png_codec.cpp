@@ -35,7 +35,7 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
 constexpr std::size_t kSignature = 8;
 constexpr std::size_t kFrame = 12;  // length, type, checksum
 
-/// What is read of a file: the chunks that the pixels need, and how to turn them.
+/// The data read from a file: the chunks that the pixels need, and how to turn them upright.
 struct PngParts {
   std::vector<std::uint8_t> pixels;  ///< a PNG file
   std::optional<int> exif;           ///< the orientation by eXIf
@@ -83,10 +83,10 @@ std::optional<int> orientation_of_text(std::string_view type, Bytes content) {
   return exif_orientation(exif_of_profile(text));
 }
 
-/// Every chunk is whole and has its checksum. libpng stops at the last row of pixels and would not
-/// see what is wrong behind it. It gets the chunks that hold pixels, palette and transparency
-/// alone: others, gAMA above all, would have it change colours, which nothing else that trains or
-/// runs models does.
+/// Checks that every chunk is complete and has the right checksum, because libpng stops at the last
+/// row of pixels and would miss later damage. libpng gets only the chunks with pixels, palette and
+/// transparency. With others, above all gAMA, it would change colours, which no other program that
+/// trains or runs models does.
 PngParts parts_of(Bytes file) {
   PngParts parts;
   const auto keep = [&](std::size_t at, std::size_t bytes) {

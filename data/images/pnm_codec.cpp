@@ -28,7 +28,7 @@ class PnmReader {
     const bool coloured = kind_ == 3 || kind_ == 6;
     auto to = image.pixels.begin();
     for (std::int64_t y = 0; y < height; ++y) {
-      bits_left_ = 0;  // a row of bits begins with a byte
+      bits_left_ = 0;  // a row of bits starts at a byte
       for (std::int64_t x = 0; x < width * (coloured ? 3 : 1); ++x) {
         const std::int64_t value = text ? (bits ? digit() : number()) : bits ? bit() : sample();
         const std::uint8_t byte = scaled(bits ? 1 - value : value);
@@ -82,7 +82,7 @@ class PnmReader {
   [[nodiscard]] std::uint8_t scaled(std::int64_t value) const {
     if (value < 0 || value > largest_)
       fail<DataError>("damaged PNM: value {} at byte {}, the largest is {}", value, at_, largest_);
-    // As PIL rounds.
+    // Rounds as PIL does.
     return static_cast<std::uint8_t>(
         std::lrint(static_cast<double>(value) / static_cast<double>(largest_) * 255));
   }

@@ -15,8 +15,8 @@ struct Taps {
   std::vector<float> weights;
 };
 
-/// Output pixels [0, count) of an axis that has `size` source pixels, `scale` source pixels per
-/// output pixel, the first output pixel beginning at source position `origin`.
+/// Output pixels [0, count) of an axis with `size` source pixels, `scale` source pixels per output
+/// pixel, the first output pixel starting at source position `origin`.
 std::vector<Taps> make_taps(std::int64_t size, std::int64_t count, double scale, double origin) {
   const double reach = std::max(1.0, scale);
   std::vector<Taps> taps;

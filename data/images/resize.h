@@ -5,9 +5,9 @@
 
 namespace learn::data {
 
-/// Scales the image so that it just covers `height` x `width`, keeping its proportions, and cuts
-/// the middle out. Bilinear; where it shrinks, the triangle filter is widened by the factor, so
-/// that every source pixel counts (as PIL does it).
+/// Scales the image to just cover `height` x `width`, keeping its proportions, and crops the
+/// centre. Uses bilinear interpolation; when it shrinks, the triangle filter is widened by the
+/// factor, so that every source pixel counts (as in PIL).
 [[nodiscard]] Image resize_and_crop(const Image& image, std::int64_t height, std::int64_t width);
 
 }  // namespace learn::data

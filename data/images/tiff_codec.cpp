@@ -64,7 +64,7 @@ int keep_error(TIFF*, void* to, const char*, const char* format, va_list values)
   return 1;
 }
 
-/// Tags of programs that libtiff does not know, above all.
+/// Mostly tags of programs that libtiff does not support.
 int ignore_warning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
 using Options = std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)>;
@@ -112,7 +112,7 @@ Image decode_tiff(Bytes file, std::int64_t max_pixels) {
   const std::uint16_t* kinds = nullptr;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
   if (extra > 0 && kinds[0] == EXTRASAMPLE_UNASSALPHA) {
-    // Else libtiff multiplies colours by the first of them.
+    // Otherwise libtiff multiplies colours by the first of them.
     std::vector<std::uint16_t> bands(kinds, kinds + extra);
     bands[0] = EXTRASAMPLE_ASSOCALPHA;
     TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, extra, bands.data());

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFileHeader = 12;  ///< "RIFF", its length, "WEBP"
 constexpr std::size_t kChunkHeader = 8;  ///< kind, length
 
-/// All that the file says it holds is there: the decoder would not miss what follows the pixels.
+/// Checks that the file is complete, as the decoder would not notice data missing after the pixels.
 /// Returns the EXIF block, empty if there is none.
 Bytes check_webp_chunks(Bytes file) {
   if (file.size() < kFileHeader || little_endian(file, 4, 4) > file.size() - kChunkHeader)

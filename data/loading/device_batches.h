@@ -9,22 +9,22 @@
 
 namespace learn::data {
 
-/// Batches that a CUDA device makes from a data set in its own memory: per batch one launch, and
-/// nothing travels. The bits are those of the host's workers.
+/// Batches that a CUDA device makes from a data set in its memory, with one launch per batch and no
+/// transfers. Bit-identical to the batches of the host's workers.
 class DeviceBatches {
  public:
-  /// Returns null if it is not possible: on a CPU context, if the options disable it, for
-  /// transforms that only the host can run, for samples other than u8 images in memory, and for a
-  /// data set that does not fit on the device, which is logged.
+  /// Returns null if this is not possible: on a CPU context, if the options disable it, for
+  /// transforms that only the host can run, for samples that are not u8 images in memory, and if
+  /// the device has no room for the data set, which is logged.
   [[nodiscard]] static std::unique_ptr<DeviceBatches> make(Context& ctx,
                                                            const Dataset& dataset,
                                                            const LoaderOptions& options,
                                                            const PassOrder& order);
 
-  /// The draws of the next pass, in order. Waits until they are on the device.
+  /// Sets the draws of the starting pass, in order. Waits until the device has them.
   void begin(const std::vector<std::int64_t>& draws);
-  /// Samples [first, first + count) of that order; `batch.x` and `batch.y` are views of memory that
-  /// is reused from batch to batch.
+  /// Makes samples [first, first + count) of that order; `batch.x` and `batch.y` are views of
+  /// memory that is reused from batch to batch.
   void fill(std::int64_t first, std::int64_t count, std::int64_t epoch, Batch& batch);
 
  private:

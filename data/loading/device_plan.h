@@ -8,9 +8,10 @@
 
 namespace learn::data {
 
-/// The list for kernels::augment, with the same bits on a device. Empty if a device cannot run it
-/// (custom functions; more steps, holes or channels than a plan can hold), and for samples other
-/// than u8 images. The list must be one that Pipeline accepts for them.
+/// Converts the list for kernels::augment, which produces the same bits on a device. Returns
+/// nothing if the list holds steps that a device does not support: a user's function, or more
+/// steps, holes or channels than a plan has room for; and if the samples are not u8 images. The
+/// list must be one that Pipeline accepts for them.
 [[nodiscard]] std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,
                                                      const Normalization& normalization,
                                                      const SampleForm& form);

@@ -8,8 +8,8 @@
 
 namespace learn::data {
 
-/// The order of `order.size()` samples in a pass: as they are, or shuffled by Fisher and Yates with
-/// one random word per sample, a function of seed and epoch alone.
+/// Returns the order of `order.size()` samples in a pass: unchanged, or shuffled by Fisher and
+/// Yates with one random word per sample, as a function of seed and epoch alone.
 inline void set_epoch_order(std::vector<std::int64_t>& order,
                             bool shuffled,
                             std::uint64_t seed,

@@ -26,14 +26,14 @@ struct Slot {
   std::int64_t parts_left = 0;
 };
 
-/// So many samples of one form.
+/// Allocates the samples of a batch, all of one form.
 Tensor samples_of_batch(Arena& arena, const Shape& sample, std::int64_t size, DType dtype) {
   Shape shape{size};
   for (const std::int64_t extent : sample) shape.push_back(extent);
   return {arena, shape, dtype};
 }
 
-/// Memory for the targets of so many samples.
+/// Allocates the targets of this many samples.
 Tensor targets_of_batch(Arena& arena, const Dataset& dataset, std::int64_t size) {
   if (dataset.target_kind == TargetKind::classes) return {arena, {size}, DType::i64};
   return {arena, {size, static_cast<std::int64_t>(dataset.classes.size())}, DType::f32};
@@ -61,7 +61,7 @@ struct Loader::Impl {
     device = DeviceBatches::make(ctx, dataset, options, order);
     if (device != nullptr) return;
     host = make_upload_arena(ctx, "loader");
-    // One more than are prefetched: the batch that the caller is still using.
+    // One more than prefetched, for the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
     const std::int64_t size = std::min(options.batch_size, order.size());
     constexpr std::int64_t kLeast = 8;  // fewer are not worth a turn
@@ -172,7 +172,7 @@ struct Loader::Impl {
   void start(std::int64_t new_epoch, std::int64_t position) {
     if (uploads != nullptr) uploads->wait();
     std::unique_lock lock(mutex);
-    end = 0;  // nothing new is begun; wait for what is under way
+    end = 0;  // no new work starts; wait for the rest
     wake_caller.wait(lock, [&] { return busy == 0; });
     epoch = new_epoch;
     draws = order.draws(epoch);
@@ -243,9 +243,9 @@ struct Loader::Impl {
   std::int64_t parts = 1;                 // of a batch
   std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
   SampleScratch inline_scratch;
-  bool resumes = false;  // the next pass, if it is this epoch's, begins at `taken`
+  bool resumes = false;  // the next pass starts at `taken`, if it is for this epoch
 
-  std::mutex mutex;  // guards what follows; `draws` and `epoch` change only while nobody is busy
+  std::mutex mutex;  // guards all below; `draws`, `epoch` change only while all are idle
   std::condition_variable_any wake_workers;
   std::condition_variable wake_caller;
   std::vector<std::int64_t> draws;

@@ -17,37 +17,36 @@ struct LoaderOptions {
   Sampling sampling;             ///< draw the samples instead, some of them more often than others
   bool drop_last = false;        ///< leave out a last batch that is not full
   std::int64_t max_batches = 0;  ///< end each pass after this many batches; 0: no limit
-  int workers = 1;               ///< threads that prepare batches; 0: `next` does it itself
-  int prefetch = 2;              ///< batches that are ready ahead; at least 1
+  int workers = 1;               ///< threads that prepare batches; 0: the thread that calls `next`
+  int prefetch = 2;              ///< batches prepared in advance; at least 1
   std::uint64_t seed = 42;
   DType dtype = DType::f32;  ///< of the samples: f32, f16 or bf16
   Normalization normalization;
   std::vector<Transform> transforms;
-  /// On a CUDA device, keep the data set in the device's memory and make the batches there, with
-  /// the same bits and without workers, unless a transform is a custom function or the targets are
-  /// not classes. Batches of other sets are uploaded while the device works on the previous one.
+  /// On a CUDA device, keep the data set in the device's memory and make the batches there,
+  /// bit-identical and without workers, unless a transform is a user's function or the targets are
+  /// not classes. Other batches are uploaded while the device works on the previous one.
   bool resident = true;
-  /// Half-precision batches that are made on a CUDA device have 8 channels, with zeros after the
-  /// colours, as its convolutions need them; `Batch::padding` states it. For models that start with
-  /// a convolution.
+  /// Half batches made on a CUDA device are padded with zeros to 8 channels, as its convolutions
+  /// need; `Batch::padding` gives the number. For models that start with a convolution.
   bool pad_channels = false;
 };
 
 /// Batches of a data set for the training loop: images (N,H,W,C) or features (N,C), augmented and
-/// normalised, and classes (N) i64, or labels or values (N,K) f32.
+/// normalised, with classes (N) i64, or labels or values (N,K) f32.
 ///
-/// A pass is a function of (data, options, seed, epoch): the same for any number of workers, who
-/// share the work on each batch. What a worker throws is thrown by `next` (of several in a batch
-/// always the same), and the pass is over. Used by one thread at a time.
+/// A pass is a function of (data, options, seed, epoch), for any number of workers, which share the
+/// work on each batch. `next` rethrows an exception of a worker (of several in a batch always the
+/// same one), and the pass is over. Used by one thread at a time.
 ///
-/// A state that was saved in the middle of a pass and is loaded makes the next `begin` with that
-/// epoch continue where it was; any other `begin` starts afresh.
+/// After loading a state that was saved in the middle of a pass, the next `begin` with that epoch
+/// continues there; any other `begin` starts a new pass.
 class Loader final : public BatchSource {
  public:
   /// Borrows the data set and the context, which must outlive the loader. Throws UsageError for
-  /// bad options, DataError if a pass would have no batch.
+  /// invalid options, DataError if a pass would have no batch.
   Loader(Context& ctx, const Dataset& dataset, LoaderOptions options);
-  /// A temporary would be gone before the loader is.
+  /// Deleted: a temporary would be destroyed before the loader.
   Loader(Context& ctx, const Dataset&& dataset, LoaderOptions options) = delete;
   ~Loader() override;
   Loader(const Loader&) = delete;
@@ -57,16 +56,17 @@ class Loader final : public BatchSource {
   [[nodiscard]] std::int64_t samples() const override;
   [[nodiscard]] std::int64_t smallest_batch() const override;
   void begin(std::int64_t epoch) override;
-  /// `batch.x` and `batch.y` are views of the loader's own memory, reused from batch to batch.
+  /// `batch.x` and `batch.y` are views of the loader's memory, reused from batch to batch.
   [[nodiscard]] bool next(Batch& batch) override;
   void visit_state(StateVisitor& visitor) override;
 
-  /// (H,W,C) after the transforms, without padding; (C) of features.
+  /// Returns (H,W,C) after the transforms, without padding; (C) for features.
   [[nodiscard]] Shape sample_shape() const override;
   [[nodiscard]] int classes() const override;
   [[nodiscard]] const Dataset& dataset() const noexcept;
   [[nodiscard]] const LoaderOptions& options() const noexcept;
-  /// Batches are made on the device from a data set in its memory, without workers.
+  /// Returns whether batches are made on the device, from a data set in its memory, without
+  /// workers.
   [[nodiscard]] bool on_device() const noexcept;
 
  private:

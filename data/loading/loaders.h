@@ -8,23 +8,24 @@
 
 namespace learn::data {
 
-/// How the batches of a data set are made.
+/// Options for the batches of a data set.
 struct LoadersOptions {
-  /// Augmentation of the training images, by a name for `augmentation`; none for features.
-  /// `loader.transforms`, if set, replace it.
+  /// Augmentation of the training images, by a name that `augmentation` accepts; ignored for
+  /// features. If `loader.transforms` is not empty, it is used instead.
   std::string augment = "basic";
-  /// Default: CIFAR-10's published one for that set, else measured on the training images.
+  /// Default: the published values for CIFAR-10, otherwise measured on the training images.
   std::optional<Normalization> normalization;
-  /// For both, but that training shuffles or samples, and augments, and validation does neither.
+  /// Options of both loaders. Only the training loader shuffles or samples, and augments.
   LoaderOptions loader;
 };
 
-/// A data set with its two loaders: what a Learner takes, and what a model is made for.
+/// A data set with its two loaders, for a Learner, and the properties that a model is made for.
 class Loaders {
  public:
-  /// The whole of what `load` finds under that name or path. Throws as `load` and `Loader`.
+  /// Loads the whole data set of that name or path. Throws as `load` and `Loader` do.
   Loaders(Context& ctx, std::string_view name, LoadersOptions options = {});
-  /// A part of it, say: `Loaders(ctx, load("cifar10", {.train_limit = 5000}))`.
+  /// Uses a loaded data set, for instance a part: `Loaders(ctx, load("cifar10", {.train_limit =
+  /// 5000}))`.
   Loaders(Context& ctx, DataPair set, LoadersOptions options = {});
   ~Loaders() = default;
   Loaders(const Loaders&) = delete;
@@ -35,8 +36,8 @@ class Loaders {
   [[nodiscard]] Loader& train() noexcept { return train_; }
   [[nodiscard]] const Loader& train() const noexcept { return train_; }
   [[nodiscard]] Loader& valid() noexcept { return valid_; }
-  operator BatchSources() & noexcept { return {train_, valid_}; }  // not explicit: it is that
-  operator BatchSources() && = delete;  // they would be gone before the learner is
+  operator BatchSources() & noexcept { return {train_, valid_}; }  // implicit on purpose
+  operator BatchSources() && = delete;  // the loaders would be destroyed before the learner
 
  private:
   DataPair set_;

@@ -7,17 +7,17 @@
 
 namespace learn::data {
 
-/// Where a source is in its passes, as checkpoints keep it.
+/// The position of a source in its passes, as stored in checkpoints.
 struct PassPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;  ///< batches handed out
-  bool resumes = false;    ///< the next pass, if it is this epoch's, starts at `batch`
+  bool resumes = false;    ///< the next pass starts at `batch`, if it is for this epoch
 
-  /// For `BatchSource::begin`: the first batch of a pass.
+  /// Returns the batch at which a pass starts, for `BatchSource::begin`.
   [[nodiscard]] std::int64_t first_batch(std::int64_t new_epoch) {
     return std::exchange(resumes, false) && new_epoch == epoch ? batch : 0;
   }
-  /// Throws CheckpointError for a position that a pass of `batches` does not have.
+  /// Throws CheckpointError for a position beyond a pass of `batches`.
   void visit_state(StateVisitor& visitor, std::int64_t batches) {
     std::int64_t saved_batches = batches;
     visitor.visit("epoch", epoch, {});

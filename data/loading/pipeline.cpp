@@ -29,7 +29,7 @@ void pad_map(std::vector<std::int32_t>& map, std::vector<std::int32_t>& other, c
   map.swap(other);
 }
 
-/// Keeps `size` positions, from one on that `word` chooses among all that are possible.
+/// Keeps `size` positions; `word` chooses the first among all possible ones.
 void crop_map(std::vector<std::int32_t>& map, std::int64_t size, std::uint32_t word) {
   const auto places = static_cast<std::uint32_t>(map.size() - static_cast<std::size_t>(size) + 1);
   map.erase(map.begin(), map.begin() + uniform_below(word, places));
@@ -132,8 +132,8 @@ void Pipeline::build_maps(const Draw& draw,
   }
 }
 
-/// Runs the list up to its last step of the user's on pixels. Leaves in `scratch` the maps of the
-/// moves behind it, from the pixels that are returned.
+/// Runs the list up to the last custom step on pixels. Leaves in `scratch` the maps of the later
+/// moves, from the returned pixels.
 template <class S>
 const S* Pipeline::run_on_pixels(const S* image, const Draw& draw, Scratch& scratch) const {
   scratch.rows.resize(static_cast<std::size_t>(form_.is_image() ? form_.height : 1));

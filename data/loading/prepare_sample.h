@@ -9,21 +9,22 @@
 
 namespace learn::data {
 
-/// Memory that one thread reuses from sample to sample.
+/// Scratch memory that one thread reuses from sample to sample.
 struct SampleScratch {
   Pipeline::Scratch pipeline;
   std::vector<std::uint8_t> pixels;
 };
 
-/// The values that determine a sample's random steps.
+/// The key of a sample's random steps.
 struct SampleDraw {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t number = 0;  ///< of the draw in its pass: a sample may be drawn several times
+  std::uint64_t number =
+      0;  ///< index of the draw in its pass, as a sample may be drawn several times
 };
 
-/// Runs `pipeline`, which is for samples of the form of `dataset`, over one of them, whatever it is
-/// kept as, and writes it to `out`. Throws as ImageSource::read and as the steps do.
+/// Runs `pipeline`, which is for samples of the form of `dataset`, on one sample in any storage,
+/// and writes the result to `out`. Throws as ImageSource::read and as the steps do.
 template <class T>
 void prepare_sample(const Pipeline& pipeline,
                     const Dataset& dataset,

@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-/// Augmentation and normalisation on the host. Every draw is a function of (seed,
-/// epoch, sample, position in the list) alone: never of threads, batches or order.
+/// Augmentation and normalisation on the host. Every draw is a function of (seed, epoch, sample,
+/// position in the list) alone, and does not depend on threads, batches or order.
 namespace learn::data {
 
 /// Mirrors left and right with probability `p`.
@@ -29,53 +29,53 @@ enum class PadMode : std::uint8_t {
   zero,     ///< black, before normalisation
 };
 
-/// Adds `pixels` on each side. Reflection needs images larger than that.
+/// Adds `pixels` on each side. Reflection needs images larger than `pixels`.
 struct Pad {
   std::int64_t pixels = 4;
   PadMode mode = PadMode::reflect;
 };
 
-/// Cuts a size x size window out, at a place drawn uniformly; 0: the size that the image had at
-/// first.
+/// Crops a size x size window at a uniformly drawn position; 0: the image's original size.
 struct RandomCrop {
   std::int64_t size = 0;
 };
 
-/// Cuts the middle out; 0: the size that the image had at first.
+/// Crops the centre; 0: the image's original size.
 struct CenterCrop {
   std::int64_t size = 0;
 };
 
-/// Sets `holes` squares of length x length to the mean colour (0 after normalisation), centres
-/// drawn uniformly over the image, squares clipped at its border. DeVries and Taylor 2017.
+/// Sets `holes` squares of length x length to the mean colour (0 after normalisation). The centres
+/// are drawn uniformly over the image, and the squares are clipped at its border. DeVries and
+/// Taylor 2017.
 struct Cutout {
   std::int64_t length = 8;
   std::int64_t holes = 1;
 };
 
-/// Four random words, the own ones of one step for one sample in one epoch.
+/// Four random words, reserved for one step, sample and epoch.
 using RandomWords = std::array<std::uint32_t, 4>;
 
 /// A custom step on a whole decoded image, before it is scaled to the size of the data set. It may
-/// change the pixels and the size, but not the number of channels. Only steps of the same kind may
-/// precede it. Custom steps are called from several threads at once, and what they throw reaches
+/// change the pixels and the size, but not the number of channels. Only other ImageTransforms may
+/// come before it. Custom steps are called from several threads at once, and their exceptions reach
 /// the caller of `next`; batches are then made on the host.
 struct ImageTransform {
   std::function<void(Image& image, RandomWords random)> apply;
 };
 
-/// A custom step on the pixels (H,W,C) of an image after the preceding steps.
+/// A custom step on the pixels (H,W,C) of an image after the steps before it.
 struct PixelTransform {
   std::function<void(std::span<std::uint8_t> pixels, RandomWords random)> apply;
 };
 
-/// A custom step on the input of the model, (H,W,C) or features: normalised and f32, whatever it is
-/// rounded to afterwards. Only steps of the same kind and Cutout may follow it.
+/// A custom step on the model's input, (H,W,C) or features: normalised and f32, before any rounding
+/// to half. Only steps of this kind and Cutout may come after it.
 struct ValueTransform {
   std::function<void(std::span<float> values, RandomWords random)> apply;
 };
 
-/// One step of augmentation. Steps run in the order of the list, except that Cutout runs after all
+/// One step of augmentation. Steps run in the order of the list, but Cutout must come after all
 /// steps that move or change pixels.
 using Transform = std::variant<FlipLr,
                                Pad,
@@ -86,8 +86,8 @@ using Transform = std::variant<FlipLr,
                                ImageTransform,
                                ValueTransform>;
 
-/// One list of several parts, each of them a step or a list of steps, which run in this order:
-/// `compose(augmentation("basic", 32, 32), Cutout{}, PixelTransform{mine})`.
+/// Concatenates steps and lists of steps, which run in this order: `compose(augmentation("basic",
+/// 32, 32), Cutout{}, PixelTransform{mine})`.
 template <class... Parts>
 [[nodiscard]] std::vector<Transform> compose(Parts&&... parts) {
   std::vector<Transform> all;
@@ -101,20 +101,21 @@ template <class... Parts>
   return all;
 }
 
-/// The usual lists by name: "none"; "basic" pads by an eighth (4 pixels of 32, reflected), cuts the
-/// old size out at random and flips, as fastai's notebooks do for CIFAR; "full" adds one cutout of
-/// a quarter (8 of 32). `height` and `width` are those of the images. Throws UsageError.
+/// Returns one of the usual lists by name: "none"; "basic" pads by an eighth (4 pixels of 32,
+/// reflected), crops the original size at random and flips, as fastai's notebooks do for CIFAR;
+/// "full" adds one cutout of a quarter (8 of 32). `height` and `width` are those of the images.
+/// Throws UsageError.
 [[nodiscard]] std::vector<Transform> augmentation(std::string_view name,
                                                   std::int64_t height,
                                                   std::int64_t width);
-/// The names of these lists.
+/// Returns the names of these lists.
 [[nodiscard]] const std::vector<std::string>& augmentation_names();
 
 /// A checked list of transforms for samples of one form, ready to run.
 class Pipeline {
  public:
-  /// Throws UsageError for a step that does not support such samples or that is in a wrong place,
-  /// and for the reasons of `for_channels`.
+  /// Throws UsageError for a step that does not work on such samples or may not have this position,
+  /// and as `for_channels` does.
   Pipeline(std::vector<Transform> transforms,
            const Normalization& normalization,
            const SampleForm& form);
@@ -122,10 +123,10 @@ class Pipeline {
   /// Size of images; 1 and 1 for features.
   [[nodiscard]] std::int64_t out_height() const noexcept { return out_height_; }
   [[nodiscard]] std::int64_t out_width() const noexcept { return out_width_; }
-  /// (out_height,out_width,C), or (C) of features.
+  /// Returns (out_height,out_width,C), or (C) for features.
   [[nodiscard]] Shape out_shape() const;
 
-  /// Memory that one thread reuses from sample to sample.
+  /// Scratch memory that one thread reuses from sample to sample.
   struct Scratch {
     std::vector<std::int32_t> rows, columns, other;
     std::vector<std::uint8_t> pixels, moved, byte_line;
@@ -133,8 +134,9 @@ class Pipeline {
     std::int64_t source_width = 0;
   };
 
-  /// Writes a sample, u8 or f32 as its form says, augmented and normalised to `out`, of type T:
-  /// float, Half or BFloat16 (rounded from f32). `sample` numbers what is drawn for it.
+  /// Writes a sample, u8 or f32 according to its form, augmented and normalised to `out`, of type
+  /// T: float, Half or BFloat16 (rounded from f32). `sample` is the number that its draws depend
+  /// on.
   template <class T>
   void run(std::span<const std::uint8_t> image,
            std::uint64_t seed,
@@ -154,17 +156,17 @@ class Pipeline {
     run_any(values.data(), seed, epoch, sample, out, scratch);
   }
 
-  /// Whether images keep their original size.
+  /// Returns whether images are needed in their original size.
   [[nodiscard]] bool takes_whole_images() const noexcept { return image_steps_ > 0; }
-  /// Runs the ImageTransforms, and brings the image to the form's size: what `run` takes on from.
-  /// Throws DataError if they left no image of as many channels.
+  /// Runs the ImageTransforms and scales the image to the form's size, as input for `run`. Throws
+  /// DataError unless they leave an image with the same number of channels.
   void transform_whole(Image& image,
                        std::uint64_t seed,
                        std::uint64_t epoch,
                        std::uint64_t sample) const;
 
  private:
-  /// The result for each of the 256 values, channel by channel.
+  /// The result of normalising each of the 256 values, for each channel.
   template <class T>
   using Table = std::vector<std::array<T, 256>>;
   struct Draw;
@@ -176,7 +178,7 @@ class Pipeline {
                std::uint64_t sample,
                T* out,
                Scratch& scratch) const;
-  /// Throws UsageError for a step that cannot be done; follows the size through all of them.
+  /// Throws UsageError for a step that is not possible; tracks the size through all steps.
   void check_transforms();
   void check_place(std::size_t step) const;
   void make_tables();

@@ -49,8 +49,8 @@ std::vector<std::string> words_of(std::string_view name) {
 /// A decimal number, to be compared whatever its length.
 struct Number {
   bool negative = false;
-  std::string_view whole;     ///< without zeros at its beginning
-  std::string_view fraction;  ///< without zeros at its end
+  std::string_view whole;     ///< without leading zeros
+  std::string_view fraction;  ///< without trailing zeros
 };
 
 std::optional<Number> number_of(std::string_view text) {

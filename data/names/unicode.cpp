@@ -47,7 +47,7 @@ bool is_unseen(gunichar c) {
 
 bool is_blank(gunichar c) { return g_unichar_isspace(c) != FALSE || is_unseen(c); }
 
-/// Characters that most fonts draw alike and no normal form of Unicode makes equal.
+/// Characters that most fonts draw alike but that no Unicode normal form makes equal.
 gunichar plain_shape(gunichar c) {
   static constexpr std::pair<std::u32string_view, std::u32string_view> kShapes[]{
       // Hyphens, dashes and minus; quotes.

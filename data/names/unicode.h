@@ -6,23 +6,23 @@
 
 namespace learn::data {
 
-/// The text of a file that a person or a spreadsheet wrote, as UTF-8: without its byte order mark,
-/// UTF-16 with a mark is converted. Throws DataError, which does not name the file, for damaged
-/// UTF-16 and for zero bytes, which no text in UTF-8 holds.
+/// Converts the text of a file from a person or a spreadsheet to UTF-8: removes its byte order
+/// mark, and converts UTF-16 with a mark. Throws DataError, which does not name the file, for
+/// damaged UTF-16 and for zero bytes, which UTF-8 text never contains.
 [[nodiscard]] std::string decoded_text(const std::vector<std::uint8_t>& bytes);
 
-/// Without blanks at both ends, those of Unicode among them: no-break spaces, ideographic spaces,
-/// spaces of no width, byte order marks. A text that is not UTF-8 loses those of ASCII.
+/// Trims blanks at both ends, including those of Unicode: no-break spaces, ideographic spaces,
+/// zero-width spaces, byte order marks. Only ASCII blanks are trimmed from text that is not UTF-8.
 [[nodiscard]] std::string trimmed(std::string_view text);
 
-/// A key that is equal for all texts that look alike: those that differ only in spaces, case,
+/// Returns a common form of all texts that look alike: those that differ only in blanks, case,
 /// composition of letters (NFC, NFD), width and style of letters (NFKC), invisible marks,
-/// typographic quotes and hyphens, and Cyrillic and Greek letters that look like Latin ones. A text
-/// that is not UTF-8 stays as it is.
+/// typographic quotes and hyphens, and Cyrillic and Greek letters in the shape of Latin ones. Text
+/// that is not UTF-8 is unchanged.
 [[nodiscard]] std::string looks_like(std::string_view text);
 
-/// The text in ASCII, other characters as "\u00a0", so that texts that look alike can be
-/// distinguished; bytes that are not UTF-8 as "\xff".
+/// Returns the text in ASCII, other characters as "\u00a0", to distinguish texts that look alike;
+/// bytes that are not UTF-8 as "\xff".
 [[nodiscard]] std::string in_ascii(std::string_view text);
 
 }  // namespace learn::data

@@ -47,7 +47,7 @@ std::vector<std::uint8_t> unpacked(Bytes packed) {
   return out;
 }
 
-/// Takes the numbers that follow the header.
+/// Reads the numbers after the header.
 void take_data(ArrayFile& array, Bytes data) {
   const auto available = static_cast<std::int64_t>(data.size());
   std::int64_t bytes = array.bytes;
@@ -83,7 +83,7 @@ class NpyHeader {
  public:
   explicit NpyHeader(std::string_view text) : text_(text) {}
 
-  /// What follows a key.
+  /// Returns the value after a key.
   [[nodiscard]] std::string_view value(std::string_view key) const {
     const std::size_t at = text_.find(fmt::format("'{}':", key));
     if (at == std::string_view::npos) damaged();

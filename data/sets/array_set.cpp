@@ -37,7 +37,7 @@ bool has_one_of(const std::set<std::string>& words, std::initializer_list<const 
 std::vector<fs::path> arrays_in(const FileTree& tree) {
   std::vector<fs::path> files = tree.files({});
   std::erase_if(files, [](const fs::path& file) { return !is_array_name(file); });
-  // Programs unpack MNIST's files and leave both.
+  // Programs that unpack MNIST's files leave both.
   const std::set<fs::path> all(files.begin(), files.end());
   std::erase_if(files, [&](const fs::path& file) {
     return file.extension() == ".gz" && all.contains(file.stem());

@@ -35,7 +35,7 @@ std::int64_t count_of(const Arrays& a) {
   return values / each;
 }
 
-/// How many classes or targets per sample there are.
+/// Returns the number of classes, or of targets per sample.
 std::int64_t check_targets(const Arrays& a, std::int64_t count) {
   check<DataError>(a.classes.empty() != a.targets.empty(),
                    "arrays: give classes or targets, one of the two");

@@ -4,8 +4,7 @@
 
 namespace learn::data {
 
-/// CIFAR-10 or CIFAR-100, whichever the tree holds, which must be one of them; `verify` as in
-/// CifarOptions.
+/// Loads CIFAR-10 or CIFAR-100 from a tree that holds one of them; `verify` as in CifarOptions.
 [[nodiscard]] DataPair load_cifar_files(const FileTree& tree,
                                         bool verify,
                                         const DataOptions& options);

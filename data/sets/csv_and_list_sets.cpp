@@ -82,7 +82,7 @@ void declare_csv(OptionTable& t, CsvOptions& o) {
            "between cells; auto: tabs in a .tsv file, else what the header has most of");
 }
 
-/// What features do not have.
+/// Throws for options that do not apply to features.
 void refuse_image_options(const CsvOptions& csv) {
   const CsvOptions usual;
   for (const auto& [name, given] : {std::pair{"size", csv.size != usual.size},

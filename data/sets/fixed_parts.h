@@ -4,15 +4,15 @@
 
 namespace learn::data {
 
-/// The test images of a data set of fixed parts, as a model needs them that was trained on others:
-/// its classes in its order, scaled to its input (`options.evaluation`). Throws DataError for a
-/// class of the model that the set does not have.
+/// Returns the test images of a data set with fixed parts for evaluating a model that was trained
+/// on other data: with the model's classes in its order, scaled to its input
+/// (`options.evaluation`). Throws DataError for a class of the model that the set does not have.
 [[nodiscard]] DataPair for_evaluation(Dataset test, const DataOptions& options);
 
-/// Both parts with the limits of the options.
+/// Applies the limits of the options to both parts.
 [[nodiscard]] DataPair limited(DataPair pair, const DataOptions& options);
 
-/// Both parts with the classes and limits of the options.
+/// Applies the classes and limits of the options to both parts.
 [[nodiscard]] DataPair narrowed(Dataset train, Dataset valid, const DataOptions& options);
 
 }  // namespace learn::data

@@ -22,7 +22,7 @@ void take(DataPair& pair, DataPair read) {
   pair.passed_over = std::move(read.passed_over);
 }
 
-/// What a data set known by path can do.
+/// Options of all data sets given by path.
 struct PathOptions : ImageOptions {
   bool verify = true;
   bool parts = true;

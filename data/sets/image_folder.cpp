@@ -22,7 +22,7 @@ LabelledOptions reading_of(const FolderOptions& options) {
           .decoding = options.decoding};
 }
 
-/// What is passed over in a folder.
+/// Returns the files skipped in a folder.
 std::vector<PassedOver> passed_over_in(const FileTree& tree,
                                        const PathLabels& labels,
                                        const fs::path& folder) {

@@ -8,7 +8,7 @@
 
 namespace learn::data {
 
-/// How images are read, of whatever names their files.
+/// Options for reading images, whatever lists their files.
 struct ImageOptions {
   std::filesystem::path path;
   std::int64_t size = 0;
@@ -18,14 +18,15 @@ struct ImageOptions {
   bool stream = false;
   std::int64_t cache = 1024;  // MiB
 
-  /// Skipped files are added to the pair `into`. Throws UsageError for an option without effect.
+  /// Skipped files are recorded in `into`. Throws UsageError for an option without effect.
   [[nodiscard]] DecodeFilesOptions decoding(const DataOptions& options, DataPair& into) const;
 };
 
-/// `what`: what `path` leads to.
+/// `what`: the kind of thing at `path`.
 void declare_images(OptionTable& table, ImageOptions& options, const char* what);
 
-/// Throws UsageError for a folder of published data sets, which means nothing to the set `name`.
+/// Throws UsageError if a folder of published data sets is given, which the set `name` does not
+/// use.
 void refuse_directory(const char* name, const DataOptions& options);
 
 }  // namespace learn::data

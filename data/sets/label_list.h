@@ -7,11 +7,10 @@
 
 namespace learn::data {
 
-/// The lines of a plain list (unicode.h): a path and, after a tab or else the last blank, a label;
-/// with a `label_regex` (pattern.h) the path alone, whose label that is. Empty lines and those that
-/// begin with '#' are passed over. Throws DataError, with file, line and text, for what is not
-/// there or cannot be read, and for a header, which a list does not have; `tree`: where the files
-/// lie.
+/// Parses the lines of a plain list (unicode.h): a path and, after a tab or else the last blank, a
+/// label; with a `label_regex` (pattern.h) only a path, from which it takes the label. Skips empty
+/// lines and lines that start with '#'. `tree`: holds the files. Throws DataError, with file, line
+/// and text, for missing or unreadable files, and for a header, which a list does not have.
 [[nodiscard]] LabelledFiles read_label_lines(const FileTree& tree,
                                              const std::filesystem::path& list,
                                              Part part,

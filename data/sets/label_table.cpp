@@ -46,7 +46,7 @@ bool is_one_of(const std::string& text, Names names) {
   return std::ranges::find(names, std::string_view(in_small_letters(text))) != names.end();
 }
 
-/// Nothing for what is no number.
+/// Returns the cell's number, or nothing if it is not a number.
 std::optional<double> number_in(std::string cell) {
   if (cell.starts_with('+')) cell.erase(0, 1);
   try {
@@ -56,7 +56,7 @@ std::optional<double> number_in(std::string cell) {
   }
 }
 
-/// Whether it is a number but for its decimal comma or separators of thousands.
+/// Returns whether it would be a number but has a decimal comma or thousands separators.
 bool is_number_with_comma(std::string text) {
   const auto marks = std::erase(text, ',');
   std::erase(text, '.');
@@ -188,8 +188,8 @@ class Table {
     return column.empty() ? usual(names) : given(column);
   }
 
-  /// At least `count` columns that are none of these, unless there are fewer: without those that
-  /// have no name, which hold row numbers, if that leaves enough.
+  /// Returns at least `count` columns that are not among these, unless there are fewer. Omits
+  /// columns without a name, which hold row numbers, if enough remain.
   [[nodiscard]] std::vector<std::size_t> others(const std::vector<std::size_t>& taken,
                                                 std::size_t count) const {
     std::vector<std::size_t> named, all;
@@ -235,7 +235,7 @@ void find_header(const FileTree& tree, const TableColumns& wanted, Table& table)
                                  : std::vector<std::string>{"label", "file"});
 }
 
-/// What the columns of a table hold.
+/// The use of a table's columns.
 struct Columns {
   std::vector<std::size_t> features;
   std::optional<std::size_t> image;

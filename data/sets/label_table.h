@@ -7,33 +7,33 @@
 
 namespace learn::data {
 
-/// Which columns of a table (framework/io/csv.h) hold what.
+/// The columns of a table (framework/io/csv.h) and their use.
 struct TableColumns {
-  /// Numbers that are the samples, in this order; none: the samples are images.
+  /// Numbers that are the samples, in this order; empty: the samples are images.
   std::vector<std::string> features;
   /// Empty: the one called image, file, filename, path, name or the like, else the first.
   std::string image;
-  /// Empty: the one called label, labels, class, tags or the like, else the second; of a table with
-  /// features the only one that is left.
+  /// Empty: the one called label, labels, class, tags or the like, else the second; in a table with
+  /// features, the only remaining one.
   std::string label;
   /// Empty: the one called split or is_valid, if there is one. Its cells are train, valid (val,
   /// validation) or test, or true and false, which is true for validation; an empty one is train.
   std::string split;
-  std::vector<std::string> targets;  ///< real numbers to be predicted, in place of labels
-  std::string label_delim;  ///< between the labels of a cell, of which there may be several
-  std::string suffix;       ///< to be added to the names of files: ".jpg"
+  std::vector<std::string> targets;  ///< real numbers to be predicted, instead of labels
+  std::string label_delim;           ///< separates the labels of a cell, if there may be several
+  std::string suffix;                ///< appended to the names of files: ".jpg"
 };
 
-/// Whether tables call the column of images so: file, path, ...
+/// Returns whether tables commonly use this name for the image column: file, path, ...
 [[nodiscard]] bool is_image_column(const std::string& name);
 
-/// The rows of a table as people and spreadsheets write it (unicode.h, `parse_spreadsheet`), with
-/// the file names as they stand there. A column without a name, as pandas writes its index, is
-/// passed over where columns are found by their place. The first line is a row if it names an
-/// image, of `tree` or by its ending; that is taken of a table of two columns, files and labels,
-/// with a warning, and refused of others. Which columns were taken goes to the log. `separator`
-/// '\0': found in the table. Throws DataError, with file, line and text, for what is not there or
-/// cannot be read, UsageError for a column that is used twice.
+/// Reads the rows of a table as people and spreadsheets write it (unicode.h, `parse_spreadsheet`),
+/// with file names verbatim. A column without a name, such as the index of pandas, is skipped when
+/// columns are found by position. The first line is a row if it names an image, by a file of `tree`
+/// or by an image extension. Such a line is accepted, with a warning, in a table of two columns,
+/// files and labels, and refused in others. Logs the columns it uses. `separator` '\0': detected.
+/// Throws DataError, with file, line and text, for missing or unreadable content, UsageError for a
+/// column that is used twice.
 [[nodiscard]] LabelledFiles read_label_table(const FileTree& tree,
                                              const std::filesystem::path& table,
                                              char separator,
@@ -41,10 +41,11 @@ struct TableColumns {
 
 /// Rows of numbers without targets.
 struct FeatureRows {
-  std::vector<std::string> names;  ///< of each row its file and line: "t.csv:2"
+  std::vector<std::string> names;  ///< file and line of each row: "t.csv:2"
   std::vector<float> values;       ///< (rows, columns)
 };
-/// The columns of these names, in that order. `name`: of the file, for messages. Throws as above.
+/// Reads the columns of these names, in that order. `name`: of the file, for messages. Throws as
+/// `read_label_table` does.
 [[nodiscard]] FeatureRows read_feature_rows(const std::filesystem::path& table,
                                             const std::string& name,
                                             const std::vector<std::string>& columns);

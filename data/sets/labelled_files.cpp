@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Those of the files, in an order that does not depend on theirs.
+/// Returns the names in the files, in an order that does not depend on the order of the files.
 std::vector<std::string> class_names(const LabelledFiles& files) {
   std::set<std::string> names;
   for (const LabelledFile& file : files.files) names.insert(file.labels.begin(), file.labels.end());
@@ -27,8 +27,8 @@ std::vector<std::string> class_names(const LabelledFiles& files) {
   return sorted;
 }
 
-/// A number for each label of each file. It is large where a column of labels was meant to be
-/// something else: nearly every file has one of its own.
+/// Checks that a matrix with a number for each label of each file is not too large. It is if a
+/// column was taken for labels by mistake, as nearly every file then has a different label.
 void check_label_matrix(const LabelledFiles& files, std::size_t labels) {
   constexpr double kFree = 1 << 30U;
   const double bytes = 4.0 * static_cast<double>(files.files.size()) * static_cast<double>(labels);
@@ -92,7 +92,7 @@ Dataset decoded(const FileTree& tree,
   return out;
 }
 
-/// Those for one of these parts, which `all` has no more.
+/// Moves the files of one of these parts out of `all`.
 LabelledFiles take_parts(LabelledFiles& all, std::initializer_list<Part> parts) {
   LabelledFiles some{all.name, all.where, all.kind, all.value_names, all.feature_names, {}, {}};
   const auto first =

@@ -13,51 +13,51 @@
 
 namespace learn::data {
 
-/// A file of an image and what is on it; or a row of features.
+/// An image file with its labels or values; or a row of features.
 struct LabelledFile {
-  std::filesystem::path path;   ///< in its tree; of features the file and line, "t.csv:7"
+  std::filesystem::path path;   ///< in its tree; for features the file and line, "t.csv:7"
   std::vector<float> features;  ///< as many as `LabelledFiles::feature_names`
   /// One name for classes, any number for labels, none for values.
   std::vector<std::string> labels;
   std::vector<float> values;
   Part part = Part::unsaid;
-  std::string where;  ///< what said so, for messages: "labels.csv, line 7"; empty: its path
+  std::string where;  ///< source of the labels, for messages: "labels.csv, line 7"; empty: the path
 };
 
 struct LabelledFiles {
   std::string name;   ///< of the data set
   std::string where;  ///< the folder or list, for messages
   TargetKind kind = TargetKind::classes;
-  std::vector<std::string> value_names;    ///< of values
-  std::vector<std::string> feature_names;  ///< none: the samples are images
+  std::vector<std::string> value_names;    ///< for values
+  std::vector<std::string> feature_names;  ///< empty: the samples are images
   std::vector<LabelledFile> files;
-  std::vector<PassedOver> passed_over = {};  ///< of a folder or archive
+  std::vector<PassedOver> passed_over = {};  ///< for a folder or archive
 };
 
-/// Takes names of files as Windows writes them, with backslashes, where there are such files.
-/// Throws DataError that ends with `hint` if none of the files is there, and for an absolute path
-/// of Windows.
+/// Accepts file names with Windows backslashes if such files exist. Throws DataError that ends with
+/// `hint` if none of the files exists, and for an absolute Windows path.
 void find_files(const FileTree& tree, LabelledFiles& files, const std::string& hint);
 
 struct LabelledOptions {
-  /// Only files of these classes, labelled in this order; empty: all, as `sort_class_names` sorts.
+  /// Only files of these classes, labelled in this order; empty: all, in the order of
+  /// `sort_class_names`.
   std::vector<std::string> classes;
-  std::optional<double> valid_fraction;  ///< of the files for training, split off for validation
+  std::optional<double> valid_fraction;  ///< share of the training files, split off for validation
   std::uint64_t seed = 42;               ///< of that split
   DecodeFilesOptions decoding;
 };
 
-/// Training on the files for training and those of which nothing is said; validation on those for
-/// it, else on those for tests, else on a share of the others, 0.2 if nothing is said. A class that
-/// the validation part lacks is a warning. Throws UsageError for options that contradict each other
-/// or the list, DataError for a part without files, a class without training images, and as
-/// `decode_files`.
+/// Splits the files. Training uses those marked for training or not marked. Validation uses those
+/// marked for validation, else those for tests, else a share of the others, 0.2 by default. A class
+/// missing from the validation part is a warning. Throws UsageError for options that contradict
+/// each other or the list, DataError for a part without files, a class without training images, and
+/// as `decode_files` does.
 [[nodiscard]] DataPair read_labelled(const FileTree& tree,
                                      LabelledFiles files,
                                      const LabelledOptions& options);
 
-/// The images to measure a finished model on, which knows `options.classes`: those for tests, else
-/// those for validation, else all. Throws DataError for a class that it does not know.
+/// Returns the images for evaluating a trained model with `options.classes`: those for tests, else
+/// those for validation, else all. Throws DataError for a class that the model does not have.
 [[nodiscard]] Dataset read_labelled_for_evaluation(const FileTree& tree,
                                                    LabelledFiles files,
                                                    const LabelledOptions& options);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTakeAsClasses = "if they are classes, say ':parts=false' after the path";
 
-/// Where in a path the part below `folder` begins; the end if it does not lie there.
+/// Returns where in a path the part below `folder` starts; the end if the path is not below it.
 fs::path::iterator below(const fs::path& path, const fs::path& folder) {
   const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end() ? at : path.end();
@@ -125,7 +125,7 @@ class Labeller {
     out_.files.files.push_back(std::move(file));
   }
 
-  /// `inner`: where the path below its part begins.
+  /// `inner`: where the path below its part starts.
   [[nodiscard]] std::string label_of(const fs::path& path, fs::path::iterator inner) const {
     fs::path rest;
     for (; inner != path.end(); ++inner) rest /= *inner;
@@ -160,7 +160,7 @@ class Labeller {
   std::optional<Pattern> label_;
   std::optional<Pattern> valid_;
   std::set<Part> parts_in_class_;
-  bool parts_in_classes_ = true;  ///< every image lies in such a folder
+  bool parts_in_classes_ = true;  ///< every image is in such a folder
   PathLabels out_;
 };
 

@@ -19,7 +19,7 @@ DataRegistry dataset_registry() {
 
 namespace {
 
-/// What a path leads to.
+/// Returns the kind of data set at a path.
 std::string kind_of(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return "folder";

@@ -49,7 +49,7 @@ bool is_array(const PassedOver& file) {
 
 bool is_array_that_is_read(const PassedOver& file) { return is_array_name(file.file); }
 
-/// Of CIFAR's version for Python: names without extension.
+/// Returns whether it has a file name of CIFAR's Python version, which has no extension.
 bool is_cifar_for_python(const PassedOver& file) {
   const std::string name = name_of(file);
   return name == "batches.meta" || name.starts_with("data_batch_") ||

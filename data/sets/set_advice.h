@@ -6,8 +6,8 @@
 
 namespace learn::data {
 
-/// Advice for a set, or a part of it, without class folders with images, based on `files`, which it
-/// contains instead.
+/// Returns advice for a set, or a part of it, without a class folder with images, based on the
+/// files that are there instead, `files`.
 [[nodiscard]] std::string advice_without_classes(const std::vector<PassedOver>& files);
 
 }  // namespace learn::data

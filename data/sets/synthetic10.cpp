@@ -81,7 +81,7 @@ bool inside(int label, i64 x, i64 y) {
   }
 }
 
-/// What differs between the levels.
+/// Parameters that differ between the levels.
 struct Difficulty {
   i64 contrast_low, contrast_high;
   i64 radius_low, radius_high;  // pixels
@@ -190,7 +190,7 @@ struct Scene {
   std::span<Line> active_lines() { return {lines.data(), static_cast<std::size_t>(line_count)}; }
   std::span<Blob> active_blobs() { return {blobs.data(), static_cast<std::size_t>(blob_count)}; }
 
-  /// How many of the pixel's 4x4 points lie in the shape.
+  /// Returns how many of the pixel's 4x4 points are inside the shape.
   [[nodiscard]] i64 coverage(int label, i64 px, i64 py) const {
     i64 count = 0;
     for (i64 sub_y = 0; sub_y < 4; ++sub_y)

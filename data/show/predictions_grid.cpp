@@ -62,7 +62,7 @@ plot::Image image_at(const Tensor& images, std::int64_t i) {
   return drawn_image(shape[1], shape[2], shape[3], images.rows(i, 1).span<float>());
 }
 
-/// Those of a batch that can be said by name, on the host.
+/// Returns the targets of a batch that have names, on the host.
 Tensor truths_of(Context& ctx, const Batch& batch, TargetKind kind) {
   if (!batch.y.defined()) return {};
   const bool fits =

@@ -16,36 +16,36 @@ namespace learn::data {
 /// A model's prediction for an image of a set.
 struct JudgedImage {
   std::int64_t index = 0;  ///< of the image
-  /// The results of `interpret`: the probability of each class or label, or the values.
+  /// Results of `interpret`: the probability of each class or label, or the values.
   std::vector<double> outputs;
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The images with their true classes and, under them, what was predicted with which probability:
-/// blue if it is right, orange if not. Of several labels each has a line, with those that were
-/// missed; of real numbers the predicted and the true one stand beside each other; at most four
-/// lines. A label is there if its probability is above `threshold`. Throws UsageError for an image
-/// that the set does not have, and for outputs of another number.
+/// Draws the images with their true classes and, below, the predictions and their probabilities,
+/// blue if right, orange if not. Each of several labels has a line, including the missed ones; real
+/// numbers are shown as predicted and true value on one line; at most four lines. A label is
+/// predicted if its probability is above `threshold`. Throws UsageError for an image that the set
+/// does not have, and for a wrong number of outputs.
 [[nodiscard]] plot::ImageGrid predictions_grid(const Dataset& dataset,
                                                std::span<const JudgedImage> judged,
                                                std::string title,
                                                double threshold = kLabelThreshold);
 
-/// The `count` images of the largest loss, NaN before all, the largest first: what was predicted,
-/// as in `predictions_grid`, the true class with its probability, or the true labels, the loss, and
-/// the image's file, or its number if it is not from a file.
-/// Throws as that.
+/// Draws the `count` images of the largest loss, NaN first, then in descending order: the
+/// prediction, as in `predictions_grid`, the true class with its probability, or the true labels,
+/// the loss, and the image's file, or its number if it has no file. Throws as `predictions_grid`
+/// does.
 [[nodiscard]] plot::ImageGrid top_losses_grid(const Dataset& dataset,
                                               std::span<const JudgedImage> judged,
                                               std::size_t count,
                                               std::string title,
                                               double threshold = kLabelThreshold);
 
-/// The images of a batch as the model was given them, normalisation undone, with their targets, if
-/// it has any (of classes only such as are numbers of classes), and what `outputs` (N,classes), f32
-/// on the host, say of them, as in `predictions_grid`. Waits for the device. Throws as
-/// `denormalise`; ShapeError for outputs of other images or classes, UsageError for a class that
-/// there is not.
+/// Draws the images of a batch as the model received them, normalisation undone, with their
+/// targets, if any (class targets must be valid class numbers), and the predictions in `outputs`
+/// (N,classes), f32 on the host, as in `predictions_grid`. Waits for the device. Throws as
+/// `denormalise` does; ShapeError for outputs of other images or classes, UsageError for a class
+/// that does not exist.
 [[nodiscard]] plot::ImageGrid batch_grid(Context& ctx,
                                          const Batch& batch,
                                          const Tensor& outputs,

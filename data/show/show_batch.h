@@ -7,21 +7,21 @@
 namespace learn::data {
 
 struct ShowBatchOptions {
-  std::int64_t images = 12;   ///< fewer if a pass has not as many
-  std::int64_t versions = 4;  ///< of each image, in as many epochs, if it is augmented
-  std::int64_t epoch = 0;     ///< the first of them
+  std::int64_t images = 12;   ///< fewer if a pass is shorter
+  std::int64_t versions = 4;  ///< of each image, one per epoch, if it is augmented
+  std::int64_t epoch = 0;     ///< the first one
 };
 
-/// The first batches of a loader, with class names: each original image, and next to it what the
-/// model gets in each epoch, with the same random numbers as in a training, normalisation undone.
-/// Of a loader that does not augment each image once; of one that does not shuffle images from all
-/// over the set, as those of a class often follow one another. Neither runs the loader nor moves
-/// its position. Throws UsageError unless images and versions are at least 1, and for a set of
-/// features.
+/// Draws samples from a loader's first batches, with class names: each image as stored in the set
+/// and, next to it, as the model receives it in successive epochs, with the same random numbers as
+/// in a training, normalisation undone. A loader that does not augment shows each image once. For a
+/// loader that does not shuffle, the images are taken from all over the set, as those of a class
+/// often follow one another. Neither runs the loader nor moves its position. Throws UsageError
+/// unless images and versions are at least 1, and for a set of features.
 [[nodiscard]] plot::ImageGrid show_batch(const Loader& loader,
                                          const ShowBatchOptions& options = {});
 
-/// "pad 4 (reflected), random crop, flip left-right, cutout 8"; empty for none.
+/// Returns "pad 4 (reflected), random crop, flip left-right, cutout 8"; empty for no transforms.
 [[nodiscard]] std::string describe(const std::vector<Transform>& transforms);
 
 }  // namespace learn::data
