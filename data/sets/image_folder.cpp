@@ -47,7 +47,7 @@ std::vector<PassedOver> passed_over_in(const FileTree& tree,
       options.label_regex.empty() ? "class folders with images" : "images",
       advice_without_classes(passed_over_in(tree, labels, folder)),
       instead,
-      part == Part::unsaid ? "" : "; if it is a class itself, say ':parts=false' after the path");
+      part == Part::unsaid ? "" : "; if it is a class itself, append ':parts=false' to the path");
 }
 
 /// A part that is to be read needs images, whatever others have. `instead`: what else to do.

@@ -46,7 +46,7 @@ LabelledFiles read_label_lines(const FileTree& tree,
       const std::size_t blank = tab == std::string::npos ? line.rfind(' ') : tab;
       if (blank == std::string::npos)
         fail<DataError>(
-            "{}: '{}' has no label after it: add one, or say ':label_regex=...' after the list's "
+            "{}: '{}' has no label after it: add one, or append ':label_regex=...' to the list's "
             "name{}",
             file.where,
             line,

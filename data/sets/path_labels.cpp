@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTakeAsClasses = "if they are classes, say ':parts=false' after the path";
+constexpr const char* kTakeAsClasses = "if they are classes, append ':parts=false' to the path";
 
 /// Returns where in a path the part below `folder` starts; the end if the path is not below it.
 fs::path::iterator below(const fs::path& path, const fs::path& folder) {
@@ -149,7 +149,7 @@ class Labeller {
     if (asked && parts_in_classes_ && parts_in_class_.size() > 1)
       fail<DataError>(
           "the class folders of '{}' hold folders of parts, as '{}': put these above the classes, "
-          "or say ':valid_regex=REGEX' after the path; {}",
+          "or append ':valid_regex=REGEX' to the path; {}",
           tree_.text(),
           out_.files.files.front().path.string(),
           "if they say nothing of parts, ':parts=false'");

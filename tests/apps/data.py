@@ -76,7 +76,7 @@ check("grey images are trained on", grey.status == 0, grey)
 said = trial.run("predict", "runs/grey", "ten/valid")
 check("and predicted, whatever the file has", said.status == 0 and said.out.count(".png") == 20, said)
 coloured = trial.run("eval", "runs/grey", "--data", "ten/labels.csv")
-check("other channels say what to do", coloured.status == 3 and "say ':channels=1'" in coloured.err, coloured)
+check("other channels say what to do", coloured.status == 3 and "append ':channels=1'" in coloured.err, coloured)
 
 for words, file in ((("--images", "2"), "data.png"), (("--valid", "--out", "v.svg"), "v.svg")):
     shown = trial.run("data", "show", "ten", *words)

@@ -76,7 +76,7 @@ for data in ("parts", packed("parts")):
     check(f"{data} is verified", outcome.status == 0 and "18 images" in outcome.out, outcome)
 images("vehicles", "train", "bus", "test")
 outcome = trial.run("data", "info", "vehicles")
-check("an error names the choice", outcome.status == 3 and "if it is a class itself, say ':parts=false' after the path" in outcome.err, outcome)
+check("an error names the choice", outcome.status == 3 and "if it is a class itself, append ':parts=false' to the path" in outcome.err, outcome)
 outcome = trained("vehicles", "vehicles:parts=false")
 check("classes called like parts", outcome.status == 0, outcome)
 for words in ((), ("--data", "vehicles:parts=false")):

@@ -151,7 +151,7 @@ def full_disk(faults):
         faults.judge("a full disk", outcome, r"disk full: need 0\.4 MiB, have (0\.\d MiB|\d+ bytes)", "full disk/runs/train", resumes=False)
         outcome = trial.run("train", "--resume", "runs/train", cwd="full disk")
         faults.judge("a disk that is still full", outcome, "disk full: need", "full disk/runs/train", resumes=False)
-        trial.check("free; checkpoints of 0.4 MiB want" in outcome.err, "a run is warned before it begins", outcome)
+        trial.check("free; checkpoints of 0.4 MiB need" in outcome.err, "a run is warned before it begins", outcome)
         subprocess.run(["mount", "-o", "remount,size=16m", "full disk"], check=True)
         faults.judge_folder("a disk that has room again", "full disk/runs/train", resumes=True)
     finally:

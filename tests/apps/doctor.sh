@@ -14,11 +14,11 @@ check "with cuDNN" row "cuDNN" "9."
 check "and where it lies" row "cuDNN" "/libcudnn.so.9"
 check "with cuBLASLt" row "cuBLASLt" "."
 if [ ! -e /dev/nvidia0 ]; then
-  check "that there is no device, and why" row "cuda" "none: there is no "
+  check "that there is no device, and why" row "cuda" "none: no "
   check "what auto chooses, and why" row "--device auto" "cpu"
   run train --device cuda --data synthetic10
   check "a device that is not there is status 8" exits 8
-  check "with the reason" complains "device 'cuda' is not available: there is no "
+  check "with the reason" complains "device 'cuda' is not available: no "
 fi
 
 export LD_PRELOAD=$fake

@@ -120,7 +120,7 @@ def imports():
     check("what was said is in the file", b"cat\\ndog" in data and b"16 16 3" in data and b"0.485 0.456" in data)
     learn(*other, "--partial", "--normalize", "cifar10", "--map", "linear.* = ; a = b")
     learn(*other, "--partial", "--normalize", "0.1:0.2:0.3:1:1:1", "--seed", "7", "--model", "small:width=2")
-    refused(2, "line 1: 'linear' is no rule", *other, "--map", "linear;a=b")
+    refused(2, "line 1: 'linear' is not a rule", *other, "--map", "linear;a=b")
     refused(2, "say the weights to write", "import", "net.safetensors")
     Path("bare.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     bare = ["import", "bare.safetensors", "--out", "y.safetensors"]

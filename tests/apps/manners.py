@@ -196,7 +196,7 @@ def completions():
 def odd_names():
     open("-odd.jpg", "w", encoding="utf-8").close()
     done = run("predict", "last", "-odd.jpg")
-    check(done.status == 2 and "stands behind two dashes: -- -odd.jpg" in done.err, "who names a file like an option is told how", done)
+    check(done.status == 2 and "put it after two dashes: -- -odd.jpg" in done.err, "who names a file like an option is told how", done)
     done = run("predict", "last", "--", "-odd.jpg")
     check(done.status == 3 and "-odd.jpg" in done.err, "behind two dashes it is a file", done)
 

@@ -103,7 +103,7 @@ def data_sets():
     refused(2, "'made' is there and not empty", "data", "make", "names.csv", "made", "--val-split", "0.5")
     Path("empty").mkdir()
     taken("data", "make", "names.csv", "empty", "--val-split", "0.5")
-    refused(2, "name the folder to write behind 'names.csv'", "data", "make", "names.csv")
+    refused(2, "name the folder to write after 'names.csv'", "data", "make", "names.csv")
     for action in ("info", "verify", "show"):
         refused(2, f"learn data {action}: 'there' has no effect after 'names.csv'", "data", action, "names.csv", "there")
     refused(2, "targets are numbers to predict, label and label_delim labels", "data", "info", "names.csv:targets=label,label=label")

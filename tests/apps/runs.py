@@ -110,7 +110,7 @@ for words in (["eval", "twoo"], ["predict", "twoo", "x.png"], ["train", "--resum
     check(f"learn {' '.join(words[:3])} says what may be meant", done.status == 4 and
           "there is no run 'twoo' in 'runs', and no such path; did you mean 'two'?" in done.err, done)
 done = trial.run("eval", "two", "--out", "elsewhere")
-check("--out is where a name is looked for", done.status == 4 and "there a run 'two' in 'elsewhere'" in done.err, done)
+check("--out is where a name is looked for", done.status == 4 and "no run 'two' in 'elsewhere'" in done.err, done)
 done = trial.run("eval", "runs/two", "--out", "runs")
 check("and of a path it has no effect", done.status == 2 and "--out runs has no effect: 'runs/two' is a path" in done.err, done)
 done = trial.run("eval", "mean.safetensors", "--out", "runs")

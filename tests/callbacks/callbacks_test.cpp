@@ -206,7 +206,7 @@ TEST_CASE("what a callback monitors is what its text says, or what the run does"
   CHECK_NOTHROW(fit("early_stopping:monitor=train_loss", {.monitor = "valid_loss"}));
   CHECK_NOTHROW(fit("early_stopping", {.monitor = "train_loss"}));
   CHECK_THROWS_WITH_AS(fit("early_stopping", {.monitor = "valid_loss"}),
-                       doctest::Contains("no value 'valid_loss' to monitor"),
+                       doctest::Contains("unknown value 'valid_loss' to monitor"),
                        UsageError);
 }
 

@@ -202,5 +202,5 @@ TEST_CASE("dataset: validate finds targets that are none") {
   Dataset set = test::small_set(2, 3, 3);
   set.targets = {1, 2};
   CHECK_THROWS_WITH_AS(
-      set.validate(), doctest::Contains("has 2 targets beside its classes"), DataError);
+      set.validate(), doctest::Contains("has 2 targets as well as classes"), DataError);
 }

@@ -187,10 +187,10 @@ TEST_CASE("what PyTorch's layers cannot hold is refused by its name") {
         (void)exported::pytorch_module(graph, {}), doctest::Contains(why), UsageError);
   };
   refused(graph_of(conv),
-          "the conv2d in 'stem' has no form in PyTorch: its parameters would have to be named");
+          "the conv2d in 'stem' cannot be exported to PyTorch: its parameters must be named");
   exported::Operation named = conv;
   named.inputs = {"image", "stem.weight", "other.bias"};
-  refused(graph_of(named), "they begin with 'stem.weight'");
+  refused(graph_of(named), "they start with 'stem.weight'");
   refused(graph_of({"softmax", "head", {"image"}, "", {}}),
           "'softmax' in 'head' has no form in PyTorch");
 

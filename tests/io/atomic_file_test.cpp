@@ -366,7 +366,7 @@ TEST_CASE("a run is warned that will fill the disk") {
   warn_if_space_is_short(folder.path(), 14 * kMebibyte / 10, files);
   CHECK(log.text().empty());
   warn_if_space_is_short(folder.path(), 15 * kMebibyte / 10, files);
-  CHECK(log.count("has 3.1 MiB free; checkpoints of 1.5 MiB want 3.3 MiB") == 1);
+  CHECK(log.count("has 3.1 MiB free; checkpoints of 1.5 MiB need 3.3 MiB") == 1);
   CHECK(disk().free_space(folder.path()).value() > 0);
   CHECK(bytes_text(900) == "900 bytes");
 }

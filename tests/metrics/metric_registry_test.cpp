@@ -366,7 +366,7 @@ TEST_CASE("the lower calibration error is the better one and train metrics can b
   const Learner learn(ctx, Training::make_scale(), data, Training::with_loss(options));
   Monitor("train_f1").check_known(learn);
   CHECK_THROWS_WITH_AS(Monitor("f1").check_known(learn),
-                       doctest::Contains("known here: train_loss, train_f1"),
+                       doctest::Contains("known values: train_loss, train_f1"),
                        UsageError);
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("of many parameters beyond fp16 the worst are named and the others cou
       set_one(params, params.info(i).name, 0, 7e4 + static_cast<double>(i));
   });
   const std::string error = weights.error({{"precision", "fp16"}});
-  has(error, " more. They would be infinite there");
+  has(error, " more. They and all outputs would be infinite");
 }
 
 TEST_CASE("weights that fp16 holds cost one line of the log and none in fp32") {

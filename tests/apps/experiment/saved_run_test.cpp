@@ -338,7 +338,7 @@ TEST_CASE("a run is resumed on its own data only, wherever they lie") {
                            doctest::Contains(what),
                            DataError);
     };
-    refused("begun with ('photos')");
+    refused("started with ('photos')");
     refused(image.starts_with("train") ? "training images" : "validation images");
     fs::remove_all(folder / "changed");
   };

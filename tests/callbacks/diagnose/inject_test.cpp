@@ -84,7 +84,7 @@ TEST_CASE("faults that make no sense are refused with their place and what is po
       {"kill@0", "character 6 of 'kill@0': 0 is not at least 1"},
       {"nan@5-3", "character 7 of 'nan@5-3': 3 is not at least 5"},
       {"nan@5-", "character 7 of 'nan@5-': "},
-      {"inf_loss@3:x", "character 12 of 'inf_loss@3:x': 'inf_loss' takes nothing but a batch"},
+      {"inf_loss@3:x", "character 12 of 'inf_loss@3:x': 'inf_loss' accepts only a batch"},
       {"spike@3:0", "character 9 of 'spike@3:0': 0 is not above 0"},
       {"slow@3:2m", "character 8 of 'slow@3:2m': a time is 2s or 500ms, not '2m'"},
       {"slow@3:9999s", "character 8 of 'slow@3:9999s': 9999 is not in [0, 3600]"},

@@ -366,7 +366,7 @@ TEST_CASE("without a way to draw samples, or without images, the log says that t
   const TemporaryFolder folder;
   const test::LogFile log;
   Run(folder).t.learn.fit(1, 0.01);
-  CHECK(log.count("no images: nobody said how samples are drawn") == 1);
+  CHECK(log.count("no images: images need a function that draws samples") == 1);
   const auto never = [](auto&&...) -> plot::ImageGrid { throw std::logic_error("drawn"); };
   Run no_images(folder, {.draw = never});
   no_images.t.learn.fit(1, 0.01);

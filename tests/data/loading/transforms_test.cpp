@@ -265,8 +265,8 @@ TEST_CASE("transforms: steps that stand where they cannot be are refused") {
   const auto refused = [](std::vector<Transform> list, SampleForm form, const char* text) {
     CHECK_THROWS_WITH_AS(Pipeline(std::move(list), {}, form), doctest::Contains(text), UsageError);
   };
-  refused({FlipLr{}, on_image}, {4, 4}, "transform 1 of the list is one of whole images");
-  refused({on_values, FlipLr{}}, {4, 4}, "transform 1 of the list is one of pixels: it cannot");
+  refused({FlipLr{}, on_image}, {4, 4}, "transform 1 of the list changes whole images");
+  refused({on_values, FlipLr{}}, {4, 4}, "transform 1 of the list changes pixels: it cannot");
   refused({on_pixels}, {4, 4, 3, true}, "transform 0 of the list is one of bytes");
   refused({FlipLr{}}, {0, 0, 7, true}, "one of images, the samples are 7 numbers");
   refused({ImageTransform{}}, {4, 4}, "an image transform needs a function");

@@ -177,7 +177,7 @@ TEST_CASE("folder sets: parts that are not clear are an error that says what to 
   check_error({filled({"train/a", "val/a", "dev/a"})}, "are names of the same part");
   check_error({filled({"seg_train/a", "seg_train/b", "seg_test/a", "seg_test/b"})},
               "(seg_test, seg_train) look like parts: call them train, valid and test; if they are "
-              "classes, say ':parts=false'");
+              "classes, append ':parts=false'");
   check_error({filled({"cat", "dog", "Test"})},
               "Test' is not used as a class, and there is no training folder");
   check_error({filled({"bus", "car", "train"})}, "append ':parts=false' to the path");

@@ -148,7 +148,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
 
   test::write_bytes(folder.path() / "2.png", test::png(test::plain(5, 4, 2, 7, 9), 5, 4));
   CHECK(contains(data_error(table.string() + ":targets=x"),
-                 "images are 4x4, validation images 4x5; give one size"));
+                 "images are 4x4, validation images 4x5; set one size"));
   CHECK(load(table.string() + ":size=3,targets=x").valid.height == 3);
   write_image(folder.path() / "2.png", 2);
 

@@ -178,14 +178,14 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"--config", "x", "train", "--seed", "7"},
        "options come after the command: learn train --config x --seed 7");
   told({"train", "--mixup", "0.2"},
-       "unknown option '--mixup' of 'learn train'; there is no mixing");
-  told({"train", "--cutmix=1"}, "; there is no mixing of images");
-  told({"train", "--randaugment"}, "; there is no automatic augmentation");
+       "unknown option '--mixup' of 'learn train'; mixing images is not supported");
+  told({"train", "--cutmix=1"}, "; mixing images is not supported");
+  told({"train", "--randaugment"}, "; automatic augmentation is not supported");
   told({"train", "--world-size", "2"}, "; a training is one process on one device");
   told({"train", "--sync-bn"}, "; a training is one process on one device");
-  told({"tune"}, "unknown command 'tune'; there is no search for settings");
-  told({"sweep"}, "unknown command 'sweep'; there is no search for settings");
-  told({"serve"}, "unknown command 'serve'; there is no server; 'learn predict");
+  told({"tune"}, "unknown command 'tune'; searching for settings is not supported");
+  told({"sweep"}, "unknown command 'sweep'; searching for settings is not supported");
+  told({"serve"}, "unknown command 'serve'; learn has no server; 'learn predict");
   told({"--confg", "x", "train"},
        "unknown option '--confg' of 'learn train'; did you mean '--config'?");
   told({"--confusion"},

@@ -160,7 +160,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"normalize", "imagenet"}}, "'imagenet' is not auto, measured");
   refused({{"callbacks", "ema:decay=2"}}, "ema: decay=2: 2 is not in [0, 1)");
   refused({{"workers", "0"}, {"prefetch", "4"}}, "--prefetch 4 has no effect with --workers 0");
-  refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "give every=2 there");
+  refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "add every=2 to it");
   refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain exclude each other");
   refused({{"params", "true"}, {"dry-run", "true"}}, "--dry-run and --params exclude each other");
   refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
@@ -177,7 +177,7 @@ TEST_CASE("options that nobody typed are not refused") {
   };
   const test::LogFile log;
   CHECK(over("prefetch = 3\n", {{"workers", "0"}}).data.prefetch == 2);
-  CHECK(log.count("[options] prefetch = 3 is left out") == 1);
+  CHECK(log.count("[options] prefetch = 3 is ignored") == 1);
   CHECK(over("data = \"/\"\nimage-size = 8\n", {{"data", "synthetic10"}}).data.image_size == 0);
   CHECK(over("width = 3\n", {{"model", "linear"}}).model.width == 0);
   CHECK(over("model = \"mlp\"\ndropout = 0.5\n", {{"model", "linear"}}).model.dropout == 0);
