@@ -172,7 +172,7 @@ TEST_CASE("folder sets: images without labels in a part for tests") {
 
 TEST_CASE("folder sets: parts that are not clear are an error that says what to do") {
   check_error({filled({"train/a", "train/b", "Training/a", "Training/b", "val/a"})},
-              "train' are names of the same part: leave one; if they are classes, say append "
+              "train' are names of the same part: leave one; if they are classes, append "
               "':parts=false' to the path");
   check_error({filled({"train/a", "val/a", "dev/a"})}, "are names of the same part");
   check_error({filled({"seg_train/a", "seg_train/b", "seg_test/a", "seg_test/b"})},
