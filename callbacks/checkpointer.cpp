@@ -65,10 +65,10 @@ void Checkpointer::epoch_end(Learner& learn) {
 void Checkpointer::train_end(Learner& learn) {
   if (diverged(learn)) {
     const std::filesystem::path last = path("last");
-    log::warn("[checkpointer] what has diverged is not saved; {}",
+    log::warn("[checkpointer] the diverged state is not saved; {}",
               std::filesystem::exists(last)
-                  ? fmt::format("'{}' is the state before it", last.string())
-                  : "there is no state from before it");
+                  ? fmt::format("'{}' contains the previous state", last.string())
+                  : "a previous state does not exist");
     return;
   }
   save_rest(learn);

@@ -35,8 +35,7 @@ std::string uncapturable_listeners(const Learner& learn) {
 }  // namespace
 
 CudaGraph::CudaGraph(std::int64_t warm_up) : warm_up_(warm_up) {
-  check<UsageError>(
-      warm_up >= 1, "cuda_graph: at least 1 batch must warm up before a capture, not {}", warm_up);
+  check<UsageError>(warm_up >= 1, "cuda_graph: warmup must be at least 1 batch, not {}", warm_up);
 }
 
 void CudaGraph::train_begin(Learner& learn) {
@@ -48,7 +47,7 @@ void CudaGraph::train_begin(Learner& learn) {
   }
   const std::string names = uncapturable_listeners(learn);
   if (!names.empty()) {
-    log::warn("[cuda_graph] the training step is not captured: the host is needed by {}", names);
+    log::warn("[cuda_graph] the training step is not captured: these need the host: {}", names);
     return;
   }
   learn.set_step_runner(std::make_unique<GraphStep>(learn.context(), counts_, warm_up_));

@@ -7,7 +7,7 @@ namespace learn::callbacks {
 
 LambdaCallback::LambdaCallback(Event event, Action action, std::string name, int order)
     : event_(event), action_(std::move(action)), name_(std::move(name)), order_(order) {
-  check<UsageError>(action_ != nullptr, "callback '{}' was given no function", name_);
+  check<UsageError>(action_ != nullptr, "callback '{}' has no function", name_);
 }
 
 LambdaCallback& on(

@@ -54,8 +54,8 @@ std::int64_t fit_with_rollbacks(Learner& learn,
   const auto* const guard = learn.find<TerminateOnNan>();
   auto* const saver = learn.find<Checkpointer>();
   check<UsageError>(guard != nullptr && saver != nullptr && saver->saves_last(),
-                    "a rollback needs the callbacks terminate_on_nan and checkpointer, which has "
-                    "to save 'last'");
+                    "a rollback needs the callbacks terminate_on_nan and checkpointer, and the "
+                    "latter must save 'last'");
   const SaveStart save_start(learn, *saver);
   for (std::int64_t made = 0;; ++made) {
     try {
@@ -67,8 +67,8 @@ std::int64_t fit_with_rollbacks(Learner& learn,
     }
     roll_back(learn, *saver, of_fit);
     log::warn(
-        "[rollback] {} of {}: back to the state after batch {}, in epoch {}, with the "
-        "learning rate times {} from here",
+        "[rollback] {} of {}: back to the state after batch {}, in epoch {}; from now on the "
+        "learning rate is multiplied by {}",
         made + 1,
         times,
         learn.progress().batch_clock,

@@ -68,7 +68,7 @@ void check_targets(const Dataset& set) {
                   set.classes[at % each],
                   at / each,
                   *bad,
-                  labels ? "a label is 0 or 1" : "no finite number");
+                  labels ? "a label must be 0 or 1" : "it must be finite");
 }
 
 void check_labels(const Dataset& set) {
@@ -91,15 +91,15 @@ void check_samples(const Dataset& set) {
           (set.source == nullptr ? 0 : 1) !=
       1)
     fail<DataError>(
-        "data set '{}' has {} bytes of pixels, {} numbers and {} source of images: set exactly one "
-        "of them",
+        "data set '{}' has {} bytes of pixels, {} numbers and {} image sources: set exactly one of "
+        "them",
         set.name,
         set.pixels.size(),
         set.features.size(),
         set.source == nullptr ? "no" : "a");
   const auto need = [&](std::size_t there, std::int64_t each, std::string_view what) {
     if (static_cast<std::int64_t>(there) != set.size() * each)
-      fail<DataError>("data set '{}': {} labels need {} {}, there are {}",
+      fail<DataError>("data set '{}': {} labels need {} {}, got {}",
                       set.name,
                       set.size(),
                       set.size() * each,
@@ -113,7 +113,7 @@ void check_samples(const Dataset& set) {
   const auto bad = std::ranges::find_if(set.features, [](float v) { return !std::isfinite(v); });
   if (bad == set.features.end()) return;
   const std::int64_t at = bad - set.features.begin();
-  fail<DataError>("data set '{}': number {} of sample {} is {}, no finite one",
+  fail<DataError>("data set '{}': value {} of sample {} is {}; it must be finite",
                   set.name,
                   at % each,
                   at / each,
@@ -213,8 +213,10 @@ Dataset subset(const Dataset& from, std::span<const std::int64_t> indices) {
 
 Dataset resized(Dataset from, ImageSize size) {
   if (!from.features.empty())
-    fail<UsageError>(
-        "'{}' holds floats, which are not scaled to {}x{}", from.name, size.width, size.height);
+    fail<UsageError>("'{}' contains floats, which cannot be scaled to {}x{}",
+                     from.name,
+                     size.width,
+                     size.height);
   if (ImageSize{from.height, from.width} == size) return from;
   std::vector<std::uint8_t> pixels;
   pixels.reserve(static_cast<std::size_t>(from.size() * size.height * size.width * from.channels));
@@ -242,11 +244,10 @@ Dataset limited(Dataset from, std::int64_t count) {
 
 Dataset only_classes(const Dataset& from, const std::vector<std::string>& names) {
   if (from.target_kind != TargetKind::classes)
-    fail<UsageError>("data set '{}' has no classes of which some could be chosen: {}",
+    fail<UsageError>("data set '{}' has no classes to select: {}",
                      from.name,
-                     from.target_kind == TargetKind::labels
-                         ? "a sample may have several of its labels"
-                         : "its targets are real numbers");
+                     from.target_kind == TargetKind::labels ? "its samples have several labels"
+                                                            : "its targets are real numbers");
   std::vector<std::int64_t> new_label(from.classes.size(), -1);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto at = std::find(from.classes.begin(), from.classes.end(), names[i]);
@@ -269,7 +270,7 @@ Dataset only_classes(const Dataset& from, const std::vector<std::string>& names)
 
 DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
   if (!(fraction > 0 && fraction < 1))
-    fail<UsageError>("the share of validation images must lie between 0 and 1, not {}", fraction);
+    fail<UsageError>("the share of validation images must be between 0 and 1, not {}", fraction);
   const bool stratified = from.target_kind == TargetKind::classes;
   const std::vector<std::int64_t> counts =
       stratified ? class_counts(from) : std::vector{from.size()};
@@ -286,12 +287,14 @@ DataPair split_off(const Dataset& from, double fraction, std::uint64_t seed) {
     (left-- > 0 ? valid : train).push_back(i);
   }
   if (train.empty() || valid.empty())
-    fail<DataError>("splitting {} images of '{}' at {} leaves {} for training, {} for validation",
-                    from.size(),
-                    from.name,
-                    fraction,
-                    train.size(),
-                    valid.size());
+    fail<DataError>(
+        "splitting {} images of '{}' at {} leaves {} for training and {} for validation; both need "
+        "at least one",
+        from.size(),
+        from.name,
+        fraction,
+        train.size(),
+        valid.size());
   std::sort(train.begin(), train.end());
   std::sort(valid.begin(), valid.end());
   return {subset(from, train), subset(from, valid)};
@@ -303,11 +306,11 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
     if (name.empty()) fail<DataError>("'{}': a class has no name", where);
     // Line ends could be shown, but checkpoints keep one name per line.
     if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
-      fail<DataError>("'{}': the class name '{}' holds characters that cannot be shown: rename it",
-                      where,
-                      name);
-    if (!seen.insert(name).second)
-      fail<DataError>("'{}': two classes are called '{}'", where, name);
+      fail<DataError>(
+          "'{}': the class name '{}' contains characters that cannot be displayed: rename it",
+          where,
+          name);
+    if (!seen.insert(name).second) fail<DataError>("'{}': two classes are named '{}'", where, name);
   }
 }
 

@@ -94,8 +94,8 @@ void warn_of_images_in_both(const DataPair& pair) {
                             image_name(pair.valid, both[i].second),
                             image_name(pair.train, both[i].first));
   log::warn(
-      "[data] {} of {} validation images of '{}' are training images, too, so they measure memory; "
-      "'learn data verify' lists them:{}{}",
+      "[data] {} of {} validation images of '{}' are also training images, so the results are too "
+      "good; 'learn data verify' lists them:{}{}",
       both.size(),
       pair.valid.size(),
       pair.valid.name,

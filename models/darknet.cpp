@@ -78,7 +78,7 @@ void register_darknet(ModelRegistry& registry) {
       DarknetOptions{},
       [](OptionTable& t, DarknetOptions& o) {
         t.number("width", o.width, kWidth, "N", "channels of the stem");
-        t.flag("weight_norm", o.weight_norm, "weight norm and biases in the place of BatchNorm");
+        t.flag("weight_norm", o.weight_norm, "weight norm and biases instead of BatchNorm");
       },
       [](const DarknetOptions& o, const Task& task) {
         return make_convolutional<Darknet>("darknet", task, {"layers.9", "layers.15"}, o);

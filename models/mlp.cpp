@@ -30,7 +30,7 @@ Var Mlp::forward(const Var& x) {
   const bool fits = x.shape().rank() == input_.rank() + 1 &&
                     x.shape().elements() == x.shape()[0] * input_.elements();
   check(fits,
-        "this model was made for samples of shape {}, it was given a batch of shape {}",
+        "this model was created for samples of shape {}, but got a batch of shape {}",
         input_,
         x.shape());
   return layers_(x);
@@ -55,12 +55,14 @@ void register_mlp(ModelRegistry& registry) {
       [](OptionTable& t, MlpOptions& o) {
         t.number("width", o.width, kWidth, "N", "units per hidden layer");
         t.number("dropout", o.dropout, kShare, "P", "after each hidden layer");
-        t.flag("weight_norm", o.weight_norm, "learn lengths and directions of the weights apart");
+        t.flag("weight_norm",
+               o.weight_norm,
+               "weight normalization: learn the lengths and directions of the weights separately");
       },
       make("mlp"));
   registry.add(
       "linear",
-      "logistic regression on the values of a sample: the baseline every model must beat",
+      "logistic regression on the values of a sample, a baseline",
       MlpOptions{.hidden_layers = 0},
       [](OptionTable&, MlpOptions&) {},
       make("linear"));

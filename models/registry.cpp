@@ -32,8 +32,8 @@ nn::Model make_model(std::string_view spec, const Task& task) {
 nn::Model make_model(std::string_view spec, const BatchSources& data) {
   const Task task{.classes = data.train->classes(), .input = data.train->sample_shape()};
   check<UsageError>(task.input.rank() > 0 && task.classes > 0,
-                    "model '{}' cannot be made for data that do not say the shape of a sample and "
-                    "the number of classes: give a Task",
+                    "model '{}' needs the shape of a sample and the number of classes, which these "
+                    "data do not have: give a Task",
                     spec);
   return make_model(spec, task);
 }

@@ -69,7 +69,7 @@ void register_resnet9(ModelRegistry& registry) {
           constexpr std::int64_t kSmallest = 8;       // three max pools halve the image
           const bool image = task.input.rank() == 3;  // else the next call refuses it
           if (image && (task.input[0] < kSmallest || task.input[1] < kSmallest))
-            fail<UsageError>("model '{0}' needs images of at least {1}x{1}, these are {2}x{3}",
+            fail<UsageError>("model '{0}' needs images of at least {1}x{1}, but these are {2}x{3}",
                              name,
                              kSmallest,
                              task.input[0],

@@ -47,7 +47,7 @@ for word in "$@"; do
     --strict) strict=ON ;;
     --quick | --all | --full | --ci)
       if [ "$mode" != default ]; then
-        echo "error: --$mode and $word exclude each other: give one of them" >&2
+        echo "error: --$mode and $word cannot be combined: give one of them" >&2
         exit 2
       fi
       mode=${word#--}

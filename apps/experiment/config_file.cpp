@@ -231,7 +231,7 @@ ConfigFile parse_config(const std::string& source,
               key.source().begin.line,
               key.source().begin.column,
               key.str().size(),
-              fmt::format("'{}' stands outside of [{}]", key.str(), section),
+              fmt::format("'{}' is outside of [{}]", key.str(), section),
               table.find(key.str()) != nullptr ? fmt::format("write [{}] above it", section) : "");
     for (const auto& [name_key, value] : *node.as_table())
       add_entry(file, name_key, value, section, table);

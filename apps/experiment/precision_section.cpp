@@ -137,10 +137,11 @@ void PrecisionSection::settle() {
 
 void PrecisionSection::check_words() const {
   if (!opt_level.empty() && precision_given && precision != chosen())
-    fail<UsageError>("--opt-level {} is --precision {}, and --precision {} is given: leave one out",
-                     opt_level,
-                     chosen(),
-                     precision);
+    fail<UsageError>(
+        "--opt-level {} means --precision {}, but --precision {} is given: omit one of them",
+        opt_level,
+        chosen(),
+        precision);
 }
 
 void PrecisionSection::check() const {
@@ -208,11 +209,12 @@ void PrecisionSection::check_replaced(const std::string& given) const {
     return mode.callback == spec.name && mode.dtype == half;
   });
   if (chosen() != wanted->name)
-    fail<UsageError>("--callbacks {} is --precision {}, and --precision is {}: say --precision {}",
-                     given,
-                     wanted->name,
-                     chosen(),
-                     wanted->name);
+    fail<UsageError>(
+        "--callbacks {} means --precision {}, but --precision is {}: use --precision {}",
+        given,
+        wanted->name,
+        chosen(),
+        wanted->name);
   if (loss_scale != "dynamic" || !flat_master)
     fail<UsageError>(
         "--loss-scale and --flat-master have no effect with --callbacks {}: add loss_scale=X, "

@@ -43,8 +43,9 @@ std::string what_helps(const std::vector<nn::ParamRange>& params, DType half, nn
                                      : half == DType::f16        ? "--precision fp16 "
                                                                  : "--precision bf16 ";
   if (const std::string modules = modules_of(params); !modules.empty())
-    text += fmt::format(
-        ", or {}--keep-fp32 {}, if their outputs fit: learn audit tells", precision, modules);
+    text += fmt::format(", or {}--keep-fp32 {}, if their outputs fit ('learn audit' checks this)",
+                        precision,
+                        modules);
   return text;
 }
 
@@ -64,8 +65,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
         some_of(worst,
                 [](const nn::ParamRange& p) {
                   return fmt::format(
-                      "{} of the {} values of '{}' are beyond it (the largest is "
-                      "{:.6g})",
+                      "{} of the {} values of '{}' are larger (the largest is {:.6g})",
                       p.overflow,
                       p.count,
                       p.name,
@@ -86,7 +86,7 @@ void check_range(Learner& learn, const PrecisionSection& precision, const std::s
               what_helps(lost, half, precision.masters()));
   for (const nn::BufferRange& buffer : scan.bad_buffers)
     if (buffer.negative > 0)
-      log::warn("[model] '{}': {} of the {} values of '{}' are negative, which a variance never is",
+      log::warn("[model] '{}': {} of the {} values of '{}' are negative, but a variance cannot be",
                 from,
                 buffer.negative,
                 buffer.count,

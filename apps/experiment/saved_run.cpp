@@ -59,7 +59,7 @@ void check_same(const SafetensorsFile& file,
   const std::string* const then = find_value(file, key);
   if (then == nullptr || *then == now.at(key)) return;
   fail<DataError>(
-      "the data are not those that '{}' was started with ('{}'): {}: {} then, {} now, of '{}'",
+      "the data differ from those of '{}' at its start ('{}'): {}: {} then, {} now, in '{}'",
       run.string(),
       saved_value(file, "learn.dataset"),
       what,
@@ -145,7 +145,7 @@ void warn_of_edited_config(const fs::path& run) {
                                  found == saved.end() ? "nothing" : shown(found->second));
     }
   } catch (const Error& e) {
-    log::warn("[resume] the options of the checkpoint count; '{}' is not read: {}",
+    log::warn("[resume] the options of the checkpoint are used; '{}' cannot be read: {}",
               edited.string(),
               e.what());
     return;
@@ -208,7 +208,7 @@ void resume_run(Experiment& experiment, const fs::path& run) {
   check_same(file, now, "learn.normalization", "mean and standard deviation", run);
   const auto computed_on = file.metadata().find("learn.computed_on");
   if (computed_on != file.metadata().end() && computed_on->second != now.at("learn.computed_on"))
-    log::info("[resume] computed on {} until here, on {} from here: the last bits may differ",
+    log::info("[resume] computed on {} until now, on {} from now on: the last bits may differ",
               computed_on->second,
               now.at("learn.computed_on"));
   ExperimentOptions saved;
@@ -218,7 +218,7 @@ void resume_run(Experiment& experiment, const fs::path& run) {
   if (saved.precision.tf32() != precision.tf32() &&
       precision.callback() == saved.precision.callback())
     log::warn(
-        "[resume] the state was saved in {}; it continues in {}: from here on it is another "
+        "[resume] the state was saved in {} and continues in {}: from now on this is a different "
         "training",
         saved.precision.chosen(),
         precision.chosen());

@@ -42,12 +42,8 @@ void add_flag(Spec& spec,
                      spec.name,
                      option);
   if (has_option(spec, option))
-    fail<UsageError>("--{} {}: {} '{}' has its own '{}' already",
-                     flag,
-                     value,
-                     registry.kind(),
-                     spec.name,
-                     option);
+    fail<UsageError>(
+        "--{} {}: {} '{}' already sets '{}'", flag, value, registry.kind(), spec.name, option);
   spec.options.emplace_back(option, value);
 }
 

@@ -80,7 +80,7 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
         nn::loss_registry(), spec.name, loss.targets, "'" + train.name + "'", train.target_kind);
   if (o.class_weights.empty()) return loss.make({});
   if (!loss.weighs_classes)
-    fail<UsageError>("--class-weights {} has no effect: loss '{}' weighs no classes",
+    fail<UsageError>("--class-weights {} has no effect: loss '{}' does not support class weights",
                      join(o.class_weights, ","),
                      spec.name);
   return loss.make(weights_of(ctx, o, train));

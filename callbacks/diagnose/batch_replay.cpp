@@ -67,11 +67,11 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
   void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) override {
     const Magnitude found = magnitude_of(ctx_, gradient);
     const Module* const owner = owner_of(value);
-    std::string where = "a gradient inside of the loss";
+    std::string where = "a gradient within the loss";
     if (owner != nullptr && owner->output == value)
       where = "the gradient of the output of " + owner->name;
     else if (owner != nullptr)
-      where = fmt::format("a gradient inside of {} ({})", owner->name, operation);
+      where = fmt::format("a gradient within {} ({})", owner->name, operation);
     if (owner != nullptr) note(replay_.gradient, found.largest, where);  // the loss is f32
     if (found.finite || !replay_.first_gradient.empty()) return;
     replay_.first_gradient = where;

@@ -21,21 +21,21 @@ std::string reason_of(const StepRecord& step) {
   const auto scale = static_cast<double>(step.scale_before);
   switch (step.event) {
     case StepEvent::warm_up:
-      return fmt::format("the loss scale of {} finds its place, which is normal", scale);
+      return fmt::format("the loss scale of {} is being adjusted, which is normal", scale);
     case StepEvent::growth_probe:
       return fmt::format(
           "the loss scale has grown to {} and {}, which is normal",
           scale,
           step.scale_after < step.scale_before ? "goes back" : "stays until more are skipped");
     case StepEvent::bad_loss:
-      return "the loss itself is not finite, which no loss scale can help";
+      return "the loss itself is not finite; a loss scale cannot fix that";
     case StepEvent::overflow:
     case StepEvent::growth:
       break;
   }
   if (step.scale_after != step.scale_before)
-    return fmt::format("at a loss scale of {}, which had been good", scale);
-  return scale == 1 ? "there is no loss scale, or none that could be lower"
+    return fmt::format("at a loss scale of {}, which had worked before", scale);
+  return scale == 1 ? "there is no loss scale that could be lowered"
                     : fmt::format("at a loss scale of {}, which stays", scale);
 }
 
@@ -55,9 +55,9 @@ std::string cause_of(const BlameReport& report, bool held) {
   if (!replay.first_gradient.empty())
     return fmt::format("{} is the first that is not finite, in the backward pass",
                        as_subject(replay.first_gradient));
-  std::string changed = "a callback has changed the loss";
+  std::string changed = "a callback changed the loss";
   if (std::isfinite(report.loss)) {
-    changed = "a callback has changed gradients after the backward pass";
+    changed = "a callback changed gradients after the backward pass";
     if (held) changed += ", or it was another batch of the same step";
   }
   return changed + " (this batch, run once more, is finite)";
@@ -171,8 +171,8 @@ void Blame::explain(Learner& learn, const StepRecord& step) {
 void Blame::train_end(Learner&) {
   if (unexplained_ == 0) return;
   log::info(
-      "[blame] {} more steps were skipped and not looked at: their batches were gone, or "
-      "{} had been explained (limit={})",
+      "[blame] {} more steps were skipped but not inspected: their batches were no longer "
+      "available, or {} had been explained (limit={})",
       unexplained_,
       reports_.size(),
       limit_);

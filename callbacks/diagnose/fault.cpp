@@ -53,7 +53,7 @@ double parse_seconds(std::string_view text) {
     unit = 1;
     text.remove_suffix(1);
   }
-  if (unit == 0) fail<UsageError>("a time is 2s or 500ms, not '{}'", text);
+  if (unit == 0) fail<UsageError>("a time must be like 2s or 500ms, not '{}'", text);
   return unit * parse_real(std::string(text), {.low = 0, .high = kLongestWait / unit});
 }
 

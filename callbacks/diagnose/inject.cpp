@@ -94,11 +94,11 @@ void FaultInjection::train_end(Learner&) {
   for (std::size_t i = 0; i < faults_.size(); ++i) {
     const Fault& fault = faults_[i];
     if (!struck_[i])
-      log::warn("[inject] {} at batch {} never came{}: the training ended after batch {}",
+      log::warn("[inject] {} at batch {} did not occur{}: the training ended after batch {}",
                 name_of(fault.kind),
                 fault.first,
                 at_any_event(fault.kind) && fault.first <= batch_
-                    ? fmt::format(", as that has no {}", name_of(fault.event))
+                    ? fmt::format(", which has no {}", name_of(fault.event))
                     : "",
                 batch_);
   }

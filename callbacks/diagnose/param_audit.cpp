@@ -108,9 +108,8 @@ std::vector<std::string> misuse_of(const std::vector<AuditedParam>& params) {
   if (decayed.any())
     misuse.push_back("weight decay of biases or BatchNorm parameters: " + decayed.text());
   if (unused.any())
-    misuse.push_back(
-        "trained, but the forward pass does not use them, so that they get no gradient: " +
-        unused.text());
+    misuse.push_back("trained, but not used by the forward pass, so they get no gradient: " +
+                     unused.text());
   return misuse;
 }
 

@@ -132,8 +132,10 @@ void check_ready(Learner& learn, const FitCallback& half, const ParityOptions& o
                           "audit_parity cannot be called from a handler ({}): call it before or "
                           "after the fit",
                           learn.current_handler());
-  check<UsageError>(options.steps >= 1, "audit_parity: {} steps; one is needed", options.steps);
-  check<UsageError>(options.epochs >= 1, "audit_parity: {} epochs; one is needed", options.epochs);
+  check<UsageError>(
+      options.steps >= 1, "audit_parity: {} steps; at least one is needed", options.steps);
+  check<UsageError>(
+      options.epochs >= 1, "audit_parity: {} epochs; at least one is needed", options.epochs);
   check<UsageError>(half.callback != nullptr && half.callback->precision() != nullptr,
                     "audit_parity compares with the precision that a callback sets, and '{}' sets "
                     "none: give it MixedPrecision, NativeMixedPrecision or PureHalf",

@@ -167,11 +167,9 @@ std::string ParityAudit::verdict() const {
     const ParityStep& last = steps.back();
     const double highest = std::ranges::max(steps, {}, &ParityStep::lr).lr;
     std::string text = fmt::format(
-        "fine: in {} this training goes as in fp32. In the first step activations are off by up to "
-        "{}, gradients "
-        "by up to {}. After {} steps the losses differ by {}, and the weights by {} of the way "
-        "that "
-        "fp32 has gone.\n",
+        "fine: in {} this training behaves as in fp32. In the first step activations differ by up "
+        "to {}, gradients by up to {}. After {} steps the losses differ by {}, and the weights by "
+        "{} of their change in fp32.\n",
         precision,
         cell(worst_of(steps.front(), &ParityLayer::activation).error),
         cell(worst_of(steps.front(), &ParityLayer::weights).error),
@@ -182,25 +180,25 @@ std::string ParityAudit::verdict() const {
             steps, [](const ParityStep& s) { return s.applied_full && !s.applied_half; });
         skipped > 0)
       text += fmt::format(
-          "{} of the steps were skipped while the loss scale found its place: from there on both "
-          "trainings are apart.\n",
+          "{} of the steps were skipped while the loss scale was adjusted; after these both "
+          "trainings differ.\n",
           skipped);
     if (departure > 1)
       text +=
-          "The weights are further apart than fp32 has moved them: more steps show what becomes of "
-          "that.\n";
+          "The weights differ by more than their change in fp32: run more steps to see how this "
+          "develops.\n";
     if (std::ranges::none_of(steps, &ParityStep::applied_full))
       text +=
-          "No update was made, as gradients are accumulated over more batches: more steps show "
-          "what becomes of them.\n";
+          "No update was made, because gradients are accumulated over more batches: run more "
+          "steps.\n";
     if (grown(steps.front()))
       text +=
-          "Errors grow from layer to layer, as the net amplifies roundings: no layer makes them by "
-          "itself.\n";
+          "Errors grow from layer to layer, because the net amplifies rounding errors; no single "
+          "layer causes them.\n";
     if (highest < kFullRate * lr)
       text += fmt::format(
-          "These steps had learning rates up to {:.3g}, and the training has {:.3g} later: more "
-          "steps show what becomes of that.\n",
+          "These steps had learning rates up to {:.3g}, but the training reaches {:.3g} later: run "
+          "more steps to include it.\n",
           highest,
           lr);
     return text;
@@ -221,8 +219,7 @@ std::string ParityAudit::to_string() const {
   text += "errors of the first step, from equal state; the largest shares of all steps\n\n";
   text += steps_table(*this);
   if (warm_up > 0 && scale_found)
-    text +=
-        fmt::format("the loss scale had found its place before, in {} skipped steps\n", warm_up);
+    text += fmt::format("the loss scale was adjusted before, in {} skipped steps\n", warm_up);
   return text + "\n" + verdict();
 }
 

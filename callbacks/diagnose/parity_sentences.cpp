@@ -38,7 +38,7 @@ std::string scale_that_helps(DType half, const parity::GradientOff::Underflow& u
   const std::string highest = power_of_two(underflow.highest_scale);
   if (underflow.needed_scale > underflow.highest_scale)
     return fmt::format(
-        "{}. No loss scale holds the small gradients and the large ones: they need {}, and at most "
+        "{}. No loss scale fits both the small and the large gradients: they need {}, but at most "
         "{} is possible",
         other,
         scale,
@@ -59,10 +59,10 @@ class Words {
   Words(const ParityAudit& audit, ParityFinding& finding) : audit_(audit), finding_(finding) {}
 
   void operator()(const parity::LossNotFinite&) {
-    finding_.text = "the loss of fp32 is not finite in the first step, before anything was learned";
+    finding_.text = "in fp32, the loss of the first step is not finite, before any update";
     if (!finding_.layer.empty())
       finding_.text += fmt::format("; the output of {} is the first that is not", layer());
-    finding_.advice = "look at the data and at the weights: the precision is not the reason";
+    finding_.advice = "check the data and the weights: the precision is not the cause";
   }
   void operator()(const parity::LossDiverges& loss) {
     finding_.text =
@@ -70,8 +70,7 @@ class Words {
                     loss.first,
                     without_nan_sign(loss.now),
                     finding_.step);
-    finding_.advice =
-        "a lower learning rate, or a longer warm-up: the rate is the problem, not the precision";
+    finding_.advice = "a lower learning rate or a longer warm-up: the precision is not the cause";
   }
   void operator()(const parity::OutputOverflows& output) {
     finding_.text = fmt::format(
@@ -85,7 +84,7 @@ class Words {
     finding_.advice = other_precision(audit_.half);
     if (!output.holder.empty())
       finding_.advice += fmt::format("; or '{0}' in fp32 (--keep-fp32 {0})", output.holder);
-    finding_.advice += "; or smaller weights or inputs there. No loss scale changes it";
+    finding_.advice += "; or smaller weights or inputs there. A loss scale does not help";
   }
   void operator()(const parity::GradientOverflows& found) {
     finding_.text = found.gradient ? fmt::format("{} overflows at a loss scale of {}",
@@ -96,7 +95,7 @@ class Words {
                                                  found.due,
                                                  found.loss_scale);
     if (audit_.scale_moves)
-      finding_.text += ", and at all that a dynamic one comes to";
+      finding_.text += ", and at every scale that a dynamic one reaches";
     else
       finding_.advice = fmt::format("a loss scale of {} at most, or a dynamic one; or ",
                                     power_of_two(found.highest_scale));
@@ -113,7 +112,7 @@ class Words {
       finding_.text +=
           fmt::format(": {} of it are too small for {}", percent(*output.too_small), audit_.half);
     finding_.advice = output.too_small ? other_precision(audit_.half) +
-                                             "; or larger values there. No loss scale changes it"
+                                             "; or larger values there. A loss scale does not help"
                                        : layer_in_f32(finding_.layer);
   }
   void operator()(const parity::GradientOff& found) {
@@ -139,13 +138,13 @@ class Words {
         audit_.half);
     finding_.advice = fmt::format(
         "weights and the optimizer's state in fp32 (--precision {0} or {0}-amp), or an optimizer "
-        "that divides by no variance: sgd",
+        "that does not divide by a variance: sgd",
         with_masters(audit_.half));
   }
   void operator()(const parity::UpdateLost& update) {
     finding_.text = fmt::format(
-        "of all updates {} of the length is left at a rate of {:.3g}: {} of the weights that fp32 "
-        "changes stay as they are, and {} of those of '{}'",
+        "rounding leaves {} of the length of all updates at a rate of {:.3g}: {} of the weights "
+        "that fp32 changes stay unchanged ({} in '{}')",
         percent(update.left),
         update.lr,
         percent(update.zero),

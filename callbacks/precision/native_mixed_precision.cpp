@@ -18,7 +18,7 @@ NativeMixedPrecision::NativeMixedPrecision(const NativeMixedPrecisionOptions& op
   options_.loss_scale = first_scale();
   if (!options.loss_scale && options.dtype == DType::bf16 &&
       options.max_skips != NativeMixedPrecisionOptions{}.max_skips)
-    fail<UsageError>("autocast in bf16 skips no step: leave max_skips={} out", options.max_skips);
+    fail<UsageError>("autocast in bf16 does not skip steps: omit max_skips={}", options.max_skips);
 }
 
 void NativeMixedPrecision::begin(Learner& learn) { learn.set_autocast(options_.dtype); }

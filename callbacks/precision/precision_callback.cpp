@@ -37,7 +37,7 @@ PrecisionCallback::PrecisionCallback(std::string_view what,
   state_.scaling = scaling;
   if (dtype != DType::f16) {
     if (loss_scale || scaling != usual)
-      fail<UsageError>("{} in bf16 needs no loss scale: leave it and its options out", what);
+      fail<UsageError>("{} in bf16 does not use a loss scale: omit it and its options", what);
     return;
   }
   const float scale = first_loss_scale(loss_scale, scaling);
@@ -108,9 +108,9 @@ void PrecisionCallback::check_row(const StepControl& control, const Learner& lea
   const std::int64_t row = std::min(control.overflows, control.skipped - fit_skipped_);
   if (row < max_skips_ || may_fall(control)) return;
   fail<DivergedError>(
-      "the last {} steps, up to batch {}, had gradients that are not finite, one after the other, "
-      "at a loss scale of {} that falls no lower: try a lower learning rate, {}, a lower scale or "
-      "floor of it, or fp32; the callback blame names the layer (max_skips is {})",
+      "the last {} steps in a row, up to batch {}, had gradients that are not finite, at the "
+      "lowest loss scale allowed, {}: try a lower learning rate, {}, a lower scale or floor, or "
+      "fp32; the callback blame names the layer (max_skips is {})",
       row,
       learn.progress().batch_clock,
       control.loss_scale,
@@ -180,14 +180,14 @@ void declare_loss_scaling(OptionTable& t,
            options.hysteresis,
            kCount,
            "N",
-           "overflows in a row from which on the loss scale backs off");
-  t.number("floor", options.floor, kPositive, "X", "the loss scale falls no lower");
-  t.number("ceiling", options.ceiling, kPositive, "X", "the loss scale grows no higher");
+           "overflows in a row before the loss scale backs off");
+  t.number("floor", options.floor, kPositive, "X", "lowest loss scale");
+  t.number("ceiling", options.ceiling, kPositive, "X", "highest loss scale");
   t.number("max_skips",
            max_skips,
            kCount,
            "N",
-           "steps skipped in a row that end the training, if the loss scale falls no lower");
+           "skipped steps in a row that end the training, at the lowest loss scale");
 }
 
 }  // namespace learn::callbacks

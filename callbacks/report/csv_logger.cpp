@@ -53,7 +53,7 @@ CsvTable table_in(const fs::path& path) {
   try {
     return read_csv(path);
   } catch (const Error& e) {
-    log::warn("[csv_logger] {}: it is rewritten with the epochs of the checkpoint", e.what());
+    log::warn("[csv_logger] {}: rewriting it with the epochs of the checkpoint", e.what());
     return {};
   }
 }
@@ -115,8 +115,8 @@ void CsvLogger::write(const EpochRecord& epoch) {
     csv_ = std::make_unique<CsvWriter>(path_, header_);
   } else if (!late.empty() && !std::exchange(warned_, true)) {
     log::warn(
-        "[csv_logger] {} came after the first epoch: '{}' has no column for it. Let its callback "
-        "give it from the first epoch on",
+        "[csv_logger] {} appeared after the first epoch: '{}' has no column for it. Its callback "
+        "must provide it from the first epoch on",
         late,
         path_.string());
   }

@@ -63,7 +63,9 @@ std::string lines_until(const fs::path& path, std::int64_t batch, std::int64_t e
 
 MetricsLog::MetricsLog(MetricsLogOptions options) : options_(std::move(options)) {
   check<UsageError>(
-      options_.every >= 0, "metrics_log: a row every {} batches; 0 writes none", options_.every);
+      options_.every >= 0,
+      "metrics_log: a row every {} batches: the number must not be negative; 0 writes none",
+      options_.every);
 }
 
 std::vector<std::string> MetricsLog::claims() const {

@@ -169,7 +169,7 @@ std::string SchedulePreview::to_string(std::int64_t rows) const {
 }
 
 SchedulePreview preview_schedule(const Learner& learn, std::int64_t epochs) {
-  check<UsageError>(epochs >= 1, "a schedule of {} epochs: there must be at least one", epochs);
+  check<UsageError>(epochs >= 1, "a schedule needs at least one epoch, not {}", epochs);
   SchedulePreview preview{.epochs = epochs, .batches_per_epoch = learn.train_source().batches()};
   const std::int64_t planned = epochs * preview.batches_per_epoch;
   preview.batches = points_of(epochs, preview.batches_per_epoch);

@@ -26,12 +26,12 @@ bool has_images(const BatchSource& source) {
 }  // namespace
 
 TensorBoard::TensorBoard(TensorBoardOptions options) : options_(std::move(options)) {
-  check<UsageError>(options_.every >= 0 && options_.histograms >= 0 && options_.images >= 0,
-                    "tensorboard: every {} batches, histograms every {} epochs, {} images: none of "
-                    "them can be negative; 0 writes none",
-                    options_.every,
-                    options_.histograms,
-                    options_.images);
+  check<UsageError>(
+      options_.every >= 0 && options_.histograms >= 0 && options_.images >= 0,
+      "tensorboard: every={}, histograms={}, images={}: they must not be negative; 0 writes none",
+      options_.every,
+      options_.histograms,
+      options_.images);
 }
 
 std::vector<std::string> TensorBoard::claims() const {
@@ -54,7 +54,7 @@ void TensorBoard::train_begin(Learner& learn) {
   if (options_.images > 0 && !draws_)
     log::info("[tensorboard] no images: {}",
               options_.draw
-                  ? "the batches hold none of three colours"
+                  ? "the batches have no three colour channels"
                   : "images need a function that draws samples (TensorBoardOptions::draw)");
   // A sandbox before the first fit has loaded the state of a training that has not begun.
   if (!file_ && (!loaded || batch == 0)) tb::set_former_events_aside(options_.path);
@@ -165,7 +165,7 @@ void register_tensorboard(CallbackRegistry& registry) {
       "writes losses, rates, metrics, histograms and images for TensorBoard",
       TensorBoardOptions{},
       [](OptionTable& t, TensorBoardOptions& o) {
-        t.text("path", o.path, "DIR", "folder of the event files, relative to that of the run");
+        t.text("path", o.path, "DIR", "folder of the event files, relative to the run's folder");
         t.number("every",
                  o.every,
                  {.low = 0, .high = 1e9},

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kMaxBytes = 8ULL << 30U;  // of all files together
 
-std::string too_large() { return fmt::format("has more than {} MiB", kMaxFileBytes >> 20U); }
+std::string too_large() { return fmt::format("is larger than {} MiB", kMaxFileBytes >> 20U); }
 
 /// Returns the limit on the unpacked size of an archive. Images and CIFAR's files hardly shrink, so
 /// an archive that grows a hundredfold is not a data set.
@@ -130,7 +130,7 @@ class ArchiveTree : public FileTree {
 
   [[nodiscard]] Bytes read(const fs::path& file) const override {
     const auto found = files_.find(at(file));
-    if (found == files_.end()) fail<DataError>("the archive does not have it");
+    if (found == files_.end()) fail<DataError>("it is not in the archive");
     return found->second;
   }
 
@@ -150,7 +150,7 @@ class ArchiveTree : public FileTree {
   [[noreturn]] void fail_archive(archive* reader,
                                  SourceLocation at = SourceLocation::current()) const {
     fail_from<DataError>(at,
-                         "'{}' is neither a folder nor an archive that can be read (tar, zip): {}",
+                         "'{}' is neither a folder nor a readable archive (tar, zip): {}",
                          text(),
                          damage(reader));
   }
@@ -198,7 +198,7 @@ class ArchiveTree : public FileTree {
     if (problems_ == nullptr) fail_archive(reader);
     if (last_.empty()) fail<DataError>("{}", damage(reader));
     problems_->push_back(
-        {{}, fmt::format("what follows '{}' in it cannot be read: {}", last_, damage(reader))});
+        {{}, fmt::format("the part after '{}' cannot be read: {}", last_, damage(reader))});
   }
 
   void take(archive* reader, archive_entry* entry) {
@@ -206,13 +206,13 @@ class ArchiveTree : public FileTree {
     if (name == nullptr) name = archive_entry_pathname(entry);
     if (name == nullptr)
       return refuse("?",
-                    fmt::format("has a name that is not text; it comes {}: pack the archive again, "
-                                "with names in UTF-8",
+                    fmt::format("has a name that is not text; it comes {}: create the archive "
+                                "again with names in UTF-8",
                                 last_.empty() ? "first" : "after '" + last_ + "'"));
     const fs::path path = tidy(name);
     last_ = name;
     if (path.is_absolute() || (!path.empty() && *path.begin() == ".."))
-      return refuse(name, "leads out of the archive");
+      return refuse(name, "points outside the archive");
     if (of_system(path)) return;
     if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK)
       return refuse(path, "is a link: unpack the archive and name the folder");
@@ -224,7 +224,7 @@ class ArchiveTree : public FileTree {
     // All folders above it are kept: a name of 64 kB may have 32,000.
     constexpr std::ptrdiff_t kMaxDepth = 100;
     if (std::distance(path.begin(), path.end()) > kMaxDepth)
-      return refuse(path, fmt::format("lies more than {} folders deep", kMaxDepth));
+      return refuse(path, fmt::format("is more than {} folders deep", kMaxDepth));
     for (fs::path folder = is_file ? path.parent_path() : path;; folder = folder.parent_path()) {
       folders_.insert(folder);
       if (folder.empty()) break;
@@ -249,7 +249,7 @@ class ArchiveTree : public FileTree {
       bytes.insert(bytes.end(), block.begin(), block.begin() + n);
       if (bytes.size() > kMaxFileBytes) {
         ended_ = true;
-        return refuse(path, too_large() + "; it is not read, nor what follows it in the archive");
+        return refuse(path, too_large() + "; it and the rest of the archive are not read");
       }
     }
     bytes.shrink_to_fit();
@@ -260,12 +260,12 @@ class ArchiveTree : public FileTree {
     total_ += std::min(bytes, 2 * kMaxBytes);
     if (total_ <= allowed_) return;
     const std::string why = fmt::format(
-        "unpacks to more than {} MiB, which is not expected of images: if it is right, unpack it "
-        "and name the folder",
+        "unpacks to more than {} MiB, which is not expected of images: if this is correct, unpack "
+        "it and name the folder",
         allowed_ >> 20U);
     if (problems_ == nullptr) fail<DataError>("'{}' {}", text(), why);
     ended_ = true;
-    problems_->push_back({path, "is not read, nor what follows it: the archive " + why});
+    problems_->push_back({path, "is not read, and neither is the rest: the archive " + why});
   }
 
   void lose(archive* reader, const fs::path& path, bool fatal) {
@@ -274,7 +274,7 @@ class ArchiveTree : public FileTree {
     ended_ = fatal && (archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP;
     problems_->push_back({path,
                           fmt::format("cannot be read{}: {}",
-                                      ended_ ? ", nor what follows it in the archive" : "",
+                                      ended_ ? ", and neither can the rest of the archive" : "",
                                       damage(reader)),
                           !ended_});
   }

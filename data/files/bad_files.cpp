@@ -43,7 +43,7 @@ void skip_bad_files(const std::vector<SkippedFile>& bad,
                     bad.size(),
                     files,
                     where,
-                    bad.size() == files ? "" : ", or have them skipped " + skip,
+                    bad.size() == files ? "" : ", or skip them " + skip,
                     list(bad, kListed));
   }
   log::warn("[data] skipped {} of {} files in '{}' that cannot be decoded:{}",

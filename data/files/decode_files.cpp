@@ -92,14 +92,14 @@ class Decoder {
       std::uintmax_t bytes = 0;
       for (const fs::path& file : files_) bytes += tree_.bytes(file);
       if ((needed - kFree) / kGrowth > bytes)
-        refuse("more than photographs do that have as many bytes in their files");
+        refuse("more than photographs of that file size need");
     }
     const std::uintmax_t memory = physical_memory();
     if (needed > memory) refuse(fmt::format("the machine has {}", memory >> 20U));
     try {
       out_.pixels.resize(needed);
     } catch (const std::bad_alloc&) {
-      refuse("more than there is");
+      refuse("more than is available");
     }
   }
 
@@ -218,7 +218,7 @@ void check_decoding(const DecodeFilesOptions& options) {
                      options.size->width,
                      options.size->height);
   if (options.channels != 1 && options.channels != 3)
-    fail<UsageError>("channels={}: images are read in grey, 1, or in colour, 3", options.channels);
+    fail<UsageError>("channels={}: must be 1 (grey) or 3 (colour)", options.channels);
   if (!(options.max_bad >= 0 && options.max_bad <= 1))
     fail<UsageError>("the share of bad files must be in [0, 1], not {}", options.max_bad);
 }

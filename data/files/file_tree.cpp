@@ -52,11 +52,11 @@ class FolderWalk {
       const fs::path target =
           entry.is_symlink(error) ? fs::canonical(entry.path(), error) : real / path.filename();
       if (std::ranges::find(above_, target) == above_.end()) return visit(path, target);
-      found_.others.push_back({path, "with a link to a folder above"});
+      found_.others.push_back({path, "link to a parent folder"});
     } else if (entry.is_regular_file(error) || has_image_name(path)) {
       found_.files.push_back(path);
     } else if (entry.is_symlink(error)) {
-      found_.others.push_back({path, "with a broken link"});
+      found_.others.push_back({path, "broken link"});
     } else {
       found_.others.push_back({path, "special"});
     }

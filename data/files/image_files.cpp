@@ -73,13 +73,12 @@ std::vector<ImageFile> archive_images(const fs::path& path,
     const std::vector<std::uint8_t> start = first_bytes(path, kContentBytes);
     const OtherContent other = other_content(start);
     if (!other.name.empty() && !other.unpacks_to_more)
-      fail<DataError>("it is {}, not {}, nor an archive (tar, zip): {}",
+      fail<DataError>("it is {}, neither {} nor an archive (tar, zip): {}",
                       other.name,
                       image_formats(),
                       other.advice);
-    fail<DataError>("it is not {}, nor an archive that can be read (tar, zip): {}",
-                    image_formats(),
-                    error.what());
+    fail<DataError>(
+        "it is neither {} nor a readable archive (tar, zip): {}", image_formats(), error.what());
   }
   std::vector<ImageFile> found = images_of(tree, name, {}, passed_over);
   for (const TreeProblem& problem : problems) {
@@ -104,7 +103,7 @@ std::vector<ImageFile> files_of(const fs::path& path,
   std::vector<ImageFile> found = folder ? images_of(open_tree(path), name, path, passed_over)
                                         : archive_images(path, name, passed_over);
   if (found.empty())
-    fail<DataError>("no {} file is in it{}",
+    fail<DataError>("it contains no {} file{}",
                     image_extensions(),
                     passed_over.empty() ? "" : ", but " + passed_over_text(passed_over));
   // The error for the rest of an archive comes last.

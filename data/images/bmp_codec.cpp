@@ -56,7 +56,7 @@ Image decode_bmp(Bytes file, std::int64_t max_pixels) {
   const Header header = header_of(file);
   constexpr std::uint32_t kMasks = 3;  // which bits are which colour: no compression
   if (header.compression != 0 && header.compression != kMasks)
-    fail<DataError>("a compressed BMP (kind {}), which is not read: save it as PNG",
+    fail<DataError>("compressed BMP (kind {}) is not supported: save it as PNG",
                     header.compression);
   Image image = sized_image(header.width, header.height, max_pixels);
   // The library fills missing data with zeros.

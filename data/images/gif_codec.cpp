@@ -56,7 +56,7 @@ class LzwReader {
       }
       const bool known = *code < size_ && *code != end_code();
       if (!known && (before == kMaxSize || *code != size_))
-        fail<DataError>("damaged GIF: its data make no sense");
+        fail<DataError>("damaged GIF: invalid data");
       if (before < kMaxSize) add(before, table_[known ? *code : before].first);
       append(*code, out);
       before = *code;
@@ -190,7 +190,7 @@ class GifReader {
                             max_pixels_);
     const int symbol_bits = in_.byte();
     if (symbol_bits < 1 || symbol_bits > 8)
-      fail<DataError>("damaged GIF: its symbols have {} bits, not 1 to 8", symbol_bits);
+      fail<DataError>("damaged GIF: its symbols have {} bits, expected 1 to 8", symbol_bits);
     const std::vector<std::uint8_t> packed = in_.blocks();
     const auto pixels = static_cast<std::size_t>(frame.width * frame.height);
     const std::vector<std::uint8_t> symbols = LzwReader(packed, symbol_bits).read(pixels);

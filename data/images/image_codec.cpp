@@ -96,7 +96,8 @@ Image decode_image(Bytes file, const DecodeOptions& options) {
 }
 
 Image with_channels(Image image, std::int64_t channels) {
-  check<UsageError>(channels == 1 || channels == 3, "images have 1 channel or 3, not {}", channels);
+  check<UsageError>(
+      channels == 1 || channels == 3, "images must have 1 or 3 channels, not {}", channels);
   if (image.channels == channels) return image;
   Image out{image.height, image.width, {}, channels};
   const auto pixels = static_cast<std::size_t>(image.height * image.width);

@@ -49,7 +49,7 @@ class JpegReader {
     });
     // A file of tables only is not an error to the decoder.
     if (jpeg_.image_width == 0 || jpeg_.image_height == 0)
-      fail<DataError>("damaged JPEG: it has no frame header, which says how large the image is");
+      fail<DataError>("damaged JPEG: it has no frame header, which contains the image size");
     for (const jpeg_marker_struct* marker = jpeg_.marker_list; marker != nullptr;
          marker = marker->next) {
       const Bytes content(marker->data, marker->data_length);

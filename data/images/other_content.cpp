@@ -15,7 +15,7 @@ constexpr std::string_view kConvert =
     "convert it to JPEG or PNG, for instance with ImageMagick's convert";
 constexpr std::string_view kHeif = "convert it to JPEG or PNG, for instance with heif-convert";
 constexpr std::string_view kUnpack = "unpack it";
-constexpr std::string_view kArray = "give its own path as the data set, not the images' folder";
+constexpr std::string_view kArray = "give its path as the data set, not the folder of the images";
 constexpr std::string_view kGetAgain = "get the image again";
 
 struct Signature {
@@ -50,7 +50,7 @@ constexpr std::array kSignatures{
     Signature{0, "SIMPLE  ="sv, {"FITS", kConvert}},
     Signature{0, "%PDF-"sv, {"a PDF document", "save its images, for instance with pdfimages"}},
     Signature{0, "%!PS"sv, {"PostScript", kConvert}},
-    Signature{0, "\x93NUMPY"sv, {"an array of NumPy", kArray}},
+    Signature{0, "\x93NUMPY"sv, {"a NumPy array", kArray}},
     Signature{0, "\0\0\x08\1"sv, {"an idx file (MNIST's format)", kArray}},
     Signature{0, "\0\0\x08\3"sv, {"an idx file (MNIST's format)", kArray}},
     Signature{0, "\x89HDF\r\n\x1A\n"sv, {"HDF5", "save its images as files"}},
@@ -69,10 +69,10 @@ constexpr std::array kSignatures{
     Signature{257, "ustar"sv, {"a tar archive", kUnpack, true}},
     Signature{0, "version https://git-lfs."sv, {"a git-lfs pointer", "run 'git lfs pull'"}},
     Signature{0, "/annex/objects/"sv, {"a git-annex pointer", "run 'git annex get'"}},
-    Signature{0,
-              "\0\5\x16\7"sv,
-              {"what macOS keeps about a file (AppleDouble)",
-               "take the file of the same name without '._'"}}};
+    Signature{
+        0,
+        "\0\5\x16\7"sv,
+        {"macOS metadata of a file (AppleDouble)", "use the file of the same name without '._'"}}};
 
 /// Returns the start in lower case, without a byte order mark and leading blanks; empty if it is
 /// not mostly ASCII text.
@@ -98,7 +98,7 @@ OtherContent other_content(std::span<const std::uint8_t> start) {
     if (bytes.size() > signature.at && bytes.substr(signature.at).starts_with(signature.bytes))
       return signature.content;
   if (!bytes.empty() && bytes.find_first_not_of('\0') == std::string_view::npos)
-    return {"only zeros", "its copy or download did not end; get it again"};
+    return {"only zeros", "its copy or download is incomplete; get it again"};
   const std::string text = text_of(start);
   if (text.empty()) return {};
   if (text.find("<svg") != std::string::npos) return {"SVG", kConvert};

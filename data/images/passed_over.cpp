@@ -67,7 +67,7 @@ void log_passed_over(const std::vector<PassedOver>& files, const std::string& wh
   };
   if (std::ranges::all_of(files, beside)) return;
   const auto image = std::ranges::find_if(files, &PassedOver::may_be_image);
-  const std::string text = fmt::format("'{}': passed over {}", where, passed_over_text(files));
+  const std::string text = fmt::format("'{}': skipped {}", where, passed_over_text(files));
   if (image == files.end())
     log::info("[data] {}", text);
   else

@@ -35,11 +35,11 @@ Bytes check_webp_chunks(Bytes file) {
 const char* text_of(VP8StatusCode status) {
   switch (status) {
     case VP8_STATUS_BITSTREAM_ERROR:
-      return "its data make no sense";
+      return "invalid data";
     case VP8_STATUS_NOT_ENOUGH_DATA:
       return "it ends too early";
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-      return "it has what the decoder does not know";
+      return "it uses a feature that the decoder does not support";
     default:
       return "it cannot be decoded";
   }
@@ -54,10 +54,10 @@ Image decode_webp(Bytes file, std::int64_t max_pixels) {
     if (status != VP8_STATUS_OK) fail<DataError>("damaged WebP: {}", text_of(status));
   };
   if (WebPInitDecoderConfig(&config) == 0)
-    fail<Error>("libwebp is another than this was built for");
+    fail<Error>("libwebp has another version than the one this was built with");
   require(WebPGetFeatures(file.data(), file.size(), &config.input));
   if (config.input.has_animation != 0)
-    fail<DataError>("an animated WebP, which is not read: save one of its images");
+    fail<DataError>("animated WebP is not supported: save one of its images");
   Image image = sized_image(config.input.width, config.input.height, max_pixels);
   config.output.colorspace = MODE_RGB;
   config.output.is_external_memory = 1;

@@ -54,7 +54,7 @@ struct Loader::Impl {
     if (options.max_batches > 0) batches = std::min(batches, options.max_batches);
     if (batches == 0)
       fail<DataError>(
-          "'{}' has {} samples in a pass: not one batch of {}; take a smaller batch size",
+          "'{}' has {} samples in a pass, too few for one batch of {}; use a smaller batch size",
           data.name,
           order.size(),
           options.batch_size);
@@ -266,7 +266,7 @@ Loader::Loader(Context& ctx, const Dataset& dataset, LoaderOptions options) {
     fail<UsageError>("{} loader workers, expected 0 to {}", options.workers, kMaxWorkers);
   if (options.prefetch < 1) fail<UsageError>("prefetch {} is below 1", options.prefetch);
   if (options.dtype != DType::f32 && !is_half(options.dtype))
-    fail<UsageError>("images can be f32, f16 or bf16, not {}", options.dtype);
+    fail<UsageError>("images must be f32, f16 or bf16, not {}", options.dtype);
   impl_ = std::make_unique<Impl>(ctx, dataset, std::move(options));
 }
 

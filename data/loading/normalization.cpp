@@ -107,12 +107,11 @@ Tensor denormalise(Context& ctx, const Batch& batch, const Normalization& normal
   const std::int64_t channels = shape.rank() == 4 ? shape[-1] - batch.padding : 0;
   if (channels < 1)
     fail<ShapeError>(
-        "denormalise: a batch of images is (N,H,W,C) with {} channels of padding, "
-        "this one is {}",
+        "denormalise: a batch of images must be (N,H,W,C) with {} channels of padding, not {}",
         batch.padding,
         shape);
   if (batch.x.dtype() != DType::f32 && !is_half(batch.x.dtype()))
-    fail<DTypeError>("denormalise: images are f32, f16 or bf16, not {}", batch.x.dtype());
+    fail<DTypeError>("denormalise: images must be f32, f16 or bf16, not {}", batch.x.dtype());
   const Normalization undo = for_channels(normalization, channels);
   const Tensor x = to_host(ctx, batch.x);
   Tensor out = host_tensor({shape[0], shape[1], shape[2], channels}, DType::f32);

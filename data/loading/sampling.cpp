@@ -32,12 +32,15 @@ std::vector<double> cumulative(const Dataset& dataset, const std::vector<double>
   double sum = 0;
   for (const double weight : weights) {
     if (!(weight >= 0) || !std::isfinite(weight))
-      fail<UsageError>("weighted sampling: weight {} of sample {}", weight, sums.size());
+      fail<UsageError>("weighted sampling: weight {} of sample {} must be finite and not negative",
+                       weight,
+                       sums.size());
     sum += weight;
     sums.push_back(sum);
   }
   if (!(sum > 0) || !std::isfinite(sum))
-    fail<UsageError>("weighted sampling: the sum of the weights is {}", sum);
+    fail<UsageError>(
+        "weighted sampling: the sum of the weights must be positive and finite, not {}", sum);
   return sums;
 }
 
@@ -50,7 +53,7 @@ std::vector<float> class_weights(const Dataset& dataset) {
   std::vector<float> weights;
   for (std::size_t c = 0; c < counts.size(); ++c) {
     if (counts[c] == 0 || (labels && counts[c] == dataset.size()))
-      fail<DataError>("{} of the {} samples of '{}' have the {} '{}', which gives it no weight",
+      fail<DataError>("{} of the {} samples of '{}' have the {} '{}', so its weight is undefined",
                       counts[c] == 0 ? "none" : "all",
                       dataset.size(),
                       dataset.name,

@@ -63,23 +63,23 @@ void Pipeline::check_place(std::size_t step) const {
         constexpr bool kImage = std::is_same_v<T, ImageTransform>;
         constexpr bool kValue = std::is_same_v<T, ValueTransform>;
         if (!form_.is_image() && !kValue)
-          fail<UsageError>(
-              "transform {} of the list is one of images, the samples are {} numbers without a "
-              "place",
-              step,
-              form_.channels);
+          fail<UsageError>("transform {} of the list is for images, but the samples are {} numbers",
+                           step,
+                           form_.channels);
         if (form_.floats && (kImage || std::is_same_v<T, PixelTransform>))
           fail<UsageError>(
-              "transform {} of the list is one of bytes, the samples are floats: take a "
+              "transform {} of the list is for bytes, but the samples are floats: use a "
               "ValueTransform",
               step);
         if (kImage && step != image_steps_)
           fail<UsageError>(
-              "transform {} of the list changes whole images: it cannot follow one of another kind",
+              "transform {} of the list changes whole images: it must come before transforms of "
+              "other kinds",
               step);
         if (kMovesPixels<T> && changes_values_)
           fail<UsageError>(
-              "transform {} of the list changes pixels: it cannot follow one of values", step);
+              "transform {} of the list changes pixels: it must come before transforms of values",
+              step);
       },
       transforms_[step]);
 }
@@ -88,13 +88,13 @@ void Pipeline::check_transforms() {
   constexpr std::size_t kMaxSteps = 4096;  // bits that Draw has for them
   constexpr std::int64_t kMaxHoles = 4096;
   if (transforms_.size() > kMaxSteps)
-    fail<UsageError>("{} transforms are too many", transforms_.size());
+    fail<UsageError>("{} transforms: too many", transforms_.size());
   const auto crop = [&](std::int64_t size) {
     const std::int64_t rows = size == 0 ? form_.height : size;
     const std::int64_t columns = size == 0 ? form_.width : size;
     if (size < 0 || rows > out_height_ || columns > out_width_)
       fail<UsageError>(
-          "cannot cut {}x{} out of an image of {}x{}", columns, rows, out_width_, out_height_);
+          "cannot crop {}x{} from an image of {}x{}", columns, rows, out_width_, out_height_);
     out_height_ = rows;
     out_width_ = columns;
   };
@@ -107,7 +107,7 @@ void Pipeline::check_transforms() {
                         [&](const Pad& t) {
                           const std::int64_t least = std::min(out_height_, out_width_);
                           if (t.pixels < 0 || (t.mode == PadMode::reflect && t.pixels >= least))
-                            fail<UsageError>("pad: cannot add {} pixels to an image of {}x{}",
+                            fail<UsageError>("pad: cannot pad an image of {1}x{2} by {0} pixels",
                                              t.pixels,
                                              out_width_,
                                              out_height_);

@@ -29,8 +29,8 @@ void warn_of_alike_names(const std::vector<std::string>& names, const std::strin
   if (pairs.size() > kShown)
     text += fmt::format("\n  and {} more: 'learn data verify' lists them", pairs.size() - kShown);
   log::warn(
-      "[data] '{}' has different classes whose names look alike; if they are one, give them one "
-      "name:{}",
+      "[data] '{}' has different classes with similar names; if they are the same, give them the "
+      "same name:{}",
       set,
       text);
 }
@@ -39,10 +39,10 @@ std::string alike_hint(const std::string& name, const std::vector<std::string>& 
   const std::string shape = looks_like(name);
   const auto found =
       std::ranges::find_if(names, [&](const std::string& one) { return looks_like(one) == shape; });
-  return found == names.end()
-             ? ""
-             : fmt::format(
-                   "; '{}' looks like '{}' and is another name", in_ascii(name), in_ascii(*found));
+  return found == names.end() ? ""
+                              : fmt::format("; '{}' looks like '{}' but is a different name",
+                                            in_ascii(name),
+                                            in_ascii(*found));
 }
 
 }  // namespace learn::data

@@ -93,8 +93,8 @@ std::string decoded_text(const std::vector<std::uint8_t>& bytes) {
   if (text.starts_with("\xFE\xFF")) return from_utf16(all.subspan(2), true);
   if (text.find('\0') != std::string::npos)
     fail<DataError>(
-        "holds zero bytes: a text in another encoding (UTF-16, UTF-32), or no text; save it as "
-        "UTF-8");
+        "contains zero bytes: it is a text in another encoding (UTF-16, UTF-32), or not a text; "
+        "save it as UTF-8");
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }

@@ -43,7 +43,7 @@ std::vector<std::uint8_t> unpacked(Bytes packed) {
   }
   inflateEnd(&stream);
   if (status != Z_STREAM_END)
-    fail<DataError>("damaged gzip file, or one of more than {} MiB", kMaxFileBytes >> 20U);
+    fail<DataError>("damaged gzip file, or larger than {} MiB", kMaxFileBytes >> 20U);
   return out;
 }
 
@@ -92,7 +92,7 @@ class NpyHeader {
     return rest;
   }
 
-  [[noreturn]] static void damaged() { fail<DataError>("damaged: its .npy header makes no sense"); }
+  [[noreturn]] static void damaged() { fail<DataError>("damaged: invalid .npy header"); }
 
  private:
   std::string_view text_;
@@ -133,14 +133,12 @@ ArrayFile read_npy(Bytes file) {
   const bool simple = type.size() > 4 && type[0] == '\'' && type[3] >= '1' && type[3] <= '9';
   if (!simple || type[2] == 'O' || type[4] != '\'')
     fail<DataError>(
-        "its numbers are of the type {}, which is not read: save whole numbers (np.uint8, "
-        "np.int64)",
+        "its numbers have the unsupported type {}: save whole numbers (np.uint8, np.int64)",
         type.substr(0, type.find_first_of(",}", 1)));
   ArrayFile array{.kind = type[2], .bytes = type[3] - '0', .big_endian = type[1] == '>'};
   array.shape = shape_of(header.value("shape"));
   if (!header.value("fortran_order").starts_with("False"))
-    fail<DataError>(
-        "its axes are stored in the order of Fortran: save np.ascontiguousarray(x) in Python");
+    fail<DataError>("its axes are in Fortran order: save np.ascontiguousarray(x) in Python");
   take_data(array, file.subspan(start + length));
   return array;
 }

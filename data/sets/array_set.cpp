@@ -61,7 +61,7 @@ ArraySet::ArraySet(const FileTree& tree) : tree_(tree) {
     const bool images = has_one_of(words, {"x", "images", "image", "imgs", "data"});
     if (images == has_one_of(words, {"y", "labels", "label", "targets", "target"}))
       fail<DataError>(
-          "'{}': its name does not say what it holds: call images x or images and labels y or "
+          "'{}': its name does not show its content: name images x or images and labels y or "
           "labels, with train or test, such as 'x_train.npy'",
           tree.text(path));
     Files& files =
@@ -77,7 +77,7 @@ ArraySet::ArraySet(const FileTree& tree) : tree_(tree) {
     if (!files) continue;
     if (files->images.empty() || files->labels.empty())
       fail<DataError>(
-          "'{}' has no file of {} with it: both are needed, such as 'x_train.npy' and "
+          "'{}' has no matching file of {}: both are needed, such as 'x_train.npy' and "
           "'y_train.npy'",
           tree.text(files->images.empty() ? files->labels : files->images),
           files->images.empty() ? "images" : "labels");
@@ -101,8 +101,8 @@ std::vector<std::int64_t> ArraySet::labels_of(const fs::path& path) const {
   const std::size_t rank = array.shape.size();
   if (!whole || !(rank == 1 || (rank == 2 && array.shape[1] == 1)))
     fail<DataError>(
-        "'{}': labels are whole numbers of shape (N), not {}; in Python, save y.argmax(1) "
-        "of one-hot labels",
+        "'{}': labels must be whole numbers of shape (N), not {}; in Python, save y.argmax(1) of "
+        "one-hot labels",
         tree_.text(path),
         array.text());
   std::vector<std::int64_t> values(static_cast<std::size_t>(array.shape[0]));
@@ -117,8 +117,8 @@ Dataset ArraySet::read(Part part) const {
   if (images.kind != 'u' || images.bytes != 1 || shape.size() < 3 || shape.size() > 4 ||
       images.data.empty())
     fail<DataError>(
-        "'{}': images are u1 (N, height, width) or (N, height, width, channels), not {}; "
-        "in Python, save them as np.uint8, from 0 to 255",
+        "'{}': images must be u1 (N, height, width) or (N, height, width, channels), not {}; in "
+        "Python, save them as np.uint8, from 0 to 255",
         tree_.text(files.images),
         images.text());
   if (shape.size() == 4 && shape[3] > 4 && shape[1] <= 4)
@@ -158,7 +158,7 @@ DataPair load_arrays(const FileTree& tree, std::int64_t size, const DataOptions&
     return for_evaluation(read(first_of({Part::test, Part::valid, Part::train})), options);
   const Part training = first_of({Part::train});
   if (!set.has(training))
-    fail<DataError>("'{}' has no arrays to train on: call them x_train and y_train, or x and y",
+    fail<DataError>("'{}' has no training arrays: name them x_train and y_train, or x and y",
                     tree.text());
   Dataset train = read(training);
   const Part validation = first_of({Part::valid, Part::test});

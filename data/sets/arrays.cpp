@@ -13,7 +13,7 @@ std::int64_t size_of(const auto& values) { return static_cast<std::int64_t>(valu
 void set_form(Dataset& out, const Shape& sample) {
   const int rank = sample.rank();
   check<DataError>(rank >= 1 && rank <= 3 && sample.elements() > 0,
-                   "arrays: samples of shape {}: features are (F), images (H,W,C) or (H,W)",
+                   "arrays: samples must be (F) for features, (H,W,C) or (H,W) for images, not {}",
                    sample);
   out.height = rank > 1 ? sample[0] : 0;
   out.width = rank > 1 ? sample[1] : 0;
@@ -22,9 +22,9 @@ void set_form(Dataset& out, const Shape& sample) {
 
 /// Samples in the arrays.
 std::int64_t count_of(const Arrays& a) {
-  check<DataError>(a.x.empty() != a.bytes.empty(), "arrays: give floats or bytes, one of the two");
+  check<DataError>(a.x.empty() != a.bytes.empty(), "arrays: give either floats or bytes");
   check<DataError>(a.bytes.empty() || a.sample.rank() > 1,
-                   "arrays: bytes are images, not samples of shape {}",
+                   "arrays: bytes must be images, not samples of shape {}",
                    a.sample);
   const std::int64_t each = a.sample.elements();
   const std::int64_t values = size_of(a.x) + size_of(a.bytes);
@@ -38,9 +38,9 @@ std::int64_t count_of(const Arrays& a) {
 /// Returns the number of classes, or of targets per sample.
 std::int64_t check_targets(const Arrays& a, std::int64_t count) {
   check<DataError>(a.classes.empty() != a.targets.empty(),
-                   "arrays: give classes or targets, one of the two");
+                   "arrays: give either classes or targets");
   check<DataError>(a.targets.empty() || a.target_kind != TargetKind::classes,
-                   "arrays: targets are labels or values; give classes as `classes`");
+                   "arrays: targets must be labels or values; give classes as `classes`");
   check<DataError>(size_of(a.targets) % count == 0,
                    "arrays: {} targets for {} samples",
                    a.targets.size(),

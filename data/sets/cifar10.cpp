@@ -43,7 +43,7 @@ std::vector<std::string> cifar_names() {
 
 std::vector<std::uint8_t> read_whole(const FileTree& tree, const fs::path& file) {
   if (!tree.has_file(file))
-    fail<DataError>("'{}' is missing: unpack the whole archive there", tree.text(file));
+    fail<DataError>("'{}' is missing: unpack the whole archive", tree.text(file));
   try {
     return tree.read(file);
   } catch (const DataError& error) {
@@ -111,8 +111,8 @@ void refuse_cifar_pickles(const FileTree& tree) {
   if (!ten && !(tree.has_file("meta") && tree.has_file("train") && tree.has_file("test"))) return;
   const CifarArchive& binary = ten ? kCifar10Archive : kCifar100Archive;
   fail<DataError>(
-      "'{}' is the Python version of {} (pickles), which is not read: get the binary version, {}, "
-      "or write an .npz file of it (framework/docs/data.md has the lines of Python)",
+      "'{}' is the Python version of {} (pickles), which is not supported: get the binary version, "
+      "{}, or convert it to an .npz file (framework/docs/data.md has the Python code)",
       tree.text(),
       ten ? "CIFAR-10" : "CIFAR-100",
       binary.url);

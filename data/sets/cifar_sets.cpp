@@ -51,8 +51,8 @@ fs::path require(const DataOptions& options, const CifarArchive& archive) {
   if (found.empty()) {
     const std::vector<fs::path> all = places(options, archive);
     fail<DataError>(
-        "'{}' not found in {}.\nGet {} ({} bytes, MD5 {}) and put it, or what it unpacks to, into "
-        "'{}'",
+        "'{}' not found in {}.\nGet {} ({} bytes, MD5 {}) and put the archive, or its content, "
+        "into '{}'",
         archive.file,
         list(all),
         archive.url,
@@ -92,13 +92,11 @@ DataPair load_cifar100(const CifarOptions& cifar, const DataOptions& options) {
 DataPair load_auto(const DataOptions& options) {
   if (!find_cifar10(options).empty()) return load_cifar10({}, options);
   fail<UsageError>(
-      "no data are named, and CIFAR-10 is not in {}. Name them:\n"
-      "  --data PATH         a folder or archive with a subfolder of images for each class, or a "
-      "table of images\n"
-      "  --data synthetic10  drawn shapes, computed; 'learn train --preset quick' trains on 10,000 "
-      "of them in minutes\n"
-      "  --data-dir DIR      a folder that holds CIFAR-10; 'learn train --data cifar10' says where "
-      "to get it",
+      "--data is missing, and CIFAR-10 is not in {}. Use one of:\n  --data PATH         a folder "
+      "or archive with a subfolder of images for each class, or a table of images\n  --data "
+      "synthetic10  computed images of shapes; 'learn train --preset quick' trains on 10,000 of "
+      "them in minutes\n  --data-dir DIR      a folder that contains CIFAR-10; 'learn train --data "
+      "cifar10' explains where to get it",
       list(places(options, kCifar10Archive)));
 }
 

@@ -61,25 +61,32 @@ void declare_csv(OptionTable& t, CsvOptions& o) {
          o.columns.features,
          ',',
          "(A,B,...)",
-         "columns of numbers that are the samples, in the place of images");
+         "columns of numbers that are the samples, instead of images");
   t.text("root", o.root, "PATH", "folder or archive of the files; default: the table's folder");
-  t.text(
-      "image", o.columns.image, "COLUMN", "names of files; default: by usual names, or the first");
-  t.text("label", o.columns.label, "COLUMN", "classes; default: by usual names, or the second");
+  t.text("image",
+         o.columns.image,
+         "COLUMN",
+         "column of file names; default: by common names, or the first");
+  t.text("label",
+         o.columns.label,
+         "COLUMN",
+         "column of classes; default: by common names, or the second");
   t.text("label_delim",
          o.columns.label_delim,
          "TEXT",
-         "images have several labels, with this between them: ';' or space");
+         "images have several labels, separated by this: ';' or space");
   t.list("targets", o.columns.targets, ',', "(A,B,...)", "columns of real numbers to predict");
   t.text("split",
          o.columns.split,
          "COLUMN",
-         "train, valid or test; or true, for validation, and false; default: split or is_valid");
-  t.text("suffix", o.columns.suffix, "TEXT", "to add to the names of files: .jpg");
+         "column with train, valid or test, or with true (validation) and false; default: split or "
+         "is_valid");
+  t.text("suffix", o.columns.suffix, "TEXT", "append to file names: .jpg");
   t.choice("separator",
            o.separator,
            {{"auto", '\0'}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}},
-           "between cells; auto: tabs in a .tsv file, else what the header has most of");
+           "separator of cells; auto: tabs in a .tsv file, otherwise the most frequent one in the "
+           "header");
 }
 
 /// Throws for options that do not apply to features.
@@ -94,8 +101,7 @@ void refuse_image_options(const CsvOptions& csv) {
                                     {"root", !csv.root.empty()},
                                     {"image", !csv.columns.image.empty()},
                                     {"suffix", !csv.columns.suffix.empty()}})
-    if (given)
-      fail<UsageError>("csv: {} is an option of images; it has no effect with features", name);
+    if (given) fail<UsageError>("csv: {} is for images; it has no effect with features", name);
 }
 
 DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
@@ -105,7 +111,8 @@ DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
   TableColumns columns = csv.columns;
   if (!columns.targets.empty() && (!columns.label.empty() || !columns.label_delim.empty()))
     fail<UsageError>(
-        "csv: targets are numbers to predict, label and label_delim labels: one of them");
+        "csv: targets are numbers to predict, label and label_delim are for labels: give only one "
+        "of them");
   if (columns.label_delim == "space") columns.label_delim.assign(1, ' ');
   const char usual = csv.path.extension() == ".tsv" ? '\t' : '\0';
   const char separator = csv.separator == '\0' ? usual : csv.separator;
@@ -114,9 +121,8 @@ DataPair load_csv(const CsvOptions& csv, const DataOptions& options) {
       read_label_table(*tree, csv.path, separator, columns),
       csv,
       options,
-      "name the folder or archive that they count from with ':root=PATH', and what their names "
-      "lack "
-      "at the end with ':suffix=.jpg'; numbers are read by ':features=(COLUMN,...)'");
+      "set the folder or archive that they are relative to with ':root=PATH', and a missing "
+      "extension with ':suffix=.jpg'; numbers are read with ':features=(COLUMN,...)'");
 }
 
 struct LinesOptions : ListOptions {
@@ -125,10 +131,13 @@ struct LinesOptions : ListOptions {
 };
 
 void declare_lines(OptionTable& t, LinesOptions& o) {
-  declare_images(t, o, "the list, a file and its label a line");
+  declare_images(t, o, "the list, with a file and its label per line");
   t.text("root", o.root, "PATH", "folder or archive of the files; default: the list's folder");
-  t.text("valid", o.valid, "FILE", "a list of the same kind, of the validation images");
-  t.text("label_regex", o.label_regex, "REGEX", "lines are files alone: the class by their path");
+  t.text("valid", o.valid, "FILE", "a list of the validation images, in the same format");
+  t.text("label_regex",
+         o.label_regex,
+         "REGEX",
+         "lines contain only files; the regular expression for the class in their path");
 }
 
 DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
@@ -139,8 +148,7 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
   if (!list.valid.empty()) {
     if (options.valid_fraction)
       fail<UsageError>(
-          "a list of validation images ('{}') and a share to split off ({}) contradict "
-          "each other",
+          "a list of validation images ('{}') cannot be combined with a share to split off ({})",
           list.valid.string(),
           *options.valid_fraction);
     LabelledFiles valid = read_label_lines(*tree, list.valid, Part::valid, list.label_regex);
@@ -150,7 +158,7 @@ DataPair load_lines(const LinesOptions& list, const DataOptions& options) {
                      std::move(files),
                      list,
                      options,
-                     "name the folder or archive that they count from with ':root=PATH'");
+                     "set the folder or archive that they are relative to with ':root=PATH'");
 }
 
 }  // namespace
@@ -162,7 +170,7 @@ void register_csv_and_list(DataRegistry& registry) {
                declare_csv,
                load_csv);
   registry.add("list",
-               "a text file of images and their labels, one a line",
+               "a text file of images and their labels, one per line",
                LinesOptions{},
                declare_lines,
                load_lines);

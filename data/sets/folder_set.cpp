@@ -41,12 +41,14 @@ void declare_folder(OptionTable& t, PathOptions& o) {
   t.text("label_regex",
          o.label_regex,
          "REGEX",
-         "the class by the file's path, its first group: (.+)_\\d+.jpg$; not by its folder");
-  t.text("valid_regex", o.valid_regex, "REGEX", "validate on the files whose path it matches");
-  t.flag("parts", o.parts, "folders called train, valid, test or the like are parts, not classes");
-  t.flag("verify",
-         o.verify,
-         "of CIFAR's binary files: refuse those whose MD5 is not the published one");
+         "regular expression whose first group is the class, for the file's path instead of its "
+         "folder: (.+)_\\d+.jpg$");
+  t.text("valid_regex",
+         o.valid_regex,
+         "REGEX",
+         "regular expression for the paths of validation files");
+  t.flag("parts", o.parts, "folders named train, valid, test or similar are parts, not classes");
+  t.flag("verify", o.verify, "refuse CIFAR's binary files if their MD5 is not the published one");
 }
 
 DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
@@ -59,17 +61,17 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
   const std::shared_ptr<const FileTree> tree = open_tree(folder.path);
   if (holds_cifar(*tree)) {
     if (folder.size != 0 || folder.reads_files() || !folder.parts)
-      fail<UsageError>("'{}' holds CIFAR's binary files: of the options only verify has an effect",
+      fail<UsageError>("'{}' contains CIFAR's binary files: only the option verify has an effect",
                        folder.path.string());
     return load_cifar_files(*tree, folder.verify, options);
   }
   refuse_cifar_pickles(*tree);
   if (!folder.verify)
-    fail<UsageError>("'{}' holds no binary files of CIFAR: verify=false has no effect",
+    fail<UsageError>("'{}' does not contain CIFAR's binary files: verify=false has no effect",
                      folder.path.string());
   if (holds_arrays(*tree)) {
     if (folder.reads_files())
-      fail<UsageError>("'{}' holds arrays: of the options only size has an effect",
+      fail<UsageError>("'{}' contains arrays: only the option size has an effect",
                        folder.path.string());
     return load_arrays(*tree, folder.size, options);
   }

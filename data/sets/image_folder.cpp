@@ -116,7 +116,7 @@ void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOpt
                    labels,
                    valid,
                    options,
-                   "; or have a share of the training images split off with --val-split SHARE");
+                   "; or split off a share of the training images with --val-split SHARE");
   if (options.classes.empty() && options.label_regex.empty())
     require_no_empty_classes(tree, labels, train);
 }
@@ -167,8 +167,8 @@ PathLabels labelled(const FileTree& tree,
 DataPair read_pair(const FileTree& tree, const FolderOptions& options) {
   if (options.valid_fraction.has_value() && !options.valid_regex.empty())
     fail<UsageError>(
-        "a regular expression of validation images ('{}') and a share to split off ({}) contradict "
-        "each other",
+        "a regular expression of validation images ('{}') cannot be combined with a share to split "
+        "off ({})",
         options.valid_regex,
         *options.valid_fraction);
   PathLabels labels = labelled(tree, options, {});

@@ -42,7 +42,7 @@ void declare_images(OptionTable& t, ImageOptions& o, const char* what) {
 
 void refuse_directory(const char* name, const DataOptions& options) {
   if (!options.directory.empty())
-    fail<UsageError>("{} are not in the folder of published data sets: '{}' has no effect",
+    fail<UsageError>("'{1}' has no effect: {0} are not in the folder of published data sets",
                      name,
                      options.directory.string());
 }

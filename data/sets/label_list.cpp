@@ -61,7 +61,7 @@ LabelledFiles read_label_lines(const FileTree& tree,
           "{}: '{}' is a header, which a list does not have: remove the line", file.where, line);
     out.files.push_back(std::move(file));
   }
-  if (out.files.empty()) fail<DataError>("'{}' names no files", name);
+  if (out.files.empty()) fail<DataError>("'{}' does not name any file", name);
   return out;
 }
 

@@ -66,10 +66,11 @@ bool is_number_with_comma(std::string text) {
 float number_of(const std::string& cell, const std::string& where, const std::string& column) {
   const std::string text = trimmed(cell);
   const std::string place = fmt::format("{}, column '{}'", where, column);
-  if (text.empty()) fail<DataError>("{}: no number: fill it in, or remove the row", place);
+  if (text.empty())
+    fail<DataError>("{}: the number is missing: fill it in, or remove the row", place);
   if (is_number_with_comma(text))
     fail<DataError>(
-        "{}: '{}' has a comma: write numbers with a decimal point, without separators of thousands",
+        "{}: '{}' has a comma: write numbers with a decimal point and without thousands separators",
         place,
         text);
   const std::optional<double> number = number_in(text);
@@ -88,7 +89,7 @@ Part part_of(const std::string& cell, const std::string& where) {
   if (is_one_of(text, kTrue) || number == 1.0) return Part::valid;
   if (const Part part = part_named(text); part != Part::unsaid) return part;
   fail<DataError>(
-      "{}: the split is '{}': it is train, valid or test, or true (for validation) or false",
+      "{}: the split is '{}': it must be train, valid or test, or true (validation) or false",
       where,
       in_ascii(text));
 }
@@ -136,7 +137,7 @@ class Table {
     if (csv_.rows.empty()) fail<DataError>("'{}' has a header and no rows", name_);
     for (std::size_t i = 0; i < rows(); ++i)
       if (csv_.rows[i] == csv_.header)
-        fail<DataError>("{}: the header again: remove this line", where(i));
+        fail<DataError>("{}: this line repeats the header: remove it", where(i));
   }
 
   /// Makes the first line a row, under these names.
@@ -157,12 +158,12 @@ class Table {
           column,
           did_you_mean(column, header()),
           join(header()),
-          numbers ? "; its first line holds numbers: add a line of column names above it" : "");
+          numbers ? "; its first line contains numbers: add a line of column names above it" : "");
     }
     // Checkpoints keep one name a line.
     if (printable_line(column) != column)
       fail<DataError>(
-          "'{}': the name of column '{}' holds characters that cannot be shown: rename it",
+          "'{}': the name of column '{}' contains characters that cannot be displayed: rename it",
           name_,
           in_ascii(column));
     if (std::ranges::count(header(), column) > 1)
@@ -262,8 +263,8 @@ void find_by_place(const Table& table, Columns& columns) {
   if (!samples && next != left.end()) columns.image = *next++;
   if (!columns.features.empty() && !labelled && left.size() != 1)
     fail<DataError>(
-        "'{}': say which column holds the classes, ':label=COLUMN', or which hold numbers to "
-        "predict, ':targets=(COLUMN,...)'; it has: {}",
+        "'{}': set the column of classes, ':label=COLUMN', or the columns of numbers to predict, "
+        "':targets=(COLUMN,...)'; it has: {}",
         table.name(),
         join(table.header()));
   if (!labelled && next != left.end()) columns.label = *next;
@@ -286,7 +287,7 @@ Columns columns_of(const Table& table, const TableColumns& wanted) {
   std::ranges::sort(taken);
   if (const auto twice = std::ranges::adjacent_find(taken); twice != taken.end())
     fail<UsageError>(
-        "'{}': column '{}' is used twice: it is a feature, a target, the label, the image or the "
+        "'{}': column '{}' is used twice: it can be only one of feature, target, label, image and "
         "split",
         table.name(),
         table.header()[*twice]);
@@ -367,7 +368,7 @@ LabelledFiles read_label_table(const FileTree& tree,
   }
   say_columns(table, columns, wanted);
   if (unsaid > 0)
-    log::warn("[data] '{}': {} of {} rows have an empty split: they are for training",
+    log::warn("[data] '{}': {} of {} rows have an empty split and are used for training",
               table.name(),
               unsaid,
               table.rows());

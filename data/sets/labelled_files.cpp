@@ -106,10 +106,10 @@ LabelledFiles take_parts(LabelledFiles& all, std::initializer_list<Part> parts) 
 
 void keep_classes(LabelledFiles& files, const std::vector<std::string>& classes) {
   if (files.kind != TargetKind::classes)
-    fail<UsageError>("'{}' has no classes of which some could be chosen: {}",
+    fail<UsageError>("'{}' has no classes to select: {}",
                      files.where,
                      files.kind == TargetKind::values ? "its targets are real numbers"
-                                                      : "an image may have several labels");
+                                                      : "its images have several labels");
   const std::vector<std::string> there = class_names(files);
   for (const std::string& name : classes) {
     if (std::ranges::find(there, name) == there.end())
@@ -131,7 +131,7 @@ void require_known_labels(const LabelledFiles& files,
   for (const LabelledFile& file : files.files)
     for (const std::string& label : file.labels)
       if (std::ranges::find(known, label) == known.end())
-        fail<DataError>("{}: '{}' is '{}', which {} does not have: that has {}{}",
+        fail<DataError>("{}: '{}' is '{}', which is not in {}: it has {}{}",
                         file.where.empty() ? "'" + files.where + "'" : file.where,
                         file.path.string(),
                         label,
@@ -153,8 +153,8 @@ fs::path found_in(const FileTree& tree, const LabelledFile& file) {
   std::string path = file.path.string();
   if (is_absolute_on_windows(path))
     fail<DataError>(
-        "{}: '{}' is an absolute path of Windows: write paths from one folder on, and name that "
-        "folder with ':root=PATH'",
+        "{}: '{}' is an absolute Windows path: use paths relative to a folder, and set that folder "
+        "with ':root=PATH'",
         file.where,
         path);
   std::ranges::replace(path, '\\', '/');
@@ -174,7 +174,7 @@ void warn_of_missing_classes(const Dataset& valid, const std::string& where) {
   if (valid.target_kind == TargetKind::values) return;
   const std::vector<std::string> missing = classes_missing_in(valid);
   if (!missing.empty())
-    log::warn("[data] '{}' has no validation images of '{}': no metric covers them",
+    log::warn("[data] '{}' has no validation images of '{}': metrics do not cover these classes",
               where,
               join(missing, "', '"));
 }
@@ -196,7 +196,7 @@ void find_files(const FileTree& tree, LabelledFiles& files, const std::string& h
       file.path = found_in(tree, file);
   if (std::ranges::none_of(files.files,
                            [&](const LabelledFile& file) { return tree.has_file(file.path); }))
-    fail<DataError>("none of the {} files of '{}' is in '{}', the first of them '{}': {}",
+    fail<DataError>("none of the {} files of '{}' is in '{}' (the first is '{}'): {}",
                     files.files.size(),
                     files.where,
                     tree.text(),

@@ -66,7 +66,7 @@ class Labeller {
       const auto [there, fresh] =
           out_.folders.emplace(part, PartFolder{folder, inner_folder(folder, false)});
       if (!fresh)
-        fail<DataError>("'{}' and '{}' are names of the same part: leave one; {}",
+        fail<DataError>("'{}' and '{}' are names of the same part: keep only one; {}",
                         tree_.text(there->second.folder),
                         tree_.text(folder),
                         kTakeAsClasses);
@@ -74,7 +74,7 @@ class Labeller {
     if (!out_.folders.empty()) return;
     if (options_.parts && look_like_parts(names))
       fail<DataError>(
-          "the folders of '{}' ({}) look like parts: call them train, valid and test; {}",
+          "the folders of '{}' ({}) look like parts: name them train, valid and test; {}",
           tree_.text(root),
           join(names),
           kTakeAsClasses);
@@ -93,7 +93,7 @@ class Labeller {
       inner /= names[0];
     }
     if (inner != folder && !label_)
-      log::info("[data] '{}' is the only folder there: the classes are in it", tree_.text(inner));
+      log::info("[data] using the classes in '{}', the only folder", tree_.text(inner));
     return inner;
   }
 
@@ -148,11 +148,11 @@ class Labeller {
     const bool asked = options_.parts && !valid_ && out_.folders.contains(Part::unsaid);
     if (asked && parts_in_classes_ && parts_in_class_.size() > 1)
       fail<DataError>(
-          "the class folders of '{}' hold folders of parts, as '{}': put these above the classes, "
-          "or append ':valid_regex=REGEX' to the path; {}",
+          "the class folders of '{}' contain folders of parts, such as '{}': move these above the "
+          "classes, or append ':valid_regex=REGEX' to the path; {}",
           tree_.text(),
           out_.files.files.front().path.string(),
-          "if they say nothing of parts, ':parts=false'");
+          "or ':parts=false', if they are not parts");
   }
 
   const FileTree& tree_;

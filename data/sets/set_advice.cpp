@@ -79,18 +79,19 @@ std::string advice_without_classes(const Files& files) {
   const auto loose = [](const PassedOver& file) { return file.kind == kOutsideOfClasses; };
   if (any(loose))
     return fmt::format(
-        "its images ({}) are not in class folders: move them into folders named after the classes, "
-        "or, if file names contain the class, append ':label_regex=REGEX' to the path{}",
+        "its images ({}) are not in class folders: move them into a folder per class, or, if file "
+        "names contain the class, append ':label_regex=REGEX' to the path{}",
         names_of(files, loose),
-        table == files.end() ? ""
-                             : fmt::format(", or, if '{0}' says it, --data '{0}'", table->file));
+        table == files.end()
+            ? ""
+            : fmt::format(", or, if '{0}' contains the labels, use --data '{0}'", table->file));
   if (any(is_array_that_is_read))
     return fmt::format(
         "files of arrays ({}) are read only without folders next to them: move them into a "
         "separate folder",
         names_of(files, is_array_that_is_read));
   if (any(is_cifar_for_python))
-    return fmt::format("{} are CIFAR's files for Python: get its binary version (--data cifar10)",
+    return fmt::format("{} are CIFAR's Python files: get the binary version (--data cifar10)",
                        names_of(files, is_cifar_for_python));
   if (any(is_array))
     return fmt::format(
@@ -98,16 +99,14 @@ std::string advice_without_classes(const Files& files) {
         "a program (data::from_arrays)",
         names_of(files, is_array));
   if (any(is_archive))
-    return fmt::format("it holds archives ({}): unpack them and name the folder",
+    return fmt::format("it contains archives ({}): unpack them and name the folder",
                        names_of(files, is_archive));
   if (any(is_unread_image))
     return fmt::format(
-        "it has {}, none of them in a format that is read: convert images to JPEG "
-        "or PNG",
+        "it has {}, none of them in a supported format: convert images to JPEG or PNG",
         passed_over_text(files));
   if (table != files.end())
-    return fmt::format("if '{0}' says where images are and what is on them: --data '{0}'",
-                       table->file);
+    return fmt::format("if '{0}' lists images and their labels, use --data '{0}'", table->file);
   return files.empty() ? "it is empty" : "it has " + passed_over_text(files);
 }
 

@@ -38,7 +38,7 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
 void register_synthetic10(DataRegistry& registry) {
   registry.add(
       "synthetic10",
-      "ten drawn shapes in CIFAR-10's format, computed: needs no file",
+      "ten drawn shapes in CIFAR-10's format, computed without files",
       [](const DataOptions& options) { return load_synthetic(SyntheticLevel::normal, options); });
   registry.add(
       "synthetic10-hard",

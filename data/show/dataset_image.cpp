@@ -61,9 +61,8 @@ plot::Image image_of(const Dataset& dataset, std::int64_t i) {
                     dataset.size(),
                     i);
   if (!dataset.form().is_image())
-    fail<UsageError>("'{}' has no images to be drawn, but {} numbers for each sample",
-                     dataset.name,
-                     dataset.channels);
+    fail<UsageError>(
+        "'{}' has no images to draw: each sample is {} numbers", dataset.name, dataset.channels);
   if (!dataset.features.empty()) {
     const auto [black, white] = black_and_white(dataset);
     return drawn_image(

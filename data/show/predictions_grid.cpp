@@ -147,7 +147,7 @@ plot::ImageGrid batch_grid(Context& ctx,
     if (truths.defined() && kind == TargetKind::classes) {
       targets.truth = truths.span<std::int64_t>()[static_cast<std::size_t>(i)];
       check<UsageError>(targets.truth >= 0 && targets.truth < many,
-                        "batch_grid: there are {} classes, there is no class {}",
+                        "batch_grid: class {1} does not exist; there are {0} classes",
                         many,
                         targets.truth);
     } else if (truths.defined()) {

@@ -121,7 +121,7 @@ std::string describe(const std::vector<Transform>& transforms) {
 
 plot::ImageGrid show_batch(const Loader& loader, const ShowBatchOptions& options) {
   check<UsageError>(options.images >= 1 && options.versions >= 1 && options.epoch >= 0,
-                    "show_batch: {} images, {} versions, from epoch {}: there is nothing to show",
+                    "show_batch: {} images, {} versions, from epoch {}: nothing to show",
                     options.images,
                     options.versions,
                     options.epoch);

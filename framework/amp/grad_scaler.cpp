@@ -97,8 +97,8 @@ void GradScaler::step(optim::Optimizer& optimizer) {
   check<Error>(stage != Stage::stepped,
                "step was already called for this optimizer since the last update");
   check<Error>(stage != Stage::stashed,
-               "step is called after stash: it belongs to the scaler of the last loss, which "
-               "unscales what stands aside too");
+               "step is called after stash: call step on the scaler of the last loss, which also "
+               "unscales the stashed gradients");
   if (stage != Stage::unscaled) unscale(optimizer);
   stages_[&optimizer] = Stage::stepped;
   optimizer.step();
@@ -106,8 +106,9 @@ void GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 void GradScaler::update(const std::optional<float>& new_scale) {
-  check<Error>(!stages_.empty(),
-               "update is called before anything was unscaled: call step for each optimizer first");
+  check<Error>(
+      !stages_.empty(),
+      "update is called before gradients were unscaled: call step for each optimizer first");
   stages_.clear();
   if (!enabled()) return;
   Tensor none = ctx_.empty({0}, DType::f32);
@@ -125,7 +126,7 @@ StepControl GradScaler::read_control() const { return control_.read(ctx_); }
 
 void GradScaler::visit_state(StateVisitor& visitor) {
   check<Error>(stages_.empty(),
-               "a scaler is saved and loaded between two steps: call update first");
+               "a scaler can be saved and loaded only between two steps: call update first");
   StepControl control = read_control();
   optim::visit_control(visitor, control);
   if (visitor.loading()) kernels::write_control(ctx_, control, control_);

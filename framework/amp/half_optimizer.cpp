@@ -18,7 +18,7 @@ GradScalerOptions scaler_options(const HalfOptimizerOptions& o) {
 HalfOptimizer::HalfOptimizer(optim::Optimizer& optimizer, const HalfOptimizerOptions& options)
     : optimizer_(optimizer), scaler_(optimizer.store().context(), scaler_options(options)) {
   check<DTypeError>(
-      is_half(options.dtype), "a HalfOptimizer works in f16 or bf16, not in {}", options.dtype);
+      is_half(options.dtype), "a HalfOptimizer must be in f16 or bf16, not {}", options.dtype);
   optimizer.store().set_working_dtype(options.dtype);
 }
 

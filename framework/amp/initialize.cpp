@@ -31,16 +31,15 @@ Amp::Amp(nn::Model& model,
       level_(level),
       dtype_(options.dtype),
       scaler_(model.params->context(), scaler_options(level, options)) {
-  check<DTypeError>(is_half(options.dtype), "amp is to f16 or bf16, not to {}", options.dtype);
+  check<DTypeError>(
+      is_half(options.dtype), "amp: the type must be f16 or bf16, not {}", options.dtype);
   check<UsageError>(&optimizer.store() == model.params.get(),
-                    "the optimizer that amp was given updates another model than '{}'",
+                    "amp: the optimizer does not update the model '{}'",
                     model.name);
-  check<UsageError>(
-      level.masters == nn::Masters::f32 || !options.loss_scale,
-      "amp level {} has no f32 gradients that could be unscaled: leave the loss scale "
-      "of {} out",
-      level.name,
-      options.loss_scale.value_or(1));
+  check<UsageError>(level.masters == nn::Masters::f32 || !options.loss_scale,
+                    "amp level {} has no f32 gradients to unscale: omit the loss scale of {}",
+                    level.name,
+                    options.loss_scale.value_or(1));
   model.params->set_working_dtype(level.half_model ? dtype_ : DType::f32, level.masters);
 }
 

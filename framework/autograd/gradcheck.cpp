@@ -57,7 +57,7 @@ class Checker {
         ctx_({.device = Device::cpu(), .threads = 1, .arena = {.guard = true, .poison = true}}) {
     for (const GradientInput& input : inputs) {
       check(static_cast<std::int64_t>(input.values.size()) == input.shape.elements(),
-            "check_gradients: '{}' of shape {} was given {} values",
+            "check_gradients: '{}' of shape {} got {} values",
             input.name,
             input.shape,
             input.values.size());
@@ -93,8 +93,8 @@ class Checker {
     }
     const Var y = f_(tape, on_tape);
     check<DTypeError>(y.dtype() == DType::f64,
-                      "check_gradients: of f64 inputs the operation makes {}, so that differences "
-                      "say nothing",
+                      "check_gradients: the operation returns {} for f64 inputs, which is too "
+                      "inexact for finite differences",
                       y.dtype());
     double sum = 0;
     for (std::int64_t i = 0; i < y.value().elements(); ++i)

@@ -8,10 +8,10 @@
 namespace learn {
 
 void Var::check_alive() const {
-  check<Error>(content_ != nullptr, "this Var was never given a value");
+  check<Error>(content_ != nullptr, "this Var has no value");
   check<Error>(!content_->dead,
-               "a Var was used after its tape was reset or destroyed: values live for one step, "
-               "copy what must stay");
+               "a Var was used after its tape was reset or destroyed: its value lives for one "
+               "step; copy it to keep it");
 }
 
 const Tensor& Var::value() const& {
@@ -73,7 +73,7 @@ Var Tape::push(Tensor data, Value value) {
 }
 
 Var Tape::defer(std::unique_ptr<const Deferred> value) {
-  check<Error>(!options_.grad, "a tape that records a backward pass needs each value at once");
+  check<Error>(!options_.grad, "a tape that records a backward pass needs each value immediately");
   auto content = std::make_shared<Var::Content>(Var::Content{{}, std::move(value)});
   values_.push_back({.content = content,
                      .shape = content->deferred->shape(),
@@ -87,7 +87,7 @@ Var Tape::input(Tensor value, bool needs_grad) {
 
 Var Tape::padded_input(Tensor value, std::int64_t padding) {
   check(padding == 0 || (padding > 0 && value.shape().rank() > 0 && padding < value.shape()[-1]),
-        "a padding of {} channels leaves none of {}",
+        "a padding of {} channels does not fit {}",
         padding,
         value.shape());
   Var x = input(std::move(value));
@@ -107,7 +107,7 @@ void Tape::set_autocast(const std::optional<DType>& dtype) {
 
 void Tape::check_autocast(const std::optional<DType>& dtype) {
   check<DTypeError>(!dtype || is_half(*dtype),
-                    "autocast is to f16 or bf16, not to {}",
+                    "autocast: the type must be f16 or bf16, not {}",
                     dtype.value_or(DType::f32));
 }
 
@@ -164,7 +164,7 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
                "backward was already run on this tape: its saved values are gone; record a new "
                "forward pass");
   Value& root = at(loss);
-  check<Error>(root.needs_grad, "backward: the loss depends on no parameter that is trained");
+  check<Error>(root.needs_grad, "backward: the loss does not depend on any trained parameter");
   check(root.shape.elements() == 1,
         "backward: the loss must have one element, it has shape {}",
         root.shape);

@@ -33,7 +33,7 @@ void inform(std::FILE* stream, std::string_view text) noexcept {
   try {
     const int error = write(stream, text);
     if (error != 0 && !said.exchange(true))
-      log::to_file(fmt::format("file {} cannot be written: {}; what should be shown there is lost",
+      log::to_file(fmt::format("cannot write to file descriptor {}: {}; its output is lost",
                                ::fileno(stream),
                                std::strerror(error)));
   } catch (const std::exception&) {
@@ -68,7 +68,7 @@ void wipe() noexcept {
 
 void print(std::string_view text) {
   const int error = write(stdout, printable(text));
-  if (error != 0) fail<IoError>("standard output cannot be written: {}", std::strerror(error));
+  if (error != 0) fail<IoError>("cannot write to standard output: {}", std::strerror(error));
 }
 
 void hold_standard_streams() {

@@ -38,7 +38,7 @@ void RegularFile::read(std::uint64_t at, std::span<std::byte> into) const {
     const ssize_t got = ::pread(fd_, into.data(), into.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail<IoError>("cannot read {}: {}", called_, std::strerror(errno));
-    if (got == 0) fail<IoError>("{} ended at byte {} while it was read", called_, at);
+    if (got == 0) fail<IoError>("{} became shorter, {} bytes, while being read", called_, at);
     at += static_cast<std::uint64_t>(got);
     into = into.subspan(static_cast<std::size_t>(got));
   }

@@ -133,7 +133,8 @@ struct Drawing::Impl {
 
 Drawing::Drawing(double width, double height, std::string title)
     : impl_(new Impl{width, height, std::move(title), {}, {}}) {
-  check<UsageError>(width > 0 && height > 0, "a drawing of {} x {} has no area", width, height);
+  check<UsageError>(
+      width > 0 && height > 0, "a drawing must have an area, not {} x {}", width, height);
 }
 Drawing::~Drawing() = default;
 Drawing::Drawing(Drawing&&) noexcept = default;
@@ -225,7 +226,7 @@ Image Drawing::render(double scale) const {
   constexpr double kMaxSide = 32767;  // Cairo's
   const double width = std::ceil(impl().width * scale), height = std::ceil(impl().height * scale);
   check<UsageError>(scale > 0 && width <= kMaxSide && height <= kMaxSide,
-                    "{} x {} pixels, at a scale of {}: a side must have 1 to {}",
+                    "{} x {} pixels, at a scale of {}: each side must have 1 to {} pixels",
                     width,
                     height,
                     scale,

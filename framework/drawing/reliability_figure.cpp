@@ -98,13 +98,13 @@ void draw_legend(Drawing& drawing, Point corner) {
   draw_share(drawing, sample());
   name("share correct");
   draw_difference(drawing, sample());
-  name("less than said");
+  name("overconfident");
   draw_share(drawing, sample());
   draw_difference(drawing, sample());
-  name("more than said");
+  name("underconfident");
   at = {corner.x, corner.y + kLegendRow};
   line(kMean, "mean confidence");
-  line(kDiagonal, "where both are equal");
+  line(kDiagonal, "perfectly calibrated");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Calibration calibration(std::span<const float> logits,
                         std::int64_t classes,
                         std::span<const std::int64_t> truths,
                         int bins) {
-  check<UsageError>(bins >= 1, "calibration: {} bins, there must be at least one", bins);
+  check<UsageError>(bins >= 1, "calibration: there must be at least one bin, not {}", bins);
   const LogitRows rows(logits, classes, truths);
   Calibration out{.bins = std::vector<CalibrationBin>(static_cast<std::size_t>(bins))};
   bool all_known = !truths.empty();

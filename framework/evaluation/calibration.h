@@ -9,7 +9,7 @@ namespace learn {
 struct CalibrationBin {
   std::int64_t count = 0;
   double confidence = 0;  ///< mean probability of the class that was predicted
-  double correct = 0;     ///< share of right predictions
+  double correct = 0;     ///< share of correct predictions
 };
 
 /// How far the probabilities that a model gives can be trusted.
@@ -22,8 +22,8 @@ struct Calibration {
   double brier = 0;  ///< mean over samples of the squared errors of all classes' probabilities
 };
 
-/// The mean distance of confidence and share of right predictions over all predictions (ECE; Guo et
-/// al. 2017, "On Calibration of Modern Neural Networks"). NaN without predictions.
+/// The mean distance of confidence and share of correct predictions over all predictions (ECE; Guo
+/// et al. 2017, "On Calibration of Modern Neural Networks"). NaN without predictions.
 [[nodiscard]] double expected_calibration_error(std::span<const CalibrationBin> bins);
 
 /// Computes it from logits (N,classes) and the N true classes. All four numbers are NaN without

@@ -56,7 +56,7 @@ void ConfusionMatrix::add(std::int64_t classes,
         truths.size());
   for (std::size_t i = 0; i < truths.size(); ++i)
     check<DataError>(truths[i] >= 0 && truths[i] < classes && guesses[i] < classes,
-                     "confusion matrix: row {} has class {}, there are {} classes",
+                     "confusion matrix: row {} has class {}, but there are {} classes",
                      i,
                      truths[i] >= 0 && truths[i] < classes ? guesses[i] : truths[i],
                      classes);

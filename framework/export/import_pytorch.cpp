@@ -22,7 +22,7 @@ detail::NamedEntries renamed(const SafetensorsFile& file, const NameMap& names) 
     if (!ours || ours->ends_with("num_batches_tracked")) continue;
     const auto [place, is_new] = all.emplace(*ours, &entry);
     if (!is_new)
-      fail<CheckpointError>("'{}': both '{}' and '{}' would be '{}' here",
+      fail<CheckpointError>("'{}': both '{}' and '{}' would be renamed to '{}'",
                             file.path().string(),
                             place->second->name,
                             theirs,

@@ -62,7 +62,7 @@ NameMap::NameMap(std::string_view text, const std::string& source) {
           "{}, line {}: '{}' is not a rule of the form 'theirs = ours'", source, number, line);
     Rule rule{trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1))};
     if (rule.theirs.empty())
-      fail<UsageError>("{}, line {}: '{}' says no name of theirs", source, number, line);
+      fail<UsageError>("{}, line {}: '{}' has no name on the left", source, number, line);
     if (std::ranges::count(rule.ours, '*') > std::ranges::count(rule.theirs, '*'))
       fail<UsageError>(
           "{}, line {}: '{}' has more '*' on the right than on the left", source, number, line);

@@ -140,8 +140,7 @@ int fold_batch_norm(Graph& graph) {
 void normalize_first(Graph& graph, std::span<const float> mean, std::span<const float> std) {
   const Shape image = graph.values.at(graph.input);
   check<UsageError>(static_cast<std::int64_t>(mean.size()) == image[0] && mean.size() == std.size(),
-                    "a mean of {} and a standard deviation of {} numbers do not fit images of {} "
-                    "channels",
+                    "{} means and {} standard deviations do not fit images of {} channels",
                     mean.size(),
                     std.size(),
                     image[0]);

@@ -178,7 +178,7 @@ class Forward {
     if (op == "reshape") return reshaped(operation);
     if (op == "to_nhwc") return {inner + ".permute(0, 2, 3, 1)"};
     if (op == "to_nchw") return {inner + ".permute(0, 3, 1, 2)"};
-    fail<UsageError>("'{}' in '{}' has no form in PyTorch", op, operation.module);
+    fail<UsageError>("'{}' in '{}' cannot be expressed in PyTorch", op, operation.module);
   }
 
   const Graph& graph_;

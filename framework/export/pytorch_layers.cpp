@@ -145,15 +145,16 @@ void PyTorchLayers::add(const std::string& path, const std::string& leaf) {
   Tree* tree = &root_;
   for (const std::string& part : parts_of(path)) {
     if (!tree->leaf.empty())
-      fail<UsageError>("'{}' has no form in PyTorch: it would be within another layer", path);
+      fail<UsageError>("'{}' cannot be exported to PyTorch: it would be inside another layer",
+                       path);
     if (!tree->children.contains(part)) tree->names.push_back(part);
     tree = &tree->children[part];
   }
   if ((!tree->leaf.empty() && tree->leaf != leaf) || !tree->children.empty())
-    fail<UsageError>("'{}' has no form in PyTorch: it is {}, and also {}",
+    fail<UsageError>("'{}' cannot be exported to PyTorch: it is both {} and {}",
                      path,
                      leaf,
-                     tree->children.empty() ? tree->leaf : "a place of other layers");
+                     tree->children.empty() ? tree->leaf : "a container of other layers");
   tree->leaf = leaf;
 }
 

@@ -85,7 +85,8 @@ class Tracer final : public ForwardObserver {
       return;
     }
     if (out.shape().rank() < 2 || out.shape()[0] != kBatch)
-      fail_at(op, fmt::format("makes {} of a batch of {}: images are mixed", out.shape(), kBatch));
+      fail_at(op,
+              fmt::format("returns {} for a batch of {}: it mixes images", out.shape(), kBatch));
     names_[out.id()] = add(op, node.attributes(), names, inputs, out);
   }
 
@@ -96,7 +97,7 @@ class Tracer final : public ForwardObserver {
         found != names_.end() && out.shape().rank() == 2 && !graph.is_weight(found->second);
     if (!logits)
       fail<UsageError>(
-          "the model makes {} of a batch of {} images, which are no logits (N,classes)",
+          "the model returns {} for a batch of {} images; it must return logits (N,classes)",
           out.shape(),
           kBatch);
     const std::string logits_name = std::exchange(graph.output, found->second);
@@ -113,7 +114,7 @@ class Tracer final : public ForwardObserver {
     const std::string path = modules_.empty() ? "" : modules_.back();
     fail_from<UsageError>(at,
                           "the model cannot be exported: in {} the operation '{}' {}",
-                          path.empty() ? "its own forward" : "'" + path + "'",
+                          path.empty() ? "a custom forward" : "'" + path + "'",
                           op,
                           what);
   }
@@ -122,7 +123,7 @@ class Tracer final : public ForwardObserver {
     if (const auto known = names_.find(input.id()); known != names_.end()) return known->second;
     const std::string name = name_of(input.value());
     if (name.empty())
-      fail_at(op, fmt::format("uses a value {} that is not one of its parameters", input.shape()));
+      fail_at(op, fmt::format("uses a value {} that is not a parameter", input.shape()));
     return names_[input.id()] = name;
   }
 
@@ -167,9 +168,9 @@ class Tracer final : public ForwardObserver {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const bool wants_weight = weighted && i > 0 && !(op == "batch_norm" && i == 3);
       if (wants_weight && !graph.is_weight(names[i]))
-        fail_at(op, "takes a weight that depends on the image");
+        fail_at(op, "uses a weight that depends on the image");
       if (!wants_weight && graph.is_weight(names[i]))
-        fail_at(op, "takes the parameter '" + names[i] + "' in the place of a value");
+        fail_at(op, "uses the parameter '" + names[i] + "' as a value");
     }
     if (op == "batch_norm")
       return add_batch_norm(std::get<BatchNormAttributes>(attributes), names, shape);
@@ -178,11 +179,11 @@ class Tracer final : public ForwardObserver {
       return add_concat(std::get<ConcatAttributes>(attributes), names, out, shape);
     const bool known = weighted || activation_form(op) != nullptr || one_of(op, kPlain) ||
                        one_of(op, kOfTwo) || op == "max_pool2d" || op == "avg_pool2d";
-    if (!known) fail_at(op, "has no form in other runtimes");
+    if (!known) fail_at(op, "does not exist in other runtimes");
     // Where channels come second, shapes are aligned only if they have as many dimensions.
     if (one_of(op, kOfTwo) && inputs[0].shape().rank() != inputs[1].shape().rank())
-      fail_at(op, "broadcasts an operand of fewer dimensions, which has no form in other runtimes");
-    if (op == "conv2d" && inputs[0].padding() != 0) fail_at(op, "takes padded channels");
+      fail_at(op, "broadcasts an operand of fewer dimensions, which other runtimes do not support");
+    if (op == "conv2d" && inputs[0].padding() != 0) fail_at(op, "uses padded channels");
     return append(op, names, shape, attributes);
   }
 
@@ -242,7 +243,7 @@ class Tracer final : public ForwardObserver {
 
 Graph trace(nn::Module& model, nn::ParamStore& store, const Shape& sample) {
   if (sample.rank() != 3)
-    fail<UsageError>("only models of images (H,W,C) are exported, not {}", sample);
+    fail<UsageError>("only models of images (H,W,C) can be exported, not {}", sample);
   Context& ctx = store.context();
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
   Tensor x = tape.empty({kBatch, sample[0], sample[1], sample[2]}, store.working_dtype());

@@ -15,8 +15,7 @@ void check_size(const SafetensorsFile& file, const SavedModel& description, nn::
   const std::int64_t wanted = model.params->parameter_count();
   if (there < wanted)
     fail<CheckpointError>(
-        "'{}' says that it is of the model '{}', which has {} parameters, and "
-        "holds {} numbers",
+        "'{}' records the model '{}', which has {} parameters, but contains {} numbers",
         file.path().string(),
         description.model,
         wanted,

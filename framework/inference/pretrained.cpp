@@ -13,13 +13,13 @@ namespace {
 
 void say_classes(const std::string& file, const ClassMatch& classes) {
   if (!classes.rows_taken) return;
-  const char* const kLastLayer =
-      "the rows of the last layer are taken in the order of the classes here";
+  const char* const kLastLayer = "using the rows of the last layer in the order of the classes";
   if (classes.theirs.empty())
     log::warn("[model] '{}' does not name its classes: {}", file, kLastLayer);
   else if (classes.differs() && classes.found.empty())
     log::warn(
-        "[model] no class of '{}' is one here, so the last layer keeps its initial values: {}",
+        "[model] '{}' shares no class with the data, so the last layer keeps its initial values: "
+        "{}",
         file,
         classes.describe());
   else if (classes.differs())
@@ -38,8 +38,8 @@ void warn_of_normalization(const SafetensorsFile& file, const data::Loaders& dat
       to_text(data::for_channels(data.normalization(), data.set().train.channels));
   if (said == file.metadata().end() || said->second == here) return;
   log::warn(
-      "[model] '{0}' was trained on images with another mean and standard deviation: {1}, here "
-      "{2}; to use the same: --normalize {1}",
+      "[model] '{0}' was trained with a different mean and standard deviation: {1}, here {2}; to "
+      "use the same: --normalize {1}",
       file.path().string(),
       with_colons(said->second),
       with_colons(here));

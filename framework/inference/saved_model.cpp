@@ -21,12 +21,8 @@ namespace {
                          const std::string& value,
                          const char* why,
                          SourceLocation at = SourceLocation::current()) {
-  fail_from<CheckpointError>(at,
-                             "'{}' says that its '{}' is '{}', {}",
-                             file.path().string(),
-                             key,
-                             printable_line(value),
-                             why);
+  fail_from<CheckpointError>(
+      at, "'{}' records '{}' as '{}', {}", file.path().string(), key, printable_line(value), why);
 }
 
 /// The numbers that `text` is; nothing if it is anything else.
@@ -47,14 +43,15 @@ data::Normalization normalization_of(const SafetensorsFile& file, std::int64_t c
   const std::string text = saved_value(file, kKey);
   const std::vector<float> numbers = numbers_of<float>(text);
   if (static_cast<std::int64_t>(numbers.size()) != 2 * channels)
-    refuse(file,
-           kKey,
-           text,
-           "which is not a normalization: expected a mean and a deviation of each channel");
+    refuse(
+        file,
+        kKey,
+        text,
+        "which is not a normalization: expected a mean and a standard deviation for each channel");
   data::Normalization n{{numbers.begin(), numbers.begin() + channels},
                         {numbers.begin() + channels, numbers.end()}};
   if (!std::ranges::all_of(n.std, [](float s) { return s > 0 && std::isfinite(s); }))
-    refuse(file, kKey, text, "where a standard deviation is not above 0 and finite");
+    refuse(file, kKey, text, "which has a standard deviation that is not positive and finite");
   return n;
 }
 
@@ -72,8 +69,8 @@ Shape input_of(const SafetensorsFile& file) {
     refuse(file,
            kKey,
            text,
-           "which is not a shape of an image or of features: expected height, width and channels, "
-           "or one number");
+           "which is not the shape of an image or of features: expected height, width and "
+           "channels, or one number");
   return shape;
 }
 
@@ -120,7 +117,7 @@ nn::Model SavedModel::make() const {
   try {
     return models::make_model(model, task);
   } catch (const Error& e) {
-    fail<CheckpointError>("'{}' says that its 'learn.model' is '{}': {}",
+    fail<CheckpointError>("'{}' records 'learn.model' as '{}': {}",
                           file.string(),
                           printable_line(model),
                           printable_line(e.what()));
@@ -163,7 +160,7 @@ const std::string& saved_value(const SafetensorsFile& file, const std::string& k
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
     fail<CheckpointError>(
-        "'{}' does not say its '{}': it was not written for an experiment of 'learn'",
+        "'{}' does not record '{}': it was not written by an experiment of 'learn'",
         file.path().string(),
         key);
   return found->second;

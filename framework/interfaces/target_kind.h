@@ -16,7 +16,7 @@ enum class TargetKind : std::uint8_t {
 [[nodiscard]] constexpr std::string_view to_text(TargetKind kind) noexcept {
   switch (kind) {
     case TargetKind::labels:
-      return "several labels each";
+      return "several labels per sample";
     case TargetKind::values:
       return "real numbers";
     case TargetKind::classes:

@@ -36,7 +36,7 @@ void AppendFile::take_back(off_t before, const char* what, int error) {
                 what,
                 path_.string(),
                 std::strerror(error),
-                taken_back ? "" : "; what was written of the last text stays in it");
+                taken_back ? "" : "; a part of the last text remains in it");
 }
 
 void AppendFile::append(std::string_view text) {

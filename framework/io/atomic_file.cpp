@@ -33,8 +33,8 @@ bool means_no_links(int error) {
 void warn_of_no_links(const fs::path& target, const fs::path& previous, int error) {
   if (!first_time("no hard links: " + target.string())) return;
   log::warn(
-      "[io] this file system makes no hard links ({}): '{}' is kept without the one before it, "
-      "'{}'",
+      "[io] this file system does not support hard links ({}): '{}' is kept without its previous "
+      "version, '{}'",
       std::strerror(error),
       target.string(),
       previous.filename().string());
@@ -53,11 +53,10 @@ std::string about_space(int error, std::uint64_t needed, std::optional<std::uint
   if (error == EDQUOT) return ": need " + bytes_text(needed);
   if (error != ENOSPC) return "";
   if (!free) return ": disk full: need " + bytes_text(needed);
-  return fmt::format(
-      ": disk full: need {}, have {}{}",
-      bytes_text(needed),
-      bytes_text(*free),
-      *free >= needed ? ", so it is a quota or the number of files that is used up" : "");
+  return fmt::format(": disk full: need {}, have {}{}",
+                     bytes_text(needed),
+                     bytes_text(*free),
+                     *free >= needed ? ", so a quota or the number of files is exhausted" : "");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::string ClassMatch::describe() const {
   if (!found.empty()) text += ": " + join_some(found, kShown);
   if (!added.empty()) text += fmt::format("; {} new: {}", added.size(), join_some(added, kShown));
   if (!left.empty())
-    text += fmt::format("; {} of the file not used: {}", left.size(), join_some(left, kShown));
+    text += fmt::format("; {} in the file not used: {}", left.size(), join_some(left, kShown));
   return text;
 }
 

@@ -143,7 +143,7 @@ class Parser {
       else
         return;
     }
-    fail<DataError>("'{}', line {}: a quote is never closed", name_, began);
+    fail<DataError>("'{}', line {}: a closing quote is missing", name_, began);
   }
 
   std::string_view text_;

@@ -122,7 +122,7 @@ class Reader {
     }
     entries_ = std::move(names);
     for (const std::string& prefix : dropped)
-      log::info("[checkpoint] '{}': '{}' is left out of the names of its tensors",
+      log::info("[checkpoint] '{}': removed '{}' from the names of its tensors",
                 file_.path().string(),
                 prefix);
   }
@@ -215,8 +215,9 @@ class Reader {
       fail<CheckpointError>(
           "'{}' does not fit the model:{}", file_.path().string(), report_.describe());
     if (!report_.classes.added.empty() && report_.classes.rows_taken)
-      fail<CheckpointError>(
-          "'{}' lacks classes of the model: {}", file_.path().string(), report_.classes.describe());
+      fail<CheckpointError>("'{}' does not have these classes of the model: {}",
+                            file_.path().string(),
+                            report_.classes.describe());
   }
 
   /// Before anything is written: what no model can work with.
@@ -228,7 +229,8 @@ class Reader {
       for (const double value : values_of(*entry, ignored).values) {
         if (variance && value < 0)
           fail<CheckpointError>(
-              "'{}': '{}' has a value of {}; a variance is not negative: the file is damaged",
+              "'{}': '{}' has a value of {}, but a variance cannot be negative: the file is "
+              "damaged",
               file_.path().string(),
               entry->name,
               value);

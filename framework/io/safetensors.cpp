@@ -70,7 +70,7 @@ void write_safetensors(const std::filesystem::path& path,
   std::uint64_t at = 0;
   for (const NamedTensor& named : tensors) {
     if (!names.insert(named.name).second)
-      fail<UsageError>("safetensors: two tensors are called '{}'", named.name);
+      fail<UsageError>("safetensors: two tensors are named '{}'", named.name);
     const std::span<const std::byte> bytes = bytes_of(named);
     entries.push_back(
         {named.name, named.tensor.dtype(), named.tensor.shape(), at, at + bytes.size()});
@@ -159,7 +159,7 @@ void SafetensorsFile::check_hash(std::string header) const {
   Digest hash(Digest::Kind::sha256);
   if (whole) {
     const std::size_t place = hash_place(header);
-    if (place == std::string::npos) fail_damaged("its header is not as it was written");
+    if (place == std::string::npos) fail_damaged("its header was changed");
     header.replace(place, blank_hash().size(), blank_hash());
     hash.update(encode(header.size()));
     hash.update(std::as_bytes(std::span(header)));
@@ -172,7 +172,7 @@ void SafetensorsFile::check_hash(std::string header) const {
     hash.update(part);
   }
   if (hash.hex() != (whole ? *whole : *payload))
-    fail_damaged("its content does not have the SHA-256 that its header names");
+    fail_damaged("its content does not match the SHA-256 in its header");
 }
 
 void SafetensorsFile::read(const TensorEntry& entry, std::span<std::byte> into) const {

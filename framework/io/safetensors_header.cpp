@@ -158,9 +158,9 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   void finish_tensor() {
-    if (seen_.size() != 3) wrong("dtype, shape and data_offsets must all be there");
+    if (seen_.size() != 3) wrong("dtype, shape and data_offsets are all required");
     if (offsets_.size() != 2 || offsets_[0] > offsets_[1])
-      wrong("data_offsets are not a start and an end");
+      wrong("data_offsets must be a start and an end");
     std::uint64_t bytes = size_of(entry_.dtype);
     for (const std::uint64_t extent : shape_) {
       if (__builtin_mul_overflow(bytes, extent, &bytes)) wrong("the shape's size overflows");

@@ -53,7 +53,7 @@ class Loader final : public StateVisitor {
                           file_.path().string(),
                           problems_,
                           missing_.empty() ? "" : " missing in the file:" + missing_ + ";",
-                          unexpected_.empty() ? "" : " not asked for:" + unexpected_);
+                          unexpected_.empty() ? "" : " not used here:" + unexpected_);
   }
 
  protected:
@@ -71,7 +71,7 @@ class Loader final : public StateVisitor {
                                tensor.dtype());
       return;
     }
-    check<DeviceError>(tensor.device().is_cpu(), "'{}' must be loaded through the host", name);
+    check<DeviceError>(tensor.device().is_cpu(), "'{}' must be loaded to the host first", name);
     const std::span<std::byte> bytes(tensor.raw(), tensor.bytes());
     file_.read(entry, bytes);
     // Elsewhere they may be what was saved: the loss of an epoch without validation is NaN.

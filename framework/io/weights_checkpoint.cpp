@@ -47,8 +47,8 @@ WeightsReport load(const SafetensorsFile& file,
   };
   if (is("pytorch"))
     fail<CheckpointError>(
-        "'{}' was exported for PyTorch, with other layouts than a checkpoint; 'learn import' reads "
-        "it",
+        "'{}' was exported for PyTorch, whose layouts differ from a checkpoint's; 'learn import' "
+        "reads it",
         file.path().string());
   const bool training = is("train");
   options.pytorch = !training;

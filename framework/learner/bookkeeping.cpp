@@ -77,8 +77,8 @@ bool Learner::next_batch(BatchSource& source) {
 void Learner::check_place(bool right) const {
   if (!right)
     fail<CheckpointError>(
-        "the checkpoint's place in the training data is not the one that its clocks say: the epoch "
-        "came to {} of {} batches",
+        "the checkpoint's position in the training data contradicts its counters: the epoch ended "
+        "after {} of {} batches",
         state_.progress.batch_in_pass,
         state_.progress.batches);
 }
@@ -90,8 +90,8 @@ void Learner::check_pass_is_whole() const {
       (state_.progress.training && state_.progress.pass_first_batch > 0))
     return;
   fail<DataError>(
-      "the {} source announced {} batches and gave {}: its batches() must return how many next() "
-      "gives in a pass",
+      "the {} source announced {} batches but returned {}: its batches() must return how many "
+      "next() returns in a pass",
       state_.progress.training ? "training" : "validation",
       state_.progress.batches,
       state_.progress.batch_in_pass);
@@ -104,7 +104,7 @@ void Learner::check_batch(const BatchSource& source) const {
   for (int i = 1; i < batch_.x.shape().rank(); ++i) given.push_back(batch_.x.shape()[i]);
   if (given.rank() > 0) given.set(given.rank() - 1, given[-1] - batch_.padding);
   if (given != said)
-    fail<DataError>("the {} source says that its samples are {}, its batch has samples {}",
+    fail<DataError>("the {} source declares samples of {}, but its batch has samples of {}",
                     state_.progress.training ? "training" : "validation",
                     said,
                     given);
@@ -122,16 +122,14 @@ void Learner::check_smallest_batch(ForwardMode mode) const {
   const std::int64_t samples = source.samples();
   if (samples == source.batches())
     fail<UsageError>(
-        "each training batch has one sample, and BatchNorm '{}' has one value per channel of it, "
-        "which have no variance: take a batch size of 2 or more (--batch-size)",
+        "each training batch has one sample, so BatchNorm '{}' has one value per channel and no "
+        "variance: use a batch size of at least 2 (--batch-size)",
         *norm);
   const std::int64_t size = (samples - 1) / (source.batches() - 1);
   fail<UsageError>(
-      "the last of {} training batches has one sample, and BatchNorm '{}' has one value per "
-      "channel "
-      "of it, which have no variance: leave that batch out (--drop-last, "
-      "LoaderOptions::drop_last), "
-      "or take another batch size than {} (--batch-size {})",
+      "the last of {} training batches has one sample, so BatchNorm '{}' has one value per channel "
+      "and no variance: skip that batch (--drop-last, LoaderOptions::drop_last), or change the "
+      "batch size from {} (--batch-size {})",
       source.batches(),
       *norm,
       size,

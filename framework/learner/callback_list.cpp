@@ -36,7 +36,7 @@ Callback& CallbackList::insert(std::shared_ptr<Callback> callback, EventSet even
   check<UsageError>(callback != nullptr, "a null callback was added");
   for (const Entry& entry : entries_)
     if (entry.callback == callback)
-      fail<UsageError>("callback '{}' was added twice: make another one", callback->name());
+      fail<UsageError>("callback '{}' was added twice: create a second object", callback->name());
   const std::vector<std::string> claims = callback->claims();
   for (const Entry& entry : entries_) {
     if (entry.silenced > 0) continue;
@@ -56,8 +56,7 @@ void CallbackList::remove(const Callback& callback) {
   const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.callback.get() == &callback;
   });
-  if (at == entries_.end())
-    fail<UsageError>("a callback was removed that this learner does not have");
+  if (at == entries_.end()) fail<UsageError>("the callback to remove is not in this learner");
   entries_.erase(at);
 }
 

@@ -79,8 +79,7 @@ void Learner::run_activity(Activity activity, FunctionRef<void()> body) {
 void Learner::require_model(std::string_view what) const {
   check<std::logic_error>(
       model_.module != nullptr,
-      "{}: this learner's model was taken by take_model(); use the learner that "
-      "has it now",
+      "{}: this learner's model was moved out by take_model(); use the learner that has it now",
       what);
 }
 
@@ -97,7 +96,7 @@ void Learner::require_at(std::string_view what, Events... events) const {
   if (callbacks_.at(events...)) return;
   std::string places;
   ((places += std::string(places.empty() ? "" : ", ") + std::string(name_of(events))), ...);
-  fail<std::logic_error>("{}: {} belongs in {}", current_handler(), what, places);
+  fail<std::logic_error>("{}: {} may be called only in {}", current_handler(), what, places);
 }
 
 void Learner::cancel(Scope scope) {

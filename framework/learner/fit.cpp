@@ -61,7 +61,7 @@ void Learner::check_announced(std::int64_t epochs) const {
   if (batches <= 0) fail<UsageError>("fit: the training source has no batches");
   if (samples < 0) fail<UsageError>("fit: the training source announced {} samples", samples);
   if (std::int64_t all = 0; __builtin_mul_overflow(batches, epochs, &all))
-    fail<UsageError>("fit: {} epochs of {} batches are more than can be counted", epochs, batches);
+    fail<UsageError>("fit: {} epochs of {} batches are too many to count", epochs, batches);
 }
 
 void Learner::fit(std::int64_t epochs, const LearningRates& lrs, const FitCallbacks& callbacks) {
@@ -117,7 +117,8 @@ void Learner::fine_tune(std::int64_t epochs,
   check<UsageError>(params().layer_groups() > 1,
                     "fine_tune: the model has one layer group, so it has no head to train first; "
                     "divide it with split({{\"NAME\"}}), where the module NAME starts the head");
-  check<UsageError>(options.lr_mult > 0, "fine_tune: lr_mult is {}, not above 0", options.lr_mult);
+  check<UsageError>(
+      options.lr_mult > 0, "fine_tune: lr_mult must be positive, not {}", options.lr_mult);
   freeze();
   fit_one_cycle(options.freeze_epochs, optim::last_group(base_lr), {.pct_start = 0.99}, callbacks);
   unfreeze();

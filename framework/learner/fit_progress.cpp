@@ -17,8 +17,8 @@ void FitProgress::begin_fit(std::int64_t passes, std::int64_t batches_per_epoch)
 void FitProgress::resume_fit(std::int64_t passes, std::int64_t batches_per_epoch) {
   const std::int64_t planned = passes * batches_per_epoch;
   check<UsageError>(passes == epochs && planned == fit_batches,
-                    "fit: the training to be resumed was to last {} epochs, {} batches; this one "
-                    "would last {} epochs, {} batches",
+                    "fit: the training to resume has {} epochs, {} batches, but this one has {} "
+                    "epochs, {} batches",
                     epochs,
                     fit_batches,
                     passes,
@@ -70,8 +70,8 @@ void FitProgress::check_plan() const {
                     in_open <= (closed < epochs ? each : 0);
   if (!fits)
     fail<CheckpointError>(
-        "the checkpoint's clocks contradict each other: {} batches in {} closed epochs and {} in "
-        "the next, of a fit of {} batches in {} epochs",
+        "the checkpoint's counters contradict each other: {} batches in {} finished epochs and {} "
+        "in the next, of a fit of {} batches in {} epochs",
         in_closed,
         closed,
         in_open,

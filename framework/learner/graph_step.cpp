@@ -12,8 +12,9 @@ namespace learn {
 
 GraphStep::GraphStep(Context& ctx, GraphStepCounts& counts, std::int64_t warm_up)
     : ctx_(ctx), counts_(counts), warm_up_(warm_up), arena_(ctx.make_step_arena("graph")) {
-  check<DeviceError>(
-      ctx.device().is_cuda(), "a step is a graph on a CUDA device only, not on {}", ctx.device());
+  check<DeviceError>(ctx.device().is_cuda(),
+                     "a step can be captured only on a CUDA device, not on {}",
+                     ctx.device());
 }
 
 void GraphStep::run(Learner& learn, FunctionRef<bool()> body) {
@@ -81,11 +82,11 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
   } catch (const Error& error) {
     arena_->thaw();
     // The handler that threw is still the current one.
-    fall_back_to_eager(fmt::format(
-        "something in it ({}) waits for the device or reserves memory, or the driver refuses "
-        "its graph: {}",
-        learn.current_handler(),
-        error.what()));
+    fall_back_to_eager(
+        fmt::format("an operation in it ({}) waits for the device or allocates memory, or the "
+                    "driver refuses its graph: {}",
+                    learn.current_handler(),
+                    error.what()));
     ++counts_.eager;
     (void)body();
     return;
@@ -99,7 +100,7 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
   if (!complete) {
     kind.work.reset();
     return fall_back_to_eager(
-        "a callback that says it only enqueues work kept a batch from its step");
+        "a callback that declares it only enqueues work cancelled the step of a batch");
   }
   kind.pred = learn.batch().pred.value();
   kind.loss = learn.batch().loss.value();

@@ -83,7 +83,7 @@ Tensor row_of(Context& ctx, const Tensor& batch, std::int64_t i) {
 const PassResults& Learner::validate() {
   require_idle("validate");
   check<UsageError>(state_.data.valid != nullptr,
-                    "validate: this learner was given no validation source");
+                    "validate: this learner has no validation source");
   return evaluate(*state_.data.valid);
 }
 

@@ -16,7 +16,9 @@ void check_sample_shapes(const BatchSources& data) {
   const Shape valid = data.valid->sample_shape();
   if (train.rank() == 0 || valid.rank() == 0 || train == valid) return;
   fail<DataError>(
-      "training samples are {}, validation samples are {}: give both one shape", train, valid);
+      "training samples are {}, but validation samples are {}: both must have the same shape",
+      train,
+      valid);
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ Learner::Learner(Context& ctx, Model model, BatchSources data, LearnerOptions op
       runner_(std::make_unique<EagerStep>()),
       state_{.data = data} {
   check<UsageError>(model_.params != nullptr && model_.module != nullptr,
-                    "the learner was given a model without parameters or without a module");
+                    "the learner's model has no parameters or no module");
   if (model_.classes > 0)
     for (const Metric& metric : options_.metrics) metric.check_classes(model_.classes);
   check_sample_shapes(state_.data);
@@ -97,7 +99,7 @@ void Learner::freeze_to(int layer_group, bool train_bn) {
 
 void Learner::set_training_mode(ForwardMode mode) {
   check<UsageError>(mode != ForwardMode::eval,
-                    "set_training_mode: nothing is trained in the mode of evaluation");
+                    "set_training_mode: training in eval mode is not possible");
   state_.training_mode = mode;
   step_changed();
 }

@@ -43,9 +43,8 @@ bool Learner::train_batch() {
 void Learner::step() {
   check<std::logic_error>(
       seeded_by_.empty(),
-      "'{}' has set a gradient seed, and the optimizer would step with gradients "
-      "that are scaled by it: take it out of them at backward_end, and call "
-      "grads_unscaled() there",
+      "'{}' set a gradient seed but did not unscale: the optimizer would step with scaled "
+      "gradients. Unscale them at backward_end and call grads_unscaled() there",
       seeded_by_.empty() ? "" : seeded_by_.front()->name());
   optimizer_->step();
   batch_.outcome = Outcome::stepped;

@@ -24,7 +24,7 @@ void LossMeter::begin(Context& ctx, std::int64_t batches) {
 void LossMeter::add(Context& ctx, const BatchRun& batch) {
   const auto at = static_cast<std::int64_t>(samples_.size());
   check<Error>(losses_.defined() && at < losses_.elements(),
-               "the data source gave more batches than the {} it announced",
+               "the data source returned more batches than the {} it announced",
                at);
   Tensor slot = losses_.range(at, 1);
   kernels::cast(ctx, batch.loss.value().view({1}), slot);

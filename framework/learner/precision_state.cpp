@@ -18,7 +18,7 @@ std::string describe_crossing(const std::string& saved_name,
   const float scale = continued_scale(own, saved_scale);
   std::string text = "the state was saved in " + saved_name;
   if (saved_scale) text += fmt::format(" with a loss scale of {}", *saved_scale);
-  text += "; it continues in " + own.name;
+  text += " and continues in " + own.name;
   if (!own.first_scale)
     text += saved_scale ? ", without one" : "";
   else if (saved_scale == scale)

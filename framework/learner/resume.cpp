@@ -70,7 +70,7 @@ void Learner::visit_precision(StateVisitor& visitor) {
   const float continued = continued_scale(own, saved);
   if (continued != scale) kernels::set_loss_scale(ctx_, continued, optimizer_->control());
   own.scale_set = own.first_scale.has_value();
-  log::warn("[resume] {}: from here on it is another training",
+  log::warn("[resume] {}: from now on this is a different training",
             describe_crossing(name, saved, own));
 }
 
@@ -122,8 +122,9 @@ void Learner::load_weights(const std::filesystem::path& path) {
 
 void Learner::resume() {
   require_idle("resume");
-  check<UsageError>(!state_.fit_hypers.empty(),
-                    "resume: this learner's state is not one that a fit has left; load that first");
+  check<UsageError>(
+      !state_.fit_hypers.empty(),
+      "resume: this learner's state is not that of an unfinished fit; load one first");
   state_.next.hypers = optimizer_->all_hypers();
 }
 
@@ -143,12 +144,12 @@ std::vector<GroupHypers> Learner::begin_fit(std::int64_t epochs) {
   }
   state_.progress.resume_fit(epochs, train_source().batches());
   for (std::size_t group = 0; group < asked.size(); ++group)
-    check<UsageError>(asked[group].lr == state_.fit_hypers[group].lr,
-                      "fit: the training to be resumed had a learning rate of {} for layer group "
-                      "{}, not {}",
-                      state_.fit_hypers[group].lr,
-                      nn::param_group(static_cast<int>(group)).layer_group,
-                      asked[group].lr);
+    check<UsageError>(
+        asked[group].lr == state_.fit_hypers[group].lr,
+        "fit: the training to resume has a learning rate of {} for layer group {}, not {}",
+        state_.fit_hypers[group].lr,
+        nn::param_group(static_cast<int>(group)).layer_group,
+        asked[group].lr);
   optimizer_->set_all_hypers(state_.fit_hypers);
   return next.hypers;
 }

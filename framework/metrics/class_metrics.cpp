@@ -131,7 +131,7 @@ Metric mcc() { return for_classes("mcc", OfConfusion(&ConfusionMatrix::matthews)
 Metric auc() { return for_classes("auc", OfLogits(&mean_roc_auc)); }
 
 Metric ece(int bins) {
-  check<UsageError>(bins >= 1, "ece: {} bins, there must be at least one", bins);
+  check<UsageError>(bins >= 1, "ece: there must be at least one bin, not {}", bins);
   return for_classes(bins == kCalibrationBins ? std::string("ece") : fmt::format("ece_{}", bins),
                      OfLogits([bins](std::span<const float> logits,
                                      std::int64_t classes,

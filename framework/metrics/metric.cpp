@@ -48,7 +48,7 @@ std::unique_ptr<MetricPass> detail::begin_count(Context& ctx, const CountSamples
 void Metric::check_classes(std::int64_t classes) const {
   if (classes < least_classes)
     fail<UsageError>(
-        "metric '{}' needs at least {} classes, there are {}", name, least_classes, classes);
+        "metric '{}' needs at least {} classes, but there are {}", name, least_classes, classes);
 }
 
 MetricPasses::MetricPasses(Context& ctx, const std::vector<Metric>& metrics) : metrics_(&metrics) {

@@ -36,7 +36,8 @@ void add_of_labels(MetricRegistry& registry,
       help,
       kLabelThreshold,
       [](OptionTable& t, double& threshold) {
-        t.number("threshold", threshold, kShare, "P", "probability above which a label is there");
+        t.number(
+            "threshold", threshold, kShare, "P", "probability above which a label is predicted");
       },
       [make](double threshold) { return make(threshold); });
 }
@@ -45,7 +46,7 @@ void add_of_labels(MetricRegistry& registry,
 
 MetricRegistry metric_registry() {
   MetricRegistry registry("metric");
-  registry.add("accuracy", "share of right predictions", &metrics::accuracy);
+  registry.add("accuracy", "share of correct predictions", &metrics::accuracy);
   registry.add("error_rate", "share of wrong predictions", &metrics::error_rate);
   constexpr int kTop = 5;
   registry.add(
@@ -56,17 +57,19 @@ MetricRegistry metric_registry() {
       [](int k) { return metrics::top_k(k); });
   add_of_classes(registry,
                  "precision",
-                 "of what was taken for a class, the share that is of it",
+                 "share of the predictions of a class that are correct",
                  &metrics::precision);
-  add_of_classes(
-      registry, "recall", "of a class, the share that was taken for it", &metrics::recall);
+  add_of_classes(registry,
+                 "recall",
+                 "share of the samples of a class that are predicted correctly",
+                 &metrics::recall);
   add_of_classes(registry, "f1", "harmonic mean of precision and recall", &metrics::f1);
   registry.add("kappa", "Cohen's kappa: agreement beyond chance", &metrics::kappa);
   registry.add("mcc", "Matthews' correlation coefficient", &metrics::mcc);
   registry.add("auc", "area under the ROC curve, each class against the rest", &metrics::auc);
   registry.add(
       "ece",
-      "expected calibration error: distance of probability and share of right ones",
+      "expected calibration error: mean difference of confidence and accuracy",
       metrics::kCalibrationBins,
       [](OptionTable& t, int& bins) {
         t.number("bins", bins, {.low = 1, .high = 10000}, "N", "of equal width");
@@ -74,7 +77,7 @@ MetricRegistry metric_registry() {
       [](int bins) { return metrics::ece(bins); });
   add_of_labels(registry,
                 "accuracy_multi",
-                "several labels: share of right decisions on a label",
+                "several labels: share of correct decisions over all labels",
                 &metrics::accuracy_multi);
   add_of_labels(registry,
                 "precision_multi",

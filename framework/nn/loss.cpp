@@ -119,7 +119,7 @@ Loss huber(double delta) {
 }
 
 Loss smooth_l1(double beta) {
-  check<UsageError>(beta >= 0, "smooth_l1: beta must not be negative, it is {}", beta);
+  check<UsageError>(beta >= 0, "smooth_l1: beta must not be negative, got {}", beta);
   const Expr difference = expr::arg(0) - expr::arg(1);
   return elementwise("smooth_l1", beta == 0 ? abs(difference) : huber_of(difference, beta) / beta);
 }
@@ -145,8 +145,8 @@ Loss bce_with_logits(const Tensor& pos_weight) {
 }
 
 Loss focal(double gamma, double alpha) {
-  check<UsageError>(gamma >= 0, "focal: gamma must not be negative, it is {}", gamma);
-  check<UsageError>(alpha <= 1, "focal: alpha {} is above 1", alpha);
+  check<UsageError>(gamma >= 0, "focal: gamma must not be negative, got {}", gamma);
+  check<UsageError>(alpha <= 1, "focal: alpha must be at most 1, not {}", alpha);
   const Expr x = expr::arg(0);
   const Expr t = expr::arg(1);
   const Expr cross_entropy = maximum(x, 0) - x * t + log1p(exp(-abs(x)));

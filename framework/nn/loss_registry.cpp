@@ -13,7 +13,7 @@ void add_of_classes(LossRegistry& registry) {
                  smoothing,
                  kShare,
                  "X",
-                 "share of each target that is spread over all classes");
+                 "share of each target that is distributed over all classes");
       },
       [](double smoothing) {
         const auto share = static_cast<float>(smoothing);
@@ -49,7 +49,7 @@ void add_of_labels(LossRegistry& registry) {
                  o.alpha,
                  {.low = -1, .high = 1},
                  "X",
-                 "what a label that is there counts, 1 - alpha one that is not; -1: both 1");
+                 "weight of positive labels; negative ones have 1 - alpha; -1: both have 1");
       },
       [](const Focal& o) {
         return NamedLoss{TargetKind::labels,
@@ -66,7 +66,7 @@ void add_of_values(LossRegistry& registry) {
   registry.add("l1", "mean of absolute differences", [] { return of_values(l1()); });
   registry.add(
       "huber",
-      "squares of small differences, straight from delta on",
+      "mean of squared small differences and linear large ones, from delta on",
       1.0,
       [](OptionTable& t, double& delta) {
         t.number("delta", delta, kPositive, "X", "where it becomes straight");
@@ -74,13 +74,13 @@ void add_of_values(LossRegistry& registry) {
       [](double delta) { return of_values(huber(delta)); });
   registry.add(
       "smooth_l1",
-      "huber over its delta, here beta; l1 for beta 0",
+      "huber divided by its delta, named beta; l1 for beta 0",
       1.0,
       [](OptionTable& t, double& beta) {
         t.number("beta", beta, kNotNegative, "X", "where it becomes straight");
       },
       [](double beta) { return of_values(smooth_l1(beta)); });
-  registry.add("cosine", "1 - the cosine of all values of a sample and its target", [] {
+  registry.add("cosine", "1 - cosine similarity of a sample's values and its targets", [] {
     return of_values(cosine());
   });
 }

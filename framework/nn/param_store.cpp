@@ -79,7 +79,7 @@ std::int64_t ParamStore::trainable_count() const {
 }
 
 Tensor ParamStore::view(const Tensor& flat, std::int64_t i) const {
-  check<Error>(flat.defined(), "parameter '{}' has no memory of this kind", info(i).name);
+  check<Error>(flat.defined(), "parameter '{}' has no buffer of this kind", info(i).name);
   const Shape& shape = info(i).shape;
   return flat.range(offset(i), shape.elements()).view(shape);
 }

@@ -16,7 +16,7 @@ namespace learn::nn {
 namespace {
 
 constexpr const char* kHalfCopy =
-    "it is the half copy of a parameter, which the next update overwrites; write to its master "
+    "it is the half copy of a parameter, which the next update overwrites: write to its master "
     "(ParamStore::master) and call refresh_working";
 
 std::int64_t aligned(std::int64_t elements) {
@@ -64,7 +64,7 @@ void ParamStore::point_slots() {
 void ParamStore::materialize(Context& ctx, DType dtype) {
   check<Error>(!materialized(), "ParamStore::materialize was already called");
   check<DTypeError>(dtype == DType::f32 || dtype == DType::f64,
-                    "masters are f32 (f64 for gradient checks), not {}: halves come with "
+                    "masters must be f32 (f64 for gradient checks), not {}: for half precision use "
                     "set_working_dtype",
                     dtype);
   ctx_ = &ctx;
@@ -171,7 +171,7 @@ void ParamStore::keep_f32(const std::vector<std::string>& names) {
       if (place.module != nullptr) known.push_back(type_of(*place.module));
     }
     fail<UsageError>(
-        "no module of this model has the path or the type '{}'{}", name, did_you_mean(name, known));
+        "this model has no module with the path or type '{}'{}", name, did_you_mean(name, known));
   }
   for (ModulePlace& place : modules_)
     place.in_f32 =

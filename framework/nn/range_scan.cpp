@@ -99,7 +99,7 @@ std::string RangeScan::verdict() const {
     all.subnormal += p.subnormal;
     all.largest = std::max(all.largest, p.largest);
   }
-  if (all.count == 0) return fmt::format("as {}: no parameter would be cast", half);
+  if (all.count == 0) return fmt::format("as {}: no parameters would be cast", half);
   return fmt::format(
       "as {}: {} of {} values overflow (the largest is {:.4g}), {} become zero, {} are subnormal, "
       "{} are NaN or infinite already",
@@ -113,8 +113,7 @@ std::string RangeScan::verdict() const {
 }
 
 RangeScan scan_range(ParamStore& store, DType half, Masters masters) {
-  check<DTypeError>(
-      is_half(half), "scan_range: f16 and bf16 have a range to look at, not {}", half);
+  check<DTypeError>(is_half(half), "scan_range: the type must be f16 or bf16, not {}", half);
   Context& ctx = store.context();
   RangeScan scan{.half = half};
   for (std::int64_t i = 0; i < store.size(); ++i) {

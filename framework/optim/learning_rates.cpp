@@ -14,7 +14,7 @@ LearningRates range(double first, double last) {
 LearningRates last_group(double rate) { return {LearningRates::Kind::last, {rate}}; }
 
 std::vector<float> LearningRates::spread(int groups) const {
-  check<UsageError>(groups >= 1, "a model has at least one layer group, not {}", groups);
+  check<UsageError>(groups >= 1, "a model must have at least one layer group, not {}", groups);
   for (const double rate : rates_)
     if (!std::isfinite(rate) || rate < 0)
       fail<UsageError>("a learning rate must be finite and not negative, not {}", rate);
@@ -23,8 +23,8 @@ std::vector<float> LearningRates::spread(int groups) const {
   std::vector<float> out(n, static_cast<float>(last));
   if (kind_ == Kind::list) {
     check<UsageError>(rates_.size() == n,
-                      "{} learning rates were listed for {} layer groups: give one number for "
-                      "all, range(first, last), or {} of them",
+                      "{} learning rates for {} layer groups: give one number for all, "
+                      "range(first, last), or {} numbers",
                       rates_.size(),
                       groups,
                       groups);

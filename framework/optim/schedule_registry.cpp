@@ -108,9 +108,9 @@ void declare_one_cycle(OptionTable& t, OneCycleOptions& options) {
 
 Course make_one_cycle(const OneCycleOptions& o, double value, std::int64_t steps) {
   if (!o.whole_steps) return one_cycle(value, o.shape);
-  check<UsageError>(steps > 0,
-                    "one-cycle: whole_steps needs a schedule of the whole training: give it to "
-                    "--schedule");
+  check<UsageError>(
+      steps > 0,
+      "one-cycle: whole_steps needs a schedule of the whole training: use it with --schedule");
   return one_cycle(value, o.shape.snapped(steps));
 }
 

@@ -14,8 +14,9 @@ std::unique_ptr<SafetensorsFile> open_state(const std::filesystem::path& path) {
   auto file = std::make_unique<SafetensorsFile>(path);
   const auto kind = file->metadata().find("learn.kind");
   if (kind == file->metadata().end() || kind->second != "train")
-    fail<CheckpointError>("'{}' holds no state of a training: another file has taken its place",
-                          path.string());
+    fail<CheckpointError>(
+        "'{}' does not contain the state of a training: it was replaced by another file",
+        path.string());
   return file;
 }
 
@@ -35,7 +36,7 @@ LastState find_last_state(const std::filesystem::path& weights) {
   try {
     return {open_state(previous), problem};
   } catch (const Error& e) {
-    fail<CheckpointError>("{}\n  and so is the state before it: {}", problem, e.what());
+    fail<CheckpointError>("{}\n  and so is the previous state: {}", problem, e.what());
   }
 }
 
@@ -44,7 +45,7 @@ void load_last_state(const std::filesystem::path& weights,
                      VisitState visit) {
   load_state(state.file->path(), visit);
   if (state.problem.empty()) return;
-  log::warn("[resume] {}\n  resuming from the state before it, '{}'",
+  log::warn("[resume] {}\n  resuming from the previous state, '{}'",
             state.problem,
             state.file->path().string());
   set_last_state_aside(weights);
@@ -57,7 +58,7 @@ void set_last_state_aside(const std::filesystem::path& weights, FileSystem& file
   } else if (errno == ENOENT) {
     return;
   }
-  fail<IoError>("cannot set '{}' aside: {}", last.string(), std::strerror(errno));
+  fail<IoError>("cannot rename '{}': {}", last.string(), std::strerror(errno));
 }
 
 }  // namespace learn

@@ -44,7 +44,7 @@ void point_latest(const fs::path& root, const fs::path& run) {
   if (!error) fs::rename(staging, root / "latest", error);
   if (!error) return;
   fs::remove(staging, ignored);
-  log::warn("[io] '{}' is not made a link to '{}': {}",
+  log::warn("[io] cannot make '{}' a link to '{}': {}",
             (root / "latest").string(),
             run.filename().string(),
             error.message());

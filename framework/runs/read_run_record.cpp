@@ -169,7 +169,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     for (const std::string_view name : kNeeded)
       if (!names_.contains(std::string(name))) wrong(fmt::format("it has no '{}'", name));
     if (std::find(kStatuses.begin(), kStatuses.end(), record_.status) == kStatuses.end())
-      wrong(fmt::format("'status' is '{}': no status that a run can have", record_.status));
+      wrong(fmt::format("'status' is '{}', which is not a status of a run", record_.status));
   }
 
  private:
@@ -249,7 +249,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
       while ((static_cast<unsigned char>(what[end]) & 0xC0U) == 0x80U) --end;  // inside a character
       what = what.substr(0, end) + "...";
     }
-    fail_from<DataError>(at, "'{}' is not a record of a run: {}", file_, what);
+    fail_from<DataError>(at, "'{}' is not a valid record of a run: {}", file_, what);
   }
   [[noreturn]] void reject(const std::string& place,
                            const std::string& shown,

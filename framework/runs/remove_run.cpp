@@ -50,10 +50,9 @@ void check_same_file_system(const fs::path& run) {
        at.increment(error)) {
     struct stat info {};
     if (::lstat(at->path().c_str(), &info) == 0 && info.st_dev != top.st_dev)
-      fail<UsageError>(
-          "'{}' is not removed: '{}' in it belongs to another file system, which is mounted there",
-          run.string(),
-          at->path().string());
+      fail<UsageError>("'{}' is not removed: '{}' in it is a mounted file system",
+                       run.string(),
+                       at->path().string());
   }
 }
 
@@ -81,8 +80,7 @@ fs::path hide(const fs::path& run, FileSystem& files) {
   for (int i = 1; hidden.empty() || fs::exists(fs::symlink_status(hidden, ignored)); ++i)
     hidden = parent / fmt::format("{}{}-{}-{}", kRemoved, name, ::getpid(), i);
   if (files.rename(run, hidden) != 0)
-    fail<IoError>(
-        "cannot remove '{}': {}; all of it is still there", run.string(), std::strerror(errno));
+    fail<IoError>("cannot remove '{}': {}; it is unchanged", run.string(), std::strerror(errno));
   if (files.sync_folder(parent) != 0)
     log::warn("[io] cannot sync '{}': {}", parent.string(), std::strerror(errno));
   return hidden;
@@ -154,7 +152,7 @@ void remove_run(const fs::path& run, FileSystem& files) {
   std::error_code error;
   fs::remove_all(hidden, error);
   if (error)
-    fail<IoError>("'{}' is removed in part ({}); what is left of it is in '{}'",
+    fail<IoError>("'{}' is partly removed ({}); the rest is in '{}'",
                   run.string(),
                   error.message(),
                   hidden.string());

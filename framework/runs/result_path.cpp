@@ -48,14 +48,13 @@ bool belongs_to_run(const fs::path& file) {
 void check_result_path(const fs::path& target, const std::vector<fs::path>& sources) {
   for (const fs::path& source : sources) {
     if (is_same(target, source))
-      fail<UsageError>("'{}' would replace '{}', which the result is made of: name another file",
+      fail<UsageError>("'{}' would replace '{}', an input of the result: name another file",
                        target.string(),
                        source.string());
     if (lies_in(target, source))
-      fail<UsageError>(
-          "'{}' is a file of '{}', which the result is made of: name another file to write",
-          target.string(),
-          source.string());
+      fail<UsageError>("'{}' is a file of '{}', an input of the result: name another file to write",
+                       target.string(),
+                       source.string());
   }
   std::error_code ignored;
   const fs::path folder = fs::weakly_canonical(

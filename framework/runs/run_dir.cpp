@@ -106,7 +106,7 @@ void RunDir::check_can_open(const fs::path& path) {
 }
 
 RunDir RunDir::open(const fs::path& path) {
-  if (!fs::is_directory(path)) fail<IoError>("there is no folder '{}'", path.string());
+  if (!fs::is_directory(path)) fail<IoError>("folder '{}' does not exist", path.string());
   RunDir run(path);
   const fs::path real = fs::canonical(path);
   if (fs::is_symlink(real.parent_path() / "latest")) point_latest(real.parent_path(), real);
@@ -121,7 +121,7 @@ RunDir RunDir::create(const fs::path& root, const std::string& name, bool exist_
   fs::path path = root / name;
   bool is_new = make_folder(path);
   for (int i = 2; !is_new && !(exist_ok && fs::is_directory(path)); ++i) {
-    if (i > kMaxRuns) fail<IoError>("'{}' holds too many runs named '{}'", root.string(), name);
+    if (i > kMaxRuns) fail<IoError>("'{}' contains too many runs named '{}'", root.string(), name);
     path = root / fmt::format("{}-{}", name, i);
     is_new = make_folder(path);
   }

@@ -94,7 +94,7 @@ bool is_run(const fs::path& folder) {
 
 RunEntry look_at_run(const fs::path& run, FileSystem& files) {
   std::error_code ignored;
-  if (!fs::exists(run, ignored)) fail<UsageError>("there is no run '{}'", run.string());
+  if (!fs::exists(run, ignored)) fail<UsageError>("run '{}' does not exist", run.string());
   if (!is_run(run))
     fail<UsageError>("'{}' is not the folder of a run: it has no run.json", run.string());
   return entry_of(run, files);

@@ -59,7 +59,7 @@ fs::path named_run(const std::string& name, const std::string& out) {
   std::error_code ignored;
   for (const fs::path& other : {here, name == "last" ? latest : here})
     if (of_runs && may_be_run(other) && !fs::equivalent(other, there, ignored))
-      fail<UsageError>("'{}' is two things: say {} or {}",
+      fail<UsageError>("'{}' is ambiguous: use {} or {}",
                        name,
                        other == here ? (fs::path(".") / here).string() : other.string(),
                        there.string());
@@ -83,11 +83,10 @@ fs::path named_run(const std::string& name, const std::string& out) {
         "'{}' is not the folder of a run: it has no run.json and no weights{}",
         name,
         name.find('/') == std::string::npos
-            ? fmt::format("; and no run '{}' in '{}'{}", name, out, near)
+            ? fmt::format("; and there is no run '{}' in '{}'{}", name, out, near)
             : "");
-  if (name == "last") fail_from<CheckpointError>(at, "'last': '{}' holds no run", out);
-  fail_from<CheckpointError>(
-      at, "there is no run '{}' in '{}', and no such path{}", name, out, near);
+  if (name == "last") fail_from<CheckpointError>(at, "'last': '{}' contains no run", out);
+  fail_from<CheckpointError>(at, "no run '{}' in '{}', and no such path{}", name, out, near);
 }
 
 }  // namespace
@@ -112,7 +111,9 @@ fs::path saved_weights(const fs::path& path, const std::optional<std::string>& w
       fail<CheckpointError>("'{}' is neither a run nor a checkpoint: it does not exist",
                             path.string());
     if (which)
-      fail<UsageError>("'{}' is chosen of a run, and '{}' is a checkpoint", *which, path.string());
+      fail<UsageError>("'{}' selects a checkpoint of a run, but '{}' is a checkpoint itself",
+                       *which,
+                       path.string());
     return path;
   }
   const std::vector<std::string> there = checkpoints_of(path);
@@ -120,12 +121,11 @@ fs::path saved_weights(const fs::path& path, const std::optional<std::string>& w
   std::string chosen = which.value_or("best");
   if (!which && !has(chosen) && has("last")) {
     chosen = "last";
-    log::info("[run] '{}' has no best epoch yet: its last state is taken", path.string());
+    log::info("[run] '{}' has no best epoch yet: using its last state", path.string());
   }
   if (there.empty())
     fail<CheckpointError>(
-        "'{}' holds no checkpoint: is it the folder of a run, and has its first "
-        "epoch ended?",
+        "'{}' contains no checkpoint: is it the folder of a run, and has its first epoch ended?",
         path.string());
   if (!has(chosen))
     fail<CheckpointError>("'{}' has no checkpoint '{}'{} (it has {})",

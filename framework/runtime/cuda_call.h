@@ -17,5 +17,5 @@
       "\n  ldr x16, [x16, :lo12:learn_cuda_calls+8*" #index "]\n  br x16\n.size " symbol \
       ", .-" symbol "\n.popsection")
 #else
-#error "calls into the CUDA backend are written for x86-64 and 64-bit Arm: set LEARN_CUDA=OFF"
+#error "the CUDA backend supports x86-64 and 64-bit Arm: set LEARN_CUDA=OFF"
 #endif

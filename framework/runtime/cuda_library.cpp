@@ -62,7 +62,7 @@ std::string load() {
   if (attach == nullptr) return cannot_load(dlerror());
   if (const std::string_view version = attach(log::share()); version != LEARN_VERSION)
     return cannot_load(
-        fmt::format("{} is of version {}, this program of {}", file, version, LEARN_VERSION));
+        fmt::format("{} has version {}, but this program has {}", file, version, LEARN_VERSION));
   std::vector<void*> found;
   for (std::size_t i = 0; i < kLearnCudaCallCount; ++i) {
     found.push_back(dlsym(library, kLearnCudaCallSymbols[i]));

@@ -42,7 +42,7 @@ class DeviceArray {
   }
   /// One of the values, the same memory.
   [[nodiscard]] DeviceArray at(std::int64_t i) const {
-    check(i >= 0 && i < count_, "there is no value {} among {}", i, count_);
+    check(i >= 0 && i < count_, "value {} does not exist among {}", i, count_);
     return range(i, 1);
   }
   /// All values as bytes, the same memory: for copies on the device.
@@ -68,7 +68,7 @@ class DeviceArray {
   /// `count` values from the i-th on, the same memory.
   [[nodiscard]] DeviceArray range(std::int64_t i, std::int64_t count) const {
     check(i >= 0 && count >= 0 && count <= count_ - i,
-          "there are no values {} to {} among {}",
+          "values {} to {} do not exist among {}",
           i,
           i + count,
           count_);

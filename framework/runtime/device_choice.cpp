@@ -67,7 +67,7 @@ Device choose_device(std::string_view name) {
     if (wanted != nullptr && std::string_view(wanted) != "auto") return choose_device(wanted);
     const AutoDevice found = auto_device();
     // A machine without a GPU is no surprise; a GPU that is left alone is one.
-    const std::string text = "[device] auto takes the CPU: " + found.reason;
+    const std::string text = "[device] auto selects the CPU: " + found.reason;
     if (found.device.is_cpu() && cuda_status().devices > 0 && first_time(text))
       log::warn("{}", text);
     else if (found.device.is_cpu())

@@ -4,7 +4,7 @@ namespace learn::kernels {
 
 void check_f64_device(const Context& ctx, std::string_view op, DType dtype) {
   check<DTypeError>(!(ctx.device().is_cuda() && dtype == DType::f64),
-                    "{}: f64 lives on the CPU only; use f32 on a CUDA device",
+                    "{}: f64 is supported only on the CPU; use f32 on a CUDA device",
                     op);
 }
 

@@ -79,9 +79,9 @@ void dispatch(Context& ctx, std::string_view op, DType first, DType second, F&& 
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
 template <class T>
 void check_device(const Context& ctx, std::string_view op, const DeviceArray<T>& array) {
-  check<Error>(array.defined(), "{}: what steers it has no memory", op);
+  check<Error>(array.defined(), "{}: the control block is not allocated", op);
   check<DeviceError>(array.device() == ctx.device(),
-                     "{}: what steers it is on {}, the context on {}",
+                     "{}: the control block is on {}, the context on {}",
                      op,
                      array.device(),
                      ctx.device());

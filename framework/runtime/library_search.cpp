@@ -98,8 +98,8 @@ OpenedLibrary open_library(const std::string& name,
   return {nullptr,
           fmt::format("{}; {}: install it (pip install {}) or add its folder to LD_LIBRARY_PATH",
                       reason,
-                      folders.empty() ? "Python has no folders of NVIDIA's libraries either"
-                                      : fmt::format("looked in Python's folders, too: {}",
+                      folders.empty() ? "Python's folders do not contain NVIDIA's libraries either"
+                                      : fmt::format("also searched Python's folders: {}",
                                                     fmt::join(folders, ", ")),
                       package)};
 }

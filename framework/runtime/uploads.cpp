@@ -18,7 +18,7 @@ std::unique_ptr<Arena> make_upload_arena(Context& ctx, std::string name) {
 }
 
 Uploads::Uploads(Context& ctx, const Tensor& x, const Tensor& y) : ctx_(ctx) {
-  check<DeviceError>(ctx.device().is_cuda(), "there is nothing to upload to on {}", ctx.device());
+  check<DeviceError>(ctx.device().is_cuda(), "nothing can be uploaded to {}", ctx.device());
   for (Slot& slot : slots_) {
     slot.x = Tensor(ctx.persistent(), x.shape(), x.dtype());
     slot.y = Tensor(ctx.persistent(), y.shape(), y.dtype());

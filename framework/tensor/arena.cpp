@@ -97,8 +97,8 @@ struct Arena::Impl {
     if (best == free_by_size.end()) {
       if (frozen)
         fail<Error>(
-            "arena '{}' is frozen with {} bytes and cannot serve {} more: a size appeared after "
-            "the warm-up",
+            "arena '{}' is frozen at {} bytes and cannot allocate {} more: a new size appeared "
+            "after the warm-up",
             name,
             stats.reserved,
             bytes);
@@ -169,13 +169,12 @@ struct Arena::Impl {
 Arena::Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions options)
     : impl_(std::make_shared<Impl>()) {
   const bool writes = options.guard || options.poison;
+  check<UsageError>(!writes || pages->device().is_cpu(),
+                    "arena '{}': guard and poison are for CPU memory; on {} use compute-sanitizer",
+                    name,
+                    pages->device());
   check<UsageError>(
-      !writes || pages->device().is_cpu(),
-      "arena '{}': guard and poison watch memory of the CPU; on {} compute-sanitizer does",
-      name,
-      pages->device());
-  check<UsageError>(
-      !writes || !options.exact, "arena '{}': exact goes with neither guard nor poison", name);
+      !writes || !options.exact, "arena '{}': exact cannot be combined with guard or poison", name);
   impl_->name = std::move(name);
   impl_->pages = std::move(pages);
   impl_->options = options;
@@ -188,9 +187,10 @@ void PageSource::read(void* host, const void* memory, std::size_t bytes) const {
 
 void Storage::read(void* host, std::size_t offset, std::size_t bytes) const {
   if (bytes == 0) return;
-  check<Error>(offset + bytes <= bytes_, "bytes {} to {} of {}", offset, offset + bytes, bytes_);
+  check<Error>(
+      offset + bytes <= bytes_, "bytes {} to {} are outside of {}", offset, offset + bytes, bytes_);
   if (pages_ != nullptr) return pages_->read(host, data() + offset, bytes);
-  check<DeviceError>(device_.is_cpu(), "this memory of {} cannot be read from the host", device_);
+  check<DeviceError>(device_.is_cpu(), "the host cannot read this memory of {}", device_);
   std::memcpy(host, data() + offset, bytes);
 }
 

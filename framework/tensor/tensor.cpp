@@ -12,7 +12,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
     empty = empty || extent == 0;
     // Of an empty tensor, too: strides and rows are products of some of its extents.
     check(extent == 0 || !__builtin_mul_overflow(bytes, extent, &bytes),
-          "tensor: shape {} of {} is more bytes than memory can have",
+          "tensor: shape {} of {} needs more bytes than the address space has",
           shape,
           dtype);
   }
@@ -48,7 +48,7 @@ Tensor Tensor::view(const Shape& shape) const {
 Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
   check(shape_.rank() >= 1 && begin >= 0 && count >= 0 && begin <= shape_[0] &&
             count <= shape_[0] - begin,
-        "rows: {} rows from {} on, of {}",
+        "rows: {} rows from {} on exceed {}",
         count,
         begin,
         shape_);
@@ -61,7 +61,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
 
 Tensor Tensor::range(std::int64_t begin, std::int64_t count) const {
   check(begin >= 0 && count >= 0 && begin <= elements() && count <= elements() - begin,
-        "range: {} elements from {} on, of {}",
+        "range: {} elements from {} on exceed {}",
         count,
         begin,
         elements());
@@ -76,7 +76,7 @@ void Tensor::check_type(DType wanted) const {
 }
 
 void Tensor::check_defined() const {
-  check(defined() || elements() == 0, "tensor: it is undefined, and has no elements to read");
+  check(defined() || elements() == 0, "tensor: it is undefined and has no elements");
 }
 
 void Tensor::check_host() const {

@@ -231,7 +231,7 @@ run audit "${audited[@]}" --config runs/train/config.toml --pretrained runs/trai
 check "of a saved run too" says "fine: in fp16 "
 run audit "${audited[@]}" --optimizer sgd --lr 1e6
 check "one of what diverges is status 7" exits 7
-check "and tells why" says "the rate is the problem, not the precision"
+check "and tells why" says "a longer warm-up: the precision is not the cause"
 run audit "${audited[@]}" --precision fp16 --loss-scale 1e9 --steps 2
 check "so is one of a loss scale that is too high" exits 7
 check "which is named" says " at most, or a dynamic one; or bf16"

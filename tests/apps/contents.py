@@ -245,7 +245,7 @@ def files_of_a_run():
     same("its rates", series("Learning rate", "learning rate"), [[b["epoch"] for b in batches], [b["lr"] for b in batches]])
     same("its momenta", series("Momentum", "momentum or beta1"), [[b["epoch"] for b in batches], [b["momentum"] for b in batches]])
     bins = [b for b in calibration(judged(read_json("plain.json"))) if b["images"]]
-    same("its calibration", series("Calibration", "share that is right"), [[b["confidence"] for b in bins], [b["correct"] for b in bins]])
+    same("its calibration", series("Calibration", "share that is correct"), [[b["confidence"] for b in bins], [b["correct"] for b in bins]])
     rows = judged(read_json("plain.json"))
     matrix = [[int(n or 0) for n in re.findall(r"<td class=\"(?:right|wrong)[^>]*>(\d*)</td>", row)]
               for row in re.findall(r"<tr><th scope=\"row\" title=.*?</tr>", page)]

@@ -29,7 +29,7 @@ check "auto trains on the CPU" exits 0
 packages=$folder/venv/lib/python3.11/site-packages/nvidia/cu13/lib
 mkdir -p "$packages"
 VIRTUAL_ENV=$folder/venv run doctor --seconds 0
-check "it names the folders of Python that it looked into" none "looked in Python's folders, too: $packages"
+check "it names the folders of Python that it looked into" none "also searched Python's folders: $packages"
 check "and what to install" none "(pip install nvidia-cuda-runtime"
 real=$(env -u LD_LIBRARY_PATH ldd "$library" | awk '/libcudart/ { print $3 }')
 ln -s "$real" "$packages/$(basename "$real")"
@@ -45,7 +45,7 @@ beside() {
   run doctor --seconds 0
 }
 beside "$other_version"
-check "a library of another version is refused" none "is of version 0.0.0, this program of "
+check "a library of another version is refused" none "has version 0.0.0, but this program has "
 beside "$empty"
 check "so is one without the functions that are called" none "undefined symbol: _ZN"
 beside "$0"

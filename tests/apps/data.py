@@ -25,8 +25,8 @@ made = trial.run("data", "make", "synthetic10", "ten", "--train-limit", "40", "-
 check("a set is written as files", made.status == 0 and "40 + 20 images of 'synthetic10' -> ten" in made.out, made)
 check("with a table", Path("ten/labels.csv").read_text().splitlines()[0] == "file,label,split", made)
 check("of all images", len(list(Path("ten").rglob("*.png"))) == 60, made)
-refused("what is there is not written over", "'ten' is there and not empty", "make", "synthetic10", "ten")
-refused("a folder to write is needed", "name the folder to write", "make", "synthetic10")
+refused("what is there is not written over", "'ten' exists and is not empty", "make", "synthetic10", "ten")
+refused("a folder to write is needed", "add the folder to write", "make", "synthetic10")
 refused("but not to look at one", "'x' has no effect", "info", "ten", "x")
 refused("an unknown action", "did you mean 'verify'?", "verfy", "ten")
 refused("an option of another action", "--out has no effect on 'learn data info'", "info", "ten", "--out", "x.png")
@@ -83,7 +83,7 @@ for words, file in ((("--images", "2"), "data.png"), (("--valid", "--out", "v.sv
     check(f"{file} is drawn", shown.status == 0 and Path(file).stat().st_size > 1000 and f"-> {file}" in shown.out, shown)
 
 good = trial.run("data", "verify", "ten")
-check("nothing is wrong", good.status == 0 and "nothing is wrong with it" in good.out and "60 of 32x32" in good.out, good)
+check("nothing is wrong", good.status == 0 and "no faults were found" in good.out and "60 of 32x32" in good.out, good)
 classes = sorted(path.name for path in Path("ten/train").iterdir())
 one = next(Path("ten/train", classes[0]).iterdir())
 for what, place, status in (("an image in both parts", Path("ten/valid", classes[0]), 3),
@@ -104,7 +104,7 @@ for i in range(12):
     Path("ten/train", classes[2], f"{i}.jpg").write_bytes(b"\xff\xd8\xff no image")
 write_png(Path("ten/valid", classes[3], "large.png"), 64, 48, (1, 2, 3))
 bad = trial.run("data", "verify", "ten")
-check("all of them together have one, too", bad.status == 3 and "something is wrong with it" in bad.out, bad)
+check("all of them together have one, too", bad.status == 3 and "faults were found" in bad.out, bad)
 check("and is listed", "12 damaged:" in bad.out and "/0.jpg: damaged JPEG: " in bad.out and "and 2 more: --all" in bad.out, bad)
 check("an image in both parts", "again.png: is ten/train/" in bad.out, bad)
 check("labels that disagree", f"other.png: is '{classes[1]}', ten/train/{classes[0]}/" in bad.out, bad)

@@ -101,7 +101,7 @@ for name, content in {"cat/a.avif": b"x", "cat/b.HEIC": b"x", "dog/c.heic": b"x"
     Path("rest", name).parent.mkdir(parents=True, exist_ok=True)
     Path("rest", name).write_bytes(content)
 Path("rest/cat/photo.jfif").write_bytes(Path("rest/cat/0.png").read_bytes()[:-1] + b"\x82")
-text = "passed over 5 files: 2 .heic, 1 .avif, 1 .txt, 1 .zip"
+text = "skipped 5 files: 2 .heic, 1 .avif, 1 .txt, 1 .zip"
 for data in ("rest", packed("rest")):
     found, outcome = info(data)
     check(f"{data} has its classes alone", found.get("names") == ["cat", "dog"], outcome)
@@ -110,13 +110,13 @@ for data in ("rest", packed("rest")):
           and {"file": f"{data}/cat/a.avif", "kind": ".avif", "may_be_image": True} in over["files"]
           and {"file": f"{data}/dog/notes.txt", "kind": ".txt", "may_be_image": False} in over["files"], outcome)
     outcome = trial.run("data", "info", data)
-    check("and in the text", "passed over  5 files: 2 .heic, 1 .avif, 1 .txt, 1 .zip\n" in outcome.out, outcome)
+    check("and in the text", "skipped      5 files: 2 .heic, 1 .avif, 1 .txt, 1 .zip\n" in outcome.out, outcome)
     outcome = trained("rest", data, "--exist-ok")
     check("and in the log of a training", outcome.status == 0 and f"warning [data] '{data}': {text}" in outcome.err, outcome)
     check("which the run keeps", text in Path("runs/rest/run.log").read_text(), outcome)
     outcome = trial.run("data", "verify", data)
-    check("and is a fault", outcome.status == 3 and f"4 passed over that may be images:\n  {data}/cat/a.avif: .avif\n" in outcome.out
-          and f"1 passed over (no fault by itself):\n  {data}/dog/notes.txt: .txt\n" in outcome.out, outcome)
+    check("and is a fault", outcome.status == 3 and f"4 skipped files that may be images:\n  {data}/cat/a.avif: .avif\n" in outcome.out
+          and f"1 skipped files (not a fault in themselves):\n  {data}/dog/notes.txt: .txt\n" in outcome.out, outcome)
     found = json.loads(trial.run("data", "verify", data, "--json").out)
     check("in JSON as well", found["wrong"] and [f["why"] for f in found["lost"]] == [".avif", ".heic", ".heic", ".zip"]
           and [f["why"] for f in found["passed_over"]] == [".txt"], found)
@@ -161,5 +161,5 @@ Path("kaggle/train.zip").write_bytes(Path("numbers.zip").read_bytes())
 for data in ("kaggle", packed("kaggle")):
     for words in (("data", "verify", data), ("train", *SHORT, "--data", data)):
         outcome = trial.run(*words)
-        check(f"archives in {data} are named", outcome.status == 3 and f"it holds archives ('{data}/train.zip'): unpack" in outcome.err, outcome)
+        check(f"archives in {data} are named", outcome.status == 3 and f"it contains archives ('{data}/train.zip'): unpack" in outcome.err, outcome)
 trial.conclude()

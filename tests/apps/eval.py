@@ -205,7 +205,7 @@ def what_is_refused():
     refused(2, "--predictions all.txt: a name that ends in .csv or .json", "eval", "runs/train", "--predictions", "all.txt")
     refused(2, "did you mean 'accuracy'", "eval", "runs/train", "--metrics", "acuracy")
     refused(2, "metric 'f1' is given twice", "eval", "runs/train", "--metrics", "f1,f1")
-    refused(2, "metric 'top_5' needs at least 5 classes, there are 2", "eval", "runs/train", "--metrics", "top_k")
+    refused(2, "metric 'top_5' needs at least 5 classes, but there are 2", "eval", "runs/train", "--metrics", "top_k")
     refused(2, "metric 'recall_2' needs at least 3 classes", "eval", "runs/train", "--metrics", "recall:class=2")
     Path("a file").write_bytes(b"")
     refused(5, "cannot create 'a file/in'", "eval", "runs/train", "--save", "a file/in")
@@ -213,12 +213,12 @@ def what_is_refused():
     refused(2, "RUN|FILE|last is empty: leave it out, or give it a value", "eval", "")
     refused(2, "--train-limit 0.001 leaves no image of 48", "train", "--data", "plain", "--train-limit", "0.001",
             "--model", "linear")
-    for text, why in (("{}", "does not say its 'learn.config': it was not written for an experiment of 'learn'"),
+    for text, why in (("{}", "does not record 'learn.config': it was not written by an experiment of 'learn'"),
                       ('{"__metadata__":{"learn.config":"[train]\\nepochs = -1\\n"}}', "'made.safetensors': epochs: -1 is not in [1, 100000]")):
         Path("made.safetensors").write_bytes(len(text).to_bytes(8, "little") + text.encode())
         refused(4, why, "eval", "made.safetensors")
     Path("plain/red").rename("plain/scarlet")
-    refused(3, "'plain' has other classes than the model was trained on", "eval", "runs/train")
+    refused(3, "'plain' has different classes from those that the model was trained on", "eval", "runs/train")
     Path("plain/scarlet").rename("plain/red")
 
 
@@ -245,12 +245,12 @@ def weights_that_are_not_numbers():
                  "--metrics", "kappa,auc", status=7)
     check("is a class of its own in the matrix", re.search(r"^red +1 +\. +\. +6$", done.stdout, re.M), done)
     check("has the largest loss", re.search(r"\.png +nan +\w+ +nan +NaN$", done.stdout, re.M), done)
-    check("has no area", "auc nan" in done.stdout and "kappa 0.0000" in done.stdout, done)
+    check("a single class has no area", "auc nan" in done.stdout and "kappa 0.0000" in done.stdout, done)
     entry = json.loads(Path("nan.json").read_text(encoding="utf-8"))[0]
     check("and is nothing in JSON", entry["predicted"] is None and entry["loss"] is None
           and entry["probabilities"] == {"blue": None, "red": None}, entry)
     check("and a column of the matrix", [row["NaN"] for row in table_of("nan/confusion.csv")] == ["6", "6"], done)
-    check("and said", "12 of 12 images a prediction is NaN" in done.stderr, done)
+    check("and said", "12 of 12 images have a NaN in their predictions" in done.stderr, done)
 
 
 def images_that_are_skipped():

@@ -78,7 +78,7 @@ def exports():
     refused(2, "--softmax is for ONNX", "export", "runs/net", "x.safetensors", "--softmax")
     refused(2, "--normalize is for ONNX", "export", "runs/net", "x.safetensors", "--normalize")
     refused(2, "--out elsewhere has no effect", "export", "runs/net", "x.onnx", "--out", "elsewhere")
-    refused(4, "there is no run 'nowhere' in 'runs', and no such path", "export", "nowhere", "x.onnx")
+    refused(4, "no run 'nowhere' in 'runs', and no such path", "export", "nowhere", "x.onnx")
     refused(5, "nowhere/x.onnx", "export", "runs/net", "nowhere/x.onnx")
     check("what was refused left nothing", not list(Path(".").glob("x.*")))
 
@@ -121,7 +121,7 @@ def imports():
     learn(*other, "--partial", "--normalize", "cifar10", "--map", "linear.* = ; a = b")
     learn(*other, "--partial", "--normalize", "0.1:0.2:0.3:1:1:1", "--seed", "7", "--model", "small:width=2")
     refused(2, "line 1: 'linear' is not a rule", *other, "--map", "linear;a=b")
-    refused(2, "say the weights to write", "import", "net.safetensors")
+    refused(2, "name the weights to write", "import", "net.safetensors")
     Path("bare.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     bare = ["import", "bare.safetensors", "--out", "y.safetensors"]
     for words in ([], ["-m", "small"], ["-m", "small", "--classes", "a,b"],
@@ -151,7 +151,7 @@ def averages():
               and f"runs/fine/weights/{weights}.safetensors" in done.stdout, done)
     learn("eval", "mean.safetensors", "--data", "synthetic10", "--valid-limit", "20")
     refused(2, "error: an average is of two checkpoints or more, not of 1", "average", "runs/net", "--out", "z.safetensors")
-    refused(2, "say the weights to write", "average", "runs/net", "runs/fine")
+    refused(2, "name the weights to write", "average", "runs/net", "runs/fine")
     refused(4, "cannot be averaged: 'learn.classes' is", "average", "runs/net", "other.safetensors", "--out", "z.safetensors")
     check("what was refused left nothing", not Path("z.safetensors").exists())
 

@@ -47,11 +47,11 @@ def looking():
         shown = next(line.split()[1:] for line in text.splitlines() if line.startswith(f"{name} "))
         check(f"smallest, mean and largest of {name} in training rows", [float(one) for one in shown] == wanted, (text, wanted))
     good = run("data", "verify", VALUES)
-    check("rows are verified", "t: 90 rows\n" in good.out and "nothing is wrong with it" in good.out, good)
+    check("rows are verified", "t: 90 rows\n" in good.out and "no faults were found" in good.out, good)
     text = Path("t.csv").read_text(encoding="utf-8")
     Path("twice.csv").write_text(text + text.splitlines()[1].replace("setosa", "virginica") + "\n", encoding="utf-8")
     twice = run("data", "verify", "twice.csv:features=(petal,sepal),label=kind", status=3)
-    check("equal rows are found", "1 with the numbers of another and not its labels:" in twice.out
+    check("equal rows are found", "1 equal numbers with different labels:" in twice.out
           and "twice.csv:92: is 'virginica', twice.csv:2, which is equal, is 'setosa'" in twice.out, twice)
     refused("'t' has features: only images are written as files", "data", "make", CLASSES, "folder")
     refused("features", "data", "show", CLASSES)
@@ -68,13 +68,13 @@ def training():
     check("a checkpoint names the features", metadata["learn.features"] == "petal\nsepal" and metadata["learn.input"] == "2", metadata)
     check("two numbers for three classes", len(tensors["layers.1.weight"]) == 2 * 3 * 4, list(tensors))
     refused("'t' has features", "train", "--data", CLASSES, *TRAIN, "--augment", "full")
-    refused("size is an option of images; it has no effect with features", "train", "--data", CLASSES, *TRAIN, "--image-size", "8")
+    refused("size is for images; it has no effect with features", "train", "--data", CLASSES, *TRAIN, "--image-size", "8")
     for model in ("resnet9", "wrn_22", "darknet", "small", "resnet18"):
         done = trial.run("train", "--data", CLASSES, *TRAIN, "-m", model)
         check(f"{model} takes images alone", done.status == 2 and f"model '{model}' takes images (H,W,C), not (2)" in done.err, done)
     refused("line 3, column 'sepal': 'wide' is not a number", "train", "--data", "bad.csv:features=(petal,sepal),label=kind", *TRAIN, status=3)
     refused("has no column 'petals'; did you mean 'petal'?", "train", "--data", "t.csv:features=(petals),label=kind", *TRAIN, status=3)
-    refused("numbers are read by ':features=(COLUMN,...)'", "train", "--data", "t.csv:targets=price", *TRAIN, status=3)
+    refused("numbers are read with ':features=(COLUMN,...)'", "train", "--data", "t.csv:targets=price", *TRAIN, status=3)
     run("lr-find", "--data", VALUES, "-m", "linear", "--iterations", "20", "-b", "16")
     run("train", "--resume", "runs/kinds", "--extend", "1")
 
@@ -111,7 +111,7 @@ def predicting():
           "no column 'sepal'" in shown[0]["error"] and len(shown) == 91 and "price" in shown[1]["values"], said)
     piped = subprocess.run([trial.learn, "predict", "runs/prices", "-", "--csv"], input=b"sepal;petal\n0.01;1000\n", capture_output=True, check=False)
     check("a table may come through a pipe", piped.returncode == 0 and b"standard input:2," in piped.stdout, piped)
-    refused("'-' is given twice: standard input has one end", "predict", "runs/prices", "-", "-")
+    refused("'-' (standard input) may be given only once", "predict", "runs/prices", "-", "-")
     refused("--tta is for images", "predict", "runs/prices", "t.csv", "--tta")
 
 
@@ -136,7 +136,7 @@ def without_names():
         text = json.dumps({**header, "__metadata__": {**header["__metadata__"], **more}}).encode()
         text += b" " * (-len(text) % 8)
         Path(f"{name}.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size:])
-    refused("does not name its features, so they cannot be found in a table", "predict", "nameless.safetensors", "t.csv")
+    refused("does not record the names of its features, so they cannot be found in a table", "predict", "nameless.safetensors", "t.csv")
     run("eval", "nameless.safetensors", "--data", VALUES)
     refused("which does not fit the model's input", "predict", "wrong.safetensors", "t.csv", status=4)
 
@@ -148,17 +148,17 @@ def names():
             write_png(Path(f"photos/{folder}/{i}.png"), 8, 8, (40 * i, len(folder) * 20, ord(folder[0])))
     for words in (("data", "info", "photos"), ("train", "--data", "photos", *TRAIN, "--name", "photos", "--epochs", "1")):
         done = run(*words)
-        check("names that look alike are warned of", "classes whose names look alike" in done.err and "'Cat' and 'cat'" in done.err, done)
+        check("names that look alike are warned of", "classes with similar names" in done.err and "'Cat' and 'cat'" in done.err, done)
     found = run("data", "verify", "photos")
-    check("and listed", "1 whose names look alike" in found.out and "'cat': looks like 'Cat'" in found.out
-          and "nothing is wrong" not in found.out, found)
+    check("and listed", "1 with similar names;" in found.out and "'cat': looks like 'Cat'" in found.out
+          and "no faults" not in found.out, found)
     check("as JSON, too", len(json.loads(run("data", "verify", "photos", "--json").out)["alike"]) == 1)
     done = run("train", "--data", CLASSES, *TRAIN, "--classes", '"New York, NY",setosa', "--name", "two")
     check("a class may hold a comma", "accuracy 1.0000" in done.out, done)
     check("and stays in this order", read_checkpoint("runs/two/weights/last.safetensors")[0]["learn.classes"] == "New York, NY\nsetosa")
     run("train", "--resume", "runs/two", "--extend", "1")
     run("train", "--config", "runs/two/config.toml", "--name", "again")
-    refused("the quote is never closed", "train", "--data", CLASSES, *TRAIN, "--classes", '"New York')
+    refused("the closing quote is missing", "train", "--data", CLASSES, *TRAIN, "--classes", '"New York')
 
 
 make()

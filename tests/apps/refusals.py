@@ -45,9 +45,9 @@ def runs_and_files():
     for command, rest in (("runs", []), ("predict", ["runs/a", "x.png"])):
         refused(2, "--csv and --json: one of them", command, *rest, "--csv", "--json")
     for one in ("csv", "json"):
-        refused(2, f"--wide is for a table, and --{one} has all there is", "runs", "--wide", f"--{one}")
+        refused(2, f"--wide is for the table; --{one} always prints everything", "runs", "--wide", f"--{one}")
     for one in (["--sort", "name"], ["--reverse"], ["--status", "gone"]):
-        refused(2, f"{one[0]} is for a list of all runs, and 'a' is named", "runs", "a", *one)
+        refused(2, f"{one[0]} is for the list of all runs: omit 'a'", "runs", "a", *one)
     refused(2, "--remove: name the runs to remove", "runs", "--remove")
     refused(2, "--yes has no effect without --remove", "runs", "a", "--yes")
     for one in (["--normalize"], ["--softmax"], ["--sigmoid"]):
@@ -56,7 +56,7 @@ def runs_and_files():
         refused(2, f"'{name}'", "export", "runs/a", name)
     for one in (["--precision", "fp16"], ["--keep-fp32", "x"]):
         refused(2, "--precision and --keep-fp32 need the NAME of the model", "models", *one)
-    refused(2, "--out pages writes all pages: leave 'train' out", "man", "train", "--out", "pages")
+    refused(2, "--out pages writes all pages: omit 'train'", "man", "train", "--out", "pages")
     refused(2, "--smallest 65: there are only 64 training images", "batch-size-find", *TINY[:3], "64", "--model", "linear", "--smallest", "65")
     refused(2, "sizes from 8 to 4", "batch-size-find", *TINY[:4], "--model", "linear", "--smallest", "8", "--largest", "4")
     small = trial.run("batch-size-find", *TINY[:2], "--train-limit", "2000", "--model", "linear", "--smallest", "1024",
@@ -71,7 +71,7 @@ def trainings():
     for i, one in enumerate(trials):
         refused(2, f"--exist-ok has no effect with {one}: it writes nothing", "train", *TINY, "--exist-ok", one)
         for other in trials[i + 1:]:
-            refused(2, f"{one} and {other} exclude each other", "train", *TINY, one, other)
+            refused(2, f"{one} and {other} cannot be combined", "train", *TINY, one, other)
     for one in ("--exist-ok", "--dry-run", "--fast-dev-run", "--params"):
         refused(2, "--resume cannot go with", "train", "--resume", "runs/a", one)
     refused(2, "--extend 2 has no effect without --resume RUN", "train", *TINY, "--extend", "2")
@@ -82,7 +82,7 @@ def trainings():
         refused(2, "--loss-scale needs --precision fp16 or fp16-amp", "train", *TINY, "--precision", precision, "--loss-scale", "8")
     for precision in ("fp32", "tf32"):
         refused(2, f"--keep-fp32 has no effect with --precision {precision}", "train", *TINY, "--precision", precision, "--keep-fp32", "fc")
-    refused(2, "--opt-level O2 is --precision fp16, and --precision bf16 is given", "train", *TINY, "--opt-level", "O2", "--precision", "bf16")
+    refused(2, "--opt-level O2 means --precision fp16, but --precision bf16 is given", "train", *TINY, "--opt-level", "O2", "--precision", "bf16")
     for one in (["--loss-scale", "8"], ["--no-flat-master"]):
         refused(2, "--loss-scale and --flat-master have no effect with --callbacks mixed_precision", "train", *TINY,
                 "--precision", "fp16", "--callbacks", "mixed_precision", *one)
@@ -100,14 +100,14 @@ def data_sets():
     Path("names.csv").write_text("file,label\n" + "".join(f"shots/{i}.png,{'a..b' if i % 2 else 'c.'}\n" for i in range(6)))
     taken("data", "make", "names.csv", "made", "--val-split", "0.5")
     trial.check(Path("made/train/a..b").is_dir() and Path("made/valid/c.").is_dir(), "dots elsewhere in a name are no harm")
-    refused(2, "'made' is there and not empty", "data", "make", "names.csv", "made", "--val-split", "0.5")
+    refused(2, "'made' exists and is not empty", "data", "make", "names.csv", "made", "--val-split", "0.5")
     Path("empty").mkdir()
     taken("data", "make", "names.csv", "empty", "--val-split", "0.5")
-    refused(2, "name the folder to write after 'names.csv'", "data", "make", "names.csv")
+    refused(2, "add the folder to write after 'names.csv'", "data", "make", "names.csv")
     for action in ("info", "verify", "show"):
         refused(2, f"learn data {action}: 'there' has no effect after 'names.csv'", "data", action, "names.csv", "there")
-    refused(2, "targets are numbers to predict, label and label_delim labels", "data", "info", "names.csv:targets=label,label=label")
-    refused(2, "targets are numbers to predict, label and label_delim labels", "data", "info", "names.csv:targets=label,label_delim=;")
+    refused(2, "targets are numbers to predict, label and label_delim are for labels", "data", "info", "names.csv:targets=label,label=label")
+    refused(2, "targets are numbers to predict, label and label_delim are for labels", "data", "info", "names.csv:targets=label,label_delim=;")
     # Features have no mirror image.
     refused(2, "--predictions all: a name that ends in .csv or .json", "eval", "runs/a", "--predictions", "all")
     for more in (["--data", "synthetic10", "--set", "train"], ["--set", "train", "--data", "shots"]):
@@ -140,7 +140,7 @@ def predictions_that_are_none():
     header, payload = checkpoint("runs/v/weights/best.safetensors")
     for what, value, undecided, loss in (("NaN", float("nan"), 4, "nan"), ("infinite loss", 1e30, 0, "inf")):
         write_checkpoint("bad.safetensors", header, struct.pack("<f", value) * (len(payload) // 4))
-        refused(7, f"the loss is {loss}, and of {undecided} of 4 images a prediction is NaN", "eval", "bad.safetensors")
+        refused(7, f"the loss is {loss}, and {undecided} of 4 images have a NaN in their predictions", "eval", "bad.safetensors")
         outcome = trial.run("eval", "bad.safetensors", "--json", "--top-losses", "1")
         said = json.loads(outcome.out)
         trial.check(outcome.status == 7 and said["loss"] is None and said["undecided"] == undecided and "-nan" not in outcome.out + outcome.err

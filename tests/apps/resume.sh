@@ -115,7 +115,7 @@ check "which is named" complains '--loss-scale: "dynamic" then, "8" now'
 in_folder crossing train --resume last --precision bf16
 check "a run in fp16 is resumed in bf16" exits 0
 check "from where it was" complains "resumed after"
-check "it says so" complains "the state was saved in fp16 with a loss scale of 65536; it continues in bf16, without one"
+check "it says so" complains "the state was saved in fp16 with a loss scale of 65536 and continues in bf16, without one"
 check "its log too" grep -q "it continues in bf16" crossing/runs/train/run.log
 check "its configuration is of bf16" grep -q '^precision = "bf16"' crossing/runs/train/config.toml
 check "and its record, as is that of the resume" \
@@ -126,7 +126,7 @@ in_folder crossing eval runs/train
 check "it can be measured" exits 0
 in_folder crossing train --resume last --extend 1 --opt-level O1
 check "and is extended under autocast" exits 0
-check "which is said" complains "the state was saved in bf16; it continues in fp16-amp, with a loss scale of 65536"
+check "which is said" complains "the state was saved in bf16 and continues in fp16-amp, with a loss scale of 65536"
 in_folder crossing train --resume last --extend 1
 check "where it stays" exits 0
 check "in silence" lacks "another training"
@@ -144,7 +144,7 @@ cp -r damaged damaged-twice
 in_folder damaged train --resume last
 check "of a damaged last state" exits 0
 check "it says which" complains "last.safetensors"
-check "and resumes from the one before it" complains "resuming from the state before it, 'runs/train/weights/last.prev.safetensors'"
+check "and resumes from the one before it" complains "resuming from the previous state, 'runs/train/weights/last.prev.safetensors'"
 check "with the same bits" same damaged
 check "the damaged one is still there" test -s damaged/runs/train/weights/last.damaged.safetensors
 rm -r damaged

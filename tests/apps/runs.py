@@ -62,7 +62,7 @@ states = {line.split()[0]: line.split()[1] for line in every.out.splitlines() if
 for name, status in (("ten", "finished"), ("two", "finished"), ("killed", "gone"), ("broken", "damaged"), ("at-work", "running")):
     check(f"{name} is {status}", states.get(name) == status, every)
 check("and neither links nor other folders are runs", not {"latest", "notes"} & states.keys(), every)
-check("what is wrong is said", "broken: 'runs/broken/run.json' is not a record of a run: this is not JSON" in every.out, every)
+check("what is wrong is said", "broken: 'runs/broken/run.json' is not a valid record of a run: this is not JSON" in every.out, every)
 records = json.loads(trial.run("runs", "--json").out)
 check("for a program all are there", len(records) == 5, records)
 check("a wide terminal shows more", "size" in first_line(200) and "size" not in first_line(60), first_line(200))
@@ -108,7 +108,7 @@ for words in (["eval", "twoo"], ["predict", "twoo", "x.png"], ["train", "--resum
               ["train", *TINY, "--pretrained", "twoo", "--fast-dev-run"]):
     done = trial.run(*words)
     check(f"learn {' '.join(words[:3])} says what may be meant", done.status == 4 and
-          "there is no run 'twoo' in 'runs', and no such path; did you mean 'two'?" in done.err, done)
+          "no run 'twoo' in 'runs', and no such path; did you mean 'two'?" in done.err, done)
 done = trial.run("eval", "two", "--out", "elsewhere")
 check("--out is where a name is looked for", done.status == 4 and "no run 'two' in 'elsewhere'" in done.err, done)
 done = trial.run("eval", "runs/two", "--out", "runs")

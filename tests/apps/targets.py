@@ -50,7 +50,7 @@ def read_header(path):
 def training():
     done = run("train", "--data", LABELS, *TRAIN, "--name", "labels", "--callbacks", "tensorboard")
     check("labels are measured by decisions", "accuracy_multi" in done.out and "best  epoch" in done.out, done)
-    check("and monitored by the loss", "the targets are several labels each: the best epoch has the lowest valid_loss" in done.err, done)
+    check("and monitored by the loss", "the targets are several labels per sample: the best epoch has the lowest valid_loss" in done.err, done)
     check("their images are drawn for TensorBoard", "no images" not in done.err, done)
     check("and their curves", Path("runs/labels/results.png").exists(), done)
     done = run("train", "--data", VALUES, *TRAIN, "--name", "values", "--metrics", "mae,rmse,r2", "--train-metrics", "--monitor", "rmse")
@@ -63,14 +63,14 @@ def training():
     refused("metric 'accuracy' is for classes; the targets of 'values' are real numbers, for which there are mae, r2, rmse",
             "train", "--data", VALUES, *TRAIN, "--metrics", "accuracy", "--name", "x")
     refused("unknown value 'accuracy' to monitor", "train", "--data", LABELS, *TRAIN, "--monitor", "accuracy", "--name", "x")
-    refused("metric 'mae' is for real numbers; the targets of 'labels' are several labels each", "train", "--data", LABELS, *TRAIN,
+    refused("metric 'mae' is for real numbers; the targets of 'labels' are several labels per sample", "train", "--data", LABELS, *TRAIN,
             "--metrics", "mae", "--name", "x")
     run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--loss", "focal:gamma=1", "--epochs", "1")
     done = run("eval", "runs/weighted")
-    check("another loss of the training is said", "measured in fp32 as plain binary cross-entropy; the training's loss is focal:gamma=1" in done.out, done)
+    check("another loss of the training is said", "measured in fp32 as plain binary cross-entropy; the training used the loss focal:gamma=1" in done.out, done)
     run("train", "--data", LABELS, *TRAIN, "--name", "weighted", "--exist-ok", "--class-weights", "balanced", "--epochs", "1")
     done = run("eval", "runs/weighted")
-    check("and weights of labels", "the training's loss has class weights balanced" in done.out, done)
+    check("and weights of labels", "the training used class weights balanced" in done.out, done)
 
 
 def evaluated_labels():
@@ -91,7 +91,7 @@ def evaluated_labels():
     mean = sum(float(row["loss"]) for row in rows) / 16
     said = re.search(r"^loss ([0-9.]+) \(binary cross-entropy\)", done.out, re.M)
     check("the loss is named, and the mean of all", said and close(said[1], mean), done)
-    check("images that are right in all", re.search(r"^all labels right: \d+ of 16 images, above a probability of 0.5$", done.out, re.M), done)
+    check("images that are right in all", re.search(r"^all labels correct: \d+ of 16 images, at a threshold of 0.5$", done.out, re.M), done)
     check("no word of classes", not re.search("confused|calibration|confusion", done.out), done)
     scores = table_of("l/labels.csv")
     check("a row for each label and their mean", [s["label"] for s in scores] == ["blue", "green", "red", "mean"], scores)
@@ -113,10 +113,10 @@ def evaluated_labels():
               and ";".join(entry["truth"]) == row["truth"] and close(entry["probabilities"]["red"], row["probability red"]), entry)
     everything = run("eval", "runs/labels", "--data", "set/labels.csv:label_delim=;,label=tags")
     check("of other data, all images", "on all 48 images of labels" in everything.out, everything)
-    refused("--confusion is for models with classes as targets; those of 'linear' are several labels each",
+    refused("--confusion is for models with classes as targets; those of 'linear' are several labels per sample",
             "eval", "runs/labels", "--confusion")
-    refused("metric 'kappa' is for classes; the targets of 'linear' are several labels each", "eval", "runs/labels", "--metrics", "kappa")
-    refused("the targets of 'values' are real numbers, the model was trained on several labels each", "eval", "runs/labels",
+    refused("metric 'kappa' is for classes; the targets of 'linear' are several labels per sample", "eval", "runs/labels", "--metrics", "kappa")
+    refused("the targets of 'values' are real numbers, the model was trained on several labels per sample", "eval", "runs/labels",
             "--data", VALUES, status=3)
 
 
@@ -146,10 +146,10 @@ def evaluated_values():
     first = json.loads(Path("v.json").read_text(encoding="utf-8"))[0]
     check("the same as JSON", first["truth"] == {name: float(rows[0][f"truth {name}"]) for name in ("warmth", "depth")}
           and close(first["predicted"]["warmth"], rows[0]["predicted warmth"]), first)
-    refused("--threshold 0.3 is for models with several labels each as targets; those of 'linear' are real numbers",
+    refused("--threshold 0.3 is for models with several labels per sample as targets; those of 'linear' are real numbers",
             "eval", "runs/values", "--threshold", "0.3")
     refused("--confusion is for models with classes as targets", "eval", "runs/values", "--confusion")
-    refused("'values' has other values than the model was trained on, which are warmth, depth", "eval", "runs/values",
+    refused("'values' has different values from those that the model was trained on: warmth, depth", "eval", "runs/values",
             "--data", "set/values.csv:targets=(depth,warmth)", status=3)
 
 
@@ -184,7 +184,7 @@ def predictions():
     shown = json.loads(run("predict", "runs/values", images[0], "none.png", "--json", status=3).out)
     check("as JSON", set(shown[0]["values"]) == {"warmth", "depth"} and close(shown[0]["values"]["depth"], rows[0]["depth"], 1e-4)
           and "error" in shown[1], shown)
-    refused("--threshold 0.3 is for models with several labels each as targets", "predict", "runs/values", images[0], "--threshold", "0.3")
+    refused("--threshold 0.3 is for models with several labels per sample as targets", "predict", "runs/values", images[0], "--threshold", "0.3")
     refused("--top 2 is for models with classes as targets", "predict", "runs/values", images[0], "--top", "2")
 
 
@@ -216,9 +216,9 @@ def exports():
         check("and is averaged", read_checkpoint(f"{name}-mean.safetensors")[0]["learn.targets"] == name)
     run("export", "runs/labels", "p.onnx", "--sigmoid")
     check("labels have probabilities of their own", b"Sigmoid" in Path("p.onnx").read_bytes() and b"probabilities" in Path("p.onnx").read_bytes())
-    refused("--softmax is for models with classes as targets; those of 'linear' are several labels each",
+    refused("--softmax is for models with classes as targets; those of 'linear' are several labels per sample",
             "export", "runs/labels", "x.onnx", "--softmax")
-    refused("--sigmoid is for models with several labels each as targets; those of 'linear' are real numbers",
+    refused("--sigmoid is for models with several labels per sample as targets; those of 'linear' are real numbers",
             "export", "runs/values", "x.onnx", "--sigmoid")
     refused("--sigmoid is for ONNX", "export", "runs/labels", "x.safetensors", "--sigmoid")
     refused("cannot be averaged: 'learn.targets' is 'labels' in the one and 'values' in the other",

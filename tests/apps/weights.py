@@ -51,8 +51,8 @@ def classes():
         check("classes in another order mean the same", accuracy("turned") == 1, done)
         check("what was found is said", "3 of 3 classes found by name: red, blue, green" in done.err, done)
         done = learn(*taken, "--data", "two", "--name", "fewer", "--normalize", "cifar10")
-        check("fewer classes", "2 of 2 classes found by name: green, red; 1 of the file not used: blue" in done.err, done)
-        check("another normalisation", "with another mean and standard deviation: " in done.err and
+        check("fewer classes", "2 of 2 classes found by name: green, red; 1 in the file not used: blue" in done.err, done)
+        check("another normalisation", "with a different mean and standard deviation: " in done.err and
               "here 0.491:0.482:0.447:0.247:0.243:0.261" in done.err, done)
     again = learn("train", "--data", "two", "--name", "two", "-m", "mlp:width=8,weight_norm=true", "-b", "4", *SHORT)
     check("nothing is said where nothing is taken", "found by name" not in again.err, again)
@@ -64,14 +64,14 @@ def classes():
     check("an import takes classes by name", "3 of 3 classes found by name: red, blue, green" in done.err, done)
     done = learn("eval", "back.safetensors", "--data", "three")
     check("and they mean the same", "accuracy 1.0000" in done.out, done)
-    refused("lacks classes of the model: 1 of 2 classes found by name: red; 1 new: pink", "import", "three.safetensors",
+    refused("does not have these classes of the model: 1 of 2 classes found by name: red; 1 new: pink", "import", "three.safetensors",
             "--out", "no.safetensors", "--classes", "red,pink", status=4)
     refused("cannot be averaged: 'learn.classes' is", "average", "runs/three", "back.safetensors", "--out", "no.safetensors",
             status=4)
     learn("train", "--data", "two", "--name", "renamed", "-m", "linear", "-b", "4", *SHORT)
     os.rename("two/train/green", "two/train/zebra")
     os.rename("two/valid/green", "two/valid/zebra")
-    refused("the data are not those that", "train", "--resume", "runs/renamed", "--extend", "1", status=3)
+    refused("the data differ from those of", "train", "--resume", "runs/renamed", "--extend", "1", status=3)
 
 
 def batches():
@@ -110,7 +110,7 @@ def kept():
     some = "three/train/red/2.png"
     files = [best, last, "runs/a/run.json", "runs/a/results.csv", "plain.safetensors", "table.csv", some]
     before = {name: Path(name).read_bytes() for name in files}
-    own, made = "belongs to the run", "which the result is made of"
+    own, made = "belongs to the run", "an input of the result"
     refused(made, "export", "runs/a", best)
     refused(own, "export", "runs/b", best)
     refused(made, "export", best, best)
@@ -134,7 +134,7 @@ def kept():
     refused(own, "audit", "--data", "three", "--save", "runs/a/results.csv")
     os.symlink("runs/a/weights/best.safetensors", "drawing.png")
     refused(own, "plot", "runs/a", "--out", "drawing.png")
-    refused("is there and not empty", "data", "make", "three", "three")
+    refused("exists and is not empty", "data", "make", "three", "three")
     Path("named").mkdir()
     labels = Path("named/labels.csv")
     labels.write_text("file,labels\n" + "".join(f"../{path},{path.parent.name}\n" for path in sorted(Path("three").rglob("*.png"))),
@@ -153,7 +153,7 @@ def kept():
     state = Path("runs/c/weights/last.safetensors")
     state.write_bytes(Path("runs/a/weights/mean.safetensors").read_bytes())
     done = learn("train", "--resume", "runs/c", "--extend", "1")
-    check("the state before the last is taken", "holds no state of a training" in done.err and "last.prev" in done.err, done)
+    check("the state before the last is taken", "does not contain the state of a training" in done.err and "last.prev" in done.err, done)
 
 
 def names():

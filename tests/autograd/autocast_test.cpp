@@ -287,7 +287,7 @@ TEST_CASE("regions lie in one another and the innermost counts") {
   }
   CHECK(dtype() == DType::f32);
   CHECK_THROWS_WITH_AS(AutocastRegion(tape, DType::f32),
-                       doctest::Contains("autocast is to f16 or bf16, not to f32"),
+                       doctest::Contains("autocast: the type must be f16 or bf16, not f32"),
                        DTypeError);
   CHECK_THROWS_AS(Tape(ctx, {.autocast = DType::f64}), DTypeError);
   tape.reset({.autocast = DType::bf16});

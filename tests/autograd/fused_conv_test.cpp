@@ -157,7 +157,7 @@ TEST_CASE("weights that are constant are transformed once and have no gradient")
   Tensor dw = host_tensor(in.w.shape(), DType::f32);
   CHECK_THROWS_WITH_AS(
       kernels::conv2d_backward_weight(ctx, in.x, dy, dw, kSame, GradMode::overwrite),
-      "a gradient of weights that ContextOptions::constant_weights says are constant",
+      "a gradient of weights that are constant by ContextOptions::constant_weights",
       UsageError);
 }
 

@@ -231,15 +231,14 @@ TEST_CASE("map: operands that do not fit are named") {
       (void)ops::map(product, {x, on(tape, {2})}), doctest::Contains("(2,3) and (2)"), ShapeError);
   CHECK_THROWS_WITH_AS(
       (void)ops::map(product, {x, d}), doctest::Contains("f32 and f64"), DTypeError);
-  CHECK_THROWS_WITH_AS((void)ops::map(product, {x}),
-                       doctest::Contains("has 2 operands, it was given 1"),
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)ops::map(product, {x}), doctest::Contains("has 2 operands but got 1"), UsageError);
   CHECK_THROWS_WITH_AS(
       (void)(x - on(tape, {2, 3}, DType::f16)), doctest::Contains("f32 and f16"), DTypeError);
   CHECK_THROWS_WITH_AS(
       (void)(x * on(tape, {3}, DType::f16)), doctest::Contains("f32 and f16"), DTypeError);
   CHECK_THROWS_WITH_AS((void)ops::clamp(x, 1, -1),
-                       doctest::Contains("lower bound 1 is above the upper one, -1"),
+                       doctest::Contains("lower bound 1 is above the upper bound -1"),
                        UsageError);
 
   const MapProgram program = kernels::compile(product);
@@ -256,7 +255,8 @@ TEST_CASE("map: operands that do not fit are named") {
                        ShapeError);
   CHECK_THROWS_WITH_AS(
       run({a, a}, put_full(ctx, {2, 3}, DType::i64, 0)), doctest::Contains("not i64"), DTypeError);
-  CHECK_THROWS_WITH_AS(run({a, d.value()}, a), doctest::Contains("f64 does not mix"), DTypeError);
+  CHECK_THROWS_WITH_AS(
+      run({a, d.value()}, a), doctest::Contains("f64 cannot be mixed"), DTypeError);
   std::vector<MapResult> two{{a}, {put_full(ctx, {3}, DType::f32, 0)}};
   CHECK_THROWS_WITH_AS(
       kernels::map(ctx, kernels::compile(std::vector<Expr>{arg(0), arg(0)}), std::array{a}, two),
@@ -282,8 +282,7 @@ TEST_CASE("layouts, reductions and products: misuse says what does not fit") {
   CHECK_THROWS_WITH_AS(
       (void)ops::permute(x, {0, 0}), doctest::Contains("2 dimensions of (2,3) once"), UsageError);
   CHECK(ops::slice(x, 1, 1, 1).shape() == Shape{2, 0});
-  CHECK_THROWS_WITH_AS(
-      (void)ops::sum(x, ops::Axes{}), doctest::Contains("over no axis"), UsageError);
+  CHECK_THROWS_WITH_AS((void)ops::sum(x, ops::Axes{}), doctest::Contains("no axis of"), UsageError);
   CHECK_THROWS_WITH_AS((void)ops::max(x, {-3}), doctest::Contains("no axis -3"), UsageError);
   CHECK_THROWS_WITH_AS((void)ops::mean(x, {1, -1}),
                        doctest::Contains("axis -1 of (2,3) is named twice"),
@@ -296,8 +295,9 @@ TEST_CASE("layouts, reductions and products: misuse says what does not fit") {
   CHECK_THROWS_WITH_AS(
       (void)ops::softmax(none), doctest::Contains("(2,0) has no classes"), ShapeError);
   CHECK(test::fetch(ctx, ops::sum(none, {1}).value(), 1) == 0);
-  CHECK_THROWS_WITH_AS(
-      (void)ops::matmul(x, x), doctest::Contains("(2,3) and (2,3) have no product"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)ops::matmul(x, x),
+                       doctest::Contains("(2,3) and (2,3) cannot be multiplied"),
+                       ShapeError);
   CHECK_THROWS_WITH_AS((void)ops::matmul(x, on(tape, {3, 2}, DType::f16)),
                        doctest::Contains("f32 and f16"),
                        DTypeError);
@@ -312,7 +312,7 @@ TEST_CASE("layouts, reductions and products: misuse says what does not fit") {
                        DTypeError);
   Tensor moved = put_full(ctx, {2, 3}, DType::f32, 0);
   CHECK_THROWS_WITH_AS(kernels::permute(ctx, x.value(), std::array{1}, moved, GradMode::overwrite),
-                       doctest::Contains("1 dimensions for (2,3)"),
+                       doctest::Contains("1 dimensions, but the tensor is (2,3)"),
                        ShapeError);
   CHECK_THROWS_WITH_AS(
       kernels::permute(ctx, x.value(), std::array{1, 1}, moved, GradMode::overwrite),

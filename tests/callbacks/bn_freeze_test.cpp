@@ -132,7 +132,7 @@ TEST_CASE("the mode of training comes back when the fit is over, by an error too
   t.learn.fit(1, 0.05);
   CHECK(t.learn.training_mode() == ForwardMode::train);
   CHECK_THROWS_WITH_AS(t.learn.set_training_mode(ForwardMode::eval),
-                       doctest::Contains("nothing is trained"),
+                       doctest::Contains("training in eval mode"),
                        UsageError);
 }
 

@@ -175,10 +175,9 @@ TEST_CASE("a checkpointer and a graph refuse counts that mean nothing") {
   CHECK_THROWS_WITH_AS(Checkpointer({.every = -1}),
                        doctest::Contains("checkpointer: every must not be negative, got -1"),
                        UsageError);
-  CHECK_THROWS_WITH_AS(
-      CudaGraph(0),
-      doctest::Contains("cuda_graph: at least 1 batch must warm up before a capture, not 0"),
-      UsageError);
+  CHECK_THROWS_WITH_AS(CudaGraph(0),
+                       doctest::Contains("cuda_graph: warmup must be at least 1 batch, not 0"),
+                       UsageError);
 }
 
 TEST_CASE("callbacks are made from text") {
@@ -227,7 +226,7 @@ TEST_CASE("text that means nothing is refused with what there is") {
   refused("gradient_clip:limit=0", "0 is not above 0");
   refused("terminate_on_nan:every=2", "it has: none");
   refused("mixed_precision:dtype=f32", "(known: f16, bf16)");
-  refused("mixed_precision:dynamic=yes", "neither true nor false");
+  refused("mixed_precision:dynamic=yes", "is not true or false");
   refused("early_stopping:mode=best", "(known: auto, min, max)");
   refused("param_scheduler:schedule=magic", "unknown schedule");
   refused("param_scheduler:schedule=(cosine:power=2)", "cosine has no option 'power'");

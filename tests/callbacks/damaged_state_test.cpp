@@ -167,10 +167,11 @@ TEST_CASE("a refused number is named, with what it can be") {
   state = stopped(folder);
   state.integers.at("clocks.epoch") = 0;
   state.integers.at("fit.first_epoch") = 0;
-  CHECK_THROWS_WITH_AS(test::load(process.t.ctx, state, process.t.learn),
-                       doctest::Contains("4 batches in 0 closed epochs and 2 in the next, of a fit "
-                                         "of 12 batches in 3 epochs"),
-                       CheckpointError);
+  CHECK_THROWS_WITH_AS(
+      test::load(process.t.ctx, state, process.t.learn),
+      doctest::Contains(
+          "4 batches in 0 finished epochs and 2 in the next, of a fit of 12 batches in 3 epochs"),
+      CheckpointError);
   state = stopped(folder);
   state.reals.at("optimizer.group0.lr") = std::nan("");
   CHECK_THROWS_WITH_AS(test::load(process.t.ctx, state, process.t.learn),

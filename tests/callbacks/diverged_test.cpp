@@ -68,7 +68,7 @@ TEST_CASE("a validation loss that is not finite ends the training and is nobody'
     CHECK(run.saved_epochs("last") == "1");
     CHECK(run.saved_epochs("last.prev") == "no file");
     CHECK(log.find("the validation loss of epoch 2 is") != std::string::npos);
-    CHECK(log.find("last.safetensors' is the state before it") != std::string::npos);
+    CHECK(log.find("last.safetensors' contains the previous state") != std::string::npos);
     run.t.valid.gain_of_batch = [](std::size_t) { return 1.0; };
     (void)run.fit(1);
     CHECK_FALSE(guard.terminated());
@@ -103,7 +103,7 @@ TEST_CASE("a training that diverges in its first epoch leaves no checkpoint") {
   const std::string log = run.fit(3);
   for (const char* const file : {"best", "last", "epoch-0001"})
     CHECK(run.saved_epochs(file) == "no file");
-  CHECK(log.find("there is no state from before it") != std::string::npos);
+  CHECK(log.find("a previous state does not exist") != std::string::npos);
 }
 
 TEST_CASE("a training loss that is not finite leaves the last good state") {

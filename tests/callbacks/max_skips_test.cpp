@@ -47,10 +47,9 @@ TEST_CASE("skips in a row end a training with a static loss scale") {
   to_fp16(trial.t.learn, {.loss_scale = 8.0F, .scaling = {.dynamic = false}, .max_skips = 4});
   std::string text;
   CHECK(ended_in(trial.t, &text) == 4);
-  CHECK(text.find("the last 4 steps, up to batch 4, had gradients that are not finite, one after "
-                  "the other, at a loss scale of 8 that falls no lower: try a lower learning rate, "
-                  "gradient clipping, "
-                  "a lower scale or floor of it, or fp32") != std::string::npos);
+  CHECK(text.find("the last 4 steps in a row, up to batch 4, had gradients that are not finite, at "
+                  "the lowest loss scale allowed, 8: try a lower learning rate, gradient clipping, "
+                  "a lower scale or floor, or fp32") != std::string::npos);
   CHECK(trial.t.learn.params().working_dtype() == DType::f32);
 }
 

@@ -94,7 +94,7 @@ TEST_CASE(
   CHECK_FALSE(csv.column("score").has_value());
   CHECK(csv.rows.size() == 3);
   const std::string log = read_text_file(folder / "log");
-  const auto warning = log.find("'score' came after the first epoch");
+  const auto warning = log.find("'score' appeared after the first epoch");
   REQUIRE(warning != std::string::npos);
   CHECK(log.find("came after", warning + 20) == std::string::npos);  // once
   CHECK(recorder.epochs().at(0).metrics.empty());
@@ -145,6 +145,6 @@ TEST_CASE("a learner refuses a metric that needs more classes than its model has
   LearnerOptions options;
   options.metrics = {metrics::top_k(5)};
   CHECK_THROWS_WITH_AS(Training({2}, {2}, options),
-                       "metric 'top_5' needs at least 5 classes, there are 3",
+                       "metric 'top_5' needs at least 5 classes, but there are 3",
                        UsageError);
 }

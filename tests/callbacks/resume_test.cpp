@@ -329,7 +329,7 @@ TEST_CASE("a resumed fit refuses another plan, and the one after it is a fit of 
     CHECK(first.t.learn.progress().epoch_clock == 1);
   }
   Process second(run);
-  CHECK_THROWS_WITH_AS(second.t.learn.resume(), doctest::Contains("load that first"), UsageError);
+  CHECK_THROWS_WITH_AS(second.t.learn.resume(), doctest::Contains("load one first"), UsageError);
   second.load();
   CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs + 1, 0.05),
                        doctest::Contains("was to last 3 epochs, 12 batches"),

@@ -90,8 +90,8 @@ TEST_CASE("a rate that is too high is halved until the training converges") {
   Run other(many_batches());
   CHECK(other.fit(2, 0.078125) == 0);
   CHECK(values(run.t.learn.params().flat_master()) == values(other.t.learn.params().flat_master()));
-  CHECK(run.log().find("[rollback] 3 of 3: back to the state after batch 0, in epoch 1, with the "
-                       "learning rate times 0.125 from here") != std::string::npos);
+  CHECK(run.log().find("[rollback] 3 of 3: back to the state after batch 0, in epoch 1; from now "
+                       "on the learning rate is multiplied by 0.125") != std::string::npos);
 }
 
 TEST_CASE("a training that no rate helps stays diverged, with the state before it") {
@@ -165,7 +165,8 @@ TEST_CASE("a rollback needs what notices and what saves, and takes nothing along
   Training t;
   const auto fit = [&] { t.learn.fit(1, 0.01); };
   const char* const needs =
-      "a rollback needs the callbacks terminate_on_nan and checkpointer, which has to save 'last'";
+      "a rollback needs the callbacks terminate_on_nan and checkpointer, and the latter must save "
+      "'last'";
   t.learn.add<Recorder>();
   const auto refused = [&] {
     std::string text;

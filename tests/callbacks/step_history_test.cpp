@@ -117,16 +117,15 @@ TEST_CASE("a fit ends with a line about its skipped steps, and only if there wer
   };
   CHECK(said("slow@1:0s", 2).empty());
   const std::string normal = said("overflow@1-2", 2);
-  CHECK(has(
-      normal,
-      "2 of 240 steps skipped (0.83 %: 2 while the loss scale found its place), loss scale 1024 "
-      "-> 256: normal\n"));
+  CHECK(has(normal,
+            "2 of 240 steps skipped (0.83 %: 2 while the loss scale was adjusted), loss scale 1024 "
+            "-> 256: normal\n"));
   CHECK_FALSE(has(normal, "epoch"));
   const std::string not_normal = said("overflow@5-7", 2);
   CHECK(has(not_normal, "epoch 1: 3 of 120 steps skipped"));
   CHECK_FALSE(has(not_normal, "epoch 2"));
   CHECK(has(not_normal, "3 of 240 steps skipped"));
-  CHECK(has(not_normal, "not normal, steps were skipped one after the other"));
+  CHECK(has(not_normal, "not normal, several steps in a row were skipped"));
   CHECK(has(not_normal, "--callbacks blame names the layer"));
   CHECK_FALSE(has(said("overflow@5-7", 1), "epoch 1:"));  // the line about the fit says it
 }

@@ -69,7 +69,7 @@ TEST_CASE("dataset: class names are names, each once") {
   CHECK_THROWS_WITH_AS(
       check_class_names({"a", ""}, "here"), "'here': a class has no name", DataError);
   CHECK_THROWS_WITH_AS(
-      check_class_names({"a", "b", "a"}, "here"), "'here': two classes are called 'a'", DataError);
+      check_class_names({"a", "b", "a"}, "here"), "'here': two classes are named 'a'", DataError);
 }
 
 TEST_CASE("dataset: limited keeps every class of a set that is sorted by class") {
@@ -124,7 +124,7 @@ TEST_CASE("dataset: split_off is stratified, disjoint, complete and a function o
     CHECK_THROWS_AS(static_cast<void>(split_off(set, bad, 7)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.2, 7)), DataError);
   CHECK_THROWS_WITH_AS(static_cast<void>(split_off(test::small_set(2, 2, 2), 0.9, 7)),
-                       doctest::Contains("leaves 0 for training, 2 for validation"),
+                       doctest::Contains("leaves 0 for training and 2 for validation"),
                        DataError);
   CHECK_THROWS_AS(static_cast<void>(split_off(set, NAN, 7)), UsageError);
 }
@@ -188,11 +188,11 @@ TEST_CASE("dataset: validate finds targets that are none") {
   refused(
       TargetKind::labels,
       [](Dataset& s) { s.targets[5] = 0.5F; },
-      "'two' of sample 2 is 0.5, a label is 0 or 1");
+      "'two' of sample 2 is 0.5, a label must be 0 or 1");
   refused(
       TargetKind::values,
       [](Dataset& s) { s.targets[4] = std::numeric_limits<float>::infinity(); },
-      "'one' of sample 2 is inf, no finite number");
+      "'one' of sample 2 is inf, it must be finite");
   refused(
       TargetKind::values,
       [](Dataset& s) { s.targets.push_back(0); },

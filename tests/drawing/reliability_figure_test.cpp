@@ -28,10 +28,10 @@ TEST_CASE("a reliability figure has a bar for each bin that has predictions") {
   CHECK(find_color(image, mix(kWhite, palette(1), 0.35), kBelowLegend, -1, 3).count > 500);
   for (const char* const text : {"share correct",
                                  "images",
-                                 "less than said",
-                                 "more than said",
+                                 "overconfident",
+                                 "underconfident",
                                  "mean confidence",
-                                 "where both are equal"})
+                                 "perfectly calibrated"})
     CHECK(std::ranges::find(drawing.texts(), text) != drawing.texts().end());
 }
 

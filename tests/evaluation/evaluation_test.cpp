@@ -157,7 +157,7 @@ TEST_CASE("what does not fit together is refused") {
   CHECK_THROWS_AS(matrix.add(3, truths, truths), ShapeError);
   CHECK_THROWS_AS(matrix.add(2, truths, std::vector<std::int64_t>{0}), ShapeError);
   CHECK_THROWS_WITH_AS(matrix.add(2, std::vector<std::int64_t>{1}, std::vector<std::int64_t>{5}),
-                       doctest::Contains("row 0 has class 5, there are 2"),
+                       doctest::Contains("row 0 has class 5, but there are 2"),
                        DataError);
   CHECK(matrix.samples() == 1);
 }

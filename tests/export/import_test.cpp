@@ -97,7 +97,7 @@ TEST_CASE("a rule that is none is refused with its line") {
     CHECK_THROWS_WITH_AS(exported::NameMap(text, "map.txt"), doctest::Contains(why), UsageError);
   };
   refused("a = b\nc\n", "map.txt, line 2: 'c' is not a rule of the form 'theirs = ours'");
-  refused("= b", "map.txt, line 1: '= b' says no name of theirs");
+  refused("= b", "map.txt, line 1: '= b' has no name on the left");
   refused("a* = *.*", "more '*' on the right than on the left");
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("an import takes rows by the names of classes that the file says") {
   import({"ship", "bird"}, WeightsMatch::partial);
   CHECK_THROWS_WITH_AS(
       import({"ship", "bird"}, WeightsMatch::strict),
-      doctest::Contains("lacks classes of the model: 1 of 2 classes found by name: "
-                        "ship; 1 new: bird; 2 of the file not used: cat, dog"),
+      doctest::Contains("does not have these classes of the model: 1 of 2 classes found by name: "
+                        "ship; 1 new: bird; 2 in the file not used: cat, dog"),
       CheckpointError);
 }

@@ -44,7 +44,7 @@ TEST_CASE(
   graph.values = {{"image", {3, 2, 2}}, {"logits", {2}}};
   graph.operations.push_back({"negate", "head", {"image"}, "logits", {}});
   CHECK_THROWS_WITH_AS((void)exported::onnx_text(graph),
-                       doctest::Contains("'negate' in 'head' has no form in ONNX"),
+                       doctest::Contains("'negate' in 'head' cannot be expressed in ONNX"),
                        UsageError);
   graph.operations.front().op = "relu";
   CHECK_THROWS_WITH_AS(exported::write_onnx("/nowhere/at/all.onnx", graph),

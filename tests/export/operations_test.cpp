@@ -215,27 +215,27 @@ TEST_CASE("every operation that a model is made of is exported with equal result
 
 TEST_CASE("what cannot be exported is refused with the name of the module") {
   CHECK(refusal([](Net&, const Var& x) { return x.tape().record({x}, x.value(), NegateNode()); }) ==
-        "the model cannot be exported: in its own forward the operation 'negate' has no form in "
-        "other runtimes");
+        "the model cannot be exported: in a custom forward the operation 'negate' does not exist "
+        "in other runtimes");
   CHECK(refusal([](Net& n, const Var& x) {
           Tensor other = x.tape().empty(x.shape(), DType::f32);
           return n.one(x) + x.tape().input(other);
-        }).find("the operation 'add' uses a value (2,5,7,4) that is not one of its parameters") !=
+        }).find("the operation 'add' uses a value (2,5,7,4) that is not a parameter") !=
         std::string::npos);
   CHECK(refusal([](Net&, const Var& x) {
           return ops::reshape(x, {1, 140 * 2});
-        }).find("the operation 'reshape' makes (1,280) of a batch of 2: images are mixed") !=
+        }).find("the operation 'reshape' returns (1,280) for a batch of 2: it mixes images") !=
         std::string::npos);
   CHECK(refusal([](Net&, const Var& x) {
           return ops::reshape(x, {280});
-        }).find("images are mixed") != std::string::npos);
+        }).find("it mixes images") != std::string::npos);
   CHECK(refusal([](Net&, const Var& x) {
           return ops::conv2d(x, ops::scale(x, 2), Var(), {});
-        }).find("the operation 'conv2d' takes a weight that depends on the image") !=
+        }).find("the operation 'conv2d' uses a weight that depends on the image") !=
         std::string::npos);
   CHECK(refusal([](Net& n, const Var& x) {
           return ops::add(n.pair(x), ops::global_avg_pool(n.bias(x)));
-        }).find("the operation 'add' takes the parameter 'own_pair' in the place of a value") !=
+        }).find("the operation 'add' uses the parameter 'own_pair' as a value") !=
         std::string::npos);
   CHECK(refusal([](Net& n, const Var& x) {
           const Var rows = ops::reshape(ops::concat(std::array{x, x}, 3), {2, 35, 2, 4});
@@ -244,7 +244,7 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
         std::string::npos);
   CHECK(refusal([](Net&, const Var& x) {
           return ops::clamp(x, 0, 1);
-        }).find("the operation 'clamp' has no form in other runtimes") != std::string::npos);
+        }).find("the operation 'clamp' does not exist in other runtimes") != std::string::npos);
   CHECK(refusal([](Net& n, const Var& x) {
           return n.train(x);
         }).find("'batch_norm' does not use the running statistics of a module") !=
@@ -253,17 +253,18 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
           const Var wide = ops::concat(std::array{x, n.one(x)}, 3);
           x.tape().set_padding(wide, 4);
           return n.kernel(wide, {});
-        }).find("the operation 'conv2d' takes padded channels") != std::string::npos);
+        }).find("the operation 'conv2d' uses padded channels") != std::string::npos);
 }
 
 TEST_CASE("a model whose output is no logits and one of no images are refused") {
   for (const std::int64_t what : {0, 1, 2}) {
     Trained trained(nn::make_model<Plain>("plain", {5, 7, 4}, 3, what));
     CHECK_THROWS_WITH_AS(
-        (void)trained.graph(), doctest::Contains("which are no logits"), UsageError);
+        (void)trained.graph(), doctest::Contains("it must return logits"), UsageError);
   }
   Trained trained(net(140, [](Net&, const Var& x) { return x; }));
-  CHECK_THROWS_WITH_AS((void)exported::trace(*trained.model.module, *trained.model.params, {140}),
-                       doctest::Contains("only models of images (H,W,C) are exported, not (140)"),
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)exported::trace(*trained.model.module, *trained.model.params, {140}),
+      doctest::Contains("only models of images (H,W,C) can be exported, not (140)"),
+      UsageError);
 }

@@ -125,8 +125,7 @@ TEST_CASE("a graph can normalise images first and end in probabilities") {
   exported::Graph graph = trained.graph();
   CHECK_THROWS_WITH_AS(
       exported::normalize_first(graph, std::span(mean).first(2), std),
-      doctest::Contains("a mean of 2 and a standard deviation of 3 numbers do not fit "
-                        "images of 3 channels"),
+      doctest::Contains("2 means and 3 standard deviations do not fit images of 3 channels"),
       UsageError);
   exported::normalize_first(graph, mean, std);
   exported::end_in_softmax(graph);

@@ -192,22 +192,22 @@ TEST_CASE("what PyTorch's layers cannot hold is refused by its name") {
   named.inputs = {"image", "stem.weight", "other.bias"};
   refused(graph_of(named), "they start with 'stem.weight'");
   refused(graph_of({"softmax", "head", {"image"}, "", {}}),
-          "'softmax' in 'head' has no form in PyTorch");
+          "'softmax' in 'head' cannot be expressed in PyTorch");
 
   named.inputs = {"image", "stem.weight"};
   exported::Graph twice = graph_of(named);
   twice.operations.push_back(twice.operations.front());
   twice.operations.back().attributes = Conv2dOptions::symmetric(2, 0);
   refused(twice,
-          "'stem' has no form in PyTorch: it is nn.Conv2d(2, 2, 1, stride=2, bias=False), and also "
-          "nn.Conv2d(2, 2, 1, bias=False)");
+          "'stem' cannot be exported to PyTorch: it is both nn.Conv2d(2, 2, 1, stride=2, "
+          "bias=False) and nn.Conv2d(2, 2, 1, bias=False)");
   exported::Graph nested = graph_of(named);
   nested.operations.push_back(nested.operations.front());
   nested.operations.back().inputs[1] = "stem.inner.weight";
   nested.weights["stem.inner.weight"] = nested.weights["stem.weight"];
-  refused(nested, "'stem.inner' has no form in PyTorch: it would be within another layer");
+  refused(nested, "'stem.inner' cannot be exported to PyTorch: it would be inside another layer");
   std::swap(nested.operations[0], nested.operations[1]);
-  refused(nested, "and also a place of other layers");
+  refused(nested, "and a container of other layers");
   exported::Graph mixed = graph_of(named);
   mixed.operations.front().inputs[1] = "stem.conv.weight";
   mixed.weights["stem.conv.weight"] = mixed.weights["stem.weight"];

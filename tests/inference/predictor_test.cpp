@@ -159,7 +159,7 @@ SavedModel trained_on(TargetKind kind) {
 
 }  // namespace
 
-TEST_CASE("of several labels each has a probability of its own, of real targets there are values") {
+TEST_CASE("labels get a probability each, and real targets get values") {
   const std::vector<data::Image> images{noise(8, 12, 5), noise(8, 12, 6)};
   Predictor of_labels = trained({}, trained_on(TargetKind::labels));
   Predictor of_values = trained({}, trained_on(TargetKind::values));

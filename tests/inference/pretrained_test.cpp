@@ -123,11 +123,11 @@ TEST_CASE("outputs follow the names of their classes in every model") {
     description.classes = {"fish", "cat"};
     nn::Model other = description.make();
     other.params->materialize(ctx);
-    CHECK_THROWS_WITH_AS(load_weights(file, other, description.classes),
-                         doctest::Contains("lacks classes of the model: 1 of 2 classes found by "
-                                           "name: cat; 1 new: fish; 2 of the file not used: bird, "
-                                           "dog"),
-                         CheckpointError);
+    CHECK_THROWS_WITH_AS(
+        load_weights(file, other, description.classes),
+        doctest::Contains("does not have these classes of the model: 1 of 2 classes found by name: "
+                          "cat; 1 new: fish; 2 in the file not used: bird, dog"),
+        CheckpointError);
     CHECK(load_weights(file, other, description.classes, WeightsMatch::partial).clean());
     CHECK(outputs(other)[1] == was[1]);
   }
@@ -144,8 +144,9 @@ TEST_CASE("rows of new classes keep their initial values, and the log says what 
   CHECK(ours.row(0) == theirs->row(2));
   CHECK(ours.row(1) == fish);
   CHECK(ours.row(2) == theirs->row(0));
-  CHECK(log.count("2 of 3 classes found by name: ship, cat; 1 new: fish; 1 of the file not used: "
-                  "dog") == 1);
+  CHECK(log.count(
+            "2 of 3 classes found by name: ship, cat; 1 new: fish; 1 in the file not used: dog") ==
+        1);
   CHECK(log.count("warn") == 0);
 }
 
@@ -168,9 +169,9 @@ TEST_CASE("classes that are other ones leave the last layer as it is, with a war
   const test::LogFile log;
   (void)load_pretrained(folder / "w", ours.model, ours.data);
   CHECK(ours.row(0) == initial);
-  CHECK(
-      log.count("is one here, so the last layer keeps its initial values: 0 of 2 classes found by "
-                "name; 2 new: ship, car; 2 of the file not used: cat, dog") == 1);
+  CHECK(log.count("shares no class with the data, so the last layer keeps its initial values: 0 of "
+                  "2 classes found by name; 2 new: ship, car; 2 in the file not used: cat, dog") ==
+        1);
 }
 
 TEST_CASE("a file without names of classes is taken in its order, with a warning") {
@@ -180,8 +181,8 @@ TEST_CASE("a file without names of classes is taken in its order, with a warning
   const test::LogFile log;
   (void)load_pretrained(folder / "w", ours.model, ours.data);
   CHECK(ours.row(0) == theirs->row(0));
-  CHECK(log.count("does not name its classes: the rows of the last layer are taken in the order of "
-                  "the classes here") == 1);
+  CHECK(log.count("does not name its classes: using the rows of the last layer in the order of the "
+                  "classes") == 1);
   // Nothing was taken where the number is another one: that is said as for any other layer.
   Own more({"dog", "cat", "ship"});
   (void)load_pretrained(folder / "w", more.model, more.data);
@@ -215,7 +216,7 @@ TEST_CASE("images that were normalised in another way are warned of") {
     const test::LogFile log;
     (void)load_pretrained(folder / "w.safetensors", model, data);
     return log.count(
-        "with another mean and standard deviation: 0.5:0.4:0.3:0.2:0.25:0.3, here "
+        "with a different mean and standard deviation: 0.5:0.4:0.3:0.2:0.25:0.3, here "
         "0.5:0.5:0.5:1:1:1; to use the same: --normalize 0.5:0.4:0.3:0.2:0.25:0.3");
   };
   CHECK(warned({{0.5F, 0.5F, 0.5F}, {1, 1, 1}}) == 1);

@@ -29,12 +29,13 @@ TEST_CASE("a checkpoint that says nothing of its model is refused") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "a.safetensors";
   write_safetensors(file, {}, {{"learn.model", "small"}});
-  CHECK_THROWS_WITH_AS((void)saved_model(SafetensorsFile(file)),
-                       fmt::format("'{}' does not say its 'learn.classes': it was not written for "
-                                   "an experiment of 'learn'",
-                                   file.string())
-                           .c_str(),
-                       CheckpointError);
+  CHECK_THROWS_WITH_AS(
+      (void)saved_model(SafetensorsFile(file)),
+      fmt::format(
+          "'{}' does not record 'learn.classes': it was not written by an experiment of 'learn'",
+          file.string())
+          .c_str(),
+      CheckpointError);
 }
 
 TEST_CASE(
@@ -72,12 +73,12 @@ TEST_CASE(
             .starts_with(model("small:width=4", "model 'small' cannot have 0")));
   CHECK(error_of("learn.input", {"8 12 3\0 4", 9}) ==
         begin +
-            "says that its 'learn.input' is '8 12 3\\x00 4', which is not a shape of an image or "
-            "of features: expected height, width and channels, or one number");
+            "records 'learn.input' as '8 12 3\\x00 4', which is not the shape of an image or of "
+            "features: expected height, width and channels, or one number");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 \t\x1b") ==
         begin +
-            "says that its 'learn.normalization' is '0 0 0 1 1 \\x09\\x1b', which is not a "
-            "normalization: expected a mean and a deviation of each channel");
+            "records 'learn.normalization' as '0 0 0 1 1 \\x09\\x1b', which is not a "
+            "normalization: expected a mean and a standard deviation for each channel");
   CHECK(error_of("learn.normalization", "0 0 0 1 1 1 and more").starts_with(begin));
 }
 
@@ -114,8 +115,8 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
        {"", "0", "24 40", "24 40 1025", "0 40 3", "24 65537 3", "a b c", "24 40 3 3", "24 40 3.5"})
     CHECK_THROWS_WITH_AS(
         (void)read_with("learn.input", bad),
-        fmt::format("'{}' says that its 'learn.input' is '{}', which is not a shape of an image or "
-                    "of features: expected height, width and channels, or one number",
+        fmt::format("'{}' records 'learn.input' as '{}', which is not the shape of an image or of "
+                    "features: expected height, width and channels, or one number",
                     path.string(),
                     bad)
             .c_str(),
@@ -140,8 +141,8 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
        {"", "0.5 0.4 0.3 0.2 0.1", "0.5 0.4 0.3 0.2 0.1 x", "0.5 0.4 0.3 0.2 0.1 1 2"})
     CHECK_THROWS_WITH_AS(
         (void)read_with("learn.normalization", bad),
-        fmt::format("'{}' says that its 'learn.normalization' is '{}', which is not a "
-                    "normalization: expected a mean and a deviation of each channel",
+        fmt::format("'{}' records 'learn.normalization' as '{}', which is not a normalization: "
+                    "expected a mean and a standard deviation for each channel",
                     path.string(),
                     bad)
             .c_str(),

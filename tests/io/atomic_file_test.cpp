@@ -310,8 +310,7 @@ TEST_CASE("a full disk is reported with what is needed and what is free") {
   // Its own name is there, so a reader can see which file it was.
   CHECK(text_of(Call::write, ENOSPC, size).find("last") != std::string::npos);
   ends(text_of(Call::write, ENOSPC, 0),
-       ": disk full: need 4 bytes, have 3.1 MiB, so it is a quota or the number of files that is "
-       "used up");
+       ": disk full: need 4 bytes, have 3.1 MiB, so a quota or the number of files is exhausted");
   ends(text_of(Call::write, EDQUOT, size), ": need 44.7 MiB");
   ends(text_of(Call::write, EIO, size), std::strerror(EIO));
 }
@@ -346,7 +345,7 @@ TEST_CASE("without hard links files are saved, and the log says once what is not
     for (const std::string text : {"first", "second", "third"}) save(files, folder.path(), text);
     CHECK(read_text_file(folder / "last") == "third");
     CHECK(names_in(folder.path()) == std::set<std::string>{"last"});
-    CHECK(log.count("no hard links") == 1);
+    CHECK(log.count("does not support hard links") == 1);
     CHECK(log.count("'last.prev'") == 1);
   }
 }

@@ -74,7 +74,7 @@ TEST_CASE("a table of people has the cells that were written, with the lines the
                        "'t.csv', line 3: 1 cells, the header has 2 (a, b): '3'",
                        DataError);
   CHECK_THROWS_WITH_AS((void)parse_csv("a,b\n1,2\n3,\"4\n", "t.csv"),
-                       "'t.csv', line 3: a quote is never closed",
+                       "'t.csv', line 3: a closing quote is missing",
                        DataError);
 }
 

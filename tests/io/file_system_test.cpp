@@ -58,10 +58,9 @@ TEST_CASE("a last state that cannot be set aside is an error, one that is missin
   StuckFs stuck;
   const fs::path last = folder / "last.safetensors";
   write_file_atomically(last, "damaged");
-  CHECK_THROWS_WITH_AS(
-      set_last_state_aside(folder.path(), stuck),
-      fmt::format("cannot set '{}' aside: Input/output error", last.string()).c_str(),
-      IoError);
+  CHECK_THROWS_WITH_AS(set_last_state_aside(folder.path(), stuck),
+                       fmt::format("cannot rename '{}': Input/output error", last.string()).c_str(),
+                       IoError);
   fs::remove(last);
   CHECK_NOTHROW(set_last_state_aside(folder.path()));
 }
@@ -76,9 +75,8 @@ TEST_CASE("a run without a whole state says what each of both files lacks") {
   write_file_atomically(last, "short");
   write_file_atomically(previous, "shorter");
   CHECK_THROWS_WITH_AS((void)find_last_state(folder.path()),
-                       fmt::format("'{}' is not a safetensors file: 5 bytes\n"
-                                   "  and so is the state before it: "
-                                   "'{}' is not a safetensors file: 7 bytes",
+                       fmt::format("'{}' is not a safetensors file: 5 bytes\n  and so is the "
+                                   "previous state: '{}' is not a safetensors file: 7 bytes",
                                    last,
                                    previous)
                            .c_str(),
@@ -93,7 +91,8 @@ TEST_CASE("a last state whose place another file has taken is passed over for th
   write_safetensors(last, {}, {{"learn.kind", "weights"}});
   CHECK_THROWS_WITH_AS(
       (void)find_last_state(folder.path()),
-      fmt::format("'{}' holds no state of a training: another file has taken its place", last)
+      fmt::format("'{}' does not contain the state of a training: it was replaced by another file",
+                  last)
           .c_str(),
       CheckpointError);
   save_state(folder / "last.prev.safetensors", visit);
@@ -101,7 +100,7 @@ TEST_CASE("a last state whose place another file has taken is passed over for th
     write_safetensors(last, {}, metadata);
     const LastState found = find_last_state(folder.path());
     CHECK(found.file->path() == folder / "last.prev.safetensors");
-    CHECK(found.problem.find("holds no state of a training") != std::string::npos);
+    CHECK(found.problem.find("does not contain the state of a training") != std::string::npos);
   }
   save_state(last, visit);
   CHECK(find_last_state(folder.path()).problem.empty());

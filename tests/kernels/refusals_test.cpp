@@ -79,16 +79,16 @@ TEST_CASE("convolutions and linear layers refuse what does not fit") {
       {"conv2d: paddings must not be negative, got top 0, bottom -1, left 0, right 0",
        conv(x, w, {.pad_bottom = -1})},
       {"conv2d: groups must be at least 1, not 0", conv(x, w, {.groups = 0})},
-      {"conv2d: the weight must be (K,R,S,C/groups), it has shape (8,27)", conv(x, {8, 27})},
-      {"conv2d: a padding of 3 leaves no channel of (1,4,4,3)", conv(x, w, {}, 3)},
-      {"conv2d: a padding of -1 leaves no channel of (1,4,4,3)", conv(x, w, {}, -1)},
+      {"conv2d: the weight must be (K,R,S,C/groups), not (8,27)", conv(x, {8, 27})},
+      {"conv2d: a padding of 3 channels does not fit an input of (1,4,4,3)", conv(x, w, {}, 3)},
+      {"conv2d: a padding of -1 channels does not fit an input of (1,4,4,3)", conv(x, w, {}, -1)},
       {"conv2d: the weight's window is empty: (8,3,0,3)", conv(x, {8, 3, 0, 3})},
-      {"linear: the input must be (N,C) or (B,N,C), it has shape (3)", linear({3}, {5, 3})},
-      {"linear: the weight must be (K,C), it has shape (5,3,1)", linear({2, 3}, {5, 3, 1})},
-      {"linear: the weight must be (4,K,C), it has shape (5,3)", linear({4, 2, 3}, {5, 3})},
-      {"linear: the weight must be (4,K,C), it has shape (3,5,3)", linear({4, 2, 3}, {3, 5, 3})},
+      {"linear: the input must be (N,C) or (B,N,C), not (3)", linear({3}, {5, 3})},
+      {"linear: the weight must be (K,C), not (5,3,1)", linear({2, 3}, {5, 3, 1})},
+      {"linear: the weight must be (4,K,C), not (5,3)", linear({4, 2, 3}, {5, 3})},
+      {"linear: the weight must be (4,K,C), not (3,5,3)", linear({4, 2, 3}, {3, 5, 3})},
       {"linear: input has 3 features, weight expects 2", linear({4, 2, 3}, {4, 5, 2})},
-      {"linear: 2 inputs at once have no bias",
+      {"linear: a batched product (2 matrices) takes no bias",
        [&] {
          Tensor y = make({2, 3, 5});
          kernels::linear_forward(ctx, make({2, 3, 4}), make({2, 5, 4}), make({5}), y);
@@ -164,7 +164,7 @@ TEST_CASE("losses refuse what does not fit") {
          kernels::mse_backward(
              ctx, make({2, 3}), make({2, 3}), make({}), dpred, GradMode::overwrite);
        }},
-      {"softmax: logits must be (N,classes) with at least one class, they are (2,0)",
+      {"softmax: logits must be (N,classes) with at least one class, not (2,0)",
        softmax(make({2, 0}), make({2, 0}))},
       {"softmax: the output has shape (3,2), not (2,3)", softmax(make({2, 3}), make({3, 2}))},
       {"softmax: the output must be f32 for f32 logits, it is f16",
@@ -184,7 +184,7 @@ TEST_CASE("batch normalisation refuses what does not fit") {
     };
   };
   check_refusals({
-      {"batch_norm: x must be (N,...,C) with at least one channel, it is (3)",
+      {"batch_norm: x must be (N,...,C) with at least one channel, not (3)",
        eval(make({3}), make({3}))},
       {"batch_norm: y is f16, x is f32", eval(make({2, 3}), make({2, 3}, DType::f16))},
       {"batch_norm: a gradient of the residual is given without a residual",
@@ -219,9 +219,9 @@ TEST_CASE("weight norm refuses what does not fit") {
     };
   };
   check_refusals({
-      {"weight_norm: v must be (K,...) with at least one element, it is (3)",
+      {"weight_norm: v must be (K,...) with at least one element, not (3)",
        forward(make({3}), make({3}), make({3}))},
-      {"weight_norm: v must be (K,...) with at least one element, it is (2,0)",
+      {"weight_norm: v must be (K,...) with at least one element, not (2,0)",
        forward(make({2, 0}), make({2}), make({2, 0}))},
       {"weight_norm: g has shape (3), v (2,3) has 2 rows",
        forward(make({2, 3}), make({3}), make({2, 3}))},
@@ -250,7 +250,7 @@ TEST_CASE("pooling refuses what does not fit") {
   const Tensor y = make({1, 2, 2, 2});
   const Tensor winner = make({1, 2, 2, 2}, DType::u8);
   check_refusals({
-      {"pool: x must be (N,H,W,C), it is (4,4,2)", max(make({4, 4, 2}), y, winner)},
+      {"pool: x must be (N,H,W,C), not (4,4,2)", max(make({4, 4, 2}), y, winner)},
       {"max_pool2d: expected shape (1,2,2,2), got (1,4,4,2)", max(x, x, winner)},
       {"max_pool2d: dtypes differ: f32 and f16", max(x, make({1, 2, 2, 2}, DType::f16), winner)},
       {"max_pool2d: winners of this window must be u8, they are i64",
@@ -274,17 +274,17 @@ TEST_CASE("reductions refuse what does not fit") {
     };
   };
   check_refusals({
-      {"sum: the sum has one element, not shape (2)", sum(make({2}))},
+      {"sum: the sum must have one element, not shape (2)", sum(make({2}))},
       {"sum: the sum of f32 is f32, not f64", sum(make({1}, DType::f64))},
       {"argmax: needs rows (N,C) with C > 0, got (3,0)", argmax(make({3, 0}))},
-      {"argmax: the places have shape (2), not (3)", argmax(make({2, 3}))},
+      {"argmax: the indices must have shape (2), not (3)", argmax(make({2, 3}))},
       {"top_k: values (2,2) and places (2,1) must both be (2,k)",
        [&] {
          Tensor values = make({2, 2});
          Tensor places = make({2, 1}, DType::i64);
          kernels::top_k(ctx, make({2, 3}), values, places);
        }},
-      {"count_hits: the count has one element, not (2)",
+      {"count_hits: the count must have one element, not (2)",
        [&] {
          Tensor count = make({2}, DType::i64);
          kernels::count_hits(
@@ -311,17 +311,17 @@ TEST_CASE("steps of an optimizer refuse what does not fit") {
     };
   };
   check_refusals({
-      {"unscale_grads: master gradients are f32, got f64",
+      {"unscale_grads: master gradients must be f32, not f64",
        [&] { kernels::unscale_grads(ctx, wide, control); }},
       {"find_non_finite: gradients are f32, f16 or bf16, got f64",
        [&] { kernels::find_non_finite(ctx, wide, control); }},
-      {"l2_norm: the norm has one element, not shape (2)",
+      {"l2_norm: the norm must have one element, not shape (2)",
        [&] { kernels::l2_norm(ctx, {grads}, norm); }},
       {"unscale_to_master_grads: shapes differ: (3) and (2)", unscale(make({3}, DType::f16))},
-      {"unscale_to_master_grads: half gradients are f16 or bf16, got f32", unscale(make({2}))},
+      {"unscale_to_master_grads: half gradients must be f16 or bf16, not f32", unscale(make({2}))},
       {"the gradient limit must be positive, not -1",
        [&] { kernels::clip_by_value(ctx, grads, -1, control); }},
-      {"end_step: running statistics are f32, got f64",
+      {"end_step: running statistics must be f32, not f64",
        [&] { kernels::end_step(ctx, wide, wide, {}, control); }},
       {"rmsprop_step: the mean square must have memory",
        [&] {
@@ -334,7 +334,7 @@ TEST_CASE("steps of an optimizer refuse what does not fit") {
          tensors.half = make({3}, DType::f16);
          kernels::sgd_step(ctx, tensors, none, false);
        }},
-      {"write_hypers: what steers it is on cuda:1, the context on cpu",
+      {"write_hypers: the control block is on cuda:1, the context on cpu",
        [&] {
          Arena elsewhere("other", test::other_device_pages());
          DeviceArray<GroupHypers> blocks(elsewhere);
@@ -382,10 +382,10 @@ TEST_CASE("augmentation refuses what does not fit") {
       {"augment: targets (2) of 2 images", augment([&](Batch& b) { b.labels = make({2}); })},
       {"augment: targets of the batch must be i64, not f32",
        augment([&](Batch& b) { b.y = make({1}); })},
-      {"augment: results are f32, f16 or bf16, not f64", augment([&](Batch& b) {
+      {"augment: results must be f32, f16 or bf16, not f64", augment([&](Batch& b) {
          b.x = make({1, 4, 4, 3}, DType::f64);
        })},
-      {"augment: a batch of 1 from no images", augment([&](Batch& b) {
+      {"augment: a batch of 1 from an empty data set", augment([&](Batch& b) {
          b.images = make({0, 4, 4, 3}, DType::u8);
          b.labels = make({0}, DType::i64);
        })},

@@ -26,7 +26,7 @@ TEST_CASE("a source that gives more batches than it says is stopped") {
   Learner learn(t.ctx, Training::make_scale(), liar, Training::with_loss({}));
   CHECK_THROWS_WITH_AS(
       learn.fit(1),
-      doctest::Contains("the data source gave more batches than the 1 it announced"),
+      doctest::Contains("the data source returned more batches than the 1 it announced"),
       Error);
 }
 
@@ -50,13 +50,15 @@ TEST_CASE("a source that gives fewer batches than it says is stopped") {
     Learner learn(t.ctx, Training::make_scale(), sources, Training::with_loss({}));
     learn.fit(1);
   };
-  CHECK_THROWS_WITH_AS(fit({train, t.valid}),
-                       doctest::Contains("the training source announced 7 batches and gave 2: its "
-                                         "batches() must return how many next() gives in a pass"),
-                       DataError);
-  CHECK_THROWS_WITH_AS(fit({t.train, valid}),
-                       doctest::Contains("the validation source announced 4 batches and gave 3"),
-                       DataError);
+  CHECK_THROWS_WITH_AS(
+      fit({train, t.valid}),
+      doctest::Contains("the training source announced 7 batches but returned 2: its batches() "
+                        "must return how many next() returns in a pass"),
+      DataError);
+  CHECK_THROWS_WITH_AS(
+      fit({t.train, valid}),
+      doctest::Contains("the validation source announced 4 batches but returned 3"),
+      DataError);
 }
 
 TEST_CASE("what no source can give is refused before the training") {
@@ -79,5 +81,5 @@ TEST_CASE("what no source can give is refused before the training") {
   refused(2, -1, "fit: the training source announced -1 samples");
   refused(std::int64_t{1} << 62U,
           4,
-          "fit: 4 epochs of 4611686018427387904 batches are more than can be counted");
+          "fit: 4 epochs of 4611686018427387904 batches are too many to count");
 }

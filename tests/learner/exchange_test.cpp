@@ -154,7 +154,7 @@ TEST_CASE("a learner whose model was taken says so, and can still be read and de
   for (std::size_t i = 0; i < uses.size(); ++i) {
     CAPTURE(i);
     CHECK_THROWS_WITH_AS(
-        uses[i](), doctest::Contains("was taken by take_model()"), std::logic_error);
+        uses[i](), doctest::Contains("was moved out by take_model()"), std::logic_error);
   }
   CHECK(learn.results().train_loss == loss);
   CHECK_FALSE(learn.explain().empty());

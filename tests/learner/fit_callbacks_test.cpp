@@ -155,7 +155,7 @@ TEST_CASE("where one callback of a fit is refused the learner is as it was") {
   const auto fails = std::make_shared<Claims>("fails", true);
   CHECK_THROWS_WITH(t.learn.fit(1, 0.7, {fine, fails}), "cannot be attached");
   CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.7, {fine, fine}),
-                       "callback 'fine' was added twice: make another one",
+                       "callback 'fine' was added twice: create a second object",
                        UsageError);
   CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.7, {fine, std::shared_ptr<Claims>()}),
                        doctest::Contains("a null callback was added"),

@@ -140,16 +140,17 @@ TEST_CASE("a misuse is told before anything runs") {
   CHECK_THROWS_WITH_AS(
       t.learn.set_step_runner(nullptr), doctest::Contains("set_step_runner: null"), UsageError);
   CHECK_THROWS_WITH_AS(Training({2}, {}, {}, nn::Model{}),
-                       doctest::Contains("a model without parameters or without a module"),
+                       doctest::Contains("model has no parameters or no module"),
                        UsageError);
 }
 
 TEST_CASE("a step is no graph on a CPU") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   GraphStepCounts counts;
-  CHECK_THROWS_WITH_AS(GraphStep(ctx, counts, 1),
-                       doctest::Contains("a step is a graph on a CUDA device only, not on cpu"),
-                       DeviceError);
+  CHECK_THROWS_WITH_AS(
+      GraphStep(ctx, counts, 1),
+      doctest::Contains("a step can be captured only on a CUDA device, not on cpu"),
+      DeviceError);
 }
 
 TEST_CASE("gradients are handed out where they are what their name says") {
@@ -242,8 +243,8 @@ TEST_CASE("a step with gradients that a seed still scales names the callback tha
   };
   const auto named = [](const std::string& name) {
     return "'" + name +
-           "' has set a gradient seed, and the optimizer would step with gradients that are scaled "
-           "by it: take it out of them at backward_end, and call grads_unscaled() there";
+           "' set a gradient seed but did not unscale: the optimizer would step with scaled "
+           "gradients. Unscale them at backward_end and call grads_unscaled() there";
   };
   const auto refused = [&](const std::string& name, const std::function<void(Learner&)>& prepare) {
     CHECK_THROWS_WITH_AS(fit(prepare), doctest::Contains(named(name).c_str()), std::logic_error);

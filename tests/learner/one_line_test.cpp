@@ -78,7 +78,7 @@ TEST_CASE("fine_tune splits a model that says where, and refuses one that does n
                        doctest::Contains("fine_tune: the model has one layer group"),
                        UsageError);
   CHECK_THROWS_WITH_AS(t.learn.fine_tune(1, 1e-3, {.lr_mult = 0}),
-                       "fine_tune: lr_mult is 0, not above 0",
+                       "fine_tune: lr_mult must be positive, not 0",
                        UsageError);
 }
 

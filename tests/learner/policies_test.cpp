@@ -112,15 +112,16 @@ TEST_CASE("training and validation samples have one shape, the one their sources
   Shaped longer({4}, {2, 4});
   Shaped unknown({}, {2, 3});
   Shaped liar({3}, {2, 4});
-  CHECK_THROWS_WITH_AS((void)make(rows, longer),
-                       "training samples are (3), validation samples are (4): give both one shape",
-                       DataError);
+  CHECK_THROWS_WITH_AS(
+      (void)make(rows, longer),
+      "training samples are (3), but validation samples are (4): both must have the same shape",
+      DataError);
   make(rows, unknown)->validate();
   make(unknown, rows)->validate();
-  CHECK_THROWS_WITH_AS(make(rows, liar)->validate(),
-                       "the validation source says that its samples are (3), its batch has samples "
-                       "(4)",
-                       DataError);
+  CHECK_THROWS_WITH_AS(
+      make(rows, liar)->validate(),
+      "the validation source declares samples of (3), but its batch has samples of (4)",
+      DataError);
   CHECK_THROWS_WITH_AS(
       make(liar, rows)->fit(1), doctest::Contains("the training source says"), DataError);
 }

@@ -202,7 +202,7 @@ TEST_CASE("a metric says what targets it is for and which there are for others")
                          UsageError);
   CHECK_THROWS_WITH_AS(check_for({"mae"}, TargetKind::labels),
                        "metric 'mae' is for real numbers; the targets of 'photos' are several "
-                       "labels each, for which there are accuracy_multi, average_precision, "
+                       "labels per sample, for which there are accuracy_multi, average_precision, "
                        "f1_multi, precision_multi, recall_multi",
                        UsageError);
 }

@@ -236,7 +236,7 @@ TEST_CASE("a confusion matrix counts NaN as no class, and soft targets by their 
   CHECK(matrix.precision(0) == 1);
   const Tensor wrong = host_tensor<std::int64_t>({1}, std::vector<std::int64_t>{2});
   CHECK_THROWS_WITH_AS(matrix.add(tensor({1, 2}, {0, 1}), wrong),
-                       doctest::Contains("row 0 has class 2, there are 2"),
+                       doctest::Contains("row 0 has class 2, but there are 2"),
                        DataError);
   CHECK_THROWS_AS(matrix.add(tensor({1, 3}, {0, 1, 2}), wrong), ShapeError);
   CHECK_THROWS_WITH_AS(
@@ -254,10 +254,10 @@ TEST_CASE("a metric that needs more classes than there are is refused") {
       {test::put_values(ctx, {1, 3}, {1, 3, 2}), classes(ctx, {1})}};
   CHECK(value_of(ctx, metrics::top_k(3), batches) == 1);
   CHECK_THROWS_WITH_AS((void)value_of(ctx, metrics::top_k(5), batches),
-                       "metric 'top_5' needs at least 5 classes, there are 3",
+                       "metric 'top_5' needs at least 5 classes, but there are 3",
                        UsageError);
   CHECK_THROWS_WITH_AS((void)value_of(ctx, metrics::recall(3), batches),
-                       "metric 'recall_3' needs at least 4 classes, there are 3",
+                       "metric 'recall_3' needs at least 4 classes, but there are 3",
                        UsageError);
   CHECK_THROWS_AS((void)metrics::f1(-1), UsageError);
   CHECK_THROWS_WITH_AS(

@@ -132,7 +132,7 @@ TEST_CASE("a model is made for the samples and classes of its data") {
   CHECK(make_model("linear", features).params->parameter_count() == 14);
   Source unknown({}, 0);
   CHECK_THROWS_WITH_AS(
-      (void)make_model("small", unknown), doctest::Contains("do not say the shape"), UsageError);
+      (void)make_model("small", unknown), doctest::Contains("needs the shape"), UsageError);
 }
 
 TEST_CASE("options that a model has no use for are refused") {
@@ -143,7 +143,7 @@ TEST_CASE("options that a model has no use for are refused") {
   refused("resnet10", {}, "unknown model 'resnet10'; did you mean 'resnet18'? (known: darknet, l");
   refused("linear:width=3", {}, "linear has no option 'width'; it has: none");
   refused("resnet18:dropout=0.5", {}, "resnet18 has no option 'dropout'; it has: width");
-  refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, these are 7x32");
+  refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, but these are 7x32");
   refused("darknet", {.input = {13}}, "takes images (H,W,C), not (13); 'mlp' and 'linear' take");
   refused("mlp", {.input = {0}}, "cannot take samples of shape (0)");
   refused("mlp:dropout=1", {}, "[0, 1)");

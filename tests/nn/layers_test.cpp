@@ -193,8 +193,9 @@ TEST_CASE("Residual adds its branches, and says when it cannot") {
   const Tensor summed = both(x).value();
   CHECK(summed.shape() == Shape{5, 3});
   for (const float v : summed.span<float>()) CHECK(v >= 0);
-  CHECK_THROWS_WITH_AS(
-      (void)wrong(x), doctest::Contains("the body gives (5,3), the shortcut (5,4)"), ShapeError);
+  CHECK_THROWS_WITH_AS((void)wrong(x),
+                       doctest::Contains("the body returns (5,3) but the shortcut (5,4)"),
+                       ShapeError);
 }
 
 // A module applied twice is one set of weights: its gradient is the sum of both uses. For y = w(w

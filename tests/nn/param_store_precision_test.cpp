@@ -78,7 +78,7 @@ TEST_CASE("modules that are kept in f32 stay so in a half model and their values
   CHECK(halves() == all);
   CHECK_THROWS_WITH_AS(
       store.keep_f32({"conv3"}),
-      doctest::Contains("no module of this model has the path or the type 'conv3'; did you mean"),
+      doctest::Contains("this model has no module with the path or type 'conv3'; did you mean"),
       UsageError);
   CHECK(halves() == all);
 }

@@ -266,13 +266,13 @@ TEST_CASE("misuse of a store says what to do") {
                        doctest::Contains("buffer 'flat' has no elements: its shape is (0)"),
                        ShapeError);
   CHECK_THROWS_WITH_AS(
-      (void)store.master(0), doctest::Contains("parameter 'w' has no memory of this kind"), Error);
+      (void)store.master(0), doctest::Contains("parameter 'w' has no buffer of this kind"), Error);
   test::MemoryState nothing;
   test::MemorySaver saver(nothing);
   CHECK_THROWS_WITH_AS(
       store.visit_state(saver), doctest::Contains("the parameters have no memory yet"), Error);
   CHECK_THROWS_WITH_AS(store.materialize(ctx, DType::bf16),
-                       doctest::Contains("masters are f32 (f64 for gradient checks), not bf16"),
+                       doctest::Contains("masters must be f32 (f64 for gradient checks), not bf16"),
                        DTypeError);
   store.materialize(ctx, DType::f64);
   CHECK(store.slot(0).value.dtype() == DType::f64);

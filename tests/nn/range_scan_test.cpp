@@ -115,7 +115,7 @@ TEST_CASE("a range scan leaves out what stays f32 and counts what is not finite 
   CHECK(net.of("last.bias", DType::f16).not_finite == 1);
   CHECK(net.scan(DType::f16).overflowing().empty());
   net.model.params->keep_f32({"Net"});
-  CHECK(net.scan(DType::f16).verdict() == "as f16: no parameter would be cast");
+  CHECK(net.scan(DType::f16).verdict() == "as f16: no parameters would be cast");
 }
 
 TEST_CASE("running statistics are scanned for what a variance never is") {
@@ -176,5 +176,5 @@ TEST_CASE("a range scan says what casting does and changes nothing") {
 TEST_CASE("only halves have a range to look at") {
   Scanned net;
   CHECK_THROWS_WITH_AS(
-      (void)net.scan(DType::f32), doctest::Contains("f16 and bf16 have a range"), DTypeError);
+      (void)net.scan(DType::f32), doctest::Contains("the type must be f16 or bf16"), DTypeError);
 }

@@ -151,6 +151,6 @@ TEST_CASE("learning rates spread over layer groups") {
   CHECK_THROWS_AS((void)range(0, 1).spread(3), UsageError);
   CHECK_THROWS_AS((void)LearningRates(-1).spread(3), UsageError);
   CHECK_THROWS_WITH_AS((void)LearningRates(1).spread(0),
-                       doctest::Contains("a model has at least one layer group, not 0"),
+                       doctest::Contains("a model must have at least one layer group, not 0"),
                        UsageError);
 }

@@ -190,7 +190,7 @@ TEST_CASE("a run that cannot be renamed stays as it is") {
   const TemporaryFolder folder;
   const fs::path run = make_run(folder.path(), "train", "2026-01-01T00:00:00Z");
   NoRename no_rename;
-  CHECK_THROWS_WITH_AS(remove_run(run, no_rename), doctest::Contains("still there"), IoError);
+  CHECK_THROWS_WITH_AS(remove_run(run, no_rename), doctest::Contains("it is unchanged"), IoError);
   CHECK(fs::exists(run / "weights" / "last.safetensors"));
   CHECK(latest_run(folder.path()) == "train");
   NoSync no_sync;

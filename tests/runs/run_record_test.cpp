@@ -59,7 +59,7 @@ std::string problem_of(const std::string& text) {
     (void)read_run_record(folder.path());
   } catch (const DataError& e) {
     const std::string what = e.what();
-    const std::string_view said = "is not a record of a run: ";
+    const std::string_view said = "is not a valid record of a run: ";
     return what.substr(what.find(said) + said.size());
   }
   return {};

@@ -68,30 +68,29 @@ TEST_CASE("a name that is two things is refused, and says both") {
   Place::make_run("runs", "two");
   Place::make_run(".", "two");
   CHECK_THROWS_WITH_AS(
-      (void)run_folder("two", "runs"), "'two' is two things: say ./two or runs/two", UsageError);
+      (void)run_folder("two", "runs"), "'two' is ambiguous: use ./two or runs/two", UsageError);
   CHECK_THROWS_AS((void)anything_named("two", "runs"), UsageError);
   CHECK(run_folder("./two", "runs") == "./two");
   CHECK(run_folder("two", ".") == "two");  // the same one
   write_file_atomically("three", "x");
   Place::make_run("runs", "three");
   CHECK_THROWS_WITH_AS((void)run_folder("three", "runs"),
-                       "'three' is two things: say ./three or runs/three",
+                       "'three' is ambiguous: use ./three or runs/three",
                        UsageError);
   Place::make_run("others", "last");
   CHECK(run_folder("last", "others") == "others/last");  // it is the latest one, too
   Place::make_run("others", "later");
   CHECK_THROWS_WITH_AS((void)run_folder("last", "others"),
-                       "'last' is two things: say others/latest or others/last",
+                       "'last' is ambiguous: use others/latest or others/last",
                        UsageError);
 }
 
 TEST_CASE("what is no run is refused with what may be meant") {
   const Place place;
   Place::make_run("runs", "train-2");
-  CHECK_THROWS_WITH_AS(
-      (void)run_folder("trian-2", "runs"),
-      "there is no run 'trian-2' in 'runs', and no such path; did you mean 'train-2'?",
-      CheckpointError);
+  CHECK_THROWS_WITH_AS((void)run_folder("trian-2", "runs"),
+                       "no run 'trian-2' in 'runs', and no such path; did you mean 'train-2'?",
+                       CheckpointError);
   fs::create_directories("photos/cat");
   CHECK_THROWS_WITH_AS((void)run_folder("photos", "runs"),
                        "'photos' is not the folder of a run: it has no run.json and no weights; "
@@ -101,7 +100,7 @@ TEST_CASE("what is no run is refused with what may be meant") {
                        "'photos/cat' is not the folder of a run: it has no run.json and no weights",
                        CheckpointError);
   CHECK_THROWS_WITH_AS(
-      (void)run_folder("last", "nowhere"), "'last': 'nowhere' holds no run", CheckpointError);
+      (void)run_folder("last", "nowhere"), "'last': 'nowhere' contains no run", CheckpointError);
   CHECK_THROWS_AS((void)run_folder("../x", "runs"), CheckpointError);
   CHECK_THROWS_AS((void)run_folder(".", "runs"), CheckpointError);
   // What is there can be named to be removed.

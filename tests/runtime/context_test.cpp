@@ -40,7 +40,7 @@ TEST_CASE("what a CPU does not have says that this is one") {
                        doctest::Contains("work can be captured on a CUDA device, not on cpu"),
                        DeviceError);
   CHECK_THROWS_WITH_AS(
-      Uploads(ctx, x, x), doctest::Contains("there is nothing to upload to on cpu"), DeviceError);
+      Uploads(ctx, x, x), doctest::Contains("nothing can be uploaded to cpu"), DeviceError);
 }
 
 TEST_CASE("tensors and arrays of another device, shape or dtype are refused") {
@@ -61,11 +61,11 @@ TEST_CASE("tensors and arrays of another device, shape or dtype are refused") {
                        DTypeError);
   const DeviceArray<GroupHypers> array(ctx.step(), 2);
   CHECK_THROWS_WITH_AS(
-      (void)array.at(2), doctest::Contains("there is no value 2 among 2"), ShapeError);
+      (void)array.at(2), doctest::Contains("value 2 does not exist among 2"), ShapeError);
   CHECK_THROWS_WITH_AS(
-      (void)array.range(1, 2), doctest::Contains("there are no values 1 to 3 among 2"), ShapeError);
+      (void)array.range(1, 2), doctest::Contains("values 1 to 3 do not exist among 2"), ShapeError);
   CHECK_THROWS_WITH_AS(kernels::check_device(ctx, "op", DeviceArray<GroupHypers>()),
-                       doctest::Contains("op: what steers it has no memory"),
+                       doctest::Contains("op: the control block is not allocated"),
                        Error);
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("a library is loaded from Python's folders where the loader does not f
   const OpenedLibrary none = open_library("liblearn_test.so.7", "", "nvidia-test-cu13");
   CHECK(none.handle == nullptr);
   CHECK(none.obstacle.find(damaged + "/liblearn_test.so.7: ") == 0);
-  CHECK(none.obstacle.find("; looked in Python's folders, too: " + damaged +
+  CHECK(none.obstacle.find("; also searched Python's folders: " + damaged +
                            ": install it (pip install nvidia-test-cu13) or add its folder to "
                            "LD_LIBRARY_PATH") != std::string::npos);
   const std::string whole = packages(folder / "b", "cudnn");
@@ -136,9 +136,9 @@ TEST_CASE("a library is loaded from Python's folders where the loader does not f
 TEST_CASE("a library that is nowhere is named with what to install") {
   const Variables none({});
   CHECK(open_library("libnothing.so.0", "", pip_package("cudnn", 13)).obstacle ==
-        "libnothing.so.0: cannot open shared object file: No such file or directory; Python has no "
-        "folders of NVIDIA's libraries either: install it (pip install nvidia-cudnn-cu13) or add "
-        "its folder to LD_LIBRARY_PATH");
+        "libnothing.so.0: cannot open shared object file: No such file or directory; Python's "
+        "folders do not contain NVIDIA's libraries either: install it (pip install "
+        "nvidia-cudnn-cu13) or add its folder to LD_LIBRARY_PATH");
   CHECK(pip_package("cudnn", 12) == "nvidia-cudnn-cu12");
   CHECK(pip_package("cublas", 12) == "nvidia-cublas-cu12");
   CHECK(pip_package("cublas", 13) == "nvidia-cublas");

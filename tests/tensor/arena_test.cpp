@@ -158,8 +158,9 @@ TEST_CASE("checks that write to memory are for the CPU, and not for blocks of th
                          UsageError);
     ArenaOptions exact = options;
     exact.exact = true;
-    CHECK_THROWS_WITH_AS(
-        Arena("a", cpu_pages(), exact), doctest::Contains("goes with neither"), UsageError);
+    CHECK_THROWS_WITH_AS(Arena("a", cpu_pages(), exact),
+                         doctest::Contains("cannot be combined with guard"),
+                         UsageError);
   }
   CHECK_NOTHROW(Arena("a", std::make_unique<DevicePages>(), {.exact = true}));
 }

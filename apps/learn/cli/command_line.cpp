@@ -16,10 +16,8 @@ namespace {
 /// An empty word is what a shell makes of a variable that is not set.
 void require_text(const std::string& what, const std::string& text) {
   if (text.empty())
-    fail<UsageError>(
-        "{} is empty: leave it out, or give it a value (is a variable of the shell not "
-        "set?)",
-        what);
+    fail<UsageError>("{} is empty: omit it, or give it a value (is a shell variable not set?)",
+                     what);
 }
 
 void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
@@ -51,7 +49,7 @@ void add_argument(CLI::App& app, const Argument& argument, std::vector<std::stri
 /// The flag that `--plots=false` or `plots=false` stands for.
 std::string as_flag(const std::string& name, const std::string& value) {
   if (value != "true" && value != "false")
-    fail<UsageError>("--{} is on or off: '{}' is neither true nor false", name, value);
+    fail<UsageError>("--{} must be true or false, not '{}'", name, value);
   return value == "true" ? "--" + name : "--no-" + name;
 }
 
@@ -86,7 +84,7 @@ void check_values(const std::vector<std::string>& words, const OptionTable& opti
                        option->name,
                        option->name,
                        option->value,
-                       other ? fmt::format("; '{}' behind it is none", next) : "");
+                       other ? fmt::format("; '{}' is not its value", next) : "");
     ++i;
   }
 }

@@ -117,7 +117,7 @@ void register_man(Commands& commands) {
                   set_options(t, parsed.values);
                   const std::string name = parsed.argument();
                   if (!out->empty() && !name.empty())
-                    fail<UsageError>("--out {} writes all pages: leave '{}' out", *out, name);
+                    fail<UsageError>("--out {} writes all pages: omit '{}'", *out, name);
                   if (!out->empty())
                     write_all(*out, commands.all());
                   else

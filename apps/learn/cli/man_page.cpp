@@ -74,25 +74,25 @@ std::string exit_codes() {
   std::string text = section("EXIT STATUS");
   for (const auto& [code, meaning] : std::vector<std::pair<std::string, std::string>>{
            {"0", "done"},
-           {"1", "a fault of learn itself"},
+           {"1", "a bug in learn"},
            {"2", "usage"},
            {"3", "data"},
            {"4", "a checkpoint"},
            {"5", "the file system"},
            {"6", "memory"},
-           {"7", "the training diverged, or is bound to (audit)"},
+           {"7", "the training diverged, or will (audit)"},
            {"8", "no such device"},
            {"128+N",
-            "signal N: 130 Ctrl-C, 143 SIGTERM, 129 a terminal that closed; a training has "
-            "written a checkpoint before"}})
+            "signal N: 130 Ctrl-C, 143 SIGTERM, 129 closed terminal; a training first writes a "
+            "checkpoint"}})
     text += entry(code, meaning);
   return text;
 }
 
 std::string environment() {
   return section("ENVIRONMENT") + entry("LEARN_DATA", "folder of the data sets") +
-         entry("LEARN_DEVICE", "the device where --device is auto: cpu, cuda:1") +
-         entry("LEARN_MEM_LIMIT", "what tensors may take in memory: 2G");
+         entry("LEARN_DEVICE", "the device for --device auto: cpu, cuda:1") +
+         entry("LEARN_MEM_LIMIT", "memory limit for tensors: 2G");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   } catch (const std::bad_alloc&) {
     return report("out of memory", ExitCode::out_of_memory);
   } catch (const std::exception& e) {
-    return report(std::string(e.what()) + "\nThis is a fault of learn itself; please report it.",
+    return report(std::string(e.what()) + "\nThis is a bug in learn; please report it.",
                   ExitCode::internal);
   }
 }

@@ -68,7 +68,7 @@ std::string hint(const std::string& word,
   if (const std::string_view instead = absent_feature(name); !instead.empty())
     return fmt::format("; {}", instead);
   if (name.starts_with("no-") && options.find(name.substr(3)) != nullptr)
-    return fmt::format("; '--{}' takes a value, it cannot be switched off", name.substr(3));
+    return fmt::format("; '--{}' takes a value and cannot be switched off", name.substr(3));
   const std::vector<std::string> near = options_with(name, options);
   if (!near.empty()) return fmt::format("; did you mean {}?", alternatives(near));
   if (const std::string near_name = nearest(name, options.names()); !near_name.empty())

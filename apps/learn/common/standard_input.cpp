@@ -33,10 +33,10 @@ std::uint64_t limit_of(std::span<const std::uint8_t> start, int file) {
 StandardInput::StandardInput() : file_(nullptr) {
   if (::isatty(STDIN_FILENO) == 1)
     fail<UsageError>(
-        "'-' is standard input, which is a terminal here: send an image or an archive "
-        "through it, as in 'learn predict RUN - < cat.jpg'");
+        "'-' is standard input, which is a terminal here: redirect an image or an archive to it, "
+        "as in 'learn predict RUN - < cat.jpg'");
   file_ = std::tmpfile();
-  if (file_ == nullptr) fail<IoError>("no temporary file can be made: {}", std::strerror(errno));
+  if (file_ == nullptr) fail<IoError>("cannot create a temporary file: {}", std::strerror(errno));
 }
 
 std::filesystem::path StandardInput::spooled() {
@@ -46,15 +46,15 @@ std::filesystem::path StandardInput::spooled() {
   for (;;) {
     const ssize_t n = ::read(STDIN_FILENO, block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail<IoError>("standard input cannot be read: {}", std::strerror(errno));
+    if (n < 0) fail<IoError>("cannot read standard input: {}", std::strerror(errno));
     if (n == 0) break;
     const auto bytes = static_cast<std::size_t>(n);
     if (total == 0) limit = limit_of(std::span(block).first(bytes), ::fileno(file_));
     total += bytes;
     if (total > limit)
       fail<DataError>(
-          "more than {} MiB, the most that is kept of it (an image has at most {} MiB, an archive "
-          "{} MiB, and half of the free disk is left to others): save it to a file and name that",
+          "more than {} MiB, the limit for standard input (an image may have {} MiB, an archive {} "
+          "MiB or half of the free disk space): save it to a file and name the file",
           limit >> 20U,
           data::kMaxFileBytes >> 20U,
           kMaxArchive >> 20U);

@@ -52,7 +52,7 @@ int data_command(DataCommandOptions& o, const Parsed& parsed) {
                        join(action->options, ", --"));
   o.folder = parsed.argument(2);
   if (o.folder.empty() && o.action == "make")
-    fail<UsageError>("learn data make: name the folder to write after '{}'", parsed.argument(1));
+    fail<UsageError>("learn data make: add the folder to write after '{}'", parsed.argument(1));
   if (!o.folder.empty() && o.action != "make")
     fail<UsageError>(
         "learn data {}: '{}' has no effect after '{}'", o.action, o.folder, parsed.argument(1));

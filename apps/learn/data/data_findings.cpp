@@ -55,19 +55,18 @@ std::string to_text(const DataFindings& f, bool all) {
   text += '\n';
   add(text, "damaged:", f.damaged, all);
   const std::string contents = f.samples == "images" ? "pixels" : "numbers";
-  add(text, fmt::format("for validation that are training {}, too:", f.samples), f.in_both, all);
-  add(text,
-      fmt::format("with the {} of another and not its labels:", contents),
-      f.disagreeing,
-      all);
-  add(text, "passed over that may be images:", f.lost, all);
-  add(text, "passed over (no fault by itself):", f.passed_over, all);
-  add(text, "that are in their part before (no fault by itself):", f.repeated, all);
+  add(text, fmt::format("validation {0} that are also training {0}:", f.samples), f.in_both, all);
+  add(text, fmt::format("equal {} with different labels:", contents), f.disagreeing, all);
+  add(text, "skipped files that may be images:", f.lost, all);
+  add(text, "skipped files (not a fault in themselves):", f.passed_over, all);
+  add(text, "duplicates within their part (not a fault in themselves):", f.repeated, all);
   add(text, fmt::format("without {}:", f.samples), f.empty, all);
-  add(text, "whose names look alike; if two are one class, give them one name:", f.alike, all);
-  if (f.wrong()) return text + "something is wrong with it\n";
-  return text +
-         (f.alike.empty() ? "nothing is wrong with it\n" : "check the names of its classes\n");
+  add(text,
+      "with similar names; if two are the same class, give them the same name:",
+      f.alike,
+      all);
+  if (f.wrong()) return text + "faults were found\n";
+  return text + (f.alike.empty() ? "no faults were found\n" : "check the names of its classes\n");
 }
 
 std::string to_json(const DataFindings& f) {

@@ -51,7 +51,7 @@ Files files_of(const data::DataPair& pair, const fs::path& place) {
 std::string_view text_of(data::TargetKind kind) {
   switch (kind) {
     case data::TargetKind::labels:
-      return "labels, several an image";
+      return "several labels per image";
     case data::TargetKind::values:
       return "real numbers";
     default:
@@ -189,7 +189,7 @@ int data_info(const DataCommandOptions& o) {
   line("", pair.valid.fingerprint() + " (valid)");
   if (!pair.skipped.empty())
     line("skipped", fmt::format("{} damaged files", grouped(std::ssize(pair.skipped))));
-  if (!pair.passed_over.empty()) line("passed over", data::passed_over_text(pair.passed_over));
+  if (!pair.passed_over.empty()) line("skipped", data::passed_over_text(pair.passed_over));
   line("targets", fmt::format("{} {}", train.classes.size(), text_of(train.target_kind)));
   if (!train.feature_names.empty())
     text += "\n" + spread_table("feature", train.feature_names, train.features);

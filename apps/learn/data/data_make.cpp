@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 void check_folder(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_empty(folder, error))
-    fail<UsageError>("'{}' is there and not empty: name a new folder", folder.string());
+    fail<UsageError>("'{}' exists and is not empty: name a new folder", folder.string());
 }
 
 /// Names of classes are names of folders here, and those of labels stand in one cell.
@@ -28,7 +28,7 @@ void check_names(const data::Dataset& set) {
     if (set.target_kind == data::TargetKind::classes && (has_slash || name.starts_with('.')))
       fail<DataError>("the class '{}' of '{}' cannot be the name of a folder", name, set.name);
     if (set.target_kind == data::TargetKind::labels && name.find(kLabelDelim) != std::string::npos)
-      fail<DataError>("the label '{}' of '{}' has a '{}', which separates labels in labels.csv",
+      fail<DataError>("the label '{}' of '{}' contains '{}', which separates labels in labels.csv",
                       name,
                       set.name,
                       kLabelDelim);

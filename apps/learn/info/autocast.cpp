@@ -12,15 +12,15 @@ namespace {
 const char* meaning_of(CastClass cast_class) {
   switch (cast_class) {
     case CastClass::half:
-      return "f16 or bf16, whatever it is given";
+      return "f16 or bf16 for any input";
     case CastClass::full:
-      return "f32, whatever it is given";
+      return "f32 for any input";
     case CastClass::widest:
-      return "f32 if one of its inputs is f32, else what they are";
+      return "f32 if one of its inputs is f32, otherwise the type of its inputs";
     case CastClass::given:
       break;
   }
-  return "what it is given";
+  return "the type of its input";
 }
 
 /// `learn autocast`: a table of all operations and their rules (framework/autograd/autocast.h).

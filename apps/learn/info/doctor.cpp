@@ -49,8 +49,9 @@ std::string disk_text() {
 std::string cuda_text(const CudaStatus& status, const CudaReport& report) {
   if (status.devices > 0) return fmt::format("{} device(s)", status.devices);
   const char* advice =
-      !status.built ? "; install the CUDA toolkit (nvcc 12.0 or newer) and build again to have it"
-      : report.runtime.empty() ? "; install what is missing, or build again"
+      !status.built
+          ? "; to enable it, install the CUDA toolkit (nvcc 12.0 or newer) and build again"
+      : report.runtime.empty() ? "; install the missing library, or build again"
                                : "; install NVIDIA's driver, or see 'nvidia-smi', to use a GPU";
   return "none: " + status.reason + advice;
 }

@@ -32,7 +32,7 @@ int list(const ModelsOptions& options) {
   if (options.width != 0) fail<UsageError>("--width {} needs the NAME of the model", options.width);
   if (options.precision.chosen() != "fp32" || !options.precision.keep_fp32.empty())
     fail<UsageError>("--precision and --keep-fp32 need the NAME of the model");
-  TextTable table({{"model"}, {"params", TextTable::Align::right}, {"what it is"}});
+  TextTable table({{"model"}, {"params", TextTable::Align::right}, {"description"}});
   const auto registry = models::model_registry();
   for (const std::string& name : registry.names()) {
     const nn::Model model = models::make_model(name, task_of(options));

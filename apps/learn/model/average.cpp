@@ -37,7 +37,7 @@ OptionTable AverageOptions::table() {
 /// UsageError, CheckpointError, IoError.
 int average(const AverageOptions& o) {
   if (!o.out.ends_with(".safetensors"))
-    fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+    fail<UsageError>("--out '{}': name the weights to write, FILE.safetensors", o.out);
   std::vector<std::filesystem::path> files;
   for (const std::string& path : o.paths) {
     const std::filesystem::path found = run_folder(path, "runs");

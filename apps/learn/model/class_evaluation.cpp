@@ -76,21 +76,22 @@ void write_calibration_csv(const std::vector<CalibrationBin>& bins, const fs::pa
 
 /// Share of right predictions against confidence.
 plot::Figure reliability(const Calibration& calibration) {
-  plot::Series measured{.name = "share that is right", .x = {}, .y = {}, .markers = true};
+  plot::Series measured{.name = "share that is correct", .x = {}, .y = {}, .markers = true};
   for (const CalibrationBin& bin : calibration.bins) {
     if (bin.count == 0) continue;
     measured.x.push_back(bin.confidence);
     measured.y.push_back(bin.correct);
   }
-  return {
-      .title = "calibration",
-      .panels = {
-          {.title = "Calibration",
-           .x_label = "confidence",
-           .series = {std::move(measured),
-                      {.name = "as confident as right", .x = {0, 1}, .y = {0, 1}, .dashed = true}},
-           .y_label = "share of right predictions",
-           .fixed_scale = true}}};
+  return {.title = "calibration",
+          .panels = {{.title = "Calibration",
+                      .x_label = "confidence",
+                      .series = {std::move(measured),
+                                 {.name = "confidence equals accuracy",
+                                  .x = {0, 1},
+                                  .y = {0, 1},
+                                  .dashed = true}},
+                      .y_label = "share of correct predictions",
+                      .fixed_scale = true}}};
 }
 
 /// Of images of one class each: confusion, scores of the classes, calibration. Saves confusion.csv,
@@ -229,7 +230,7 @@ class ClassEvaluation final : public Evaluation {
     blocks.insert(blocks.end(),
                   {html::Heading{"Classes"},
                    page_table(class_scores(confusion_, data().classes), false),
-                   html::Heading{"How far its probabilities can be trusted"},
+                   html::Heading{"Calibration of its probabilities"},
                    reliability(calibration_)});
     return blocks;
   }

@@ -57,7 +57,7 @@ ScoreTable class_scores(const ConfusionMatrix& confusion, const std::vector<std:
 std::string class_table(const ConfusionMatrix& confusion, const std::vector<std::string>& names) {
   const ScoreTable scores = class_scores(confusion, names);
   std::vector<TextTable::Column> columns = text_columns(scores);
-  columns.push_back({"most often taken for"});
+  columns.push_back({"most often confused with"});
   TextTable table(std::move(columns));
   const std::vector<Confusion> pairs = confusion.most_confused();
   for (int c = 0; c < confusion.classes(); ++c) {

@@ -150,13 +150,12 @@ std::string differences(const ExperimentOptions& trained, TargetKind kind) {
   std::vector<std::string> all;
   const TrainingSection& training = trained.training;
   if (!training.loss.empty() && training.loss != nn::usual_loss(kind))
-    all.push_back(fmt::format("the training's loss is {}", training.loss));
+    all.push_back(fmt::format("the training used the loss {}", training.loss));
   if (training.label_smoothing > 0)
-    all.push_back(
-        fmt::format("the training's loss has label smoothing {}", training.label_smoothing));
+    all.push_back(fmt::format("the training used label smoothing {}", training.label_smoothing));
   if (!training.class_weights.empty())
     all.push_back(
-        fmt::format("the training's loss has class weights {}", join(training.class_weights, ",")));
+        fmt::format("the training used class weights {}", join(training.class_weights, ",")));
   if (const std::string precision = trained.precision.chosen(); precision != "fp32")
     all.push_back(fmt::format("it was trained in {}", precision));
   if (all.empty()) return "";
@@ -165,7 +164,7 @@ std::string differences(const ExperimentOptions& trained, TargetKind kind) {
 
 void check_options(const EvalOptions& o) {
   if (!o.data.empty() && measures_training_images(o))
-    fail<UsageError>("--set train has no effect on --data {}: all images of that are measured",
+    fail<UsageError>("--set train has no effect on --data {}: all of its images are measured",
                      o.data);
   if (!o.predictions.empty()) check_predictions_name(o.predictions);
 }
@@ -392,8 +391,7 @@ int eval(const EvalOptions& options) {
   const std::int64_t undecided = evaluation.undecided();
   if (undecided == 0 && std::isfinite(loss)) return 0;
   fail<DivergedError>(
-      "'{}' is not fit for use: the loss is {}, and of {} of {} images a prediction "
-      "is NaN",
+      "'{}' is unusable: the loss is {}, and {} of {} images have a NaN in their predictions",
       path.string(),
       without_nan_sign(loss),
       undecided,

@@ -42,7 +42,7 @@ void check_targets(const SavedModel& model, const data::Dataset& data) {
                     to_text(data.target_kind),
                     to_text(model.target_kind));
   if (data.classes != model.classes)
-    fail<DataError>("'{}' has other {} than the model was trained on, which are {}",
+    fail<DataError>("'{}' has different {} from those that the model was trained on: {}",
                     data.name,
                     data.target_kind == TargetKind::values ? "values" : "classes",
                     join(model.classes));
@@ -174,7 +174,8 @@ plot::ImageGrid top_losses_grid(const Evaluation& e, std::int64_t count, const s
 void check_predictions_name(const std::string& path) {
   const std::string ending = fs::path(path).extension().string();
   if (ending != ".csv" && ending != ".json")
-    fail<UsageError>("--predictions {}: a name that ends in .csv or .json says the format", path);
+    fail<UsageError>(
+        "--predictions {}: the name must end in .csv or .json, which selects the format", path);
 }
 
 void write_predictions(const Evaluation& evaluation, const fs::path& path) {

@@ -86,8 +86,8 @@ int export_model(const ExportOptions& o) {
   const bool onnx = ending == ".onnx";
   if (!onnx && (o.normalize || o.softmax || o.sigmoid))
     fail<UsageError>(
-        "--{} is for ONNX: the module for PyTorch gives what the model does, and has a function "
-        "'normalize'",
+        "--{} is for ONNX only: the PyTorch module computes the same as the model and has a "
+        "function 'normalize'",
         o.normalize ? "normalize"
         : o.softmax ? "softmax"
                     : "sigmoid");

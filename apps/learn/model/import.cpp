@@ -57,8 +57,7 @@ SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
   const bool known = file.metadata().contains("learn.model");
   if (known) d = saved_model(file);
   const auto want = [&](bool given, const char* what) {
-    if (!given && !known)
-      fail<UsageError>("'{}' does not say what model it is of: say {}", o.file, what);
+    if (!given && !known) fail<UsageError>("'{}' does not name its model: add {}", o.file, what);
   };
   want(!o.model.empty(), "--model NAME");
   want(!o.classes.empty(), "--classes A,B,..., or a file of their names");
@@ -111,7 +110,7 @@ OptionTable ImportOptions::table() {
 /// UsageError, CheckpointError, IoError.
 int import_weights(const ImportOptions& o) {
   if (!o.out.ends_with(".safetensors"))
-    fail<UsageError>("--out '{}': say the weights to write, FILE.safetensors", o.out);
+    fail<UsageError>("--out '{}': name the weights to write, FILE.safetensors", o.out);
   check_result_path(o.out, {o.file});
   const SavedModel description = description_of(o, SafetensorsFile(o.file));
   const exported::NameMap names = name_map(o.map);

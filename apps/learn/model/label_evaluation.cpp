@@ -113,7 +113,7 @@ class LabelEvaluation final : public Evaluation {
   }
 
   std::string details(bool) const override {
-    return fmt::format("all labels right: {} of {} images, above a probability of {}\n",
+    return fmt::format("all labels correct: {} of {} images, at a threshold of {}\n",
                        all_right(),
                        size(),
                        threshold_);
@@ -186,7 +186,7 @@ class LabelEvaluation final : public Evaluation {
                          {"loss", four_digits(predictions().loss)},
                          {"macro F1", four_digits(report_.macro.f1)},
                          {"mean average precision", four_digits(report_.macro.average_precision)},
-                         {"all labels right", images, "images"}}},
+                         {"all labels correct", images, "images"}}},
             html::Heading{"Labels"},
             page_table(scores_, true),
             html::Heading{"Precision and recall by threshold"},

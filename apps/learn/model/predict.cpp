@@ -47,7 +47,7 @@ class Inputs {
   /// '-', and as `StandardInput`.
   [[nodiscard]] std::filesystem::path path_of(const std::string& word) {
     if (!is_piped(word)) return word;
-    if (input_) fail<UsageError>("'-' is given twice: standard input has one end");
+    if (input_) fail<UsageError>("'-' (standard input) may be given only once");
     input_.emplace();
     return input_->spooled();
   }
@@ -173,9 +173,8 @@ void check_features(const PredictOptions& o, const SavedModel& model) {
   if (o.mirrored) fail<UsageError>("--tta is for images, the model takes features");
   if (model.features.empty())
     fail<UsageError>(
-        "'{}' does not name its features, so they cannot be found in a table: predict in a "
-        "program, "
-        "with Predictor::of_features",
+        "'{}' does not record the names of its features, so they cannot be found in a table: "
+        "predict in a program, with Predictor::of_features",
         model.model);
 }
 
@@ -281,10 +280,9 @@ void register_predict(Commands& commands) {
        .help = "classify images with a trained model",
        .arguments = {{.name = "RUN|FILE|last", .help = kRunHelp, .required = true},
                      {.name = "IMAGE",
-                      .help = "files of JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, folders and "
-                              "archives of them, or -: one of these through standard input; of an "
-                              "image that has another shape than the model's input, the middle is "
-                              "seen",
+                      .help = "JPEG, PNG, WebP, TIFF, BMP, GIF or PNM files, folders or archives "
+                              "of them, or - for one of these from standard input; images are "
+                              "scaled and cropped to the model's input around their centre",
                       .required = true,
                       .several = true}},
        .examples = {{"Classify images and show the five most probable classes",

@@ -176,7 +176,7 @@ class ValueEvaluation final : public Evaluation {
                          {"loss", six_digits(predictions().loss), "mean squared error"}}},
             html::Heading{"Values"},
             page_table(without_needless_mean(scores_), true),
-            html::Heading{"Predictions against truths"},
+            html::Heading{"Predictions and true values"},
             scatters(*this, "predictions")};
   }
 

@@ -127,13 +127,12 @@ html::Section summary(Runs runs) {
   if (runs.size() == 1) section.blocks.emplace_back(facts(runs[0]));
   for (const RunReport& run : runs)
     if (run.record.synthetic)
-      section.blocks.emplace_back(html::Note{
-          fmt::format(
-              "{}: the images of {} are computed, not photographed; what is reached on them "
-              "says nothing about real ones.",
-              run.history.name,
-              run.record.dataset),
-          true});
+      section.blocks.emplace_back(
+          html::Note{fmt::format("{}: the images of {} are computed, not photographed; results on "
+                                 "them say nothing about real images.",
+                                 run.history.name,
+                                 run.record.dataset),
+                     true});
   section.blocks.emplace_back(outcome(runs));
   return section;
 }
@@ -189,7 +188,7 @@ html::Section layers(Runs runs) {
     if (runs.size() > 1) section.blocks.emplace_back(html::Heading{run.history.name});
     if (&run != runs.data() && run.layers.layers == runs[0].layers.layers &&
         run.layers.totals == runs[0].layers.totals) {
-      section.blocks.emplace_back(html::Note{"The same as those of " + runs[0].history.name + "."});
+      section.blocks.emplace_back(html::Note{"Identical to " + runs[0].history.name + "."});
       continue;
     }
     section.blocks.emplace_back(layer_table(run.layers));

@@ -98,7 +98,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
           weights,
           o.top_losses);
   } catch (const Error& e) {  // the rest is worth having
-    log::warn("[report] '{}' without what needs its data: {}", run.string(), e.what());
+    log::warn("[report] '{}' without the parts that need its data: {}", run.string(), e.what());
     const html::Note note{fmt::format("Left out: {}", e.what()), true};
     if (o.images > 0 && report.images.empty() && saved.input.height > 0) report.images = {note};
     if (o.evaluate) report.evaluation = {note};

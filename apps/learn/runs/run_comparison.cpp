@@ -57,7 +57,7 @@ class Comparison {
     if (tables_.back().rows.empty())
       tables_.back().title = "machine, data and versions: all the same";
     if (!comparable_)
-      notes_ += "\nThey were validated on other images: their results do not compare.\n";
+      notes_ += "\nThey were validated on different images: their results are not comparable.\n";
   }
 
   [[nodiscard]] std::string text(std::size_t width) const {
@@ -98,7 +98,7 @@ class Comparison {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const RunSettings settings = read_settings(runs_[i]);
       if (!settings.problem.empty()) {
-        note(runs_[i], "its settings are not known: " + settings.problem);
+        note(runs_[i], "unknown settings: " + settings.problem);
         unknown.push_back(i);
         continue;
       }
@@ -111,8 +111,8 @@ class Comparison {
     RunTable table{.title = "settings that differ"};
     for (const std::string& name : order) add_setting(table, name, found[name], unknown);
     if (table.rows.empty())
-      table.title = unknown.empty() ? "settings: all the same"
-                                    : "settings: those that are known are the same";
+      table.title =
+          unknown.empty() ? "settings: all the same" : "settings: all known ones are the same";
     return table;
   }
 
@@ -161,8 +161,8 @@ class Comparison {
 
   [[nodiscard]] RunTable results() const {
     RunTable table{.title = comparable_
-                                ? "results, * the best; of the last epoch:"
-                                : "results, on other validation images each; of the last epoch:"};
+                                ? "results of the last epoch, * is the best:"
+                                : "results of the last epoch, on different validation images:"};
     add_best(table);
     std::set<std::string> names;
     for (const RunEntry& run : runs_)

@@ -62,7 +62,7 @@ int remove_runs(const std::vector<fs::path>& runs, bool yes) {
   if (!yes) {
     if (!known.empty()) console::print(runs_table(known, terminal_width(STDOUT_FILENO)) + '\n');
     for (const fs::path& run : runs) console::print(run.string() + '\n');
-    if (!confirmed(fmt::format("remove {} for good? [y/N] ", what_goes(runs.size(), bytes)))) {
+    if (!confirmed(fmt::format("permanently remove {}? [y/N] ", what_goes(runs.size(), bytes)))) {
       console::print("nothing is removed\n");
       return 0;
     }

@@ -78,7 +78,7 @@ bool RunTable::Row::differs() const {
 
 const RunTable::Row& RunTable::row(std::string_view name) const {
   const auto found = std::ranges::find(rows, name, &Row::name);
-  if (found == rows.end()) fail<std::logic_error>("there is no row '{}'", name);
+  if (found == rows.end()) fail<std::logic_error>("row '{}' does not exist", name);
   return *found;
 }
 

@@ -27,9 +27,10 @@ namespace fs = std::filesystem;
 void check_options(const RunsOptions& o) {
   if (o.csv && o.json) fail<UsageError>("--csv and --json: one of them, or neither for a table");
   if (o.wide && (o.csv || o.json))
-    fail<UsageError>("--wide is for a table, and --{} has all there is", o.csv ? "csv" : "json");
+    fail<UsageError>("--wide is for the table; --{} always prints everything",
+                     o.csv ? "csv" : "json");
   if (!o.names.empty() && (o.sort || o.reverse || !o.status.empty()))
-    fail<UsageError>("--{} is for a list of all runs, and '{}' is named",
+    fail<UsageError>("--{} is for the list of all runs: omit '{}'",
                      o.sort      ? "sort"
                      : o.reverse ? "reverse"
                                  : "status",
@@ -104,7 +105,7 @@ int list(const RunsOptions& o, const std::string& out) {
   if (!o.csv && !o.json)
     for (const fs::path& path : all.leftovers)
       text += fmt::format(
-          "\n'{0}' is left of a removal that was cut short, {1}; 'learn runs --remove {0}' removes "
+          "\n'{0}' remains from an interrupted removal, {1}; 'learn runs --remove {0}' removes "
           "it\n",
           path.string(),
           bytes_text(disk_usage(path)));

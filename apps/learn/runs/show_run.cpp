@@ -114,9 +114,8 @@ std::string show_run(const RunEntry& run) {
   const RunSettings settings = read_settings(run);
   Facts all;
   for (const ConfigEntry& setting : settings.values) all.add(setting.name, setting_text(setting));
-  text += settings.problem.empty()
-              ? "\nsettings\n" + all.text("  ")
-              : fmt::format("\nits settings are not known: {}\n", settings.problem);
+  text += settings.problem.empty() ? "\nsettings\n" + all.text("  ")
+                                   : fmt::format("\nunknown settings: {}\n", settings.problem);
   return text;
 }
 

@@ -78,7 +78,7 @@ void AuditOptions::resolve(const OptionTable& table, const OptionValues& command
   if (precision.half()) return;
   if (precision_given)
     fail<UsageError>(
-        "--precision {}: say which half precision is to be compared with fp32: fp16, bf16, ...",
+        "--precision {}: name the half precision to compare with fp32: fp16, bf16, ...",
         precision.chosen());
   precision.precision = "fp16";
 }

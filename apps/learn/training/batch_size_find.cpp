@@ -41,8 +41,9 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
   const BatchSizeTrial* const best = found.suggested();
   if (best == nullptr) return "";
   return fmt::format(
-      "{} is the smallest batch that is as fast as any, to {:.0f}%; {} is the largest tried.\n"
-      "next  learn train --batch-size {} with the same options, at a rate of lr-find for it\n",
+      "{} is the smallest batch within {:.0f}% of the highest speed; {} is the largest "
+      "tried.\nnext  learn train --batch-size {} with the same options, at a rate from lr-find for "
+      "it\n",
       best->batch_size,
       100 * (1 - BatchSizeFindResult::kAsFast),
       found.trials.back().batch_size,

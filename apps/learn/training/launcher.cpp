@@ -25,8 +25,8 @@ std::optional<std::int64_t> number_in(const char* variable) {
 [[noreturn]] void refuse(const char* variable, std::int64_t value) {
   fail<UsageError>(
       "a launcher has started several processes ({}={}), which would all train the same model: "
-      "data parallel training is not supported yet. Start one process: 'learn train' without the "
-      "launcher, or the launcher with one process. If you use no launcher, unset {}",
+      "data parallel training is not supported yet. Run 'learn train' without the launcher, or the "
+      "launcher with one process. If you do not use a launcher, unset {}",
       variable,
       value,
       variable);

@@ -38,8 +38,7 @@ std::string table_of(const LrFindResult& found) {
 std::string suggestions_of(const LrFindResult& found) {
   std::string out;
   for (const auto& [name, lr] : found.suggestions.named())
-    out += fmt::format(
-        "{:<8} {}\n", name, lr ? fmt::format("{:.3g}", *lr) : "- (too few updates for it)");
+    out += fmt::format("{:<8} {}\n", name, lr ? fmt::format("{:.3g}", *lr) : "- (too few updates)");
   return out;
 }
 
@@ -84,7 +83,7 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
         : found.ended == LrFindEnd::done
             ? "; more --iterations, larger batches or a larger --end may show more"
             : "; a smaller --start or more --iterations may show more";
-    return fmt::format("no rate is advised: {}{}", doubt, remedy);
+    return fmt::format("no suggestion: {}{}", doubt, remedy);
   }
   std::vector<std::string> rates;
   for (const double rate : lr)

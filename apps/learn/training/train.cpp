@@ -166,8 +166,8 @@ void check_utf8(const Metadata& metadata) {
   for (const auto& [key, value] : metadata)
     if (!is_utf8(value))
       fail<UsageError>(
-          "a name is not UTF-8, so that the run's checkpoints could not say it: rename the file or "
-          "folder, or name it through a link: {}",
+          "a name is not UTF-8, so checkpoints could not record it: rename the file or folder, or "
+          "use a link to it: {}",
           line_with_bytes(value));
 }
 
@@ -246,10 +246,9 @@ void write_report(Experiment& experiment, const RunDir& dir, bool measure) {
                                                .threads = device.threads}},
                                   &experiment.loaders());
     if (!measure)
-      report.evaluation = {
-          html::Note{fmt::format("Not measured, as the training was interrupted: "
-                                 "learn report {} does that.",
-                                 shell_word(dir.path().string()))}};
+      report.evaluation = {html::Note{
+          fmt::format("Not measured, because the training was interrupted: run 'learn report {}'.",
+                      shell_word(dir.path().string()))}};
     html::save(page, report_page({&report, 1}));
   } catch (const Error& e) {
     log::warn("[report] '{}' is not written: {}", page.string(), e.what());

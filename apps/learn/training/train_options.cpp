@@ -60,7 +60,7 @@ void check_call(const TrainOptions& o) {
                                     {o.print_config, "--print-config"},
                                     {o.explain, "--explain"}})
     if (given) trials.emplace_back(name);
-  if (trials.size() > 1) fail<UsageError>("{} exclude each other", join(trials, " and "));
+  if (trials.size() > 1) fail<UsageError>("{} cannot be combined", join(trials, " and "));
   if (o.exist_ok && !trials.empty())
     fail<UsageError>("--exist-ok has no effect with {}: it writes nothing", trials.front());
   if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run || o.params))
@@ -166,7 +166,7 @@ OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>&
   std::vector<std::string> left_out = all.names();
   for (const std::string& name : kept)
     check<std::logic_error>(
-        std::erase(left_out, name) == 1, "there is no option '{}' to keep", name);
+        std::erase(left_out, name) == 1, "option '{}' to keep does not exist", name);
   return all.without(left_out);
 }
 

@@ -108,7 +108,7 @@ Var batch_norm(const Var& x,
                       mode);
   const BatchNormPass pass = mode == ForwardMode::eval ? BatchNormPass::eval : BatchNormPass::train;
   Tape& tape = x.tape();
-  check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), it is {}", x.shape());
+  check(x.shape().rank() >= 2, "batch_norm: x must be (N,...,C), not {}", x.shape());
   const auto* const conv = dynamic_cast<const DeferredConv2d*>(x.deferred());
   if (conv != nullptr && pass == BatchNormPass::eval &&
       kernels::can_fuse_affine(tape.context(), conv->dtype(), options.activation))

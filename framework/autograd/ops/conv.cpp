@@ -99,8 +99,8 @@ Var linear(const Var& x, const Var& w, const Var& bias) {
   if (const auto cast = autocast(cast_class("linear"), x, w, bias))
     return linear((*cast)[0], (*cast)[1], (*cast)[2]);
   Tape& tape = x.tape();
-  check(x.shape().rank() == 2, "linear: the input must be (N,C), it has shape {}", x.shape());
-  check(w.shape().rank() == 2, "linear: the weight must be (K,C), it has shape {}", w.shape());
+  check(x.shape().rank() == 2, "linear: the input must be (N,C), not {}", x.shape());
+  check(w.shape().rank() == 2, "linear: the weight must be (K,C), not {}", w.shape());
   Tensor y = tape.empty({x.shape()[0], w.shape()[0]}, x.dtype());
   kernels::linear_forward(tape.context(), x.value(), w.value(), value_or_none(bias), y);
   return tape.record(inputs_of(x, w, bias), y, LinearNode(x.value(), w.value(), bias.defined()));

@@ -96,7 +96,7 @@ Var permute(const Var& x, std::vector<int> order) {
     permuted.push_back(shape[order[i]]);
   }
   check<UsageError>(fits,
-                    "permute: the order must name each of the {} dimensions of {} once",
+                    "permute: the order must contain each of the {} dimensions of {} once",
                     shape.rank(),
                     shape);
   Tape& tape = x.tape();

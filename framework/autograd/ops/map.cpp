@@ -106,7 +106,7 @@ DType result_dtype(const char* op, std::span<const Var> operands) {
 Var map(const MapFunction& f, std::span<const Var> operands, CastClass cast_class) {
   check<UsageError>(!operands.empty() && operands.size() <= MapFunction::kOperands &&
                         static_cast<int>(operands.size()) >= f.operands(),
-                    "{}: the expression has {} operands, it was given {}; {} are the most",
+                    "{}: the expression has {} operands but got {}; the maximum is {}",
                     f.name(),
                     f.operands(),
                     operands.size(),

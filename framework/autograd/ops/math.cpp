@@ -52,7 +52,8 @@ Var maximum(const Var& a, const Var& b) {
   return binary(kF, a, b, cast_class("maximum"));
 }
 Var clamp(const Var& x, double low, double high) {
-  check<UsageError>(low <= high, "clamp: the lower bound {} is above the upper one, {}", low, high);
+  check<UsageError>(
+      low <= high, "clamp: the lower bound {} is above the upper bound {}", low, high);
   return unary(MapFunction(expr::clamp(first(), low, high), "clamp"), x, cast_class("clamp"));
 }
 Var abs(const Var& x) {

@@ -25,7 +25,10 @@ Product product_of(const Var& a, const Var& b) {
     leading *= x[d];
     fits = w.rank() == 2 || w[d] == x[d];
   }
-  check(fits && x.elements() > 0 && w.elements() > 0, "matmul: {} and {} have no product", x, w);
+  check(fits && x.elements() > 0 && w.elements() > 0,
+        "matmul: shapes {} and {} cannot be multiplied",
+        x,
+        w);
   if (w.rank() == 2) return {1, leading * x[-2], x[-1], w[-1]};  // one with all rows
   return {leading, x[-2], x[-1], w[-1]};
 }

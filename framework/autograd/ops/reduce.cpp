@@ -28,7 +28,7 @@ struct ReducedShape {
 };
 
 ReducedShape reduced_shape(std::string_view op, const Shape& x, const Axes& axes) {
-  check<UsageError>(!axes.empty(), "{}: over no axis of {}", op, x);
+  check<UsageError>(!axes.empty(), "{}: no axis of {} is given", op, x);
   std::array<bool, Shape::kMaxRank> reduced{};
   for (const int axis : axes) {
     check<UsageError>(

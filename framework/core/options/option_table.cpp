@@ -117,7 +117,7 @@ Option& OptionTable::add(Option option) {
 Option& OptionTable::flag(const std::string& name, bool& field, std::string help) {
   Option option{.name = name, .help = std::move(help), .kind = OptionKind::flag};
   option.set = [&field](const std::string& text) {
-    if (text != "true" && text != "false") fail<UsageError>("'{}' is neither true nor false", text);
+    if (text != "true" && text != "false") fail<UsageError>("'{}' is not true or false", text);
     field = text == "true";
   };
   option.toml = [&field] { return std::string(field ? "true" : "false"); };
@@ -164,7 +164,7 @@ Option& OptionTable::numbers(const std::string& name,
   option.set = [&field, range](const std::string& text) {
     std::vector<double> values;
     for (const std::string& one : split(text, ":,")) values.push_back(parse_real(one, range));
-    if (values.empty()) fail<UsageError>("'{}' holds no number", text);
+    if (values.empty()) fail<UsageError>("'{}' does not contain a number", text);
     field = std::move(values);
   };
   option.toml = [&field] {
@@ -187,7 +187,7 @@ OptionTable OptionTable::with(const OptionTable& more) const {
 
 OptionTable OptionTable::without(const std::vector<std::string>& left_out) const {
   for (const std::string& name : left_out)
-    check<std::logic_error>(find(name) != nullptr, "there is no option '{}' to leave out", name);
+    check<std::logic_error>(find(name) != nullptr, "option '{}' to leave out does not exist", name);
   OptionTable rest = *this;
   std::erase_if(rest.options_, [&](const Option& option) {
     return std::ranges::find(left_out, option.name) != left_out.end();
@@ -203,7 +203,7 @@ void OptionTable::keep_out_of_config(std::string_view name) {
 void OptionTable::mark_rare(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto option = std::ranges::find(options_, name, &Option::name);
-    check<std::logic_error>(option != options_.end(), "there is no option '{}' to mark", name);
+    check<std::logic_error>(option != options_.end(), "option '{}' to mark does not exist", name);
     option->rare = true;
   }
 }

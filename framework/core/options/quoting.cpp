@@ -22,11 +22,11 @@ std::string take_quoted(std::string_view& text, char separator) {
       text.remove_prefix(1);
     } else {
       if (!text.empty() && text.front() != separator)
-        fail<UsageError>("'{}': a '{}' must follow the closing quote", all, separator);
+        fail<UsageError>("'{}': the closing quote must be followed by '{}'", all, separator);
       return item;
     }
   }
-  fail<UsageError>("'{}': the quote is never closed", all);
+  fail<UsageError>("'{}': the closing quote is missing", all);
 }
 
 }  // namespace

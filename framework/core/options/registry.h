@@ -93,7 +93,7 @@ class Registry<Product(Args...)> {
   }
   [[nodiscard]] const Entry& at(std::string_view name) const {
     if (const auto found = refused_.find(name); found != refused_.end())
-      fail<UsageError>("{} '{}' cannot be made from text: {}", kind_, name, found->second);
+      fail<UsageError>("{} '{}' cannot be created from text: {}", kind_, name, found->second);
     require_known(kind_, name, names());
     return entries_.find(name)->second;
   }

@@ -31,8 +31,8 @@ std::vector<std::jthread> start_threads(int count,
   const auto warn = [&](const std::string& reason) {
     if (!is_news(name)) return;
     log::warn(
-        "[threads] only {} of {} {} could be started ({}): the results are the same, they take "
-        "longer; see 'ulimit -u', 'ulimit -v' and the container's limits of processes and memory",
+        "[threads] only {} of {} {} could be started ({}): results are the same, but slower; see "
+        "'ulimit -u', 'ulimit -v' and the container's limits of processes and memory",
         threads.size(),
         count,
         name,

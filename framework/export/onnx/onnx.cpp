@@ -52,7 +52,7 @@ std::string onnx_text(const Graph& graph, const std::map<std::string, std::strin
   const std::size_t size = model.ByteSizeLong();
   if (size > kLargest)
     fail<UsageError>(
-        "the model takes {} bytes, and an ONNX file can hold {} at most", size, kLargest);
+        "the model has {} bytes, but an ONNX file can have at most {}", size, kLargest);
   return model.SerializeAsString();
 }
 

@@ -45,7 +45,8 @@ class Writer {
   void write() {
     const auto found = makers().find(operation_.op);
     if (found == makers().end())
-      fail<UsageError>("'{}' in '{}' has no form in ONNX", operation_.op, operation_.module);
+      fail<UsageError>(
+          "'{}' in '{}' cannot be expressed in ONNX", operation_.op, operation_.module);
     (this->*found->second)();
   }
 

@@ -49,7 +49,7 @@ void check_operands(const Context& ctx,
                     target);
   Shape of_batch = source.targets.shape();
   check(of_batch.rank() == (target == DType::i64 ? 1 : 2) && of_batch[0] == samples,
-        "augment: targets {} of {} images",
+        "augment: targets {} for {} images",
         of_batch,
         samples);
   of_batch.set(0, batch);
@@ -58,9 +58,9 @@ void check_operands(const Context& ctx,
   check_tensor(ctx, "targets of the batch", y, of_batch, target);
   check_tensor(ctx, "results", x, {batch, plan.out_height, plan.out_width, channels}, x.dtype());
   check<DTypeError>(x.dtype() == DType::f32 || is_half(x.dtype()),
-                    "augment: results are f32, f16 or bf16, not {}",
+                    "augment: results must be f32, f16 or bf16, not {}",
                     x.dtype());
-  check(samples > 0 || batch == 0, "augment: a batch of {} from no images", batch);
+  check(samples > 0 || batch == 0, "augment: a batch of {} from an empty data set", batch);
 }
 
 /// Targets of either type, word by word.

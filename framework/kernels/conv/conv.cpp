@@ -77,12 +77,15 @@ ConvGeometry conv2d_geometry(const Shape& x,
                              const Conv2dOptions& options,
                              std::int64_t padding) {
   check_options(options);
-  check(x.rank() == 4, "conv2d: the input must be (N,H,W,C), it has shape {}", x);
-  check(w.rank() == 4, "conv2d: the weight must be (K,R,S,C/groups), it has shape {}", w);
+  check(x.rank() == 4, "conv2d: the input must be (N,H,W,C), not {}", x);
+  check(w.rank() == 4, "conv2d: the weight must be (K,R,S,C/groups), not {}", w);
   const std::int64_t c = x[3] - padding;
-  check(padding >= 0 && c >= 1, "conv2d: a padding of {} leaves no channel of {}", padding, x);
+  check(padding >= 0 && c >= 1,
+        "conv2d: a padding of {} channels does not fit an input of {}",
+        padding,
+        x);
   check(c % options.groups == 0 && w[0] % options.groups == 0,
-        "conv2d: {} groups divide neither or only one of {} input and {} output channels",
+        "conv2d: {} groups must divide both the {} input and the {} output channels",
         options.groups,
         c,
         w[0]);

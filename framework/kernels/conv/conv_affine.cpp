@@ -33,7 +33,7 @@ void conv2d_affine(Context& ctx,
                    const ConvAffine& then,
                    Tensor& y) {
   check<UsageError>(can_fuse_affine(ctx, x.dtype(), then.activation),
-                    "conv2d: an output in {} on {} cannot be scaled in passing",
+                    "conv2d: scaling the output in {} on {} is not supported",
                     x.dtype(),
                     ctx.device());
   const ConvGeometry g = conv2d_geometry(x.shape(), w.shape(), options);

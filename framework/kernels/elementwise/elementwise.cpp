@@ -33,7 +33,7 @@ Columns check_columns(const Tensor& part,
                     part.dtype(),
                     whole.dtype());
   check(outer > 0 && part.elements() % outer == 0 && whole.elements() % outer == 0,
-        "concat: {} and {} have no {} rows",
+        "concat: {} and {} must have {} rows",
         part.shape(),
         whole.shape(),
         outer);

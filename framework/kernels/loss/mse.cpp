@@ -13,9 +13,9 @@ void check_pair(const Context& ctx, const Tensor& pred, const Tensor& target) {
         "mse: the prediction has shape {}, the target {}",
         pred.shape(),
         target.shape());
-  check(pred.elements() > 0, "mse: the mean over no elements: shape {}", pred.shape());
+  check(pred.elements() > 0, "mse: the mean of no elements is undefined: shape {}", pred.shape());
   check<DTypeError>(target.dtype() == pred.dtype() || target.dtype() == wide_dtype(pred.dtype()),
-                    "mse: the target must be {} or {}, it is {}",
+                    "mse: the target must be {} or {}, not {}",
                     pred.dtype(),
                     wide_dtype(pred.dtype()),
                     target.dtype());
@@ -26,7 +26,7 @@ void check_pair(const Context& ctx, const Tensor& pred, const Tensor& target) {
 void check_scalar(std::string_view op, const Tensor& scalar, DType dtype) {
   check(scalar.elements() == 1, "{}: the loss has shape {}, not one element", op, scalar.shape());
   check<DTypeError>(
-      scalar.dtype() == dtype, "{}: the loss must be {}, it is {}", op, dtype, scalar.dtype());
+      scalar.dtype() == dtype, "{}: the loss must be {}, not {}", op, dtype, scalar.dtype());
 }
 
 /// Calls `f.operator()<T, U>(executor)` with the types of prediction and target.

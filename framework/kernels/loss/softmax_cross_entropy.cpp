@@ -12,7 +12,7 @@ constexpr std::string_view kOp = "softmax_cross_entropy";
 
 void check_logits(const Context& ctx, std::string_view op, const Tensor& logits) {
   check(logits.shape().rank() == 2 && logits.shape()[1] > 0,
-        "{}: logits must be (N,classes) with at least one class, they are {}",
+        "{}: logits must be (N,classes) with at least one class, not {}",
         op,
         logits.shape());
   check_device(ctx, op, logits);
@@ -77,7 +77,10 @@ void softmax_cross_entropy(Context& ctx,
                            Tensor& loss,
                            Tensor& gradient) {
   check_logits(ctx, kOp, logits);
-  check(logits.shape()[0] > 0, "{}: the mean over no samples: logits are {}", kOp, logits.shape());
+  check(logits.shape()[0] > 0,
+        "{}: the mean of no samples is undefined: logits are {}",
+        kOp,
+        logits.shape());
   if (!(label_smoothing >= 0 && label_smoothing <= 1))
     fail<UsageError>("label smoothing must be in [0,1], not {}", label_smoothing);
   check_target(ctx, logits, target);

@@ -16,7 +16,7 @@ Expr make(Op op, std::vector<Expr> operands) {
   int depth = 0;
   for (const Expr& operand : operands) depth = std::max(depth, operand->depth + 1);
   check<UsageError>(depth <= kMaxDepth,
-                    "an expression of more than {} operations in a row: map it in parts",
+                    "an expression of more than {} nested operations: map it in parts",
                     kMaxDepth);
   return Expr(std::make_shared<Expr::Node>(
       Expr::Node{.op = op, .operands = std::move(operands), .depth = depth}));
@@ -32,7 +32,10 @@ Expr::Expr(double number)
     : node_(std::make_shared<Node>(Node{.op = Op::constant, .number = number})) {}
 
 Expr arg(int i) {
-  check<UsageError>(i >= 0, "arg({}): operands of a map are numbered from 0", i);
+  check<UsageError>(
+      i >= 0,
+      "arg({}): operands of a map are numbered from 0, so the number must not be negative",
+      i);
   return Expr(std::make_shared<Expr::Node>(Expr::Node{.op = Op::argument, .argument = i}));
 }
 

@@ -76,7 +76,7 @@ void merge_dims(MapArgs& args) {
 
 void check_dtype(const char* op, const MapResult& result) {
   check<DTypeError>(is_floating(result.tensor.dtype()),
-                    "{}: a result is floating, not {}",
+                    "{}: a result must be floating, not {}",
                     op,
                     result.tensor.dtype());
 }
@@ -84,7 +84,7 @@ void check_dtype(const char* op, const MapResult& result) {
 void check_f64(Context& ctx, const char* op, DType dtype, bool is_f64) {
   if (is_f64) check_f64_device(ctx, op, DType::f64);
   check<DTypeError>(!is_floating(dtype) || (dtype == DType::f64) == is_f64,
-                    "{}: f64 does not mix with {}: cast one of them",
+                    "{}: f64 cannot be mixed with {}: cast one of them",
                     op,
                     dtype == DType::f64 ? name_of(DType::f32) : name_of(dtype));
 }
@@ -119,7 +119,7 @@ Shape broadcast_shape(std::string_view op, std::span<const Shape> shapes) {
     const Shape& other = shape.rank() > whole.rank() ? whole : shape;
     for (int d = -1; d >= -other.rank(); --d) {
       check(longer[d] == other[d] || longer[d] == 1 || other[d] == 1,
-            "{}: shapes differ: {} and {} cannot be broadcast to one",
+            "{}: shapes {} and {} cannot be broadcast together",
             op,
             whole,
             shape);
@@ -138,7 +138,7 @@ void map(Context& ctx,
   check<UsageError>(static_cast<int>(inputs.size()) >= program.inputs &&
                         inputs.size() <= MapProgram::kInputs &&
                         static_cast<int>(results.size()) == program.outputs,
-                    "{}: the program has {} inputs and {} outputs, it was given {} and {}",
+                    "{}: the program has {} inputs and {} outputs, but got {} and {}",
                     kOp,
                     program.inputs,
                     program.outputs,
@@ -184,8 +184,10 @@ void one_hot(Context& ctx, const Tensor& classes, Tensor& y) {
   Shape shape = classes.shape();
   shape.push_back(y.shape().rank() == 0 ? 0 : y.shape()[-1]);
   check(y.shape() == shape, "{}: classes {} cannot be {}", kOp, classes.shape(), y.shape());
-  check<DTypeError>(
-      !is_floating(classes.dtype()), "{}: classes are whole numbers, not {}", kOp, classes.dtype());
+  check<DTypeError>(!is_floating(classes.dtype()),
+                    "{}: classes must be whole numbers, not {}",
+                    kOp,
+                    classes.dtype());
   MapResult result{y};
   check_dtype(kOp, result);
   check_f64(ctx, kOp, y.dtype(), y.dtype() == DType::f64);
@@ -207,11 +209,16 @@ void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& 
   Strides permuted{};
   Shape shape;
   std::array<bool, Shape::kMaxRank> seen{};
-  check(order.size() == rank, "{}: an order of {} dimensions for {}", kOp, order.size(), x.shape());
+  check(order.size() == rank,
+        "{}: the order has {} dimensions, but the tensor is {}",
+        kOp,
+        order.size(),
+        x.shape());
   for (std::size_t d = 0; d < rank; ++d) {
     check(order[d] >= 0 && order[d] < x.shape().rank() &&
               !seen.at(static_cast<std::size_t>(order[d])),
-          "{}: each of {} dimensions must be named once, dimension {} is not",
+          "{}: the order must contain each of the {} dimensions once, but dimension {} is missing "
+          "or repeated",
           kOp,
           rank,
           order[d]);
@@ -219,7 +226,12 @@ void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& 
     permuted.at(d) = strides.at(static_cast<std::size_t>(order[d]));
     shape.push_back(x.shape()[order[d]]);
   }
-  check(y.shape() == shape, "{}: of {} makes {}, not {}", kOp, x.shape(), shape, y.shape());
+  check(y.shape() == shape,
+        "{}: the result of {} must be {}, not {}",
+        kOp,
+        x.shape(),
+        shape,
+        y.shape());
   MapResult result{y, mode};
   check_dtype(kOp, result);
   for (const Tensor* tensor : {&x, static_cast<const Tensor*>(&y)}) {

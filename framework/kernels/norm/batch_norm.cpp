@@ -30,7 +30,7 @@ void check_channels(const Tensor& x, std::string_view what, const Tensor& vector
         x.shape(),
         x.shape()[-1]);
   check<DTypeError>(vector.dtype() == wide_dtype(x.dtype()),
-                    "batch_norm: {} must be {} for {} x, it is {}",
+                    "batch_norm: {} must be {} for {} x, not {}",
                     what,
                     wide_dtype(x.dtype()),
                     x.dtype(),
@@ -39,7 +39,7 @@ void check_channels(const Tensor& x, std::string_view what, const Tensor& vector
 
 void check_operands(const Context& ctx, const BatchNormOperands& in) {
   check(in.x.shape().rank() >= 2 && in.x.shape()[-1] > 0,
-        "batch_norm: x must be (N,...,C) with at least one channel, it is {}",
+        "batch_norm: x must be (N,...,C) with at least one channel, not {}",
         in.x.shape());
   check_device(ctx, kOp, in.x);
   check_channels(in.x, "weight", in.weight);
@@ -144,9 +144,8 @@ void batch_norm_train(Context& ctx,
   check_channels(in.x, "rstd", statistics.rstd);
   check<Error>(
       rows_of(in.x) > 1,
-      "batch_norm: training needs more than one value per channel, x is {}: give it batches "
-      "of two samples or more (a last one can be left out: LoaderOptions::drop_last), or "
-      "use eval mode",
+      "batch_norm: training needs more than one value per channel, but x is {}: use batches of at "
+      "least two samples (LoaderOptions::drop_last skips a smaller last batch), or eval mode",
       in.x.shape());
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     batch_norm_statistics(exec,

@@ -28,7 +28,7 @@ void check_rows(const Tensor& v, std::string_view what, const Tensor& vector) {
         v.shape(),
         v.shape()[0]);
   check<DTypeError>(vector.dtype() == wide_dtype(v.dtype()),
-                    "weight_norm: {} must be {} for {} v, it is {}",
+                    "weight_norm: {} must be {} for {} v, not {}",
                     what,
                     wide_dtype(v.dtype()),
                     v.dtype(),
@@ -37,7 +37,7 @@ void check_rows(const Tensor& v, std::string_view what, const Tensor& vector) {
 
 void check_operands(const Context& ctx, const WeightNormOperands& in) {
   check(in.v.shape().rank() >= 2 && in.v.elements() > 0,
-        "weight_norm: v must be (K,...) with at least one element, it is {}",
+        "weight_norm: v must be (K,...) with at least one element, not {}",
         in.v.shape());
   check_device(ctx, kOp, in.v);
   check_device(ctx, kOp, in.g);

@@ -19,7 +19,7 @@ void ema_update(Context& ctx,
         average.shape());
   check<DTypeError>(
       (weight.dtype() == DType::f32 || is_half(weight.dtype())) && average.dtype() == DType::f32,
-      "{}: weights are f32, f16 or bf16, their average is f32; got {} and {}",
+      "{}: weights must be f32, f16 or bf16 and their average f32, not {} and {}",
       kOp,
       weight.dtype(),
       average.dtype());

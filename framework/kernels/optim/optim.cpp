@@ -18,7 +18,7 @@ void check_tensors(Context& ctx, const char* op, const OptimTensors& tensors) {
   check_device(ctx, op, tensors.grad);
   if (!tensors.half.defined()) return;
   check<DTypeError>(stored == DType::f32 && is_half(tensors.half.dtype()),
-                    "{}: working copies are f16 or bf16, of f32 weights; got {} of {}",
+                    "{}: working copies must be f16 or bf16 of f32 weights, not {} of {}",
                     op,
                     tensors.half.dtype(),
                     stored);
@@ -96,7 +96,7 @@ void write_hypers(Context& ctx,
 void sgd_step(Context& ctx, const OptimTensors& tensors, Tensor& buffer, bool nesterov) {
   constexpr const char* kOp = "sgd_step";
   check_state(kOp, tensors, buffer);
-  check<Error>(buffer.defined() || !nesterov, "{}: Nesterov's form needs a momentum buffer", kOp);
+  check<Error>(buffer.defined() || !nesterov, "{}: Nesterov momentum needs a momentum buffer", kOp);
   update(ctx, kOp, tensors, [&](const auto& exec, const auto& args) {
     sgd_step(exec, args, data_of(buffer, args), nesterov);
   });

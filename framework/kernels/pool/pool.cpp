@@ -53,7 +53,7 @@ void check_winner(std::string_view op,
                   const Tensor& winner) {
   check_shape(op, y.shape(), winner);
   check<DTypeError>(winner.dtype() == winner_dtype(options),
-                    "{}: winners of this window must be {}, they are {}",
+                    "{}: winners of this window must be {}, not {}",
                     op,
                     winner_dtype(options),
                     winner.dtype());
@@ -74,7 +74,7 @@ void for_winner(const Tensor& winner, F&& f) {
 }  // namespace
 
 Shape pooled_shape(const Shape& x, const Pool2dOptions& options) {
-  check(x.rank() == 4, "pool: x must be (N,H,W,C), it is {}", x);
+  check(x.rank() == 4, "pool: x must be (N,H,W,C), not {}", x);
   return {x[0],
           pooled_extent("height", x[1], options.window_h, options.stride_h, options.pad_h),
           pooled_extent("width", x[2], options.window_w, options.stride_w, options.pad_w),
@@ -82,7 +82,7 @@ Shape pooled_shape(const Shape& x, const Pool2dOptions& options) {
 }
 
 Pool2dOptions global_window(const Shape& x) {
-  check(x.rank() == 4, "global pool: x must be (N,H,W,C), it is {}", x);
+  check(x.rank() == 4, "global pool: x must be (N,H,W,C), not {}", x);
   return {.window_h = x[1], .window_w = x[2], .stride_h = x[1], .stride_w = x[2]};
 }
 

@@ -61,11 +61,9 @@ template <HostExec Exec, class T>
 }
 
 LinearGeometry linear_geometry(const Shape& x, const Shape& w) {
-  check(x.rank() == 2 || x.rank() == 3,
-        "linear: the input must be (N,C) or (B,N,C), it has shape {}",
-        x);
+  check(x.rank() == 2 || x.rank() == 3, "linear: the input must be (N,C) or (B,N,C), not {}", x);
   check(w.rank() == x.rank() && (x.rank() == 2 || w[0] == x[0]),
-        "linear: the weight must be {}, it has shape {}",
+        "linear: the weight must be {}, not {}",
         x.rank() == 2 ? "(K,C)" : fmt::format("({},K,C)", x[0]),
         w);
   check(x[-1] == w[-1], "linear: input has {} features, weight expects {}", x[-1], w[-1]);
@@ -100,8 +98,9 @@ void linear_forward(Context& ctx, const Tensor& x, const Tensor& w, const Tensor
   const LinearGeometry g = linear_geometry(x.shape(), w.shape());
   check_shape("linear", "the output", y, linear_output(x.shape(), g));
   check_operands(ctx, "linear", {&x, &w, &y});
-  check(
-      !bias.defined() || x.shape().rank() == 2, "linear: {} inputs at once have no bias", g.count);
+  check(!bias.defined() || x.shape().rank() == 2,
+        "linear: a batched product ({} matrices) takes no bias",
+        g.count);
   if (bias.defined()) {
     check_operands(ctx, "linear", {&x, &bias});
     check_shape("linear", "bias", bias, {g.k});

@@ -11,9 +11,13 @@ namespace {
 /// The type of a sum: f32, or f64 for f64 elements.
 void check_sum(std::string_view op, const Tensor& x, const Tensor& y) {
   const DType wanted = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  check(y.elements() == 1, "{}: the sum has one element, not shape {}", op, y.shape());
-  check<DTypeError>(
-      y.dtype() == wanted, "{}: the sum of {} is {}, not {}", op, x.dtype(), wanted, y.dtype());
+  check(y.elements() == 1, "{}: the sum must have one element, not shape {}", op, y.shape());
+  check<DTypeError>(y.dtype() == wanted,
+                    "{}: the sum of {} must be {}, not {}",
+                    op,
+                    x.dtype(),
+                    wanted,
+                    y.dtype());
 }
 
 void check_rows(std::string_view op, const Tensor& x) {
@@ -78,7 +82,7 @@ void argmax(Context& ctx, const Tensor& x, Tensor& index) {
   check_device(ctx, "argmax", x);
   const std::int64_t rows = x.shape()[0];
   check(index.shape() == Shape{rows},
-        "argmax: the places have shape ({}), not {}",
+        "argmax: the indices must have shape ({}), not {}",
         rows,
         index.shape());
   dispatch(ctx, "argmax", x.dtype(), [&]<class T>(const auto& exec) {
@@ -92,12 +96,12 @@ void top_k(Context& ctx, const Tensor& x, Tensor& values, Tensor& index) {
   const std::int64_t rows = x.shape()[0];
   const std::int64_t columns = x.shape()[1];
   check(values.shape().rank() == 2 && values.shape()[0] == rows && values.shape() == index.shape(),
-        "top_k: values {} and places {} must both be ({},k)",
+        "top_k: values {} and indices {} must both be ({},k)",
         values.shape(),
         index.shape(),
         rows);
   const std::int64_t k = values.shape()[1];
-  check<UsageError>(k >= 1 && k <= columns, "top_k: k = {} of {} values", k, columns);
+  check<UsageError>(k >= 1 && k <= columns, "top_k: k must be 1 to {1}, not {0}", k, columns);
   dispatch(ctx, "top_k", x.dtype(), [&]<class T>(const auto& exec) {
     top_k(exec, x.data<T>(), values.data<T>(), index.data<std::int64_t>(), rows, columns, k);
   });
@@ -111,7 +115,8 @@ void count_hits(Context& ctx,
                 Tensor& count) {
   check_rows("count_hits", x);
   const bool labelled = check_hit_target(ctx, x, target);
-  check(count.elements() == 1, "count_hits: the count has one element, not {}", count.shape());
+  check(
+      count.elements() == 1, "count_hits: the count must have one element, not {}", count.shape());
   check_device(ctx, "count_hits", count);
   check<UsageError>(k >= 1, "count_hits: k must be at least 1, not {}", k);
   check_device(ctx, "count_hits", x);

@@ -59,7 +59,7 @@ void reduce_axes(Context& ctx, Reduction reduction, const Tensor& x, double fact
   check_operands(ctx, x, y);
   if (y.elements() == 0) return;
   check(reduction == Reduction::sum || x.elements() > 0,
-        "{}: shape {} has no elements, and so none that is largest or least",
+        "{}: shape {} has no elements, so the result is undefined",
         kOp,
         x.shape());
   Tensor from = x;

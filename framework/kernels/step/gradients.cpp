@@ -9,7 +9,7 @@ namespace {
 
 void check_full(Context& ctx, const char* op, const Tensor& grads) {
   check<DTypeError>(
-      grads.dtype() == DType::f32, "{}: master gradients are f32, got {}", op, grads.dtype());
+      grads.dtype() == DType::f32, "{}: master gradients must be f32, not {}", op, grads.dtype());
   check_device(ctx, op, grads);
 }
 
@@ -30,11 +30,12 @@ void norm_of(Context& ctx,
              Tensor& norm,
              float max_norm,
              StepControl* control) {
-  check(norm.elements() == 1, "{}: the norm has one element, not shape {}", op, norm.shape());
+  check(norm.elements() == 1, "{}: the norm must have one element, not shape {}", op, norm.shape());
   check_full(ctx, op, norm);
   const DType dtype = parts.empty() ? DType::f32 : parts.front().dtype();
   for (const Tensor& part : parts) {
-    check<DTypeError>(part.dtype() == dtype, "{}: {} beside {}", op, part.dtype(), dtype);
+    check<DTypeError>(
+        part.dtype() == dtype, "{}: shapes differ: {} and {}", op, part.dtype(), dtype);
     check_device(ctx, op, part);
   }
   for_gradient_type(ctx, op, dtype, [&]<class T>(const auto& exec) {
@@ -59,7 +60,7 @@ void unscale_to_master_grads(Context& ctx,
         half.shape(),
         grads.shape());
   check<DTypeError>(
-      is_half(half.dtype()), "{}: half gradients are f16 or bf16, got {}", kOp, half.dtype());
+      is_half(half.dtype()), "{}: half gradients must be f16 or bf16, not {}", kOp, half.dtype());
   check_device(ctx, kOp, half);
   check_full(ctx, kOp, grads);
   check_device(ctx, kOp, control);

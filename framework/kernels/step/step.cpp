@@ -18,8 +18,10 @@ void apply(Context& ctx, const Rule& rule, DeviceArray<StepControl>& control) {
 bool is_scale(float value) { return value > 0 && std::isfinite(value) && std::isfinite(1 / value); }
 
 void check_statistics(Context& ctx, const char* op, const Tensor& tensor) {
-  check<DTypeError>(
-      tensor.dtype() == DType::f32, "{}: running statistics are f32, got {}", op, tensor.dtype());
+  check<DTypeError>(tensor.dtype() == DType::f32,
+                    "{}: running statistics must be f32, not {}",
+                    op,
+                    tensor.dtype());
   check_device(ctx, op, tensor);
 }
 
@@ -62,8 +64,8 @@ void check_loss_scaling(const LossScaleOptions& scaling) {
         scaling.hysteresis);
   if (!(is_scale(scaling.floor) && scaling.ceiling >= scaling.floor && is_scale(scaling.ceiling)))
     fail<UsageError>(
-        "loss scale: its floor {} must be above 0 and not above its ceiling {}, and both, and one "
-        "divided by them, are finite",
+        "loss scale: the floor {} must be positive and at most the ceiling {}, and both and their "
+        "reciprocals must be finite",
         scaling.floor,
         scaling.ceiling);
 }
@@ -71,10 +73,10 @@ void check_loss_scaling(const LossScaleOptions& scaling) {
 void check_loss_scaling(const LossScaleOptions& scaling, float scale) {
   check_loss_scaling(scaling);
   if (!is_scale(scale))
-    fail<UsageError>(
-        "the loss scale must be positive and finite, and one divided by it, too: got {}", scale);
+    fail<UsageError>("the loss scale and its reciprocal must be positive and finite, got {}",
+                     scale);
   if (scaling.dynamic && (scale < scaling.floor || scale > scaling.ceiling))
-    fail<UsageError>("the loss scale {} does not lie between its floor {} and its ceiling {}",
+    fail<UsageError>("the loss scale {} must be between its floor {} and its ceiling {}",
                      scale,
                      scaling.floor,
                      scaling.ceiling);

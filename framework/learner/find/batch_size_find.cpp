@@ -92,8 +92,9 @@ BatchSizeFindResult Learner::batch_size_find(const BatchSourceOfSize& make_sourc
         "batch_size_find: sizes from {} to {}: the first must be above 0, the last not below it",
         options.smallest,
         options.largest);
-  check<UsageError>(
-      options.steps > 0, "batch_size_find: {} steps to time; one is needed", options.steps);
+  check<UsageError>(options.steps > 0,
+                    "batch_size_find: {} steps to time; at least one is needed",
+                    options.steps);
   const std::int64_t samples = train_source().samples();
   BatchSizeFindResult found;
   const auto end = [&](BatchSizeFindEnd why, std::int64_t refused = 0) {

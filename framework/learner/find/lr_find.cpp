@@ -114,7 +114,7 @@ LrFindResult Learner::lr_find(const LrFindOptions& options) {
         options.start,
         options.end);
   check<UsageError>(options.iterations >= kFewest,
-                    "lr_find: {} iterations; {} are needed",
+                    "lr_find: {} iterations; at least {} are needed",
                     options.iterations,
                     kFewest);
   Sandbox sandbox(*this);
@@ -133,11 +133,11 @@ std::string LrFindResult::why() const {
     case LrFindEnd::done:
       return fmt::format("all rates were tried, up to {:.3g}", last);
     case LrFindEnd::exploded:
-      return fmt::format("the smoothed loss came to {} times its lowest value at a rate of {:.3g}",
+      return fmt::format("the smoothed loss reached {} times its lowest value at a rate of {:.3g}",
                          kLrFindStop,
                          last);
     case LrFindEnd::not_finite:
-      return fmt::format("the loss was not finite any more at a rate of {:.3g}", last);
+      return fmt::format("the loss was no longer finite at a rate of {:.3g}", last);
     case LrFindEnd::interrupted:
       return fmt::format("it was interrupted at a rate of {:.3g}", last);
   }
@@ -155,7 +155,7 @@ std::string LrFindResult::doubt() const {
   const bool rose =
       ended != LrFindEnd::done || (!smoothed.empty() && !(smoothed.back() <= kRise * *lowest));
   if (suggestions.fall < (rose ? kFallBeforeRise : kFall))
-    return fmt::format("the loss fell by no more than {:.1f} % before the last five updates",
+    return fmt::format("the loss fell by at most {:.1f} % before the last five updates",
                        100 * suggestions.fall);
   if (!rose && smoothed.end() - lowest <= kUnseen)
     return "the loss was still falling at the last rates";

@@ -28,7 +28,7 @@ Sandbox::~Sandbox() {
   try {
     restore();
   } catch (const std::exception& error) {
-    log::error("[sandbox] the state from before could not be put back: {}", error.what());
+    log::error("[sandbox] the previous state could not be restored: {}", error.what());
   }
 }
 

@@ -27,17 +27,17 @@ std::vector<double> numbers_of(const std::vector<StepRecord>& records) {
   return out;
 }
 
-/// "2 while the loss scale found its place, 1 when it had grown".
+/// "2 while the loss scale was adjusted, 1 after it had grown".
 std::string reasons(const StepCounts& c, bool dynamic) {
   std::string text;
   const auto add = [&](std::int64_t n, std::string_view one, std::string_view many) {
     if (n > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, n == 1 ? one : many);
   };
-  constexpr std::string_view kWarmUp = "while the loss scale found its place";
+  constexpr std::string_view kWarmUp = "while the loss scale was adjusted";
   add(c.warm_up, kWarmUp, kWarmUp);
-  add(c.growth_probes, "when it had grown", "when it had grown");
+  add(c.growth_probes, "after it had grown", "after it had grown");
   if (dynamic)
-    add(c.overflows, "at a scale that had been good", "at a scale that had been good");
+    add(c.overflows, "at a scale that had worked before", "at a scale that had worked before");
   else
     add(c.overflows, "overflow", "overflows");
   add(c.bad_losses, "infinite loss", "infinite losses");
@@ -137,12 +137,12 @@ StepVerdict SkipHistory::verdict(const StepCounts& c, float scale_at_begin) cons
   const auto because = [&](bool is_so, std::string_view reason) {
     if (is_so) why += fmt::format("{}{}", why.empty() ? "" : ", ", reason);
   };
-  because(c.applied == 0, "no step was made");
+  because(c.applied == 0, "no step was applied");
   because(c.bad_losses > 0, "a loss was infinite or NaN");
   because(scaled && last_.loss_scale <= scaling_.floor, "the scale is at its floor");
-  because(!scaled && c.overflows > 0, "no loss scale adapts to it");
-  because(c.in_a_row > 0, "steps were skipped one after the other");
-  because(many, "more than 1 % at a scale that had been good");
+  because(!scaled && c.overflows > 0, "there is no loss scale that could adapt");
+  because(c.in_a_row > 0, "several steps in a row were skipped");
+  because(many, "more than 1 % at a scale that had worked before");
   if (why.empty()) return {.normal = true, .text = text + ": normal"};
   return {.normal = false, .text = fmt::format("{}: not normal, {}", text, why)};
 }

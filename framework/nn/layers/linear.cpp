@@ -17,8 +17,8 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Line
 
 Var Linear::forward(const Var& x) {
   check(x.shape().rank() == 2 && x.shape()[1] == in_,
-        "Linear '{}' expects (N,{}), got {}: flatten images first, and make the model for the size "
-        "of the images it is given",
+        "Linear '{}' expects (N,{}), got {}: flatten images first, and create the model for the "
+        "size of its images",
         path(),
         in_,
         x.shape());

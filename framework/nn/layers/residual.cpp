@@ -24,7 +24,7 @@ Var Residual::forward(const Var& x) {
   const Var y = body_(x);
   const Var skip = shortcut_ ? (*shortcut_)(x) : x;
   check(y.shape() == skip.shape(),
-        "Residual '{}': the body gives {}, the shortcut {}; they must agree to be added",
+        "Residual '{}': the body returns {} but the shortcut {}; the shapes must be equal",
         path(),
         y.shape(),
         skip.shape());

@@ -33,8 +33,8 @@ Init lengths_of(const std::string& name, const Shape& shape, const Init& init) {
       for (const float x : all.subspan(row * columns, columns))
         squares += static_cast<double>(x) * static_cast<double>(x);
       check<UsageError>(squares > 0,
-                        "weight norm of '{}': the initial values of output {} are all zeros, which "
-                        "have no direction; give the layer another init",
+                        "weight norm of '{}': the initial values of output {} are all zero and "
+                        "have no direction; use another init for the layer",
                         name,
                         row);
       lengths[row] = static_cast<float>(std::sqrt(squares));

@@ -88,7 +88,7 @@ std::size_t Race::fastest(std::size_t count, FunctionRef<void(std::size_t)> enqu
                   [&](const Runner& r) { return r.least == kOut || r.least > kHopeless * best; });
   }
   if (runners.empty())
-    fail<DeviceError>("none of {} ways could be run; the last one: {}", count, error);
+    fail<DeviceError>("none of {} candidate algorithms could run; last error: {}", count, error);
   return leader(runners)->index;
 }
 

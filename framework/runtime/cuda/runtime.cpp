@@ -25,7 +25,7 @@ void launch_failed(const char* kernel, cudaError_t code) {
 
 void too_large(const char* kernel, std::int64_t amount, const char* what) {
   fail<DeviceError>(
-      "{}: {} {} are more than a kernel can count; use smaller tensors", kernel, amount, what);
+      "{}: {} {} exceed the limit of a kernel; use smaller tensors", kernel, amount, what);
 }
 
 CudaStatus status() {

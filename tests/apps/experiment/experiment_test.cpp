@@ -93,7 +93,7 @@ TEST_CASE("a run that continues with other instructions says so") {
         metadata);
     const test::LogFile log;
     resume_run(experiment, folder.path());
-    CHECK(log.count(fmt::format("computed on {} until here, on {} from here", before, here)) ==
+    CHECK(log.count(fmt::format("computed on {} until now, on {} from now on", before, here)) ==
           (before == here ? 0U : 1U));
   }
 }
@@ -207,7 +207,7 @@ TEST_CASE("what the model or the data cannot do is refused when the experiment i
   };
   refused({{"model", "linear"}, {"width", "8"}},
           "--width 8 has no effect: model 'linear' has no option 'width'");
-  refused({{"width", "8"}}, "model 'small' has its own 'width' already");
+  refused({{"width", "8"}}, "model 'small' already sets 'width'");
   refused({{"dropout", "0.5"}}, "--dropout 0.5 has no effect: model 'small'");
   refused({{"image-size", "64"}},
           "--image-size 64 has no effect: data set 'synthetic10' has no option 'size'");

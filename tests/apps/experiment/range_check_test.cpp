@@ -87,7 +87,7 @@ TEST_CASE("weights that fp16 cannot hold are refused with their names before tra
     const std::string error = weights.error({{"precision", precision}});
     has(error, "cannot be trained in f16, whose largest number is 65504: 2 of the 288 values of ");
     has(error,
-        "'layer1.conv.weight' are beyond it (the largest is 120000), 1 of the 1152 values of "
+        "'layer1.conv.weight' are larger (the largest is 120000), 1 of the 1152 values of "
         "'layer2.conv.weight'");
     has(error, "--precision bf16, which has the range of fp32, or --keep-fp32 layer1.conv,layer2.");
     CHECK(error.find("bn") == std::string::npos);
@@ -152,7 +152,7 @@ TEST_CASE("weights that become zero and variances below zero are warned of") {
   has(half, "in f16 many weights become zero: 25 % of 'layer2.conv.weight' (the largest left is");
   has(half, "Use --precision bf16, which has the range of fp32, or --keep-fp32 layer2.conv");
   CHECK(half.find("'layer1.conv.weight'") == std::string::npos);
-  has(half, "1 of the 8 values of 'layer1.bn.running_var' are negative, which a variance never is");
+  has(half, "1 of the 8 values of 'layer1.bn.running_var' are negative, but a variance cannot be");
   const std::string bf16 = weights.said({{"precision", "bf16"}});
   CHECK(bf16.find("become zero:") == std::string::npos);
 }

@@ -229,11 +229,11 @@ TEST_CASE("a run that is resumed continues in any precision, which is said once"
       fs::copy(first, run, fs::copy_options::recursive);
       const test::LogFile log;
       resume(run, {{"precision", now}});
-      CHECK(log.count("another training") == (now == begun ? 0 : 1));
+      CHECK(log.count("a different training") == (now == begun ? 0 : 1));
       // To a state tf32 is fp32.
       const bool both_full = begun.ends_with("32") && now.ends_with("32");
       const std::string name = now == "tf32" && !both_full ? "fp32" : now;
-      CHECK(log.count("it continues in " + name) == (now == begun ? 0 : 1));
+      CHECK(log.count(" and continues in " + name) == (now == begun ? 0 : 1));
       const SafetensorsFile file(weights(run, "last"));
       CHECK(file.metadata().at("learn.epoch") == "3");
       ExperimentOptions options;

@@ -131,9 +131,10 @@ TEST_CASE("the loss is the one that fits the targets, or one of those that was a
   set.target_kind = TargetKind::values;
   CHECK(loss() == nn::huber().name);
   section.class_weights = {"1", "2"};
-  CHECK_THROWS_WITH_AS((void)loss(),
-                       "--class-weights 1,2 has no effect: loss 'huber' weighs no classes",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)loss(),
+      "--class-weights 1,2 has no effect: loss 'huber' does not support class weights",
+      UsageError);
   section = {};
   CHECK(loss() == nn::mse().name);
   section = {};

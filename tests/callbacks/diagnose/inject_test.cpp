@@ -86,7 +86,7 @@ TEST_CASE("faults that make no sense are refused with their place and what is po
       {"nan@5-", "character 7 of 'nan@5-': "},
       {"inf_loss@3:x", "character 12 of 'inf_loss@3:x': 'inf_loss' accepts only a batch"},
       {"spike@3:0", "character 9 of 'spike@3:0': 0 is not above 0"},
-      {"slow@3:2m", "character 8 of 'slow@3:2m': a time is 2s or 500ms, not '2m'"},
+      {"slow@3:2m", "character 8 of 'slow@3:2m': a time must be like 2s or 500ms, not '2m'"},
       {"slow@3:9999s", "character 8 of 'slow@3:9999s': 9999 is not in [0, 3600]"},
       {"throw@3:step", "character 9 of 'throw@3:step': unknown event of a batch 'step'"}};
   for (const auto& [text, error] : refused)
@@ -122,7 +122,7 @@ TEST_CASE("a fault that never came is told when the training ends") {
   t.learn.fit(1, 0.01);
   CHECK(log.count("batch 1: slow") == 1);
   CHECK(log.count("batch 3: throw") == 0);
-  CHECK(log.count("throw at batch 3 never came, as that has no step_begin") == 1);
+  CHECK(log.count("throw at batch 3 did not occur, which has no step_begin") == 1);
   CHECK(log.count("nan at batch 9 never came: the training ended after batch 4") == 1);
   CHECK(log.count("kill at batch 10 never came") == 1);
   CHECK(log.count("slow at") == 0);

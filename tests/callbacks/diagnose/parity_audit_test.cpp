@@ -220,7 +220,7 @@ TEST_CASE("a parity audit names the layer whose gradients underflow") {
     CHECK(finding.layer == "first");
     CHECK(has(finding.text, "which 'quiet' hands back"));
     CHECK(has(finding.text, "100 % of it become zero"));
-    CHECK(has(finding.advice, "No loss scale holds the small gradients and the large ones"));
+    CHECK(has(finding.advice, "No loss scale fits both the small and the large gradients"));
     CHECK(layer_of(audit, "first").gradient.zero == 1);
     CHECK(layer_of(audit, "first").weights.error == 1);
     CHECK(layer_of(audit, "first").weights.cosine == 0);
@@ -284,7 +284,7 @@ TEST_CASE("a parity audit names a floor under which a loss scale would have to g
   const ParityFinding& finding = only_finding(audit);
   CHECK(finding.problem == ParityProblem::gradient_overflow);
   CHECK(finding.layer == "first");
-  CHECK(has(finding.text, "and at all that a dynamic one comes to"));
+  CHECK(has(finding.text, "and at every scale that a dynamic one reaches"));
   CHECK(finding.advice.starts_with("bf16"));
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("a parity audit tells a rate that is too high from a precision that is
     CHECK(finding.problem == ParityProblem::rate);
     CHECK(finding.step > 1);
     CHECK(finding.layer.empty());
-    CHECK(has(finding.advice, "the rate is the problem, not the precision"));
+    CHECK(has(finding.advice, "a longer warm-up: the precision is not the cause"));
     CHECK(audit.findings.size() == 1);
   }
 }

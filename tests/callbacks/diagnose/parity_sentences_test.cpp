@@ -23,13 +23,12 @@ Words words_of(parity::Evidence evidence, const ParityAudit& audit = {}) {
 
 TEST_CASE("a loss of fp32 that is not finite, or diverges, in words") {
   CHECK(words_of(parity::LossNotFinite{}) ==
-        Words("the loss of fp32 is not finite in the first step, before anything was learned; the "
-              "output of 'stem.conv', Conv2d(3 -> 8), is the first that is not",
-              "look at the data and at the weights: the precision is not the reason"));
+        Words("in fp32, the loss of the first step is not finite, before any update; the output of "
+              "'stem.conv', Conv2d(3 -> 8), is the first that is not",
+              "check the data and the weights: the precision is not the cause"));
   CHECK(words_of(parity::LossDiverges{2.5, 1e30}) ==
         Words("fp32 itself diverges: its loss goes from 2.5 to 1e+30 in step 3",
-              "a lower learning rate, or a longer warm-up: the rate is the problem, not the "
-              "precision"));
+              "a lower learning rate or a longer warm-up: the precision is not the cause"));
 }
 
 TEST_CASE("an overflow of outputs, with and without a module that holds it, in words") {
@@ -39,10 +38,10 @@ TEST_CASE("an overflow of outputs, with and without a module that holds it, in w
   CHECK(words_of(parity::OutputOverflows{0.25, 1e5, "stem"}) ==
         Words(text,
               "bf16, which has the range of fp32; or 'stem' in fp32 (--keep-fp32 stem); or smaller "
-              "weights or inputs there. No loss scale changes it"));
+              "weights or inputs there. A loss scale does not help"));
   CHECK(words_of(parity::OutputOverflows{0.25, 1e5, ""}).second ==
-        "bf16, which has the range of fp32; or smaller weights or inputs there. No loss scale "
-        "changes it");
+        "bf16, which has the range of fp32; or smaller weights or inputs there. A loss scale does "
+        "not help");
 }
 
 TEST_CASE("an overflow of gradients, of one layer or of none, in words") {
@@ -56,8 +55,8 @@ TEST_CASE("an overflow of gradients, of one layer or of none, in words") {
             parity::GradientOverflows{
                 .gradient = {}, .skipped = 2, .due = 3, .loss_scale = 4, .highest_scale = 1},
             {.half = DType::bf16, .scale_moves = true}) ==
-        Words("2 of 3 steps are skipped at a loss scale of 4, and at all that a dynamic one comes "
-              "to",
+        Words("2 of 3 steps are skipped at a loss scale of 4, and at every scale that a dynamic "
+              "one reaches",
               "fp32"));
 }
 
@@ -84,8 +83,8 @@ TEST_CASE("outputs and gradients that are off, by rounding or by underflow, in w
             "which has the range of fp32"));
   off.underflow->highest_scale = 4;
   CHECK(words_of(off).second ==
-        "bf16, which has the range of fp32. No loss scale holds the small gradients and the large "
-        "ones: they need 67108864, and at most 16 is possible");
+        "bf16, which has the range of fp32. No loss scale fits both the small and the large "
+        "gradients: they need 67108864, but at most 16 is possible");
 }
 
 TEST_CASE("updates that are too long or get lost, in words") {
@@ -97,7 +96,7 @@ TEST_CASE("updates that are too long or get lost, in words") {
   CHECK(words_of(parity::UpdateGrows{{}, 0.5, "mean_square"}).first.find("is not finite: 50 %") !=
         std::string::npos);
   CHECK(words_of(parity::UpdateLost{0.25, 0.001, 0.5, 0.75}, {.half = DType::bf16}) ==
-        Words("of all updates 25 % of the length is left at a rate of 0.001: 50 % of the weights "
-              "that fp32 changes stay as they are, and 75 % of those of 'stem.conv'",
+        Words("rounding leaves 25 % of the length of all updates at a rate of 0.001: 50 % of the "
+              "weights that fp32 changes stay unchanged (75 % in 'stem.conv')",
               "masters in fp32 (--precision bf16), or a higher rate"));
 }

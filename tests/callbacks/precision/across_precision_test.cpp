@@ -160,7 +160,7 @@ TEST_CASE("a state saved in any precision continues in any other, with all it ho
       Program program(other);
       program.load(state);
       check_carried(state, program.state());
-      CHECK(log.count("another training") == (other.name == saved.name ? 0 : 1));
+      CHECK(log.count("a different training") == (other.name == saved.name ? 0 : 1));
       CHECK(program.control().step == kStopped);
       // The scale of the one it was saved in, the first of its own, or none.
       const float scale =
@@ -250,21 +250,21 @@ TEST_CASE("the loss scale across precisions: kept within bounds or begun or drop
       {half,
        autocast_to(DType::f16, 64.0F),
        8192,
-       "saved in fp16 with a loss scale of 8192; it continues in fp16-amp, with the same:"},
+       "saved in fp16 with a loss scale of 8192 and continues in fp16-amp, with the same:"},
       {half, autocast_to(DType::f16, 64.0F, low), 512, "in fp16-amp, with one of 512:"},
       {half, autocast_to(DType::f16, 0x1p15F, high), 0x1p14F, "in fp16-amp, with one of 16384:"},
       {half, autocast_to(DType::f16, 64.0F, fixed), 64, "in fp16-amp, with one of 64:"},
       {half,
        bf16,
        1,
-       "saved in fp16 with a loss scale of 8192; it continues in bf16, without one:"},
+       "saved in fp16 with a loss scale of 8192 and continues in bf16, without one:"},
       {half, kFull, 1, "it continues in fp32, without one:"},
-      {bf16, half, 8192, "saved in bf16; it continues in fp16, with a loss scale of 8192:"},
+      {bf16, half, 8192, "saved in bf16 and continues in fp16, with a loss scale of 8192:"},
       {kFull,
        autocast_to(DType::f16, 64.0F, fixed),
        64,
-       "saved in fp32; it continues in fp16-amp, with a loss scale of 64:"},
-      {kFull, bf16, 1, "saved in fp32; it continues in bf16:"}};
+       "saved in fp32 and continues in fp16-amp, with a loss scale of 64:"},
+      {kFull, bf16, 1, "saved in fp32 and continues in bf16:"}};
   for (const Case& one : cases) {
     CAPTURE(one.line);
     const test::LogFile log;
@@ -327,7 +327,7 @@ TEST_CASE("a checkpoint of callbacks that are not there is refused still, and so
       load(averaged.learn), doctest::Contains("missing in the file: 'model.ema"), CheckpointError);
   save(averaged.learn);
   CHECK_THROWS_WITH_AS(
-      load(plain.learn), doctest::Contains("not asked for: 'model.ema"), CheckpointError);
+      load(plain.learn), doctest::Contains("not used here: 'model.ema"), CheckpointError);
   NetTraining full;
   save(plain.learn);
   CHECK_NOTHROW(load(full.learn));

@@ -370,7 +370,7 @@ TEST_CASE("without a way to draw samples, or without images, the log says that t
   const auto never = [](auto&&...) -> plot::ImageGrid { throw std::logic_error("drawn"); };
   Run no_images(folder, {.draw = never});
   no_images.t.learn.fit(1, 0.01);
-  CHECK(log.count("no images: the batches hold none of three colours") == 1);
+  CHECK(log.count("no images: the batches have no three colour channels") == 1);
   Run unwanted(folder, {.images = 0, .draw = never});
   unwanted.t.learn.fit(1, 0.01);
   CHECK(log.count("no images") == 2);

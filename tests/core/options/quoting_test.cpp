@@ -17,9 +17,9 @@ TEST_CASE("an item of a list that is quoted may hold separators and quotes") {
   CHECK(split_quoted(R"("a;b";c,d)", ';') == Strings{"a;b", "c,d"});
   CHECK(split_quoted("", ',').empty());
   CHECK_THROWS_WITH_AS(
-      (void)split_quoted(R"(a,"b)", ','), R"('"b': the quote is never closed)", UsageError);
+      (void)split_quoted(R"(a,"b)", ','), R"('"b': the closing quote is missing)", UsageError);
   CHECK_THROWS_WITH_AS((void)split_quoted(R"("a"b,c)", ','),
-                       R"('"a"b,c': a ',' must follow the closing quote)",
+                       R"('"a"b,c': the closing quote must be followed by ',')",
                        UsageError);
 }
 

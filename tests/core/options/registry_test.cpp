@@ -71,7 +71,8 @@ TEST_CASE("specs that mean nothing are refused with what there is") {
     CHECK_THROWS_WITH_AS((void)made(spec), doctest::Contains(why), UsageError);
   };
   refused("readng", "unknown lamp 'readng'; did you mean 'reading'? (known: candle, reading)");
-  refused("sun:watts=1", "lamp 'sun' cannot be made from text: it is too far away; open a window");
+  refused("sun:watts=1",
+          "lamp 'sun' cannot be created from text: it is too far away; open a window");
   refused("reading:wats=1", "reading has no option 'wats'; did you mean 'watts'?; it has: watts");
   refused("candle:watts=1", "candle has no option 'watts'; it has: none");
   refused("reading:watts=one", "reading: watts=one: 'one' is not a number");

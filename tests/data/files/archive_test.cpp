@@ -166,7 +166,7 @@ TEST_CASE("archive: damage of every kind is a data error") {
   const fs::path path = folder.path() / "damaged";
   const std::string html = "<html>404</html>";
   test::write_bytes(path, {html.begin(), html.end()});
-  CHECK(contains(error_of(path), "neither a folder nor an archive that can be read"));
+  CHECK(contains(error_of(path), "neither a folder nor a readable archive"));
   test::write_bytes(path, {});
   CHECK_FALSE(error_of(path).empty());
   for (const char* name : {"set.tar.gz", "set.tar.xz", "set.zip"}) {
@@ -256,11 +256,11 @@ TEST_CASE("archive: members that are refused cost no other, if problems are aske
   REQUIRE(problems.size() == 3);
   CHECK(problems[0].of_file);
   CHECK(problems[0].path == "2.png");
-  CHECK(problems[0].why == "has more than 256 MiB");
+  CHECK(problems[0].why == "is larger than 256 MiB");
   CHECK(problems[1].path == "a/../../3.png");
-  CHECK(problems[1].why == "leads out of the archive");
+  CHECK(problems[1].why == "points outside the archive");
   CHECK(problems[2].path == deep + "3.png");
-  CHECK(problems[2].why == "lies more than 100 folders deep");
+  CHECK(problems[2].why == "is more than 100 folders deep");
   CHECK(tree->files({}) == std::vector<fs::path>{"1.png", "4.png"});
 
   write_archive(path,
@@ -281,7 +281,7 @@ TEST_CASE("archive: a file that is not in it is a data error") {
   write_archive(folder.path() / "set.tar", {{"a/1.png", {1}}});
   const auto tree = open_tree(folder.path() / "set.tar");
   CHECK(text_of<DataError>([&] { static_cast<void>(tree->read("a/2.png")); }) ==
-        "the archive does not have it");
+        "it is not in the archive");
 }
 
 TEST_CASE("archive: a file in it that is too large is refused by what its header says") {
@@ -298,7 +298,7 @@ TEST_CASE("archive: a file in it that is too large is refused by what its header
   put(148, 6, std::accumulate(bytes.begin(), bytes.begin() + 512, 0U));  // tar's checksum
   test::write_bytes(path, bytes);
   CHECK(contains(text_of<DataError>([&] { static_cast<void>(open_tree(path)); }),
-                 "a/1.png' has more than 256 MiB"));
+                 "a/1.png' is larger than 256 MiB"));
 }
 
 TEST_CASE("archive: a file whose checksum is wrong is a data error") {

@@ -59,8 +59,8 @@ TEST_CASE("a bad entry of a folder costs no other") {
                                                    "x/again.png/link.png",
                                                    "x/round.png"});
   // "up" lies in "again.png", too.
-  CHECK(log.count("'x': passed over 5 files: 2 .avif, 2 with a link to a folder above, 1 with a "
-                  "broken link; 'x/a/b.avif' may be an image") == 1);
+  CHECK(log.count("'x': skipped 5 files: 2 .avif, 2 link to a parent folder, 1 broken link; "
+                  "'x/a/b.avif' may be an image") == 1);
   CHECK(files[0].read().width == 3);
   CHECK(files[1].read().width == 3);
   CHECK(test::text_of<DataError>([&] { (void)files[4].read(); }) ==
@@ -118,24 +118,24 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
 TEST_CASE("what is no image says why") {
   CHECK(test::text_of<DataError>([] {
           (void)decode_image(std::vector<std::uint8_t>{0xFF, 0xD8, 0xFF, 0xD9});
-        }) == "damaged JPEG: it has no frame header, which says how large the image is");
+        }) == "damaged JPEG: it has no frame header, which contains the image size");
   const test::TemporaryFolder folder;
   const auto error = [&](const std::filesystem::path& path) {
     return test::text_of<DataError>([&] { (void)image_files(path, "x"); });
   };
   CHECK(error(folder.path() / "nowhere.png") == "no such file or folder");
-  CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it");
+  CHECK(error(folder.path()) == "it contains no " + image_extensions() + " file");
   test::write_bytes(folder.path() / "folder" / "a.heic", {'x', 'y'});
-  CHECK(error(folder.path()) == "no " + image_extensions() + " file is in it, but 1 file: 1 .heic");
+  CHECK(error(folder.path()) ==
+        "it contains no " + image_extensions() + " file, but 1 file: 1 .heic");
   test::write_bytes(folder.path() / "notes.txt", {'x', 'y'});
-  CHECK(
-      error(folder.path() / "notes.txt") ==
-      "it is text, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive (tar, zip): get the "
-      "image again");
+  CHECK(error(folder.path() / "notes.txt") ==
+        "it is text, neither JPEG, PNG, WebP, TIFF, BMP, GIF or PNM nor an archive (tar, zip): get "
+        "the image again");
   test::write_bytes(folder.path() / "pack", {'R', 'a', 'r', '!', 0x1A, 7, 0});
   CHECK(error(folder.path() / "pack")
             .starts_with(
-                "it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive that can"));
+                "it is neither JPEG, PNG, WebP, TIFF, BMP, GIF or PNM nor a readable archive"));
   test::write_bytes(folder.path() / "empty.jpg", {});
   CHECK(test::text_of<DataError>([&] {
           (void)image_files(folder.path() / "empty.jpg", "x").front().read();

@@ -58,10 +58,10 @@ TEST_CASE("what is no image is called by its name, with what to do") {
       {"Gesperrt f\xC3\xBCr alle", "text"},
       {std::string(100, '\0'), "only zeros"},
       {std::string(128, '\0').append("DICM"), "DICOM"},
-      {"\x93NUMPY\1\0"s, "an array of NumPy"},
+      {"\x93NUMPY\1\0"s, "a NumPy array"},
       {"\0\0\x08\3\0\0\0\1"s, "an idx file (MNIST's format)"},
       {"\x80\4}q"s, "a pickle of Python"},
-      {"\0\5\x16\7\0\2"s, "what macOS keeps about a file (AppleDouble)"},
+      {"\0\5\x16\7\0\2"s, "macOS metadata of a file (AppleDouble)"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.name);

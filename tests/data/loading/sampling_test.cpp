@@ -46,7 +46,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
   set.labels[99] = 0;
   CHECK_THROWS_WITH_AS(
       (void)class_weights(set),
-      "none of the 100 samples of 'small' have the class 'class 2', which gives it no weight",
+      "none of the 100 samples of 'small' have the class 'class 2', so its weight is undefined",
       DataError);
   set.labels.clear();
   set.target_kind = TargetKind::values;
@@ -63,7 +63,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
   for (std::size_t i = 0; i < 100; ++i) set.targets[3 * i + 2] = 1;
   CHECK_THROWS_WITH_AS(
       (void)class_weights(set),
-      "all of the 100 samples of 'small' have the label 'class 2', which gives it no weight",
+      "all of the 100 samples of 'small' have the label 'class 2', so its weight is undefined",
       DataError);
 }
 

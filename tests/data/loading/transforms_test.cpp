@@ -329,5 +329,5 @@ TEST_CASE("transforms: what cannot work is a usage error") {
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, {4, 4}), UsageError);
   CHECK_THROWS_WITH_AS(
-      make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms are too many", UsageError);
+      make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms: too many", UsageError);
 }

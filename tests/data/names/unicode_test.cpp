@@ -47,8 +47,8 @@ TEST_CASE("texts are UTF-8 or UTF-16, with a mark or without") {
   CHECK(
       contains(error({0xFF, 0xFE, 0x34, 0xD8, 'a', 0}), name + "damaged UTF-16: save it as UTF-8"));
   CHECK(contains(error({0xFF, 0xFE, 'a', 0, 'b'}), "damaged UTF-16"));
-  CHECK(contains(error({'a', 0, 'b', 0}), name + "holds zero bytes"));
-  CHECK(contains(error({0xFF, 0xFE, 0, 0, 'a', 0, 0, 0}), "holds zero bytes"));
+  CHECK(contains(error({'a', 0, 'b', 0}), name + "contains zero bytes"));
+  CHECK(contains(error({0xFF, 0xFE, 0, 0, 'a', 0, 0, 0}), "contains zero bytes"));
   CHECK(contains(text_of<DataError>([&] { (void)read_text(folder.path() / "no"); }), "no': "));
 }
 
@@ -94,6 +94,6 @@ TEST_CASE("names that look alike are found, with what tells them apart") {
   CHECK(pairs[2] == AlikeNames{"dog", "d\\u043eg"});
   CHECK(alike_names({"cat", "dog"}).empty());
   CHECK(alike_hint("cat\u00a0", {"dog", "cat"}) ==
-        "; 'cat\\u00a0' looks like 'cat' and is another name");
+        "; 'cat\\u00a0' looks like 'cat' but is a different name");
   CHECK(alike_hint("cow", {"dog", "cat"}).empty());
 }

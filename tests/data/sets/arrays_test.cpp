@@ -119,7 +119,7 @@ TEST_CASE("a fingerprint is of floats, too") {
 
 TEST_CASE("a set of floats is not scaled") {
   CHECK_THROWS_WITH_AS((void)resized(from_arrays(numbered(2)), {8, 8}),
-                       "'arrays' holds floats, which are not scaled to 8x8",
+                       "'arrays' contains floats, which cannot be scaled to 8x8",
                        UsageError);
 }
 
@@ -129,13 +129,14 @@ TEST_CASE("arrays that do not fit together are refused with both numbers") {
   };
   refused({.x = {1, 2, 3}, .sample = {2}, .classes = {0}},
           "3 numbers are not a multiple of the sample shape (2)");
-  refused({.sample = {2}}, "floats or bytes, one of the two");
+  refused({.sample = {2}}, "either floats or bytes");
   refused({.x = {1}, .sample = {1}, .classes = {0}, .bytes = {1}}, "floats or bytes");
   refused({.sample = {1}, .classes = {0}, .bytes = {1}},
           "bytes are images, not samples of shape (1)");
   refused({.x = {1}, .classes = {0}}, "samples of shape ()");
   refused({.x = {1, 2}, .sample = {2}}, "classes or targets");
-  refused({.x = {1, 2}, .sample = {2}, .classes = {0}, .targets = {1}}, "one of the two");
+  refused({.x = {1, 2}, .sample = {2}, .classes = {0}, .targets = {1}},
+          "either classes or targets");
   refused({.x = {1}, .sample = {1}, .targets = {1}, .target_kind = TargetKind::classes},
           "give classes as `classes`");
   refused({.x = {1, 2}, .sample = {1}, .classes = {0}}, "1 classes for 2 samples");

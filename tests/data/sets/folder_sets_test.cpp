@@ -163,7 +163,7 @@ TEST_CASE("folder sets: images without labels in a part for tests") {
   for (const fs::path& path : forms.both()) {
     const std::string text = error_of(path);
     CHECK(contains(text, "test' has no class folders with images: its images ('"));
-    CHECK(contains(text, "; or have a share of the training images split off with --val-split"));
+    CHECK(contains(text, "; or split off a share of the training images with --val-split"));
     const DataPair pair = load(path.string(), {.valid_fraction = 0.2});
     CHECK(pair.train.size() == 8);
     CHECK(pair.passed_over.empty());
@@ -172,11 +172,11 @@ TEST_CASE("folder sets: images without labels in a part for tests") {
 
 TEST_CASE("folder sets: parts that are not clear are an error that says what to do") {
   check_error({filled({"train/a", "train/b", "Training/a", "Training/b", "val/a"})},
-              "train' are names of the same part: leave one; if they are classes, append "
+              "train' are names of the same part: keep only one; if they are classes, append "
               "':parts=false' to the path");
   check_error({filled({"train/a", "val/a", "dev/a"})}, "are names of the same part");
   check_error({filled({"seg_train/a", "seg_train/b", "seg_test/a", "seg_test/b"})},
-              "(seg_test, seg_train) look like parts: call them train, valid and test; if they are "
+              "(seg_test, seg_train) look like parts: name them train, valid and test; if they are "
               "classes, append ':parts=false'");
   check_error({filled({"cat", "dog", "Test"})},
               "Test' is not used as a class, and there is no training folder");
@@ -316,7 +316,7 @@ TEST_CASE("folder sets: files that are passed over are counted and named") {
     CHECK(contains(log.text(), "warning"));
     CHECK(contains(log.text(),
                    "'" + path.string() +
-                       "': passed over 9 files: 2 .avif, 2 .txt, 1 .heic, 1 .jpg_large, 1 .zip, 1 "
+                       "': skipped 9 files: 2 .avif, 2 .txt, 1 .heic, 1 .jpg_large, 1 .zip, 1 "
                        "outside of class folders, 1 without extension; '"));
     // The loose image has a name, too, to be labelled by.
     const DataPair by_name = load(path.string() + R"(:label_regex=([a-z]+)[./])");
@@ -330,7 +330,7 @@ TEST_CASE("folder sets: files that are passed over are counted and named") {
       const test::LogFile log;
       CHECK(passed_over(path) == std::multiset<std::string>{note + ": .csv"});
       CHECK_FALSE(contains(log.text(), "warning"));
-      CHECK(contains(log.text(), "passed over 1 file: 1 .csv") == !place.empty());
+      CHECK(contains(log.text(), "skipped 1 file: 1 .csv") == !place.empty());
     }
   }
   const Forms other({filled({"train/cat", "train/dog", "valid/cat", "valid/dog", "extra/cat"}, 2)});
@@ -355,8 +355,8 @@ TEST_CASE("folder sets: links are followed, and counted where they lead nowhere 
   CHECK(class_counts(pair.train)[0] + class_counts(pair.valid)[0] == 10);
   CHECK(class_counts(pair.train)[2] + class_counts(pair.valid)[2] == 5);
   const auto found = passed_over(set);
-  CHECK(found.contains("a/again: with a link to a folder above !"));
-  CHECK(found.contains("b/gone: with a broken link !"));
+  CHECK(found.contains("a/again: link to a parent folder !"));
+  CHECK(found.contains("b/gone: broken link !"));
   // An image that cannot be had is damaged, as it is in a table.
   fs::create_symlink("nowhere.png", set / "a" / "gone.png");
   CHECK(contains(error_of(set), "a/gone.png: cannot open it: No such file or directory"));
@@ -377,7 +377,7 @@ TEST_CASE("folder sets: folders around the classes are entered") {
       const test::LogFile log;
       const DataPair pair = load(path.string());
       CHECK(pair.train.classes == Strings{"cat", "dog"});
-      CHECK(contains(log.text(), "is the only folder there: the classes are in it"));
+      CHECK(contains(log.text(), "the only folder"));
       CHECK(pair.train.name == "set");
       CHECK(passed_over(path) == std::multiset<std::string>{"README.txt: .txt"});
       const auto evaluated =
@@ -409,16 +409,18 @@ TEST_CASE("folder sets: what there is instead of class folders says what to do")
     return out;
   };
   check_error(set({"train.zip", "test.zip", "labels.csv"}), "test.zip', '");
-  check_error(set({"train.zip", "labels.csv"}), "it holds archives ('");
-  check_error(set({"1.png", "2.png", "labels.csv"}), "labels.csv' says it, --data '");
-  check_error(set({"1.png", "2.png"}), "are not in class folders: move them into folders");
+  check_error(set({"train.zip", "labels.csv"}), "it contains archives ('");
+  check_error(set({"1.png", "2.png", "labels.csv"}),
+              "labels.csv' contains the labels, use --data '");
+  check_error(set({"1.png", "2.png"}),
+              "are not in class folders: move them into a folder per class");
   check_error(set({"1.png", "2.png", "3.png", "4.png", "5.png"}), "3.png' and 2 more)");
   check_error(set({"train/1.png", "test/2.png"}), "append ':parts=false' to the path");
-  check_error(set({"data_batch_1", "batches.meta"}), "get its binary version (--data cifar10)");
+  check_error(set({"data_batch_1", "batches.meta"}), "get the binary version (--data cifar10)");
   check_error(set({"x.h5"}), "arrays in such files ('");
   check_error(set({"a/1.heic", "a/2.heic", "b/3.avif"}),
-              "it has 3 files: 2 .heic, 1 .avif, none of them in a format that is read: convert");
-  check_error(set({"labels.csv"}), "says where images are and what is on them: --data '");
+              "it has 3 files: 2 .heic, 1 .avif, none of them in a supported format: convert");
+  check_error(set({"labels.csv"}), "lists images and their labels, use --data '");
   check_error(set({"notes.txt", "LICENSE"}), "it has 2 files: 1 .txt, 1 without extension");
   check_error(set({"notes.txt"}), "has no images: it has 1 file: 1 .txt", ":label_regex=x");
 }

@@ -178,14 +178,15 @@ TEST_CASE("folder: train and valid folders, classes by name, files by path") {
       CHECK(without.train.classes == pair.train.classes);
       CHECK(without.valid.classes == pair.train.classes);
       CHECK(without.valid.labels == std::vector<std::int64_t>{1});
-      CHECK(log.count("' has no validation images of 'Zebra': no metric covers them") == 1);
+      CHECK(log.count(
+                "' has no validation images of 'Zebra': metrics do not cover these classes") == 1);
     }
   }
   SUBCASE("a class that only the validation folder has") {
     fill_class(folder.path() / "valid" / "yak", 1, 30);
     CHECK(contains(error_of(folder.path()),
-                   "'valid/yak/image 100.png' is 'yak', which the training part does not have: "
-                   "that has Zebra, café noir"));
+                   "'valid/yak/image 100.png' is 'yak', which is not in the training part: it has "
+                   "Zebra, café noir"));
   }
 }
 
@@ -229,9 +230,7 @@ TEST_CASE("folder: a class that the model does not know is refused when it is ev
   const std::string text = text_of<DataError>([&] {
     static_cast<void>(evaluation_folder(*open_tree(folder.path()), {.classes = {"cat", "dog"}}));
   });
-  CHECK(contains(text,
-                 "'yak/image 100.png' is 'yak', which the model does not have: that has cat, "
-                 "dog"));
+  CHECK(contains(text, "'yak/image 100.png' is 'yak', which is not in the model: it has cat, dog"));
 }
 
 TEST_CASE("folder: without a train folder the split is by seed, and split names are no classes") {

@@ -135,7 +135,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
   CHECK(tags.valid.targets == std::vector<float>{0, 1});
   CHECK_NOTHROW(tags.train.validate());
   CHECK(contains(usage_error(table.string() + ":label_delim=space", {.classes = {"sea"}}),
-                 "an image may have several labels"));
+                 "its images have several labels"));
 
   const DataPair points = load(table.string() + ":targets=(x,y)");
   CHECK(points.train.target_kind == TargetKind::values);
@@ -181,7 +181,7 @@ TEST_CASE("what is wrong with a table says the line") {
   CHECK(contains(error("image\na.png\n"), "has no column for labels; it has: image; is another"));
   CHECK(contains(error(",label\n", ":image=label"), "has a header and no rows"));
   CHECK(contains(error("image,label,split\na.png,x,train\nb.png,y,valid\n"),
-                 "line 3: 'b.png' is 'y', which the training part does not have: that has x"));
+                 "line 3: 'b.png' is 'y', which is not in the training part: it has x"));
   CHECK(contains(data_error((folder.path() / "no.csv").string()), "no.csv': "));
   CHECK(contains(usage_error(path.string() + ":cache=1"), "cache=1 has no effect without"));
   CHECK(contains(error("image\tlabel\na.png\tx\n", ":separator=comma"), "is another separator"));
@@ -201,7 +201,8 @@ TEST_CASE("plain lists of files") {
   CHECK(pair.train.classes == Strings{"big dog", "cat"});
   CHECK(pair.train.labels == std::vector<std::int64_t>{1, 0});
   CHECK(numbers(pair.valid) == std::vector<int>{2});
-  CHECK(contains(usage_error(spec, {.valid_fraction = 0.5}), "contradict each other"));
+  CHECK(contains(usage_error(spec, {.valid_fraction = 0.5}),
+                 "cannot be combined with a share to split off"));
 
   test::write_bytes(list, bytes("my 0.png\nmy 1.png\nmy 0.png\nmy 1.png\n"));
   CHECK(load(list.string() + ":label_regex=[01],root=" + folder.path().string(),
@@ -219,11 +220,12 @@ TEST_CASE("plain lists of files") {
   CHECK(contains(data_error(list.string()),
                  "line 1: 'File\tlabel' is a header, which a list does not have: remove the line"));
   test::write_bytes(list, bytes("x/0.png cat\nx/1.png dog\n"));
-  CHECK(contains(data_error(list.string()),
-                 "none of the 2 files of '" + list.string() + "' is in '" + folder.path().string() +
-                     "', the first of them 'x/0.png': name the folder or archive that they count"));
+  CHECK(contains(
+      data_error(list.string()),
+      "none of the 2 files of '" + list.string() + "' is in '" + folder.path().string() +
+          "' (the first is 'x/0.png'): set the folder or archive that they are relative to"));
   test::write_bytes(list, bytes("# none\n"));
-  CHECK(contains(data_error(list.string()), "names no files"));
+  CHECK(contains(data_error(list.string()), "does not name any file"));
 }
 
 TEST_CASE("classes and validation images by the names of files") {
@@ -241,7 +243,7 @@ TEST_CASE("classes and validation images by the names of files") {
   CHECK(
       contains(data_error((folder.path() / "none").string() + ":valid_regex=x"), "does not exist"));
   CHECK(contains(usage_error(flat + ":valid_regex=_0", {.valid_fraction = 0.5}),
-                 "contradict each other"));
+                 "cannot be combined with a share to split off"));
   CHECK(contains(usage_error(flat + ":label_regex=["), "is wrong at '['"));
   fs::create_directory(folder.path() / "empty");
   CHECK(contains(data_error((folder.path() / "empty").string() + ":label_regex=x"),
@@ -272,8 +274,8 @@ TEST_CASE("images of one channel") {
   const DataPair pair = load(folder.path().string() + ":channels=1,size=2");
   CHECK(pair.train.channels == 1);
   CHECK(pair.train.pixels.size() == 8);
-  CHECK(
-      contains(usage_error(folder.path().string() + ":channels=2"), "in grey, 1, or in colour, 3"));
+  CHECK(contains(usage_error(folder.path().string() + ":channels=2"),
+                 "must be 1 (grey) or 3 (colour)"));
 }
 
 TEST_CASE("equal images are found, within a set and in both parts") {

@@ -119,7 +119,7 @@ TEST_CASE("parts are said as pandas, R and people say them") {
   }
   const test::LogFile log;
   (void)photos.load("file,label,split\ni/0.png,a,\ni/1.png,b,train\ni/2.png,a,valid\n", "", {});
-  CHECK(log.count("1 of 3 rows have an empty split: they are for training"));
+  CHECK(log.count("1 of 3 rows have an empty split and are used for training"));
   CHECK(contains(photos.error("file,label,split\ni/0.png,a,2.0\n"), "line 2: the split is '2.0'"));
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("a table without a header loses no row") {
                  "has no header: its first line names an image, 'i/0.png'; add a line of column"));
   CHECK(contains(photos.error("i/0.png,1.5\ni/1.png,2\n", ":targets=y"), "has no header"));
   CHECK(contains(photos.error("file,label\ni/0.png,a\nfile,label\ni/1.png,b\n"),
-                 "line 3: the header again: remove this line"));
+                 "line 3: this line repeats the header: remove it"));
   // A folder or a column that has the name of a file is no image.
   fs::create_directory(photos.folder.path() / "label");
   test::write_bytes(photos.folder.path() / "file", {1});
@@ -165,29 +165,29 @@ TEST_CASE("a table without a header loses no row") {
 TEST_CASE("what cannot be meant is said by its line") {
   const Photos photos;
   CHECK(contains(photos.error("file,label\nC:\\p\\0.png,cat\nC:\\p\\1.png,dog\n"),
-                 "line 2: 'C:\\p\\0.png' is an absolute path of Windows: write paths from one"));
+                 "line 2: 'C:\\p\\0.png' is an absolute Windows path: use paths relative to a"));
   CHECK(contains(photos.error("file,label\n\\\\nas\\0.png,cat\nd:/p/1.png,dog\n"),
                  "'\\\\nas\\0.png' is an absolute"));
   CHECK(contains(photos.error("file,label\nd:/p/1.png,cat\n"), "'d:/p/1.png' is an absolute"));
   CHECK(contains(photos.error("file,label\nj\\0.png,cat\nj\\1.png,dog\n"),
                  "none of the 2 files of '" + photos.table.string() + "' is in '" +
-                     photos.folder.path().string() + "', the first of them 'j\\0.png': name the "));
+                     photos.folder.path().string() + "' (the first is 'j\\0.png'): set the "));
   CHECK(contains(photos.error("file,y\ni/0.png,\"1,5\"\n", ":targets=y"),
                  "line 2, column 'y': '1,5' has a comma: write numbers with a decimal point"));
   CHECK(contains(photos.error("file;y\ni/0.png;1.234,5\n", ":targets=y"), "'1.234,5' has a comma"));
   CHECK(contains(photos.error("file,y\ni/0.png,\u22121\n", ":targets=y"),
                  "'\\u22121' is not a number"));
   CHECK(contains(photos.error("file,y\ni/0.png,\n", ":targets=y"),
-                 "column 'y': no number: fill it in, or remove the row"));
+                 "column 'y': the number is missing: fill it in, or remove the row"));
   CHECK(contains(photos.error("file,y\ni/0.png,1e39\n", ":targets=y"), "'1e39' is too large"));
   CHECK(contains(photos.error("file,y\ni/0.png,nan\n", ":targets=y"), "'nan' is not a number"));
   CHECK(contains(photos.error("file,y,y\ni/0.png,1,2\n", ":targets=y"),
                  "has two columns 'y': rename one"));
   CHECK(contains(photos.error("file,\"a\nb\"\ni/0.png,1\n", ":targets=(a\nb)"),
                  "the name of column 'a\\x0ab' holds characters that cannot be shown"));
-  CHECK(
-      contains(photos.error("1,2\n3,4\n", ":targets=y"),
-               "it has: 1, 2; its first line holds numbers: add a line of column names above it"));
+  CHECK(contains(
+      photos.error("1,2\n3,4\n", ":targets=y"),
+      "it has: 1, 2; its first line contains numbers: add a line of column names above it"));
   CHECK(contains(photos.error("file,label\ni/0.png,caf\xE9\n"),
                  "line 2: the label 'caf\xE9' is not UTF-8: save the table as UTF-8"));
   CHECK(contains(photos.error("value\n1\n", ":targets=value"),
@@ -319,7 +319,7 @@ TEST_CASE("a table of numbers is a data set of features") {
                              "image=a",
                              "suffix=.png"})
     CHECK(contains(photos.error<UsageError>("a,label\n1,x\n", ":features=a," + std::string(option)),
-                   "is an option of images; it has no effect with features"));
+                   "is for images; it has no effect with features"));
 
   const DataPair judged = photos.load(text,
                                       ":features=(width,length),label=species,split=part",

@@ -97,7 +97,7 @@ TEST_CASE(
   for (const char* option : {":size=8", ":parts=false"})
     CHECK(text_of<UsageError>([&] {
             static_cast<void>(load(path + option));
-          }).find("only verify has an effect") != std::string::npos);
+          }).find("only the option verify has an effect") != std::string::npos);
 }
 
 TEST_CASE("registry: a path is an image folder, other names are unknown") {

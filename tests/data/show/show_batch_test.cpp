@@ -108,7 +108,7 @@ TEST_CASE("show_batch draws grey images and floats, but no features") {
   set.channels = 8;
   const Loader loader(ctx, set, {.workers = 0});
   CHECK_THROWS_WITH_AS((void)show_batch(loader),
-                       "'grey' has no images to be drawn, but 8 numbers for each sample",
+                       "'grey' has no images to draw: each sample is 8 numbers",
                        UsageError);
 }
 

@@ -177,6 +177,6 @@ TEST_CASE("skips in a row at the end of an epoch end a training on a device") {
         callbacks::parse_faults("overflow@4,overflow@5,overflow@6,overflow@7"));
   });
   CHECK_THROWS_WITH_AS(run.fit(2),
-                       doctest::Contains("the last 4 steps, up to batch 7, had gradients"),
+                       doctest::Contains("the last 4 steps in a row, up to batch 7, had gradients"),
                        DivergedError);
 }

@@ -101,7 +101,7 @@ TEST_CASE("a sweep ends when the loss is not finite") {
   };
   const LrFindResult found = t.learn.lr_find({.start = 1e-5, .end = 1e-3, .iterations = 30});
   CHECK(found.ended == LrFindEnd::not_finite);
-  CHECK(found.why().find("not finite any more") != std::string::npos);
+  CHECK(found.why().find("no longer finite") != std::string::npos);
   CHECK(found.lrs.size() == 6);
   from = 0;
   CHECK_THROWS_WITH_AS(
@@ -127,20 +127,20 @@ TEST_CASE("a sweep says why its suggestions are in doubt") {
   // What the rules do not look at, the first tenth and the end, is no fall.
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 2, 2, 2}, LrFindEnd::exploded).doubt().empty());
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 2, 2, 2}, LrFindEnd::done).doubt() ==
-        "the loss fell by no more than 0.5 % before the last five updates");
+        "the loss fell by at most 0.5 % before the last five updates");
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 3, 4, 5}, LrFindEnd::done).doubt().empty());
   // Exploded before there was anything to look at, or without a fall.
   for (const LrFindEnd end : {LrFindEnd::exploded, LrFindEnd::not_finite}) {
     const LrFindResult early = found({2, 300}, end);
     CHECK_FALSE(early.suggestions.valley.has_value());
-    CHECK(early.doubt() == "the loss fell by no more than 0.0 % before the last five updates");
+    CHECK(early.doubt() == "the loss fell by at most 0.0 % before the last five updates");
     CHECK_FALSE(found({2, 3, 4, 5, 6, 7, 8, 9, 9, 900}, end).doubt().empty());
   }
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   CHECK(
       found({9, 2, 2, 1.96, kNan, kNan, kNan, kNan, kNan, kNan}, LrFindEnd::done).doubt().empty());
   CHECK(found({2, 3, 4, 5, 6, 7, 8, 9, 9, 9}, LrFindEnd::done).doubt() ==
-        "the loss fell by no more than 0.0 % before the last five updates");
+        "the loss fell by at most 0.0 % before the last five updates");
 }
 
 TEST_CASE("layer groups keep the ratio of their rates") {

@@ -118,29 +118,26 @@ TEST_CASE("the verdict is one line that says why") {
   const LossScaleOptions slow{.growth_interval = 1000, .floor = 1};
   CHECK(verdict(many, slow).empty());
   CHECK(verdict("xxx" + many.substr(3) + "x", slow) ==
-        "4 of 301 steps skipped (1.3 %: 3 while the loss scale found its place, 1 at a scale that "
-        "had "
-        "been good), loss scale 1024 -> 64: normal");
+        "4 of 301 steps skipped (1.3 %: 3 while the loss scale was adjusted, 1 at a scale that had "
+        "worked before), loss scale 1024 -> 64: normal");
   CHECK(verdict(".xx" + many, slow) ==
-        "2 of 303 steps skipped (0.66 %: 2 at a scale that had been good), loss scale 1024 -> 256: "
-        "not "
-        "normal, steps were skipped one after the other");
-  CHECK(
-      verdict(".x.x.x.x" + many, slow) ==
-      "4 of 308 steps skipped (1.3 %: 4 at a scale that had been good), loss scale 1024 -> 64: not "
-      "normal, more than 1 % at a scale that had been good");
+        "2 of 303 steps skipped (0.66 %: 2 at a scale that had worked before), loss scale 1024 -> "
+        "256: not normal, several steps in a row were skipped");
+  CHECK(verdict(".x.x.x.x" + many, slow) ==
+        "4 of 308 steps skipped (1.3 %: 4 at a scale that had worked before), loss scale 1024 -> "
+        "64: not normal, more than 1 % at a scale that had worked before");
   CHECK(verdict("...x..", kThree) ==
-        "1 of 6 steps skipped (17 %: 1 when it had grown), loss scale 1024 -> 1024: normal");
+        "1 of 6 steps skipped (17 %: 1 after it had grown), loss scale 1024 -> 1024: normal");
   CHECK(verdict("xxxxxxxxxxxx", slow) ==
-        "12 of 12 steps skipped (100 %: 12 while the loss scale found its place), loss scale "
-        "1024 -> "
-        "1: not normal, no step was made, the scale is at its floor");
+        "12 of 12 steps skipped (100 %: 12 while the loss scale was adjusted), loss scale 1024 -> "
+        "1: not normal, no step was applied, the scale is at its floor");
   CHECK(verdict("i" + many, slow) ==
         "1 of 301 steps skipped (0.33 %: 1 infinite loss), loss scale 1024 -> 512: not normal, a "
         "loss "
         "was infinite or NaN");
   CHECK(verdict("x.x" + many, {.dynamic = false}) ==
-        "2 of 303 steps skipped (0.66 %: 2 overflows): not normal, no loss scale adapts to it");
+        "2 of 303 steps skipped (0.66 %: 2 overflows): not normal, there is no loss scale that "
+        "could adapt");
 }
 
 TEST_CASE("the newest records are kept, and a history goes on after a checkpoint") {

@@ -125,8 +125,7 @@ template <class T>
 void conv2d_backward_weight(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
   if (exec.prepared != nullptr)
-    fail<UsageError>(
-        "a gradient of weights that ContextOptions::constant_weights says are constant");
+    fail<UsageError>("a gradient of weights that are constant by ContextOptions::constant_weights");
   const ConvResources on = resources(exec);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_weight))

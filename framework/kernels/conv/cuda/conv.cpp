@@ -85,7 +85,7 @@ struct Convolutions::Impl {
         if (is_capturing(exec.stream)) throw;
         plan = plans.next(problem);
         if (plan == nullptr) throw;
-        log::warn("[cudnn] conv2d {}: a plan cannot be run, the next one takes its place: {}",
+        log::warn("[cudnn] conv2d {}: a plan cannot be run, using the next one: {}",
                   problem.text(),
                   refused.what());
       }

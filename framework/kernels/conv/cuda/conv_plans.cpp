@@ -110,7 +110,7 @@ void ConvPlans::store(const std::string& key, const ConvPlan& plan) const {
   std::ofstream(part, std::ios::binary) << key << '\n' << plan.json();
   if (!error) std::filesystem::rename(part, file, error);
   if (error)
-    log::warn("[cudnn] cannot keep a plan in {}: {}", options_.plan_cache, error.message());
+    log::warn("[cudnn] cannot store a plan in {}: {}", options_.plan_cache, error.message());
 }
 
 }  // namespace learn::cuda::cudnn

@@ -234,13 +234,11 @@ bool Matmuls::run(const Exec& exec,
     ++planned.rank;
     planned.choose(handle_, options_, false);
     check_cublas(planned.possible ? CUBLAS_STATUS_SUCCESS : failed, "cannot multiply");
-    log::warn(
-        "[cublas] product of {}x{}x{}: an algorithm cannot be run, the next one takes its place: "
-        "{}",
-        problem.m,
-        problem.n,
-        problem.k,
-        api().status_name(failed));
+    log::warn("[cublas] product of {}x{}x{}: an algorithm cannot be run, using the next one: {}",
+              problem.m,
+              problem.n,
+              problem.k,
+              api().status_name(failed));
     status = multiply();
   }
   if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {

@@ -160,16 +160,16 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   told({"train", "-epochs", "4"},
        "unknown option '-epochs' of 'learn train'; did you mean '--epochs'?");
   told({"train", "epochs"}, "unknown argument 'epochs' of 'learn train'; did you mean '--epochs'?");
-  told({"train", "--no-epochs"}, "'--epochs' takes a value, it cannot be switched off");
+  told({"train", "--no-epochs"}, "'--epochs' takes a value and cannot be switched off");
   told({"train", "--confusion"}, "it is an option of 'learn eval'");
   told({"train", "/"}, "data are named by an option\n  learn train --data /");
   told({"train", "--bogus"},
        "unknown option '--bogus' of 'learn train'\n  'learn train --help-all'");
   told({"train", "--pretrained", "--model", "small"},
-       "--pretrained needs a value: --pretrained RUN|FILE|last; '--model' behind it is none");
+       "--pretrained needs a value: --pretrained RUN|FILE|last; '--model' is not its value");
   told({"train", "--lr"}, "--lr needs a value: --lr X[:Y]");
-  told({"train", "--lr", "--", "x"}, "'--' behind it is none");
-  told({"train", "--plots=maybe"}, "--plots is on or off: 'maybe' is neither true nor false");
+  told({"train", "--lr", "--", "x"}, "'--' is not its value");
+  told({"train", "--plots=maybe"}, "--plots must be true or false, not 'maybe'");
   told({"train", "--no-plots=no"}, "--no-plots takes no value");
   told({"train", "--quiet=no"}, "--quiet takes no value");
   told({"train", "--epochs="}, "--epochs is empty");

@@ -76,6 +76,6 @@ TEST_CASE("some of the options of a training are those of their names") {
   TrainOptions options;
   CHECK(some_of_train(options, {"lr", "epochs"}).all().size() == 2);
   CHECK_THROWS_WITH_AS((void)some_of_train(options, {"lr", "rate"}),
-                       doctest::Contains("there is no option 'rate' to keep"),
+                       doctest::Contains("option 'rate' to keep does not exist"),
                        std::logic_error);
 }

@@ -26,7 +26,7 @@ TEST_CASE("the best results are marked of runs that were validated on the same i
   };
   const std::string same = compared(run("two", "photos", 10, 0.75));
   CAPTURE(same);
-  CHECK(says(same, "results, * the best; of the last epoch:"));
+  CHECK(says(same, "results of the last epoch, * is the best:"));
   CHECK(says(same, "0.7500 *"));
   CHECK(says(same, "0.2500 *"));
   CHECK_FALSE(says(same, "do not compare"));
@@ -34,8 +34,8 @@ TEST_CASE("the best results are marked of runs that were validated on the same i
     const std::string text = compared(other);
     CAPTURE(text);
     CHECK_FALSE(says(text, "*"));
-    CHECK(says(text, "results, on other validation images each; of the last epoch:"));
-    CHECK(says(text, "They were validated on other images: their results do not compare."));
+    CHECK(says(text, "results of the last epoch, on different validation images:"));
+    CHECK(says(text, "They were validated on different images: their results are not comparable."));
   }
   // What is not known of a damaged run is no difference.
   RunEntry damaged = run("two", "", 0, 0.75);

@@ -252,14 +252,14 @@ TEST_CASE("a comparison shows the settings that differ, and marks the best") {
   CHECK(line_of(text, "skipped steps") == "skipped steps 0 3");
   CHECK(line_of(text, "loss scale") == "loss scale 1 8");
   CHECK(has(text, "machine, data and versions: all the same"));
-  CHECK_FALSE(has(text, "validated on other images"));
+  CHECK_FALSE(has(text, "validated on different images"));
 
   runs[1].record.valid_samples = 5;
   runs[1].record.versions["learn"] = "2";
   const std::string other = compare_runs(runs, 80);
   CHECK(line_of(other, "validation images") == "validation images 0 5");
   CHECK(line_of(other, "learn") == "learn - 2");
-  CHECK(has(other, "validated on other images"));
+  CHECK(has(other, "validated on different images"));
 }
 
 TEST_CASE("settings that are defaults are marked, and the same as equal ones that were given") {
@@ -286,8 +286,8 @@ TEST_CASE("a comparison tells what it does not know from what differs") {
                              damaged("c")};
   runs[1].record.error = "it was too much";
   const std::string text = compare_runs(runs, 200);
-  CHECK(has(text, "settings: those that are known are the same"));
-  CHECK(has(text, "b: its settings are not known: this is not TOML"));
+  CHECK(has(text, "settings: all known ones are the same"));
+  CHECK(has(text, "b: unknown settings: this is not TOML"));
   CHECK(has(text, "c: run.json is torn"));
   CHECK(has(text, "b: it was too much"));
   CHECK(line_of(text, "epochs") == "epochs 3/3 3/3 ?");
@@ -339,7 +339,7 @@ TEST_CASE("one run is shown in full") {
   CHECK(line_of(text, "preset") == "preset \"\"");
   const std::string torn = show_run(damaged("torn"));
   CHECK(line_of(torn, "problem") == "problem run.json is torn");
-  CHECK(has(torn, "its settings are not known"));
+  CHECK(has(torn, "unknown settings"));
 }
 
 TEST_CASE("texts of a table are short, in one line and steer no terminal") {
@@ -381,7 +381,7 @@ TEST_CASE("options of runs that have no effect are refused") {
     CHECK_THROWS_WITH_AS((void)runs(o), doctest::Contains(why), UsageError);
   };
   refused("--csv and --json", [](auto& o) { o.csv = o.json = true; });
-  refused("--json has all there is", [](auto& o) { o.wide = o.json = true; });
+  refused("--json always prints everything", [](auto& o) { o.wide = o.json = true; });
   refused("--sort is for a list", [](auto& o) { o.names = {"a"}, o.sort = "name"; });
   refused("--reverse is for a list", [](auto& o) { o.names = {"a"}, o.reverse = true; });
   refused("--status is for a list", [](auto& o) { o.names = {"a"}, o.status = {"gone"}; });
@@ -393,7 +393,7 @@ TEST_CASE("options of runs that have no effect are refused") {
   refused("this folder does not exist", [](auto& o) { *o.out += "/none"; });
   CHECK(is_run(folder / "a"));
   CHECK_THROWS_WITH_AS((void)runs({.names = {"b"}, .out = folder.path().string()}),
-                       doctest::Contains("there is no run 'b' in"),
+                       doctest::Contains("no run 'b' in"),
                        CheckpointError);
 }
 
@@ -410,7 +410,7 @@ TEST_CASE("runs are removed all or none") {
   CHECK_THROWS_WITH_AS(
       (void)runs(
           {.names = {"a", "none"}, .out = folder.path().string(), .remove = true, .yes = true}),
-      doctest::Contains("there is no run 'none'"),
+      doctest::Contains("run 'none' does not exist"),
       CheckpointError);
   refused({"a", "mine"}, "has no run.json");
   refused({"a", "latest"}, "is a link to 'c'");

@@ -69,6 +69,6 @@ TEST_CASE("a table without options keeps the others and refuses unknown names") 
   less.find("save")->set("b.csv");
   CHECK(options.save == "b.csv");
   CHECK_THROWS_WITH_AS((void)less.without({"steps"}),
-                       doctest::Contains("there is no option 'steps' to leave out"),
+                       doctest::Contains("option 'steps' to leave out does not exist"),
                        std::logic_error);
 }

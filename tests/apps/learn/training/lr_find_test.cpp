@@ -69,14 +69,14 @@ TEST_CASE("the advice after a sweep has the ratio of the rates that were given")
 TEST_CASE("there is no advice after a sweep that saw too little") {
   LrFindResult found{.ended = LrFindEnd::interrupted};
   found.suggestions = {.valley = 1e-7, .slide = {}, .minimum = {}, .steep = {}, .fall = 0.5};
-  CHECK(advice_of(found, {}) == "no rate is advised: the sweep was interrupted");
+  CHECK(advice_of(found, {}) == "no suggestion: the sweep was interrupted");
   found.ended = LrFindEnd::done;
   found.suggestions.fall = 0.001;
   CHECK(advice_of(found, {}) ==
-        "no rate is advised: the loss fell by no more than 0.1 % before the last five updates; "
-        "more --iterations, larger batches or a larger --end may show more");
+        "no suggestion: the loss fell by at most 0.1 % before the last five updates; more "
+        "--iterations, larger batches or a larger --end may show more");
   LrFindResult early{.ended = LrFindEnd::exploded};
   CHECK(advice_of(early, {}) ==
-        "no rate is advised: the loss fell by no more than 0.0 % before the last five updates; a "
-        "smaller --start or more --iterations may show more");
+        "no suggestion: the loss fell by at most 0.0 % before the last five updates; a smaller "
+        "--start or more --iterations may show more");
 }

@@ -123,18 +123,19 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"loss-scale", "512"}, {"precision", "bf16"}}, "not bf16");
   refused(
       {{"precision", "bf16-amp"}, {"callbacks", "native_mixed_precision:dtype=bf16,max_skips=3"}},
-      "autocast in bf16 skips no step: leave max_skips=3 out");
+      "autocast in bf16 does not skip steps: omit max_skips=3");
   refused({{"inject", "nan@1"}, {"callbacks", "inject:faults=(nan@2)"}},
           "give all faults in one place");
-  refused({{"opt-level", "O2"}, {"precision", "bf16"}}, "--opt-level O2 is --precision fp16");
-  refused({{"precision", "fp32"}, {"opt-level", "O1"}}, "--opt-level O1 is --precision fp16-amp");
+  refused({{"opt-level", "O2"}, {"precision", "bf16"}}, "--opt-level O2 means --precision fp16");
+  refused({{"precision", "fp32"}, {"opt-level", "O1"}},
+          "--opt-level O1 means --precision fp16-amp");
   refused({{"keep-fp32", "layers.1"}}, "--keep-fp32 has no effect with --precision fp32");
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:growth=3"}}, "has no option 'growth'");
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:loss_scale=2,floor=4"}},
-          "does not lie between its floor 4 and its ceiling");
+          "must be between its floor 4 and its ceiling");
   refused({{"schedule", "one-cycle"}, {"warmup", "0"}}, "one-cycle: warmup=0: 0 is not in (0, 1)");
   refused({{"schedule", "one-cycle:warmup=0.1"}, {"warmup", "0.2"}},
-          "schedule 'one-cycle' has its own 'warmup' already");
+          "schedule 'one-cycle' already sets 'warmup'");
   refused({{"schedule", "one-cylce"}}, "did you mean 'one-cycle'?");
   refused({{"schedule", "cosine:ned=1"}}, "did you mean 'end'?");
   refused({{"model", "resnt9"}}, "did you mean 'resnet9'?");
@@ -144,7 +145,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"optimizer", "smd"}}, "did you mean 'sgd'?");
   refused({{"optimizer", "adam:nesterov=true"}}, "adam has no option 'nesterov'");
   refused({{"optimizer", "sgd:momentum=0.5"}, {"momentum", "0.9"}},
-          "optimizer 'sgd' has its own 'momentum' already");
+          "optimizer 'sgd' already sets 'momentum'");
   refused({{"optimizer", "sgd:weight_decay=0"}, {"weight-decay", "0"}}, "has its own");
   refused({{"data", "synthetc10"}}, "did you mean 'synthetic10'?");
   refused({{"data", "synthetic10:size=64"}}, "synthetic10 has no option 'size'");
@@ -161,8 +162,8 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"callbacks", "ema:decay=2"}}, "ema: decay=2: 2 is not in [0, 1)");
   refused({{"workers", "0"}, {"prefetch", "4"}}, "--prefetch 4 has no effect with --workers 0");
   refused({{"callbacks", "checkpointer"}, {"save-every", "2"}}, "add every=2 to it");
-  refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain exclude each other");
-  refused({{"params", "true"}, {"dry-run", "true"}}, "--dry-run and --params exclude each other");
+  refused({{"dry-run", "true"}, {"explain", "true"}}, "--dry-run and --explain cannot be combined");
+  refused({{"params", "true"}, {"dry-run", "true"}}, "--dry-run and --params cannot be combined");
   refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
 }
 
