@@ -265,7 +265,7 @@ class ArchiveTree : public FileTree {
         allowed_ >> 20U);
     if (problems_ == nullptr) fail<DataError>("'{}' {}", text(), why);
     ended_ = true;
-    problems_->push_back({path, "is not read, and neither is the rest: the archive " + why});
+    problems_->push_back({path, "and the files after it are not read: the archive " + why});
   }
 
   void lose(archive* reader, const fs::path& path, bool fatal) {
@@ -274,7 +274,7 @@ class ArchiveTree : public FileTree {
     ended_ = fatal && (archive_format(reader) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP;
     problems_->push_back({path,
                           fmt::format("cannot be read{}: {}",
-                                      ended_ ? ", and neither can the rest of the archive" : "",
+                                      ended_ ? ", as well as the rest of the archive" : "",
                                       damage(reader)),
                           !ended_});
   }

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<double> balanced(const Dataset& dataset) {
   if (dataset.target_kind != TargetKind::classes)
-    fail<UsageError>("balanced sampling needs classes; '{}' has none", dataset.name);
+    fail<UsageError>("balanced sampling needs classes, which '{}' does not have", dataset.name);
   const std::vector<std::int64_t> counts = class_counts(dataset);
   std::vector<double> weights;
   weights.reserve(dataset.labels.size());

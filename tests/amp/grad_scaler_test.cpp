@@ -107,7 +107,7 @@ TEST_CASE("with apex's floor and ceiling they are apex's step by step") {
       {.init_scale = 1024, .scaling = {.growth_interval = 3, .floor = 256, .ceiling = 2048}});
 }
 
-TEST_CASE("with a hysteresis the scale is that of apex's kernel") {
+TEST_CASE("with a hysteresis the scale equals that of apex's kernel") {
   FourWeights net;
   GradScaler scaler(net.ctx,
                     {.init_scale = 1024, .scaling = {.growth_interval = 3, .hysteresis = 2}});
@@ -157,7 +157,7 @@ TEST_CASE("a loop with autocast and a scaler follows f32 and skips what overflow
   CHECK(test::distance(train(DType::bf16, false), full) < 10 * 0x1p-8);
 }
 
-TEST_CASE("a skipped step leaves no trace and is the scale's to know") {
+TEST_CASE("a skipped step leaves no trace except in the scale") {
   test::SmallTraining t;
   GradScaler scaler(t.ctx, {.init_scale = 1024});
   for (int batch = 0; batch < 4; ++batch) {
@@ -210,7 +210,7 @@ TEST_CASE("gradients of several backward passes add up until the step") {
   CHECK(test::distance(train(true), train(false)) < 1e-4);
 }
 
-TEST_CASE("a parameter that took no part has a gradient of zero and not an old one") {
+TEST_CASE("an unused parameter has a zero gradient and not an old one") {
   test::SmallTraining t(optim::sgd({.lr = 0.5F}));
   GradScaler scaler(t.ctx);
   t.begin();
@@ -254,7 +254,8 @@ TEST_CASE("one scaler serves two optimizers and an overflow skips the one that h
 }
 
 TEST_CASE(
-    "losses with scalers of their own add up unscaled and each scale sees its own overflows") {
+    "losses with separate scalers add up unscaled and each scale reacts only to its own "
+    "overflows") {
   for (int bad = -1; bad < 2; ++bad) {
     CAPTURE(bad);
     test::SmallTraining t(optim::sgd({.lr = 0.1F}));
@@ -347,7 +348,7 @@ TEST_CASE("a new scale can be given and is checked") {
   CHECK_THROWS_AS(scaler.update(0x1p21F), UsageError);
 }
 
-TEST_CASE("a resumed scaler goes on as if it had not stopped") {
+TEST_CASE("a resumed scaler continues as if it had not stopped") {
   const GradScalerOptions options{.init_scale = 8,
                                   .scaling = {.growth_interval = 4, .hysteresis = 2}};
   FourWeights net;

@@ -100,7 +100,7 @@ TEST_CASE("gradients can be read between backward and step") {
   amp.step();
 }
 
-TEST_CASE("what amp cannot do is refused") {
+TEST_CASE("unsupported uses of amp are refused") {
   test::SmallTraining t;
   CHECK_THROWS_WITH_AS((void)amp::initialize(t.model, *t.optimizer, "O4"),
                        doctest::Contains("unknown opt level 'O4'"),
@@ -113,6 +113,6 @@ TEST_CASE("what amp cannot do is refused") {
   CHECK(t.model.params->working_dtype() == DType::f32);
   test::SmallTraining other;
   CHECK_THROWS_WITH_AS((void)amp::initialize(t.model, *other.optimizer, "O1"),
-                       doctest::Contains("updates another model than 'small net'"),
+                       doctest::Contains("does not update the model 'small net'"),
                        UsageError);
 }

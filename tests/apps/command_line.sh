@@ -220,7 +220,7 @@ audited=(--data synthetic10 --train-limit 128 --model small --width 4 --batch-si
 run audit "${audited[@]}" --steps 3 --save audit.csv
 check "an audit of what works is status 0" exits 0
 check "with the layers" says "layer1.residual.res2.conv"
-check "and a verdict" says "fine: in fp16 this training goes as in fp32"
+check "and a verdict" says "fine: in fp16 this training behaves as in fp32"
 check "and a file of all" grep -q '^3,.*,layer3.conv,' audit.csv
 run audit "${audited[@]}" --accumulate 2 --steps 3 --save batches.csv
 check "with --accumulate a step is an update of several batches" grep -q '^6,' batches.csv
@@ -238,7 +238,7 @@ check "which is named" says " at most, or a dynamic one; or bf16"
 run audit "${audited[@]}" --callbacks mixed_precision:loss_scale=1e9,dynamic=false --steps 2
 check "a callback that is given in full is audited" says "at a loss scale of 1000000000"
 run audit "${audited[@]}" --precision tf32
-check "a precision that is no half is status 2" complains "say which half precision is to be compared"
+check "a precision that is no half is status 2" complains "name the half precision to compare"
 
 run doctor --seconds 0.1
 check "the machine is reported" exits 0

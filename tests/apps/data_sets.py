@@ -153,7 +153,7 @@ images("wrapped/photos/all", "cat", "dog")
 Path("wrapped/README.txt").write_text("x")
 for data in ("wrapped", packed("wrapped")):
     outcome = trained("wrapped", data, "--exist-ok")
-    check(f"{data} is entered", outcome.status == 0 and "/photos/all' is the only folder there" in outcome.err, outcome)
+    check(f"{data} is entered", outcome.status == 0 and "/photos/all', the only folder" in outcome.err, outcome)
     outcome = trial.run("eval", "runs/wrapped", "--data", data)
     check(f"{data} is measured", outcome.status == 0, outcome)
 Path("kaggle").mkdir()

@@ -202,7 +202,7 @@ def what_is_refused():
 
     refused(2, "--out elsewhere has no effect: 'runs/train' is a path", "eval", "runs/train", "--out", "elsewhere")
     refused(2, "--set train has no effect on --data plain", "eval", "runs/train", "--data", "plain", "--set", "train")
-    refused(2, "--predictions all.txt: a name that ends in .csv or .json", "eval", "runs/train", "--predictions", "all.txt")
+    refused(2, "--predictions all.txt: the name must end in .csv or .json", "eval", "runs/train", "--predictions", "all.txt")
     refused(2, "did you mean 'accuracy'", "eval", "runs/train", "--metrics", "acuracy")
     refused(2, "metric 'f1' is given twice", "eval", "runs/train", "--metrics", "f1,f1")
     refused(2, "metric 'top_5' needs at least 5 classes, but there are 2", "eval", "runs/train", "--metrics", "top_k")
@@ -210,7 +210,7 @@ def what_is_refused():
     Path("a file").write_bytes(b"")
     refused(5, "cannot create 'a file/in'", "eval", "runs/train", "--save", "a file/in")
     refused(5, "nowhere/all.json", "eval", "runs/train", "--predictions", "nowhere/all.json")
-    refused(2, "RUN|FILE|last is empty: leave it out, or give it a value", "eval", "")
+    refused(2, "RUN|FILE|last is empty: omit it, or give it a value", "eval", "")
     refused(2, "--train-limit 0.001 leaves no image of 48", "train", "--data", "plain", "--train-limit", "0.001",
             "--model", "linear")
     for text, why in (("{}", "does not record 'learn.config': it was not written by an experiment of 'learn'"),

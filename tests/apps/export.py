@@ -126,7 +126,7 @@ def imports():
     bare = ["import", "bare.safetensors", "--out", "y.safetensors"]
     for words in ([], ["-m", "small"], ["-m", "small", "--classes", "a,b"],
                   ["-m", "small", "--classes", "a,b", "--image-size", "8"]):
-        refused(2, "does not say what model it is of: say --", *bare, *words)
+        refused(2, "does not name its model: add --", *bare, *words)
     refused(4, "nothing in 'bare.safetensors' fits the model", *bare, "-m", "small", "--classes", "a,b", "--image-size", "8",
             "--normalize", "cifar10", "--partial")
     check("what was refused left nothing", not Path("y.safetensors").exists())

@@ -102,7 +102,7 @@ def errors():
     table = rows(done)
     check("the others are predicted", [r["class"] for r in table] == ["", "blue", "", "", "", "red"], table)
     check("each of the bad has its reason", [bool(r["error"]) for r in table] == [True, False, True, True, True, False], table)
-    for name, why in (("nowhere.jpg", "no such file"), ("notes.txt", "it is text, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM"),
+    for name, why in (("nowhere.jpg", "no such file"), ("notes.txt", "it is text, neither JPEG, PNG, WebP, TIFF, BMP, GIF or PNM nor"),
                       ("half.png", "damaged PNG"), ("hollow", "no .jpg, .jpeg, ")):
         check(f"{name}: {why}", re.search(f"warning .*'{name}': .*{why}", done.stderr), done.stderr)
     check("and there is a sum", "error: 4 of 6 images have no prediction" in done.stderr, done.stderr)

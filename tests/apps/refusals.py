@@ -109,7 +109,7 @@ def data_sets():
     refused(2, "targets are numbers to predict, label and label_delim are for labels", "data", "info", "names.csv:targets=label,label=label")
     refused(2, "targets are numbers to predict, label and label_delim are for labels", "data", "info", "names.csv:targets=label,label_delim=;")
     # Features have no mirror image.
-    refused(2, "--predictions all: a name that ends in .csv or .json", "eval", "runs/a", "--predictions", "all")
+    refused(2, "--predictions all: the name must end in .csv or .json", "eval", "runs/a", "--predictions", "all")
     for more in (["--data", "synthetic10", "--set", "train"], ["--set", "train", "--data", "shots"]):
         refused(2, "--set train has no effect on --data", "eval", "runs/a", *more)
 

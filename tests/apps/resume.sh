@@ -116,7 +116,7 @@ in_folder crossing train --resume last --precision bf16
 check "a run in fp16 is resumed in bf16" exits 0
 check "from where it was" complains "resumed after"
 check "it says so" complains "the state was saved in fp16 with a loss scale of 65536 and continues in bf16, without one"
-check "its log too" grep -q "it continues in bf16" crossing/runs/train/run.log
+check "its log too" grep -q "and continues in bf16" crossing/runs/train/run.log
 check "its configuration is of bf16" grep -q '^precision = "bf16"' crossing/runs/train/config.toml
 check "and its record, as is that of the resume" \
   test "$(grep -c '"precision": "bf16"' crossing/runs/train/run.json)" = 2
@@ -129,7 +129,7 @@ check "and is extended under autocast" exits 0
 check "which is said" complains "the state was saved in bf16 and continues in fp16-amp, with a loss scale of 65536"
 in_folder crossing train --resume last --extend 1
 check "where it stays" exits 0
-check "in silence" lacks "another training"
+check "in silence" lacks "a different training"
 
 in_folder prefetching train --resume last --prefetch 3
 check "a resumed run may prefetch more" exits 0

@@ -77,9 +77,9 @@ def classes():
 def batches():
     photos("odd", ["green", "red"], 33)
     for more in ([], ["--precision", "bf16"], ["--precision", "fp16-amp"], ["--accumulate", "2"], ["-m", "resnet9:width=4"]):
-        refused("the last of 2 training batches has one sample, and BatchNorm", "train", "--data", "odd", "-m", "small:width=4",
+        refused("the last of 2 training batches has one sample, so BatchNorm", "train", "--data", "odd", "-m", "small:width=4",
                 "-b", "32", "--name", "odd", *SHORT, *more)
-    done = refused("leave that batch out (--drop-last, LoaderOptions::drop_last), or take another batch size than 32 "
+    done = refused("skip that batch (--drop-last, LoaderOptions::drop_last), or change the batch size from 32 "
                    "(--batch-size 31)", "train", "--data", "odd", "-m", "small:width=4", "-b", "32", "--name", "odd", *SHORT)
     check("nothing was written", not Path("runs/odd").exists(), done)
     refused("each training batch has one sample", "train", "--data", "odd", "-m", "small:width=4", "-b", "1", *SHORT)

@@ -188,7 +188,9 @@ std::vector<std::vector<DType>> choices(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("every operation computes in what its rule says and its gradients are its inputs'") {
+TEST_CASE(
+    "every operation computes in the dtype of its rule, and its gradients have the dtype of its "
+    "inputs") {
   Context ctx({.threads = 1});
   const std::vector<Op> ops = all_ops();
   REQUIRE(ops.size() == kCastRules.size());
@@ -267,7 +269,7 @@ TEST_CASE("the rules are PyTorch's for each operation that both have") {
   }
 }
 
-TEST_CASE("regions lie in one another and the innermost counts") {
+TEST_CASE("in nested regions, the innermost one counts") {
   Context ctx({.threads = 1});
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.step(), {2, 3}, DType::f32, 1));
@@ -390,7 +392,7 @@ Var product(const Var& a, const Var& b, CastClass cast_class) {
 
 }  // namespace
 
-TEST_CASE("a user's own operation says its class") {
+TEST_CASE("a user's operation declares its class") {
   Context ctx({.threads = 1});
   Tape tape(ctx, {.autocast = DType::f16});
   const Var a = tape.input(full(ctx.step(), {3}, DType::f32, 1.0005));

@@ -81,7 +81,7 @@ TEST_CASE("conv2d: maps of one and two pixels") {
   test::test_op(conv_case({{5, 2, 2, 8}, {9, 3, 3, 8}, square(1, 1)}));
 }
 
-TEST_CASE("conv2d: one image on a small map, which gets a border of zeros") {
+TEST_CASE("conv2d: one image on a small map, with a border of zeros") {
   test::test_op(conv_case({{1, 4, 4, 5}, {7, 3, 3, 5}, square(1, 1), true}));
   test::test_op(conv_case({{1, 2, 2, 8}, {33, 3, 3, 8}, square(1, 1)}));
   test::test_op(conv_case({{1, 8, 8, 4}, {6, 3, 3, 4}, square(2, 1)}));
@@ -156,7 +156,7 @@ std::array<Tensor, 2> convolve(Context& ctx,
 
 }  // namespace
 
-TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
+TEST_CASE("conv2d: padding after the channels of x changes no bit") {
   Arena& host = test::host_values();
   for (const bool reference : {false, true}) {
     if (reference && test::testing_cuda()) continue;
@@ -179,7 +179,7 @@ TEST_CASE("conv2d: padding behind the channels of x changes no bit") {
   const Tensor x = test::put_full(ctx, {1, 2, 2, 8}, DType::f32, 0);
   const Var w = tape.input(test::put_full(ctx, {4, 1, 1, 3}, DType::f32, 0));
   CHECK_THROWS_WITH_AS(
-      (void)tape.padded_input(x, 8), doctest::Contains("leaves none of (1,2,2,8)"), ShapeError);
+      (void)tape.padded_input(x, 8), doctest::Contains("does not fit (1,2,2,8)"), ShapeError);
   CHECK_THROWS_WITH_AS((void)ops::conv2d(tape.padded_input(x, 4), w, {}, square(1, 0)),
                        doctest::Contains("input has 4 channels, weight expects 3"),
                        ShapeError);
@@ -240,7 +240,7 @@ std::array<Tensor, 3> linear_passes(
 
 }  // namespace
 
-TEST_CASE("linear: several layers at once are what each is by itself") {
+TEST_CASE("linear: a batched product equals the single ones") {
   struct Case {
     std::int64_t b;
     ConvGeometry g;

@@ -75,7 +75,7 @@ const Conv2dOptions kSame = Conv2dOptions::symmetric(1, 1);
 
 }  // namespace
 
-TEST_CASE("a normalisation that a convolution does in passing has the bits of one behind it") {
+TEST_CASE("a normalization fused into a convolution has the bits of a separate one") {
   const std::vector<ActivationKind> activations{ActivationKind::identity(),
                                                 ActivationKind::relu(),
                                                 ActivationKind::leaky_relu(0.1F),
@@ -109,7 +109,7 @@ TEST_CASE("a normalisation that a convolution does in passing has the bits of on
   }
 }
 
-TEST_CASE("a convolution that was taken over is computed for others that ask for it") {
+TEST_CASE("a convolution that was fused is computed for others that need its output") {
   Context ctx({.device = Device::cpu()});
   const Pair pair{1, 8, 16, 16, 3, kSame};
   std::mt19937 random(8);
@@ -117,7 +117,7 @@ TEST_CASE("a convolution that was taken over is computed for others that ask for
   CHECK(run(ctx, pair, in, false, true) == run(ctx, pair, in, true, true));
 }
 
-TEST_CASE("an operation that waits refuses its operands at once") {
+TEST_CASE("a deferred operation refuses wrong operands immediately") {
   Context ctx({.device = Device::cpu()});
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
   const Var x = tape.input(host_tensor({1, 4, 4, 3}, DType::f32));
@@ -128,7 +128,7 @@ TEST_CASE("an operation that waits refuses its operands at once") {
   CHECK_THROWS_AS((void)ops::conv2d(x, w, long_bias, kSame), ShapeError);
 }
 
-TEST_CASE("a value that waits dies with its tape and is not for one that records") {
+TEST_CASE("a deferred value dies with its tape, and a recording tape has none") {
   Context ctx({.device = Device::cpu()});
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = false});
   const Var y = ops::conv2d(tape.input(host_tensor({1, 4, 4, 3}, DType::f32)),
@@ -161,7 +161,7 @@ TEST_CASE("weights that are constant are transformed once and have no gradient")
       UsageError);
 }
 
-TEST_CASE("what cannot be scaled in passing is refused") {
+TEST_CASE("an output that cannot be scaled by the convolution is refused") {
   Context ctx({.device = Device::cpu()});
   const Tensor x = host_tensor({1, 4, 4, 3}, DType::f32), w = host_tensor({2, 3, 3, 3}, DType::f32);
   Tensor y = host_tensor({1, 4, 4, 2}, DType::f32), vector = host_tensor({2}, DType::f32);

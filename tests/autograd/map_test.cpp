@@ -32,7 +32,7 @@ Var on(Tape& tape, const Shape& shape, DType dtype = DType::f32) {
 
 }  // namespace
 
-TEST_CASE("map: an expression is computed once, wherever it stands") {
+TEST_CASE("map: a repeated expression is computed once") {
   const Expr x = arg(0);
   const MapProgram program = kernels::compile(std::vector<Expr>{exp(x) * exp(x), 1 / exp(x), 2});
   CHECK(program.instructions == 4);  // x, exp(x), and what is made of it twice
@@ -87,7 +87,7 @@ TEST_CASE("map: whole numbers have no gradient, an operand may be left out, one 
   CHECK(test::fetch(ctx, tape.grad_of(z), 5) == 3);
 }
 
-TEST_CASE("map: f16 and f32 make f32, and nothing is computed of no elements") {
+TEST_CASE("map: f16 and f32 give f32, and empty operands give empty results") {
   Context ctx(test::fast_context(1));
   Tape tape(ctx);
   const Var y = ops::map(arg(0) * arg(1), {on(tape, {0, 3}), on(tape, {3}, DType::f16)});
@@ -95,7 +95,7 @@ TEST_CASE("map: f16 and f32 make f32, and nothing is computed of no elements") {
   CHECK(y.shape() == Shape{0, 3});
 }
 
-TEST_CASE("map: an operand that stands twice has one gradient, which begins as another's") {
+TEST_CASE("map: an operand used twice has one gradient, which may start as another's") {
   Context ctx(test::fast_context(1));
   Tape tape(ctx);
   const Var x = on(tape, {2, 3});
@@ -106,7 +106,7 @@ TEST_CASE("map: an operand that stands twice has one gradient, which begins as a
     CHECK(test::fetch(ctx, tape.grad_of(x), i) == 3 * (2 * 3 + 1));
 }
 
-TEST_CASE("map: the gradient of a choice goes where it was made, and nowhere else") {
+TEST_CASE("map: the gradient of a choice flows only to the chosen operand") {
   const std::array wanted{0, 1, 2};
   const std::vector<Expr> gradient =
       expr::gradients(select(arg(0), arg(1), arg(2)), arg(3), wanted);
@@ -184,7 +184,7 @@ TEST_CASE("map: a branch that is not taken has no gradient, however large its de
   }
 }
 
-TEST_CASE("map: what exceeds its limits says which") {
+TEST_CASE("map: an expression that exceeds a limit is refused with that limit") {
   Expr sum = arg(0);
   for (int i = 1; i < 13; ++i) sum = sum + arg(i);
   CHECK_THROWS_WITH_AS(
@@ -204,7 +204,7 @@ TEST_CASE("map: what exceeds its limits says which") {
   CHECK_THROWS_WITH_AS(([&] {
                          for (int i = 0; i < 400; ++i) deep = exp(deep);
                        }()),
-                       doctest::Contains("512 operations"),
+                       doctest::Contains("512 nested operations"),
                        UsageError);
   std::vector<Expr> powers{exp(arg(0))};
   for (int i = 0; i < 25; ++i) powers.push_back(exp(powers.back()));
@@ -247,7 +247,7 @@ TEST_CASE("map: operands that do not fit are named") {
     std::vector<MapResult> results{{y}};
     kernels::map(ctx, program, in, results);
   };
-  CHECK_THROWS_WITH_AS(run({a}, a), doctest::Contains("given 1 and 1"), UsageError);
+  CHECK_THROWS_WITH_AS(run({a}, a), doctest::Contains("got 1 and 1"), UsageError);
   CHECK_THROWS_WITH_AS(
       run({a, Tensor()}, a), doctest::Contains("input 1 is not defined"), UsageError);
   CHECK_THROWS_WITH_AS(run({a, a}, put_full(ctx, {3}, DType::f32, 0)),
@@ -316,11 +316,11 @@ TEST_CASE("layouts, reductions and products: misuse says what does not fit") {
                        ShapeError);
   CHECK_THROWS_WITH_AS(
       kernels::permute(ctx, x.value(), std::array{1, 1}, moved, GradMode::overwrite),
-      doctest::Contains("dimension 1 is not"),
+      doctest::Contains("dimension 1 is missing"),
       ShapeError);
   CHECK_THROWS_WITH_AS(
       kernels::permute(ctx, x.value(), std::array{1, 0}, moved, GradMode::overwrite),
-      doctest::Contains("makes (3,2), not (2,3)"),
+      doctest::Contains("must be (3,2), not (2,3)"),
       ShapeError);
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("log1p keeps small numbers, which 1 + x would round away") {
   }));
 }
 
-TEST_CASE("exp has C's values at its ends, and what is made of it has its limits") {
+TEST_CASE("exp and its derived functions have C's values at their limits") {
   constexpr double kInf = INFINITY;
   std::vector<double> x{
       -kInf, -1e30, -200, -104, -103.98, -87.34, 0, 88.5, 88.72, 88.73, 200, 1e30, kInf};
@@ -186,7 +186,7 @@ TEST_CASE("sine and cosine are right for arguments of any size, and near their z
   }
 }
 
-TEST_CASE("a normalisation of halves is composed in f32, as PyTorch's are inside") {
+TEST_CASE("a normalization of halves is composed in f32, as inside PyTorch") {
   Context ctx(learn::test::fast_context(1));
   Tape tape(ctx);
   const std::vector<double> row{300, -300, 100, 0};
@@ -205,7 +205,7 @@ TEST_CASE("a normalisation of halves is composed in f32, as PyTorch's are inside
   }
 }
 
-TEST_CASE("a slice has the elements from its begin to its end") {
+TEST_CASE("a slice has the elements from its start to its end") {
   Context ctx(learn::test::fast_context(1));
   Tape tape(ctx);
   const Var x = tape.input(learn::test::put_values(

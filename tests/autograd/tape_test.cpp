@@ -28,7 +28,7 @@ const ContextOptions kChecked{.threads = 1, .arena = {.guard = true, .poison = t
 
 }  // namespace
 
-TEST_CASE("a gradient that was handed to several is added to by one alone") {
+TEST_CASE("only one of several receivers of a gradient adds to it") {
   Context ctx(kChecked);
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.persistent(), {3}, DType::f32, 1), true);
@@ -40,7 +40,7 @@ TEST_CASE("a gradient that was handed to several is added to by one alone") {
   for (std::int64_t i = 0; i < 3; ++i) CHECK(get(tape.grad_of(x), i) == 2 * 2 + 3);
 }
 
-TEST_CASE("a gradient that is passed on is not copied, a leaf's is its own") {
+TEST_CASE("a gradient that is passed on is not copied, and a leaf owns its gradient") {
   Context ctx({.threads = 1});
   constexpr std::int64_t kElements = 1 << 16;
   Tape tape(ctx);
@@ -60,7 +60,7 @@ TEST_CASE("a gradient that is passed on is not copied, a leaf's is its own") {
   CHECK(both.grad_of(a).raw() != both.grad_of(b).raw());
 }
 
-TEST_CASE("a Var of a dead tape says so") {
+TEST_CASE("a Var of a dead tape is refused with the reason") {
   Context ctx({.threads = 1});
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.step(), {1}, DType::f32, 2), true);
@@ -68,7 +68,7 @@ TEST_CASE("a Var of a dead tape says so") {
   CHECK_THROWS_WITH_AS((void)x.value(), doctest::Contains("reset"), Error);
 }
 
-TEST_CASE("a second backward pass says so") {
+TEST_CASE("a second backward pass is refused with the reason") {
   Context ctx({.threads = 1});
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.step(), {1}, DType::f32, 2), true);
@@ -115,7 +115,7 @@ TEST_CASE("a second tape adds to a gradient that was written, until it is cleare
   CHECK(get(w->grad, 0) == 1);
 }
 
-TEST_CASE("branches add up, and a branch that leads nowhere is ignored") {
+TEST_CASE("branches add up, and an unused branch is ignored") {
   Context ctx(kChecked);
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.step(), {4}, DType::f32, 3), true);
@@ -231,7 +231,7 @@ TEST_CASE("backward frees each operation's memory as it goes") {
   CHECK(std::isfinite(get(w->grad, 0)));
 }
 
-TEST_CASE("the same step takes the same addresses, so a frozen arena serves it") {
+TEST_CASE("a repeated step takes the same addresses, so a frozen arena serves it") {
   Context ctx({.threads = 1});
   const auto w = make_param(ctx, {1000}, 0.5);
   Tape tape(ctx);

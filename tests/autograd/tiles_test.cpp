@@ -171,7 +171,7 @@ TEST_CASE("bf16 in tiles agrees with the reference, whatever the geometry") {
   }
 }
 
-TEST_CASE("bf16 in tiles passes infinities and NaN on to the results that they reach, only") {
+TEST_CASE("bf16 in tiles passes infinities and NaN only to the results that depend on them") {
   const ConvGeometry g = conv2d_geometry({1, 6, 6, 16}, {16, 3, 3, 16}, square(1, 1));
   std::vector<BFloat16> x = draw(g.x_elements(), 1);
   x[0] = to_bfloat16(std::numeric_limits<float>::infinity());

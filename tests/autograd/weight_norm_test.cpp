@@ -45,7 +45,7 @@ TEST_CASE("weight norm: rows of linear layers and of convolutions") {
     test::test_op(weight_norm_case(shape));
 }
 
-TEST_CASE("weight norm: as many rows and as long as those of a wide layer") {
+TEST_CASE("weight norm: the number and length of rows of a wide layer") {
   test::test_large_op(weight_norm_case({3, 5000}));
   test::test_large_op(weight_norm_case({130, 3, 3, 24}));
 }

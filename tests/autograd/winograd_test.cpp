@@ -201,7 +201,7 @@ class BrightPixel {
 
 }  // namespace
 
-TEST_CASE("without Winograd an output is rounded by what it sees alone") {
+TEST_CASE("without Winograd an output is rounded only by its own window") {
   const BrightPixel image(1e4F);
   INFO("seed " << test::test_seed());
   // Sums of 144 products in f32: sqrt(144) roundings of 3e-8 each are 4e-7 of the largest.
@@ -260,7 +260,7 @@ TEST_CASE("without Winograd all three passes have the direct path's bits") {
   CHECK(direct_passes({2, 8, 8, 32}, 16, false) == Direct{true, true, true});
 }
 
-TEST_CASE("Winograd is taken where its tiles pay for the weights") {
+TEST_CASE("Winograd is used where its tiles pay for the transformed weights") {
   CHECK(direct_passes({3, 4, 4, 16}, 16, true) == Direct{true, true, true});
   CHECK(direct_passes({4, 4, 4, 16}, 16, true) == Direct{false, false, true});
   CHECK(direct_passes({2, 5, 8, 16}, 16, true) == Direct{false, false, false});

@@ -63,7 +63,8 @@ Buffers statistics(Learner& learn) {
 
 }  // namespace
 
-TEST_CASE("statistics of frozen BatchNorm layers keep their bits, those of trained ones move") {
+TEST_CASE(
+    "statistics of frozen BatchNorm layers keep their bits, and those of trained layers change") {
   struct Case {
     bool callback, freeze, train_bn;
     bool body_moves;
@@ -90,7 +91,7 @@ TEST_CASE("statistics of frozen BatchNorm layers keep their bits, those of train
   }
 }
 
-TEST_CASE("a frozen BatchNorm layer normalises training batches as validation does") {
+TEST_CASE("a frozen BatchNorm layer normalizes training batches as validation does") {
   // A body that is frozen as a whole then makes of a training batch what it makes in evaluation.
   TwoGroups t;
   t.learn.freeze(false);
@@ -146,7 +147,7 @@ TEST_CASE("a change of the mode of training drops captured steps") {
   CHECK(t.learn.captured_options() != during);
 }
 
-TEST_CASE("where nothing is frozen bn_freeze says that it changes nothing, and how to freeze") {
+TEST_CASE("bn_freeze without frozen layers warns that it changes nothing, and how to freeze") {
   const auto warned = [](bool freeze) {
     TwoGroups t;
     if (freeze) t.learn.freeze(false);

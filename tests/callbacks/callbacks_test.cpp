@@ -57,7 +57,7 @@ TEST_CASE("early stopping counts epochs without improvement") {
   CHECK(epochs_run({NAN, 1, 2}, {.patience = 2}) == 3);
 }
 
-TEST_CASE("early stopping begins anew with each fit and tells what it can monitor") {
+TEST_CASE("early stopping restarts with each fit and lists the values it can monitor") {
   Scored s({5, 1, 1, 9});
   auto& early =
       s.t.learn.add<EarlyStopping>(EarlyStoppingOptions{.monitor = "score", .patience = 2});
@@ -83,7 +83,7 @@ TEST_CASE("early stopping begins anew with each fit and tells what it can monito
   CHECK_THROWS_AS(EarlyStopping(EarlyStoppingOptions{.min_delta = -1}), UsageError);
 }
 
-TEST_CASE("a loss that is not finite ends training before it does harm") {
+TEST_CASE("a loss that is not finite ends training before it damages the weights") {
   for (const double bad : {static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
     CAPTURE(bad);
     Training t({2, 2, 2}, {2});
@@ -102,7 +102,7 @@ TEST_CASE("a loss that is not finite ends training before it does harm") {
   }
 }
 
-TEST_CASE("a lambda hears one event, in its place") {
+TEST_CASE("a lambda receives one event, in its order") {
   Training t;
   std::string heard;
   on(
@@ -196,7 +196,7 @@ TEST_CASE("callbacks are made from text") {
   for (const std::string& name : registry.names()) CHECK_FALSE(registry.help(name).empty());
 }
 
-TEST_CASE("what a callback monitors is what its text says, or what the run does") {
+TEST_CASE("a callback monitors the value in its text, or that of the run") {
   const auto fit = [](const char* spec, const RunSettings& run) {
     Training t({1, 1}, {});  // there is no validation loss
     add_from_text(t.learn, spec, run);
@@ -209,7 +209,7 @@ TEST_CASE("what a callback monitors is what its text says, or what the run does"
                        UsageError);
 }
 
-TEST_CASE("text that means nothing is refused with what there is") {
+TEST_CASE("an unknown text is refused with the known ones") {
   Training t;
   const auto refused = [&](const char* spec, const char* why) {
     CAPTURE(spec);

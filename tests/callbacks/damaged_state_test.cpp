@@ -97,7 +97,7 @@ bool is_held(const TemporaryFolder& folder,
 
 }  // namespace
 
-TEST_CASE("no number of a checkpoint makes a training hang, crash or reserve what it has not") {
+TEST_CASE("no number in a checkpoint makes a training hang, crash or allocate too much") {
   const TemporaryFolder folder;
   const test::MemoryState state = stopped(folder);
   std::map<std::string, std::vector<double>> expected;

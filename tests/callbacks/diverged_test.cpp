@@ -49,7 +49,7 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("a validation loss that is not finite ends the training and is nobody's best") {
+TEST_CASE("a validation loss that is not finite ends the training and is never the best") {
   for (const double bad : {kInf, kNaN}) {
     CAPTURE(bad);
     Run run;
@@ -75,7 +75,7 @@ TEST_CASE("a validation loss that is not finite ends the training and is nobody'
   }
 }
 
-TEST_CASE("a training that diverges is not advised to do what it does, and NaN has no sign") {
+TEST_CASE("the advice after divergence does not repeat what is set already, and NaN has no sign") {
   const auto log_of = [](bool clips, bool halves) {
     Run run;
     run.t.learn.add<TerminateOnNan>();
@@ -151,7 +151,7 @@ TEST_CASE("weights whose validation loss is not finite are not the best by anoth
   CHECK(saver.best_epoch() == 2);
 }
 
-TEST_CASE("a value that is not finite is never the best, and does not stand in the way of one") {
+TEST_CASE("a value that is not finite is never the best, and does not block one") {
   for (const Better better : {Better::lower, Better::higher})
     for (const double bad : {kInf, -kInf, kNaN}) {
       Monitor monitor("score", better);

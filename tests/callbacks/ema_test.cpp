@@ -66,7 +66,7 @@ TEST_CASE("the average follows the masters, also from fit to fit") {
   }
 }
 
-TEST_CASE("an average that began late is resumed in the middle of its warm-up") {
+TEST_CASE("an average that started late is resumed in the middle of its warm-up") {
   struct Run {
     Run() {
       t.learn.fit(4, 0.1);  // 12 updates before there is an average
@@ -89,7 +89,7 @@ TEST_CASE("an average that began late is resumed in the middle of its warm-up") 
   CHECK(average(resumed.t.learn) != masters(resumed.t.learn));
 }
 
-TEST_CASE("steps that are not done are not averaged") {
+TEST_CASE("skipped steps are not averaged") {
   // The third batch overflows in f16, the second is skipped by hand.
   Training t({2, 2, 2, 2}, {});
   t.train.gain_of_batch = [](std::size_t batch) { return batch == 2 ? 60000.0 : 1.0; };
@@ -184,7 +184,7 @@ TEST_CASE("training has its own weights again after a validation of the average,
   }
 }
 
-TEST_CASE("without evaluation the average only watches") {
+TEST_CASE("without evaluation the average does not affect validation") {
   const auto loss = [](bool with) {
     Training t({2, 2}, {2});
     if (with) t.learn.add<Ema>(EmaOptions{.decay = 0.9}, false);
@@ -232,7 +232,7 @@ TEST_CASE("best.safetensors holds the average, last.safetensors both") {
   CHECK(SafetensorsFile(folder / "last.safetensors").tensors().contains("model.ema.weight"));
 }
 
-TEST_CASE("a decay that is none is refused") {
+TEST_CASE("an invalid decay is refused") {
   for (const double decay : {-0.1, 1.0, std::nan("")})
     CHECK_THROWS_AS(Ema(EmaOptions{.decay = decay}), UsageError);
 }

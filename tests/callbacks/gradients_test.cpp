@@ -107,7 +107,7 @@ TEST_CASE("accumulated batches equal the big batch, unequal sizes and the remain
   }
 }
 
-TEST_CASE("gradients at step_begin are those of the big batch") {
+TEST_CASE("gradients at step_begin equal those of the big batch") {
   const auto grads = [](std::vector<std::int64_t> sizes, bool accumulate, bool half) {
     std::vector<double> out;
     train(std::move(sizes), [&](Training& t) {
@@ -121,7 +121,7 @@ TEST_CASE("gradients at step_begin are those of the big batch") {
   check_close(grads({2, 1}, true, true), grads({3}, false, true), 0x1p-9);
 }
 
-TEST_CASE("one overflow in a window skips the whole update and what it did to the statistics") {
+TEST_CASE("one overflow in a window skips the whole update and its changes of the statistics") {
   Training t({2, 2, 2, 2}, {}, with_momentum());
   t.train.gain_of_batch = [](std::size_t batch) { return batch == 0 ? 2000.0 : 1.0; };
   to_fp16(t.learn, {.loss_scale = 512.0F});

@@ -53,7 +53,7 @@ TEST_CASE("skips in a row end a training with a static loss scale") {
   CHECK(trial.t.learn.params().working_dtype() == DType::f32);
 }
 
-TEST_CASE("what is done already is not advised") {
+TEST_CASE("settings that are in use already are not advised") {
   Trial trial(always);
   trial.t.learn.add<GradientClip>(0.5F);
   to_fp16(trial.t.learn, {.loss_scale = 8.0F, .scaling = {.dynamic = false}, .max_skips = 4});

@@ -50,7 +50,7 @@ std::string table_of(Training& t, std::int64_t epochs) {
 
 }  // namespace
 
-TEST_CASE("what a callback adds stands in table, file, history, monitor and checkpoint") {
+TEST_CASE("a value that a callback adds is in table, file, history, monitor and checkpoint") {
   const TemporaryFolder folder;
   Training t({2}, {2});
   t.learn.add<Score>();
@@ -77,8 +77,7 @@ TEST_CASE("what a callback adds stands in table, file, history, monitor and chec
             .at("state.callbacks.recorder.metrics") == "score\n");
 }
 
-TEST_CASE(
-    "a value that comes late gets titles of its own, and a warning where it finds no column") {
+TEST_CASE("a value that appears late gets a new header, and a warning if it has no column") {
   const TemporaryFolder folder;
   Training t({2}, {2});
   t.learn.add<Score>(1);
@@ -96,12 +95,12 @@ TEST_CASE(
   const std::string log = read_text_file(folder / "log");
   const auto warning = log.find("'score' appeared after the first epoch");
   REQUIRE(warning != std::string::npos);
-  CHECK(log.find("came after", warning + 20) == std::string::npos);  // once
+  CHECK(log.find("appeared after", warning + 20) == std::string::npos);  // once
   CHECK(recorder.epochs().at(0).metrics.empty());
   CHECK(recorder.epochs().at(2).metrics.size() == 1);
 }
 
-TEST_CASE("a value of the first epoch that nobody announced has its column") {
+TEST_CASE("an unannounced value of the first epoch has its column") {
   const TemporaryFolder folder;
   Training t({2}, {2});
   on(t.learn, Event::validate_end, [](Learner& l) { l.add_metric("two", 2); });
@@ -114,7 +113,7 @@ TEST_CASE("a value of the first epoch that nobody announced has its column") {
   CHECK(csv.rows.at(0).at(4) == "2");
 }
 
-TEST_CASE("a table prints its titles once, with a metric that nobody announced") {
+TEST_CASE("a table prints its header once, with an unannounced metric") {
   Training t({2}, {2});
   on(t.learn, Event::validate_end, [](Learner& l) { l.add_metric("two", 2); });
   t.learn.add<Recorder>();
@@ -130,7 +129,7 @@ TEST_CASE("values are added at validate_end, and replaced by their name") {
   const Callback& early =
       on(t.learn, Event::validate_begin, [](Learner& l) { l.add_metric("x", 1); });
   CHECK_THROWS_WITH_AS(t.learn.validate(),
-                       doctest::Contains("add_metric belongs in validate_end"),
+                       doctest::Contains("add_metric may be called only in validate_end"),
                        std::logic_error);
   t.learn.remove(early);
   on(t.learn, Event::validate_end, [](Learner& l) {

@@ -104,7 +104,7 @@ TrainedPair train_with(const std::vector<std::string>& specs, const std::filesys
 
 }  // namespace
 
-TEST_CASE("the options tried are those of callbacks that there are") {
+TEST_CASE("the tried options belong to existing callbacks") {
   for (const auto& [name, options] : options_to_try())
     CHECK_NOTHROW((void)callback_registry().configure(name));
   CHECK(kinds().size() == callback_registry().names().size() + 3);  // clips in two ways
@@ -164,7 +164,7 @@ TEST_CASE("two callbacks that contradict each other are refused, both named") {
   CHECK(read_csv(folder / "b.csv").rows.size() == 2);
 }
 
-TEST_CASE("what text cannot describe is refused with what to do") {
+TEST_CASE("callbacks that need code are refused with advice") {
   CHECK_THROWS_WITH_AS(
       (void)make_from_text("interrupt"), doctest::Contains("callbacks::Interrupt"), UsageError);
   CHECK_THROWS_WITH_AS((void)make_from_text("lambda:event=epoch_end"),

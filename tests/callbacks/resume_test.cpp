@@ -179,7 +179,7 @@ TEST_CASE("resume equals straight run where every callback that keeps state is o
   check_same(kWithState, kEvents, Whose::fit);
 }
 
-TEST_CASE("callbacks of a fit do what those of a learner do, and leave only what they trained") {
+TEST_CASE("callbacks of a fit work like those of a learner, and leave only what they trained") {
   const TemporaryFolder for_good;
   Process with(for_good, kWithState);
   with.fit();
@@ -192,7 +192,7 @@ TEST_CASE("callbacks of a fit do what those of a learner do, and leave only what
   CHECK_FALSE(once.t.learn.params().states().contains("ema"));
 }
 
-TEST_CASE("an average that is given to a second fit begins anew there") {
+TEST_CASE("an average that is given to a second fit starts again there") {
   Training t({2, 2}, {});
   const auto ema = std::make_shared<Ema>(EmaOptions{.decay = 0});  // the weights of the last update
   std::vector<double> shown;
@@ -307,7 +307,7 @@ TEST_CASE("a run that was killed continues from the last epoch's end") {
   }
 }
 
-TEST_CASE("a training that stopped itself does not go on") {
+TEST_CASE("a training that stopped itself does not continue") {
   const TemporaryFolder run;
   const std::vector<std::string> stopping{"early_stopping:patience=1,min_delta=100"};
   Process first(run, stopping);
@@ -320,7 +320,7 @@ TEST_CASE("a training that stopped itself does not go on") {
   CHECK(read_csv(run / "results.csv").rows.size() == 2);
 }
 
-TEST_CASE("a resumed fit refuses another plan, and the one after it is a fit of its own") {
+TEST_CASE("a resumed fit refuses another plan, and the fit after it is a new one") {
   const TemporaryFolder run;
   {
     Process first(run);
@@ -332,11 +332,11 @@ TEST_CASE("a resumed fit refuses another plan, and the one after it is a fit of 
   CHECK_THROWS_WITH_AS(second.t.learn.resume(), doctest::Contains("load one first"), UsageError);
   second.load();
   CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs + 1, 0.05),
-                       doctest::Contains("was to last 3 epochs, 12 batches"),
+                       doctest::Contains("has 3 epochs, 12 batches"),
                        UsageError);
   second.load();
   CHECK_THROWS_WITH_AS(second.t.learn.fit_one_cycle(kEpochs, 0.1),
-                       doctest::Contains("had a learning rate of 0.05"),
+                       doctest::Contains("has a learning rate of 0.05"),
                        UsageError);
   second.load();
   second.fit();

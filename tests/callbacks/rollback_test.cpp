@@ -161,7 +161,7 @@ TEST_CASE("the halved rate is part of the state that a later run resumes") {
   CHECK(next.t.learn.optimizer().lr_factor() == 0.5F);
 }
 
-TEST_CASE("a rollback needs what notices and what saves, and takes nothing along") {
+TEST_CASE("a rollback needs callbacks that detect and save, and keeps nothing else") {
   Training t;
   const auto fit = [&] { t.learn.fit(1, 0.01); };
   const char* const needs =
@@ -190,7 +190,7 @@ TEST_CASE("a rollback needs what notices and what saves, and takes nothing along
   CHECK(t.learn.explain().find("save_start") == std::string::npos);
 }
 
-TEST_CASE("a fit with callbacks of its own is rolled back with them") {
+TEST_CASE("a fit with its own callbacks is rolled back with them") {
   Run run;
   const FitCallbacks of_fit{std::make_shared<Ema>(EmaOptions{.decay = 0.5})};
   std::int64_t bad = 1;
@@ -203,7 +203,9 @@ TEST_CASE("a fit with callbacks of its own is rolled back with them") {
   CHECK(SafetensorsFile(run.saver->path("last")).tensors().contains("model.ema.weight"));
 }
 
-TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a running statistic") {
+TEST_CASE(
+    "the first value that is not finite is named: a parameter, inputs, a layer, a running "
+    "statistic") {
   Training t;
   nn::ParamStore& params = t.learn.params();
   std::string found = "not asked";
@@ -240,7 +242,7 @@ TEST_CASE("what is not finite first is named: a parameter, inputs, a layer, a ru
   CHECK(first_non_finite(t.learn) == "the running statistic 'running' is not finite");
 }
 
-TEST_CASE("of several layers whose outputs are not finite the first is named") {
+TEST_CASE("the first of several layers whose outputs are not finite is named") {
   Training t({2}, {}, {}, nn::make_model<Two>("two", {kFeatures}, 0));
   Tensor second = t.learn.params().master(2);
   set(second, 0, 3e38);

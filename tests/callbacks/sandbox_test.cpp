@@ -257,7 +257,7 @@ TEST_CASE("a fit that was cut short is resumed after a rate finder where it was"
   CHECK(a.learn.progress().batch_clock == 8);
 }
 
-TEST_CASE("what a fit's own callbacks have loaded waits for that fit in a sandbox") {
+TEST_CASE("state loaded for a fit's own callbacks is kept for that fit through a sandbox") {
   const auto averaged = [] {
     return FitCallbacks{std::make_shared<Ema>(EmaOptions{.decay = 0.75})};
   };
@@ -303,7 +303,7 @@ TEST_CASE("a sandbox shows and writes nothing") {
   CHECK(std::filesystem::file_size(folder / "results.csv") == size);
 }
 
-TEST_CASE("a sandbox is not for handlers") {
+TEST_CASE("a sandbox cannot be entered from a handler") {
   Training t;
   on(t.learn, Event::batch_end, [](Learner& l) { const Sandbox sandbox(l); });
   CHECK_THROWS_AS(t.learn.fit(1, 0.1), std::logic_error);

@@ -68,7 +68,7 @@ TEST_CASE("each batch has its loss scale and whether its step was made") {
   CHECK(recorder.epochs().back().loss_scale == 64);
 }
 
-TEST_CASE("a run that continues from saved state knows its skips, and their reasons go on") {
+TEST_CASE("a run that continues from saved state keeps its skips and their reasons") {
   const auto prepared = [](LayeredTraining& t) -> Recorder& {
     to_fp16(t.learn, {.loss_scale = 64.0F, .scaling = {.growth_interval = 2}});
     t.learn.add<FaultInjection>(parse_faults("overflow@1,overflow@4,overflow@5"));
@@ -130,7 +130,7 @@ TEST_CASE("a fit ends with a line about its skipped steps, and only if there wer
   CHECK_FALSE(has(said("overflow@5-7", 1), "epoch 1:"));  // the line about the fit says it
 }
 
-TEST_CASE("the norm of the gradients is that of f32 whatever the loss scale, and before clipping") {
+TEST_CASE("the norm of the gradients is f32's for every loss scale, before clipping") {
   const auto norms = [](float scale, bool clips, bool measures) {
     LayeredTraining t(batches(3), plain_sgd());
     if (scale > 0) to_fp16(t.learn, {.loss_scale = scale, .scaling = {.dynamic = false}});
@@ -207,7 +207,7 @@ TEST_CASE("measuring changes no bit of a training") {
   CHECK(trained(true, true) == trained(false, true));
 }
 
-TEST_CASE("means of an epoch that was cut are those of the whole epoch after a resume") {
+TEST_CASE("after a resume, the means of an interrupted epoch equal those of the whole epoch") {
   const auto prepared = [](LayeredTraining& t) -> Recorder& {
     t.learn.add<StepNorms>();
     return t.learn.add<Recorder>();
@@ -236,7 +236,7 @@ TEST_CASE("means of an epoch that was cut are those of the whole epoch after a r
   CHECK(rest.mean_update_ratio(resumed.learn) == all.mean_update_ratio(whole.learn));
 }
 
-TEST_CASE("a fit that ends as all its steps were skipped has the verdict of its skips") {
+TEST_CASE("a fit that ends because all its steps were skipped reports the reasons") {
   LayeredTraining t(batches(6));
   to_fp16(t.learn, {.loss_scale = 64.0F, .scaling = {.dynamic = false}, .max_skips = 3});
   t.learn.add<FaultInjection>(parse_faults("overflow@2-6"));
@@ -247,7 +247,7 @@ TEST_CASE("a fit that ends as all its steps were skipped has the verdict of its 
   CHECK(report.verdict().text.find("3 of 4 steps skipped") == 0);
 }
 
-TEST_CASE("batches whose gradients are held have no norm of their own") {
+TEST_CASE("batches whose gradients are held do not have a norm") {
   LayeredTraining t(batches(4));
   t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 2});
   t.learn.add<StepNorms>();
@@ -260,7 +260,7 @@ TEST_CASE("batches whose gradients are held have no norm of their own") {
 }
 
 TEST_CASE(
-    "updates after the scale has collapsed are those of a scale that was right from the start") {
+    "updates after the scale has collapsed equal those of a scale that was right from the start") {
   const auto last_ratio = [](float scale, const std::string& faults) {
     LayeredTraining t(batches(30), plain_sgd());
     to_fp16(t.learn, {.loss_scale = scale});

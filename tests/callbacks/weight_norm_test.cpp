@@ -61,7 +61,7 @@ struct Program {
 
 }  // namespace
 
-TEST_CASE("weight norm: every precision trains it as f32 does, and keeps one truth per weight") {
+TEST_CASE("weight norm: every precision trains it as f32 does, with one master per weight") {
   Program full(kModes.front());
   const std::vector<double> initial = values(full.t.learn.params().flat_master());
   full.t.learn.fit(kEpochs, kRate);
@@ -95,7 +95,7 @@ TEST_CASE("weight norm: a skipped step leaves lengths and directions alone") {
   }
 }
 
-TEST_CASE("weight norm: a training that was stopped goes on to the same bits") {
+TEST_CASE("weight norm: a training that was stopped continues to the same bits") {
   for (const Mode& mode : kModes) {
     CAPTURE(mode.name);
     Program whole(mode);

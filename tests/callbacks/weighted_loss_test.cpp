@@ -133,7 +133,7 @@ TEST_CASE("the loss of a pass does not depend on the batch size") {
     }
 }
 
-TEST_CASE("a class of weight 0 takes no part, in batches of it alone either") {
+TEST_CASE("a class of weight 0 takes no part, even in batches of that class only") {
   const Setting setting{.weights = {0, 1, 4}};
   for (const std::int64_t size : {1, 8, 1000}) {
     CAPTURE(size);
@@ -196,7 +196,7 @@ TEST_CASE("the losses that lr_find tries are weighted, too") {
     CHECK(b.losses[i] / a.losses[i] == doctest::Approx(1).epsilon(kRounding));
 }
 
-TEST_CASE("a training that goes on in the middle of an epoch knows the weights of its batches") {
+TEST_CASE("a training that continues in the middle of an epoch keeps the weights of its batches") {
   test::MemoryState state;
   double whole = 0;
   {

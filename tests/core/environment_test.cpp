@@ -9,7 +9,7 @@
 
 using namespace learn;
 
-TEST_CASE("a variable that is not set, or empty, is none") {
+TEST_CASE("a variable that is unset or empty has no value") {
   constexpr const char* kName = "LEARN_TEST_VARIABLE";
   CHECK(environment(kName) == nullptr);
   (void)setenv(kName, "", 1);
@@ -19,7 +19,7 @@ TEST_CASE("a variable that is not set, or empty, is none") {
   (void)unsetenv(kName);
 }
 
-TEST_CASE("each text is new once in a process") {
+TEST_CASE("each text is reported as new once in a process") {
   CHECK(first_time("one of this test"));
   CHECK(first_time("another of this test"));
   for (int i = 0; i < 3; ++i) CHECK_FALSE(first_time("one of this test"));

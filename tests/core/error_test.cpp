@@ -48,7 +48,7 @@ std::string content(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("an error says what it was given, one of the program itself its place too") {
+TEST_CASE("an error contains its values, and a program error also its source position") {
   CHECK_THROWS_WITH_AS(fail<DataError>("{} of {}", 1, "two"), "1 of two", DataError);
   CHECK_THROWS_WITH_AS(refuse(3), "refused: 3", UsageError);
   const std::string place = "error_test.cpp:" + std::to_string(__LINE__ + 1) + ": 4 > 3";

@@ -15,7 +15,7 @@
 using namespace learn;
 namespace fs = std::filesystem;
 
-TEST_CASE("log: the file has what is said, with a time, after what it had") {
+TEST_CASE("log: messages are appended to the file, with a time") {
   const TemporaryFolder folder;
   const fs::path path = folder / "run.log";
   std::ofstream(path) << "before\n";
@@ -37,7 +37,7 @@ TEST_CASE("log: the file has what is said, with a time, after what it had") {
   CHECK_FALSE(std::getline(in, line));
 }
 
-TEST_CASE("log: a file that is a link, or none, is refused") {
+TEST_CASE("log: a link or a special file is refused") {
   const TemporaryFolder folder;
   std::ofstream(folder / "elsewhere") << "precious";
   fs::create_symlink("elsewhere", folder / "link");
@@ -54,7 +54,7 @@ TEST_CASE("log: a file that is a link, or none, is refused") {
                        IoError);
 }
 
-TEST_CASE("log: what cannot be written is dropped") {
+TEST_CASE("log: messages that cannot be written are dropped") {
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

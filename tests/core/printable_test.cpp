@@ -6,7 +6,7 @@
 
 using namespace learn;
 
-TEST_CASE("what people write stays as it is") {
+TEST_CASE("ordinary text is unchanged") {
   for (const char* const text : {"",
                                  "cat",
                                  "two\nlines\tand a tab",
@@ -15,7 +15,7 @@ TEST_CASE("what people write stays as it is") {
     CHECK(printable(text) == text);
 }
 
-TEST_CASE("what steers a terminal is made visible") {
+TEST_CASE("control characters of a terminal are made visible") {
   CHECK(printable("\x1b[2Jgone") == "\\x1b[2Jgone");
   CHECK(printable("a\rb\x07\x7f") == "a\\x0db\\x07\\x7f");
   CHECK(printable(std::string("nul\0!", 5)) == "nul\\x00!");
@@ -24,7 +24,8 @@ TEST_CASE("what steers a terminal is made visible") {
   CHECK(printable("photo\xe2\x80\xaegpj.exe") == "photo\\xe2\\x80\\xaegpj.exe");  // right to left
 }
 
-TEST_CASE("every mark that turns the writing is made visible, and its neighbours stay") {
+TEST_CASE(
+    "every bidirectional control character is made visible, and its neighbours are unchanged") {
   const auto utf8 = [](unsigned point) {
     return std::string{static_cast<char>(0xE0U | point >> 12U),
                        static_cast<char>(0x80U | (point >> 6U & 0x3FU)),

@@ -39,7 +39,8 @@ TEST_CASE("a regular file is read, in part and as a whole, through links too") {
 }
 
 TEST_CASE(
-    "what is no regular file is refused at once: a FIFO nobody writes to, a folder, a device") {
+    "a file that is not regular is refused immediately: a FIFO without a writer, a folder, a "
+    "device") {
   const TemporaryFolder folder;
   const std::filesystem::path fifo = folder / "fifo";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -62,7 +63,7 @@ TEST_CASE("a file that the system cannot read says so") {
       memory.read(0, first), "cannot read '/proc/self/mem': Input/output error", IoError);
 }
 
-TEST_CASE("a file of a cache counts for its key alone") {
+TEST_CASE("a cache file is valid only for its key") {
   const TemporaryFolder folder;
   CHECK(read_keyed_file(folder / "none", "key", 100) == std::nullopt);
   write(folder / "file", "key\nvalue\nmore\n");

@@ -38,7 +38,7 @@ TEST_CASE("dataset: the fingerprint changes with every part of the content") {
   CHECK(turned.fingerprint() != print);
 }
 
-TEST_CASE("dataset: validate finds what does not fit") {
+TEST_CASE("dataset: validate finds inconsistencies") {
   CHECK_NOTHROW(test::small_set(2, 3, 3).validate());
   Dataset set = test::small_set(2, 3, 3);
   for (const std::int64_t label : {2, -1}) {
@@ -55,7 +55,7 @@ TEST_CASE("dataset: validate finds what does not fit") {
   CHECK_THROWS_WITH_AS(set.validate(), "data set 'flat': image size 0x3x3", DataError);
 }
 
-TEST_CASE("dataset: a subset is of images that are there") {
+TEST_CASE("dataset: a subset contains only existing images") {
   Dataset set = test::small_set(2, 3, 3);
   set.name = "two";
   for (const std::int64_t bad : {-1, 2})
@@ -64,7 +64,7 @@ TEST_CASE("dataset: a subset is of images that are there") {
                          UsageError);
 }
 
-TEST_CASE("dataset: class names are names, each once") {
+TEST_CASE("dataset: class names are not empty and unique") {
   CHECK_NOTHROW(check_class_names({"a", "b"}, "here"));
   CHECK_THROWS_WITH_AS(
       check_class_names({"a", ""}, "here"), "'here': a class has no name", DataError);
@@ -170,7 +170,7 @@ TEST_CASE("dataset: labels and values go with their images") {
     other.target_kind = kind == TargetKind::labels ? TargetKind::values : TargetKind::labels;
     CHECK(other.fingerprint() != set.fingerprint());
     CHECK_THROWS_WITH_AS(static_cast<void>(only_classes(set, {"one"})),
-                         doctest::Contains("data set 'targets' has no classes of which some could"),
+                         doctest::Contains("data set 'targets' has no classes to select"),
                          UsageError);
   }
   CHECK(class_counts(with_targets(TargetKind::labels)) == std::vector<std::int64_t>{5, 3});
@@ -179,7 +179,7 @@ TEST_CASE("dataset: labels and values go with their images") {
                        UsageError);
 }
 
-TEST_CASE("dataset: validate finds targets that are none") {
+TEST_CASE("dataset: validate finds invalid targets") {
   const auto refused = [](TargetKind kind, auto change, const char* text) {
     Dataset set = with_targets(kind);
     change(set);

@@ -47,7 +47,7 @@ TEST_CASE("a range of one value is widened, and zero is the lower end of its own
   CHECK_FALSE(labels(one).empty());
 }
 
-TEST_CASE("whole numbers alone where they are asked for, from the one that the data begin at") {
+TEST_CASE("an axis has only whole numbers if requested, from the first value of the data on") {
   CHECK(labels(linear_axis(1, 3, 6, true)) == "1 2 3");
   CHECK(labels(linear_axis(1, 1, 6, true)) == "1");
   const Axis epochs = linear_axis(0.002, 4, 6, true);

@@ -95,7 +95,7 @@ TEST_CASE("names of any length leave the matrix its place") {
   CHECK(find_color(drawing.render(1), kAll, 0, -1, 2).right < drawing.width());
 }
 
-TEST_CASE("a confusion matrix of other numbers than its classes need is refused") {
+TEST_CASE("a confusion matrix with a wrong number of counts is refused") {
   CHECK_THROWS_WITH_AS(
       (void)confusion_matrix_figure({}), doctest::Contains("of 0 classes"), UsageError);
   ConfusionFigure figure = figure_of(3);

@@ -109,7 +109,7 @@ TEST_CASE("text is set in a font with letters of several widths") {
   CHECK(Drawing::measure("learning\nrate", style).height == doctest::Approx(plain.height));
 }
 
-TEST_CASE("text lies where its alignment and anchor say") {
+TEST_CASE("text is placed by its alignment and anchor") {
   const auto extent = [](const TextStyle& style) {
     Drawing drawing(400, 400);
     drawing.text({200, 200}, "HHHHHHHH", style);
@@ -157,7 +157,7 @@ TEST_CASE("an SVG holds its texts, so that they are found and read aloud") {
   CHECK(svg.find("</svg>") != std::string::npos);
 }
 
-TEST_CASE("what is not UTF-8 and what XML cannot hold do not break a drawing") {
+TEST_CASE("bytes that are not UTF-8 or not allowed in XML do not break a drawing") {
   Drawing drawing(100, 30, "bell \a caf\xff");
   drawing.text({0, 0},
                "a\xff"
@@ -239,7 +239,7 @@ TEST_CASE("a file is a PNG or an SVG by its ending, and whole or not there") {
   CHECK(files_in(folder) == 3);
 }
 
-TEST_CASE("what cannot be drawn is refused") {
+TEST_CASE("invalid drawings are refused") {
   CHECK_THROWS_WITH_AS(Drawing(0, 5), doctest::Contains("0 x 5"), UsageError);
   Drawing drawing(10, 10);
   CHECK_THROWS_WITH_AS(

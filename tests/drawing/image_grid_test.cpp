@@ -33,7 +33,7 @@ ImageGrid grid_of(int cells) {
 
 }  // namespace
 
-TEST_CASE("images stand row by row, whole, of one size") {
+TEST_CASE("images are arranged in rows, uncut, of one size") {
   ImageGrid grid = grid_of(6);
   grid.columns = 3;
   const Image image = image_grid(grid).render(1);
@@ -66,7 +66,7 @@ TEST_CASE("an image keeps its shape, and its pixels are squares of one size") {
   }
 }
 
-TEST_CASE("images of a cell are beside each other, with one caption") {
+TEST_CASE("images of a cell are next to each other, with one caption") {
   ImageGrid grid{.title = "before and after"};
   grid.cells.push_back(
       {{of_color(8, 8, color_of(0)), of_color(8, 8, color_of(1))}, {{"cat"}, {"dog", kWrong}}});

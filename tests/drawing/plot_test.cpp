@@ -78,7 +78,7 @@ TEST_CASE("raw values are pale, below their mean, in its colour") {
   CHECK(line_of(figure, palette(1)).count == 0);
 }
 
-TEST_CASE("a series takes the first colour that no other has asked for") {
+TEST_CASE("a series takes the first colour that no other series uses") {
   const Figure figure{
       .panels = {{"t",
                   "x",
@@ -90,7 +90,7 @@ TEST_CASE("a series takes the first colour that no other has asked for") {
   CHECK(place(0) < place(2));
 }
 
-TEST_CASE("a sample of each line stands in the legend") {
+TEST_CASE("the legend shows a sample of each line") {
   const auto samples = [](const Series& series, Color color) {
     constexpr int kScale = 4;  // lines are some pixels thick
     const Image image = draw({.panels = {{"t", "x", {series}}}}).render(kScale);

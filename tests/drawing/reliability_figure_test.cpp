@@ -55,7 +55,7 @@ TEST_CASE("the legend of a reliability figure has the colours that are drawn") {
     CHECK(std::ranges::find(drawing.texts(), tick) != drawing.texts().end());
 }
 
-TEST_CASE("without predictions a reliability figure says so, without bins there is none") {
+TEST_CASE("a reliability figure without predictions says so, and one without bins is refused") {
   CHECK(reliability_figure({.title = "", .bins = {{0, 0, 0}}}).texts().front() == "no predictions");
   CHECK_THROWS_AS((void)reliability_figure({}), UsageError);
 }

@@ -44,7 +44,7 @@ void check_scores(const ClassScores& scores, const std::vector<double>& wanted) 
 
 }  // namespace
 
-TEST_CASE("what a confusion matrix says is what scikit-learn says") {
+TEST_CASE("a confusion matrix agrees with scikit-learn") {
   for (const golden::Evaluation& e : golden::kEvaluations) {
     CAPTURE(e.name);
     const ConfusionMatrix matrix = confusion_of(e);
@@ -63,7 +63,7 @@ TEST_CASE("what a confusion matrix says is what scikit-learn says") {
   }
 }
 
-TEST_CASE("calibration and areas are those of the golden values") {
+TEST_CASE("calibration and areas agree with the golden values") {
   for (const golden::Evaluation& e : golden::kEvaluations) {
     CAPTURE(e.name);
     const Calibration c = calibration(e.logits, e.classes, e.truths);
@@ -76,7 +76,7 @@ TEST_CASE("calibration and areas are those of the golden values") {
   }
 }
 
-TEST_CASE("a sample that is taken for no class is wrong in every number") {
+TEST_CASE("a sample without a predicted class counts as wrong in every number") {
   // cohen_kappa_score and matthews_corrcoef of scikit-learn 1.9.1 for y_true = [0, 0, 1, 1, 2, 2],
   // y_pred = [0, -1, 1, 0, -1, 2].
   ConfusionMatrix matrix;
@@ -109,7 +109,7 @@ TEST_CASE("the most confused pairs come first, then the order of the classes") {
   CHECK(matrix.most_confused(2).size() == 1);
 }
 
-TEST_CASE("without samples there are no numbers") {
+TEST_CASE("without samples all numbers are NaN") {
   const ConfusionMatrix nothing;
   CHECK(std::isnan(nothing.accuracy()));
   CHECK(std::isnan(nothing.kappa()));
@@ -144,7 +144,7 @@ TEST_CASE("a NaN among the logits makes their numbers NaN and is in no bin") {
   CHECK(counted == 2);
 }
 
-TEST_CASE("what does not fit together is refused") {
+TEST_CASE("inconsistent inputs are refused") {
   const std::vector<float> logits{0, 1, 2, 3};
   const std::vector<std::int64_t> truths{1, 2};
   CHECK_THROWS_WITH_AS((void)calibration(logits, 2, truths),
@@ -196,7 +196,7 @@ TEST_CASE("top losses are the largest or the smallest and NaN is the largest of 
   CHECK(top_losses(losses, 99).size() == 6);
 }
 
-TEST_CASE("what is said of several labels is what scikit-learn says") {
+TEST_CASE("reports of several labels agree with scikit-learn") {
   for (const golden::Labels& e : golden::kLabels) {
     CAPTURE(e.name);
     const LabelReport report = label_report(e.logits, e.labels, e.targets, e.threshold);
@@ -218,7 +218,7 @@ TEST_CASE("what is said of several labels is what scikit-learn says") {
   }
 }
 
-TEST_CASE("what is said of real numbers is what scikit-learn says") {
+TEST_CASE("reports of real numbers agree with scikit-learn") {
   for (const golden::Values& e : golden::kValues) {
     CAPTURE(e.name);
     const ValueReport report = value_report(e.predictions, e.values, e.targets);
@@ -237,7 +237,7 @@ TEST_CASE("what is said of real numbers is what scikit-learn says") {
   }
 }
 
-TEST_CASE("a NaN is no label and never right, and spoils the numbers of its own label or value") {
+TEST_CASE("a NaN predicts no label, is never right, and affects only its own label or value") {
   const std::vector<float> logits{NAN, 1, NAN, -1, 2, 1};
   const std::vector<float> targets{1, 1, 0, 0, 1, 1};
   const LabelReport labels = label_report(logits, 2, targets);
@@ -277,7 +277,7 @@ TEST_CASE("labels and values: nothing, and what does not fit together") {
   CHECK_THROWS_AS((void)precision_recall(std::vector<double>{1}, {true, false}), ShapeError);
 }
 
-TEST_CASE("precision and recall at each score, those of equal scores together") {
+TEST_CASE("precision and recall are computed at each distinct score") {
   const std::vector<PrecisionRecall> curve =
       precision_recall(std::vector<double>{3, 1, 2, 2}, {true, true, false, true});
   REQUIRE(curve.size() == 3);
@@ -290,7 +290,7 @@ TEST_CASE("precision and recall at each score, those of equal scores together") 
   CHECK(precision_recall(std::vector<double>{3, 1}, {false, false}).empty());
 }
 
-TEST_CASE("mean outputs say the mean of what both say") {
+TEST_CASE("mean outputs are the mean of both interpretations") {
   const std::vector<float> one{2, -1, 0.5F}, other{-3, 4, 0};
   for (const TargetKind kind : {TargetKind::classes, TargetKind::labels, TargetKind::values}) {
     const std::vector<double> said = interpret(kind, mean_outputs(kind, one, other));

@@ -65,7 +65,7 @@ TEST_CASE("names are mapped by the first rule that fits, with stars for any text
   CHECK(map("xmodule.a") == "xmodule.a");
 }
 
-TEST_CASE("each star stands for as little as can be, whatever the number of stars") {
+TEST_CASE("each star matches as little as possible, whatever the number of stars") {
   const auto stars = [](const std::string& pattern, const std::string& name) {
     std::string ours = "*";
     for (auto more = std::ranges::count(pattern, '*'); more > 1; --more) ours += "|*";
@@ -92,7 +92,7 @@ TEST_CASE("names are matched in a time that grows as they do") {
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
 }
 
-TEST_CASE("a rule that is none is refused with its line") {
+TEST_CASE("an invalid rule is refused with its line") {
   const auto refused = [](const char* text, const char* why) {
     CHECK_THROWS_WITH_AS(exported::NameMap(text, "map.txt"), doctest::Contains(why), UsageError);
   };
@@ -101,7 +101,7 @@ TEST_CASE("a rule that is none is refused with its line") {
   refused("a* = *.*", "more '*' on the right than on the left");
 }
 
-TEST_CASE("what was exported for PyTorch is imported with the same bits") {
+TEST_CASE("an export for PyTorch is imported with the same bits") {
   const TemporaryFolder folder;
   for (const char* spec : {"small:width=2", "mlp:width=4", "darknet:width=2"}) {
     INFO(std::string(spec));
@@ -146,7 +146,7 @@ TEST_CASE("weight norm's directions are turned as its weight would be") {
   CHECK(std::vector<float>(v.begin(), v.begin() + 6) == std::vector<float>{1, 3, 5, 2, 4, 6});
 }
 
-TEST_CASE("everything that does not fit is listed at once, and partly loaded if that is wanted") {
+TEST_CASE("all mismatches are listed at once, and loaded partly if requested") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "net.safetensors";
   Trained theirs(models::make_model("small:width=2", {.classes = 3, .input = {8, 8, 3}}));
@@ -165,8 +165,8 @@ TEST_CASE("everything that does not fit is listed at once, and partly loaded if 
   CHECK(same(store.master(store.find("linear.weight")), head));
   CHECK(same(store.master(store.find("layer2.conv.weight")),
              theirs.model.params->master(theirs.model.params->find("layer2.conv.weight"))));
-  CHECK(import_error(path, ours, "*.bias = prep.bn.bias").find("would be 'prep.bn.bias' here") !=
-        std::string::npos);
+  CHECK(import_error(path, ours, "*.bias = prep.bn.bias")
+            .find("would be renamed to 'prep.bn.bias'") != std::string::npos);
   CHECK(import_error(path, ours, "* = x*", WeightsMatch::partial).find("fits the model:") !=
         std::string::npos);
 }
@@ -191,7 +191,7 @@ TEST_CASE("a weight-normalised model comes back from its export") {
           doctest::Approx(was.span<float>()[static_cast<std::size_t>(i)]).epsilon(1e-5));
 }
 
-TEST_CASE("values that no model can work with are refused by name") {
+TEST_CASE("values that no model can use are refused by name") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "net.safetensors";
   const models::Task task{.classes = 2, .input = {8, 8, 3}};
@@ -216,7 +216,7 @@ TEST_CASE("values that no model can work with are refused by name") {
   CHECK(error_with("prep.bn.bias", 1) == "none");
 }
 
-TEST_CASE("an import takes rows by the names of classes that the file says") {
+TEST_CASE("an import matches rows by the class names in the file") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "net.safetensors";
   Trained theirs(models::make_model("small:width=2", {.classes = 3, .input = {8, 8, 3}}));

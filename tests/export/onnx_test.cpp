@@ -38,8 +38,7 @@ TEST_CASE("an ONNX file says its format, its maker, its metadata, and that the b
   CHECK(names == std::vector<std::string>{"layers.1.bias", "layers.1.weight"});
 }
 
-TEST_CASE(
-    "a graph with an operation that ONNX has not and a file that cannot be written are errors") {
+TEST_CASE("an operation that ONNX lacks and a file that cannot be written are errors") {
   exported::Graph graph;
   graph.values = {{"image", {3, 2, 2}}, {"logits", {2}}};
   graph.operations.push_back({"negate", "head", {"image"}, "logits", {}});

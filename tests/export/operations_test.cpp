@@ -213,7 +213,7 @@ TEST_CASE("every operation that a model is made of is exported with equal result
   }
 }
 
-TEST_CASE("what cannot be exported is refused with the name of the module") {
+TEST_CASE("an operation that cannot be exported is refused with the name of the module") {
   CHECK(refusal([](Net&, const Var& x) { return x.tape().record({x}, x.value(), NegateNode()); }) ==
         "the model cannot be exported: in a custom forward the operation 'negate' does not exist "
         "in other runtimes");
@@ -256,7 +256,7 @@ TEST_CASE("what cannot be exported is refused with the name of the module") {
         }).find("the operation 'conv2d' uses padded channels") != std::string::npos);
 }
 
-TEST_CASE("a model whose output is no logits and one of no images are refused") {
+TEST_CASE("a model whose output is not logits, and one of features, are refused") {
   for (const std::int64_t what : {0, 1, 2}) {
     Trained trained(nn::make_model<Plain>("plain", {5, 7, 4}, 3, what));
     CHECK_THROWS_WITH_AS(

@@ -147,7 +147,7 @@ TEST_CASE("a graph can normalise images first and end in probabilities") {
   CHECK(difference(run_onnx(model, channels_first(raw)), wanted) < kRounding);
 }
 
-TEST_CASE("an output has another name and each label a probability of its own") {
+TEST_CASE("with probabilities the output has another name, and each label is independent") {
   Trained trained(models::make_model("linear", {.classes = 3, .input = {2, 2, 3}}));
   exported::Graph graph = trained.graph();
   exported::rename_output(graph, "values");

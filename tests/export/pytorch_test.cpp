@@ -70,7 +70,7 @@ exported::Graph graph_of(const exported::Operation& operation) {
 
 }  // namespace
 
-TEST_CASE("the module for PyTorch is what a person would write") {
+TEST_CASE("the module for PyTorch reads like one written by hand") {
   Trained trained(nn::make_model<Every>("every", {5, 5, 3}, 2));
   const exported::Graph graph = trained.graph();
   const std::string text = exported::pytorch_module(graph,
@@ -148,7 +148,7 @@ STD = [2]
 )");
 }
 
-TEST_CASE("weights for PyTorch have its names, layouts and counters, and are no checkpoint") {
+TEST_CASE("weights for PyTorch have its names, layouts and counters, and are not a checkpoint") {
   Trained trained(models::make_model("small:width=2", {.classes = 3, .input = {8, 8, 3}}));
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "net.safetensors";
@@ -180,7 +180,7 @@ TEST_CASE("weights for PyTorch have its names, layouts and counters, and are no 
                        CheckpointError);
 }
 
-TEST_CASE("what PyTorch's layers cannot hold is refused by its name") {
+TEST_CASE("parameters that PyTorch's layers cannot hold are refused by name") {
   const exported::Operation conv{"conv2d", "stem", {"image", "stem.kernel"}, "", Conv2dOptions{}};
   const auto refused = [](const exported::Graph& graph, const char* why) {
     CHECK_THROWS_WITH_AS(

@@ -84,7 +84,7 @@ TEST_CASE("nothing is loaded from anywhere") {
   CHECK(holds(page, "src=\"data:image/png;base64,iVBORw0KGgo"));
 }
 
-TEST_CASE("base64 is that of RFC 4648") {
+TEST_CASE("base64 agrees with RFC 4648") {
   CHECK(png_url("") == "data:image/png;base64,");
   CHECK(png_url("f") == "data:image/png;base64,Zg==");
   CHECK(png_url("fo") == "data:image/png;base64,Zm8=");
@@ -114,7 +114,7 @@ TEST_CASE("curves are data of which each is a valid JSON number") {
       R"("faint":false,"dashed":false}]})"));
 }
 
-TEST_CASE("what would turn the writing of a legend is made visible") {
+TEST_CASE("bidirectional control characters in a legend are made visible") {
   const std::string page =
       page_with({plot::Figure{.panels = {{.title = "t",
                                           .x_label = "\xFF",
@@ -139,7 +139,7 @@ TEST_CASE("a table has headings, numbers to the right, and a box that hides what
                        UsageError);
 }
 
-TEST_CASE("a matrix says counts and shares, and of many classes is an image") {
+TEST_CASE("a matrix shows counts and shares, and is an image for many classes") {
   const std::string page = page_with({plot::ConfusionFigure{
       .title = "net", .classes = {"cat", "dog"}, .counts = {8, 1, 0, 4}, .seen = {10, 4}}});
   CHECK(holds(page,
@@ -186,7 +186,7 @@ TEST_CASE("images are small files, captions tell right from wrong without colour
   CHECK(holds(page, "<span class=\"right\">cat 99 %</span>"));
 }
 
-TEST_CASE("an image says where it comes from, and its path can be selected and copied") {
+TEST_CASE("an image shows its source, and its path can be selected and copied") {
   const std::string page =
       page_with({plot::ImageGrid{.title = "losses",
                                  .cells = {{{image_of(2, 2)}, {{"cat"}}, "my data/<b>/0.png"},
@@ -244,7 +244,7 @@ TEST_CASE("warnings, headings and facts, and sections that are linked") {
   CHECK(holds(page, R"(<section id="s2">)"));
 }
 
-TEST_CASE("the same page is the same bytes, and saved whole") {
+TEST_CASE("equal pages have equal bytes, and are saved atomically") {
   const Page page{.title = "t", .sections = {{"s", {Note{"n"}}}}};
   CHECK(render(page) == render(page));
   const TemporaryFolder folder;

@@ -37,10 +37,9 @@ TEST_CASE("weights of another model than a file claims are refused") {
     save_weights(file, *model.params, metadata);
   };
   claim("small:width=60000");  // terabytes, which must not be tried
-  CHECK_THROWS_WITH_AS(
-      (void)load_run(file),
-      doctest::Contains("says that it is of the model 'small:width=60000', which has"),
-      CheckpointError);
+  CHECK_THROWS_WITH_AS((void)load_run(file),
+                       doctest::Contains("records the model 'small:width=60000', which has"),
+                       CheckpointError);
   claim("small:width=2");
   CHECK_THROWS_WITH_AS(
       (void)load_run(file), doctest::Contains("different shapes"), CheckpointError);

@@ -194,7 +194,7 @@ TEST_CASE("labels are those above a probability, the most probable first") {
   CHECK(p.labels(0.95).empty());
 }
 
-TEST_CASE("several threads ask one predictor") {
+TEST_CASE("several threads can use one predictor") {
   Predictor predict = trained({.context = {.threads = 2}});
   std::vector<data::Image> images;
   std::vector<Prediction> expected;
@@ -213,7 +213,7 @@ TEST_CASE("several threads ask one predictor") {
       check_equal(predictions[i], expected[i % expected.size()]);
 }
 
-TEST_CASE("what is no image or no predictor is refused") {
+TEST_CASE("a wrong image or an empty predictor is refused") {
   Predictor predict = trained();
   CHECK_THROWS_AS((void)predict({2, 2, {1, 2, 3}}), DataError);
   CHECK_THROWS_AS((void)predict({0, 0, {}}), DataError);
@@ -256,7 +256,7 @@ TEST_CASE("what is no image or no predictor is refused") {
                        UsageError);
 }
 
-TEST_CASE("a predictor that was moved from says so") {
+TEST_CASE("a predictor that was moved from is refused with the reason") {
   Predictor from = trained();
   Predictor to = std::move(from);
   CHECK(to.classes().size() == 3);
@@ -317,7 +317,7 @@ TEST_CASE("rows of features are normalised and predicted, batch by batch") {
                        UsageError);
 }
 
-TEST_CASE("a predictor computes in halves, where that is asked for") {
+TEST_CASE("a predictor computes in halves if requested") {
   Predictor exact = trained();
   for (const DType dtype : {DType::bf16, DType::f16}) {
     const int digits = dtype == DType::bf16 ? 8 : 11;

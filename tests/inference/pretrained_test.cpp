@@ -161,7 +161,7 @@ TEST_CASE("labels and real numbers have rows by their names, too") {
   }
 }
 
-TEST_CASE("classes that are other ones leave the last layer as it is, with a warning") {
+TEST_CASE("different classes leave the last layer unchanged, with a warning") {
   const TemporaryFolder folder;
   const auto theirs = write(folder / "w", {"cat", "dog"});
   Own ours({"ship", "car"});
@@ -190,7 +190,7 @@ TEST_CASE("a file without names of classes is taken in its order, with a warning
   CHECK(log.count("some tensors do not match and keep their initial values:") == 1);
 }
 
-TEST_CASE("weights for the same classes are taken without further words") {
+TEST_CASE("weights for the same classes are loaded without a message") {
   const TemporaryFolder folder;
   const auto theirs = write(folder / "w", {"cat", "dog"});
   Own ours({"cat", "dog"});
@@ -201,7 +201,7 @@ TEST_CASE("weights for the same classes are taken without further words") {
   CHECK(log.count("6 tensors from") == 1);
 }
 
-TEST_CASE("images that were normalised in another way are warned of") {
+TEST_CASE("a different normalization gives a warning") {
   const TemporaryFolder folder;
   SavedModel description = test::small_description("linear");
   test::write_trained(folder / "w.safetensors", description);

@@ -9,7 +9,7 @@
 
 using namespace learn;
 
-TEST_CASE("a checkpoint says what its model is") {
+TEST_CASE("a checkpoint describes its model") {
   const TemporaryFolder folder;
   const SavedModel written = test::small_description();
   test::write_trained(folder.path() / "a.safetensors", written);
@@ -25,7 +25,7 @@ TEST_CASE("a checkpoint says what its model is") {
   CHECK(model.input == Shape{8, 12, 3});
 }
 
-TEST_CASE("a checkpoint that says nothing of its model is refused") {
+TEST_CASE("a checkpoint without a description of its model is refused") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "a.safetensors";
   write_safetensors(file, {}, {{"learn.model", "small"}});
@@ -39,7 +39,7 @@ TEST_CASE("a checkpoint that says nothing of its model is refused") {
 }
 
 TEST_CASE(
-    "what a checkpoint says that cannot be is an error that names the file and what it says") {
+    "an impossible description in a checkpoint is an error that names the file and the value") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "a.safetensors";
   Metadata good;
@@ -57,7 +57,7 @@ TEST_CASE(
   };
   const std::string begin = fmt::format("'{}' ", path.string());
   const auto model = [&](const std::string& shown, const std::string& why) {
-    return fmt::format("{}says that its 'learn.model' is '{}': {}", begin, shown, why);
+    return fmt::format("{}records 'learn.model' as '{}': {}", begin, shown, why);
   };
   CHECK(error_of("learn.model", "small:width=4") == "none");
   // Nothing is wrong with a file if there is none.
@@ -82,7 +82,7 @@ TEST_CASE(
   CHECK(error_of("learn.normalization", "0 0 0 1 1 1 and more").starts_with(begin));
 }
 
-TEST_CASE("what a checkpoint says of its images is read, or refused with what it says") {
+TEST_CASE("a checkpoint's description of its images is read, or refused with its value") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "a.safetensors";
   Metadata metadata;
@@ -149,6 +149,7 @@ TEST_CASE("what a checkpoint says of its images is read, or refused with what it
         CheckpointError);
   CHECK_THROWS_WITH_AS(
       (void)read_with("learn.normalization", "0.5 0.4 0.3 0.2 0.1 0"),
-      doctest::Contains("'0.5 0.4 0.3 0.2 0.1 0', where a standard deviation is not above 0"),
+      doctest::Contains(
+          "'0.5 0.4 0.3 0.2 0.1 0', which has a standard deviation that is not positive"),
       CheckpointError);
 }

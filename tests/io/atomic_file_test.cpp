@@ -129,7 +129,7 @@ TEST_CASE("a link stays, and the file that it names is replaced") {
   CHECK(names_in(folder.path()) == std::set<std::string>{"far", "near", "there"});
 }
 
-TEST_CASE("a FIFO is written to and stays, also behind a link") {
+TEST_CASE("a FIFO is written to and stays, also through a link") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
   fs::create_symlink("fifo", folder / "link");
@@ -200,7 +200,7 @@ TEST_CASE("a descriptor of this process is written to, whatever it is") {
   ::close(ends[1]);
 }
 
-TEST_CASE("what is neither a file nor written to directly is refused, and stays") {
+TEST_CASE("special files that are not written directly are refused, and stay") {
   const TemporaryFolder folder;
   const std::string base = folder.path().string();
   const auto refused = [&](const std::string& name, const std::string& why) {
@@ -273,7 +273,7 @@ TEST_CASE("whichever call of a save fails, the old file is whole and no other is
   CHECK(tried == 54);
 }
 
-TEST_CASE("a save that a signal interrupts goes on") {
+TEST_CASE("a save that a signal interrupts continues") {
   const TemporaryFolder folder;
   for (const Call call : {Call::write, Call::sync}) {
     FailingFs files(call, EINTR);
@@ -315,7 +315,7 @@ TEST_CASE("a full disk is reported with what is needed and what is free") {
   ends(text_of(Call::write, EIO, size), std::strerror(EIO));
 }
 
-TEST_CASE("a limit of file sizes is reported with it") {
+TEST_CASE("a limit of file sizes is reported with its value") {
   const TemporaryFolder folder;
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -336,7 +336,7 @@ TEST_CASE("a limit of file sizes is reported with it") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("without hard links files are saved, and the log says once what is not kept") {
+TEST_CASE("without hard links files are saved, and the log names once what is not kept") {
   for (const int error : {EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV}) {
     CAPTURE(error);
     const TemporaryFolder folder;
@@ -350,7 +350,7 @@ TEST_CASE("without hard links files are saved, and the log says once what is not
   }
 }
 
-TEST_CASE("names of temporary files are told from others") {
+TEST_CASE("names of temporary files are distinguished from others") {
   CHECK(AtomicFile::is_temporary("last.safetensors.tmp.123"));
   CHECK(AtomicFile::is_temporary(temporary_beside("run.json").string()));
   for (const std::string name :
@@ -358,7 +358,7 @@ TEST_CASE("names of temporary files are told from others") {
     CHECK_FALSE(AtomicFile::is_temporary(name));
 }
 
-TEST_CASE("a run is warned that will fill the disk") {
+TEST_CASE("a run that would fill the disk gives a warning") {
   const TemporaryFolder folder;
   FailingFs files(Call::create, 0);  // 3.1 MiB are free
   const test::LogFile log;

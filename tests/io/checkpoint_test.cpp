@@ -136,7 +136,7 @@ TEST_CASE("state of another shape, missing and left-over state are named") {
                        DeviceError);
 }
 
-TEST_CASE("a number with a tail is none") {
+TEST_CASE("a number followed by other text is refused") {
   const TemporaryFolder folder;
   std::string text = "12x";
   save_state(folder / "s", [&](StateVisitor& v) { v.visit("step", text); });
@@ -276,7 +276,7 @@ TEST_CASE(
   CHECK(std::isnan(loaded.values("conv.weight")[3]));
 }
 
-TEST_CASE("of a training's state the model alone must be finite") {
+TEST_CASE("only the model in a training's state must be finite") {
   const TemporaryFolder folder;
   Arena arena{"test", cpu_pages()};
   Tensor weight = zeros(arena, {4}, DType::f32);
@@ -370,7 +370,7 @@ TEST_CASE("a plain weight becomes weight norm's two parameters, and they a plain
                        CheckpointError);
 }
 
-TEST_CASE("prefixes that wrapped models have are left out of names") {
+TEST_CASE("prefixes of wrapped models are removed from names") {
   const TemporaryFolder folder;
   const auto loads = [&](const std::string& weight, const std::string& variance) {
     const std::vector<std::int64_t> none{0};

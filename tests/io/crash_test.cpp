@@ -187,7 +187,7 @@ TEST_CASE("power loss at any point of saving leaves an old or a new checkpoint, 
                         << " of them different");
 }
 
-TEST_CASE("and so does power loss while a run goes on that lost power before") {
+TEST_CASE("a second power loss in a resumed run leaves an old or a new checkpoint, whole") {
   CrashFs files(empty_run());
   const std::vector<Saved> saves = train(files, 1, 2);
   Reader reader;
@@ -215,7 +215,7 @@ TEST_CASE("and so does power loss while a run goes on that lost power before") {
   CHECK(states > 1000);
 }
 
-TEST_CASE("a damaged last state does not take the place of the one before it") {
+TEST_CASE("a damaged last state does not replace the one before it") {
   CrashFs first(empty_run());
   train(first, 1, 2);
   DiskState disk;
@@ -251,7 +251,7 @@ TEST_CASE("folders of a run are there when its first checkpoint is") {
                     [&](const DiskState& disk) { CHECK(reader.resumed(disk) == 1); });
 }
 
-TEST_CASE("the crashes notice each way to save wrongly") {
+TEST_CASE("the simulated crashes detect each wrong way to save") {
   SUBCASE("the bytes are synced after the rename") {
     struct Late : CrashFs {
       using CrashFs::CrashFs;

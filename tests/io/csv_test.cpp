@@ -55,7 +55,7 @@ TEST_CASE("no text becomes a formula in a spreadsheet, and all come back as they
   for (std::size_t i = 0; i < texts.size(); ++i) CHECK(table.rows.at(i).at(0) == texts[i]);
 }
 
-TEST_CASE("a table of people has the cells that were written, with the lines they begin at") {
+TEST_CASE("a table written by people has its cells, with the lines they start at") {
   const CsvTable table = parse_csv(
       "\xEF\xBB\xBF"
       "a,b\r\n1,\"x, \"\"y\"\"\nz\"\r\n\r\n2,\n3,x\"y\r",
@@ -109,8 +109,7 @@ TEST_CASE("a spreadsheet's separator is the one it says, or the one its header h
   CHECK(table.lines == std::vector<std::size_t>{4});
 }
 
-TEST_CASE(
-    "a spreadsheet's blank rows are passed over, and blanks before a quote are none of the cell") {
+TEST_CASE("a spreadsheet's blank rows and blanks before a quote are ignored") {
   using Strings = std::vector<std::string>;
   const CsvTable table =
       parse_spreadsheet("a, \"b\"\n1, \"x, y\"\n,\n , ,\n   \n2,z \"q\"\n,,,,\n", "t.csv");

@@ -53,7 +53,7 @@ TEST_CASE("a folder that cannot be made, or not durably, is an error that names 
       (void)make_folder(below), cannot_make(below, "Not a directory").c_str(), IoError);
 }
 
-TEST_CASE("a last state that cannot be set aside is an error, one that is missing is not") {
+TEST_CASE("a last state that cannot be renamed is an error, but a missing one is not") {
   const TemporaryFolder folder;
   StuckFs stuck;
   const fs::path last = folder / "last.safetensors";
@@ -65,7 +65,7 @@ TEST_CASE("a last state that cannot be set aside is an error, one that is missin
   CHECK_NOTHROW(set_last_state_aside(folder.path()));
 }
 
-TEST_CASE("a run without a whole state says what each of both files lacks") {
+TEST_CASE("a run without a whole state reports the fault of both files") {
   const TemporaryFolder folder;
   const std::string last = (folder / "last.safetensors").string();
   const std::string previous = (folder / "last.prev.safetensors").string();
@@ -83,7 +83,7 @@ TEST_CASE("a run without a whole state says what each of both files lacks") {
                        CheckpointError);
 }
 
-TEST_CASE("a last state whose place another file has taken is passed over for the one before") {
+TEST_CASE("a last state replaced by another file is skipped for the one before") {
   const TemporaryFolder folder;
   const std::string last = (folder / "last.safetensors").string();
   std::int64_t step = 3;

@@ -22,7 +22,7 @@ TEST_CASE("an object is a line of JSON with the shortest digits") {
   CHECK(json_line({}) == "{}\n");
 }
 
-TEST_CASE("lines are appended and read, but for those that hold no object") {
+TEST_CASE("lines are appended and read, except those without an object") {
   const TemporaryFolder folder;
   const auto path = folder / "m.jsonl";
   { JsonLinesWriter(path).lines({{{"a", 1e-7}}, {{"b", std::string("t")}}}); }

@@ -12,7 +12,7 @@
 using namespace learn;
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("names that are not UTF-8 can be told apart in JSON, as values, names and in lists") {
+TEST_CASE("names that are not UTF-8 stay distinct in JSON, as values, names and in lists") {
   const Json value{{"file", "cat\xff.jpg"}, {"\xfe", Json::array({"a\xe9", 1, nullptr})}};
   const std::string text = json_text(value);
   CHECK(text == R"({"file":"cat\\xff.jpg","\\xfe":["a\\xe9",1,null]})");
@@ -20,7 +20,7 @@ TEST_CASE("names that are not UTF-8 can be told apart in JSON, as values, names 
   CHECK(json_text(Json{{"a", 1}}, 2) == "{\n  \"a\": 1\n}");
 }
 
-TEST_CASE("what is UTF-8 stays as it is in JSON") {
+TEST_CASE("UTF-8 is unchanged in JSON") {
   const std::string text = "\xe7\x8c\xab \"quoted\" \\ \n";
   CHECK(Json::parse(json_text(Json(text))) == text);
 }
@@ -35,7 +35,7 @@ TEST_CASE("JSON for a terminal is JSON still, whatever a name holds") {
   CHECK(Json::parse(text) == name);
 }
 
-TEST_CASE("all that writes JSON writes names as one another") {
+TEST_CASE("all writers of JSON write names in the same way") {
   CHECK(json_line({{"\xff", std::string("\xfe")}}) == "{\"\\\\xff\": \"\\\\xfe\"}\n");
   RunRecord record;
   record.argv = {"learn", "a\xff"};

@@ -162,7 +162,7 @@ TEST_CASE("files whose hash covers the data alone are still read, and compared w
     REQUIRE(opening(folder, flipped(old, bit)).find("is damaged") != std::string::npos);
 }
 
-TEST_CASE("what was read from an older file is written without its hash") {
+TEST_CASE("data read from an older file are written without its hash") {
   const TemporaryFolder folder;
   std::ofstream(folder / "old", std::ios::binary) << older_file("01234567");
   const Metadata metadata = SafetensorsFile(folder / "old").metadata();

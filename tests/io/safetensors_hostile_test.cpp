@@ -131,7 +131,7 @@ TEST_CASE("duplicate keys are rejected: they would alias one tensor under anothe
   }
 }
 
-TEST_CASE("places and shapes that do not tile the data are rejected") {
+TEST_CASE("offsets and shapes that do not tile the data are rejected") {
   const auto one = [](const std::string& shape, const std::string& offsets) {
     return "{" + tensor("a", shape, offsets) + "}";
   };
@@ -173,7 +173,7 @@ TEST_CASE("places and shapes that do not tile the data are rejected") {
   }
 }
 
-TEST_CASE("what is unusual but allowed is accepted") {
+TEST_CASE("unusual but valid headers are accepted") {
   for (const Case& c : std::vector<Case>{
            {"no tensor", file_of("{}"), ""},
            {"whitespace around", file_of("  {}\n "), ""},

@@ -84,7 +84,7 @@ TEST_CASE("every dtype and shape comes back, with the metadata") {
   }
 }
 
-TEST_CASE("a file without tensors is a file") {
+TEST_CASE("a file without tensors is valid") {
   const TemporaryFolder folder;
   write_safetensors(folder / "none", {});
   CHECK(SafetensorsFile(folder / "none").tensors().empty());

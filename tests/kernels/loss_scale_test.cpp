@@ -81,7 +81,7 @@ TEST_CASE("one non-finite element anywhere is found, whatever its kind") {
         }
 }
 
-TEST_CASE("an overflow once found stays found until the next step begins") {
+TEST_CASE("an overflow stays recorded until the next step starts") {
   Context ctx(test::fast_context(1));
   Control control(ctx, {.grad_multiplier = 0.5F, .found_inf = 1});
   Tensor grads = test::put_full(ctx, {8}, DType::f32, 1);
@@ -132,11 +132,12 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
   const Tensor half = test::put_full(ctx, {4}, DType::f16, 60000);  // its square is no f16
   kernels::l2_norm(ctx, {half}, norm);
   CHECK(test::fetch(ctx, norm, 0) == doctest::Approx(120000));
-  CHECK_THROWS_WITH_AS(
-      kernels::l2_norm(ctx, {half, norm}, norm), doctest::Contains("f32 beside f16"), DTypeError);
+  CHECK_THROWS_WITH_AS(kernels::l2_norm(ctx, {half, norm}, norm),
+                       doctest::Contains("dtypes differ: f32 and f16"),
+                       DTypeError);
 }
 
-TEST_CASE("clipping leaves small norms, shrinks large ones and passes over infinite ones") {
+TEST_CASE("clipping keeps small norms, shrinks large ones and ignores infinite ones") {
   Context ctx(test::fast_context(1));
   const auto multiplier = [&](double norm, float limit, float before) {
     Control control(ctx, {.grad_multiplier = before});

@@ -120,7 +120,7 @@ TEST_CASE("count_hits: a NaN is never right, in every type and implementation") 
     }
 }
 
-TEST_CASE("a class that the logits do not have is named, and the context goes on") {
+TEST_CASE("a class that the logits do not have is named, and the context stays usable") {
   Context ctx(test::fast_context(1));
   const Tensor x = test::put_full(ctx, {3, 3}, DType::f32, 0);
   CHECK_THROWS_WITH_AS((void)count(ctx, x, classes(ctx, {0, 7, 3}), 1),
@@ -132,7 +132,7 @@ TEST_CASE("a class that the logits do not have is named, and the context goes on
   CHECK(count(ctx, x, classes(ctx, {0, 1, 0}), 1) == 2);
 }
 
-TEST_CASE("ranking: misuse says what is wrong") {
+TEST_CASE("ranking: misuse is refused with the reason") {
   Context ctx({.threads = 1});
   const Tensor x = full(ctx.step(), {2, 3}, DType::f32, 0);
   CHECK_THROWS_WITH_AS(
@@ -143,6 +143,7 @@ TEST_CASE("ranking: misuse says what is wrong") {
   CHECK_THROWS_AS((void)count(ctx, x, classes(ctx, {0, 1}), 0), UsageError);
   Tensor values = ctx.empty({2, 4}, DType::f32);
   Tensor places = ctx.empty({2, 4}, DType::i64);
-  CHECK_THROWS_WITH_AS(
-      kernels::top_k(ctx, x, values, places), doctest::Contains("k = 4"), UsageError);
+  CHECK_THROWS_WITH_AS(kernels::top_k(ctx, x, values, places),
+                       doctest::Contains("k must be 1 to 3, not 4"),
+                       UsageError);
 }

@@ -61,7 +61,7 @@ struct Operands {
 
 }  // namespace
 
-TEST_CASE("convolutions and linear layers refuse what does not fit") {
+TEST_CASE("convolutions and linear layers refuse mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto conv = [](const Shape& x, const Shape& w, Conv2dOptions o = {}, int padding = 0) {
@@ -101,7 +101,7 @@ TEST_CASE("convolutions and linear layers refuse what does not fit") {
   });
 }
 
-TEST_CASE("elementwise operations refuse what does not fit") {
+TEST_CASE("elementwise operations refuse mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto columns = [&](const Tensor& x, int outer, int offset) {
@@ -129,7 +129,7 @@ TEST_CASE("elementwise operations refuse what does not fit") {
          kernels::add_bias(ctx, make({2, 3}), make({3}, DType::f16), y);
        }},
       {"concat: dtypes differ: f16 and f32", columns(make({2, 2}, DType::f16), 2, 0)},
-      {"concat: (2,2) and (2,4) have no 3 rows", columns(make({2, 2}), 3, 0)},
+      {"concat: (2,2) and (2,4) must have 3 rows", columns(make({2, 2}), 3, 0)},
       {"concat: columns [3, 5) of 4", columns(make({2, 2}), 2, 3)},
       {"dropout: the probability must be in [0, 1), not 1", dropout(1, make({1}, DType::i64))},
       {"dropout: the batch's number must be one i64 element", dropout(0.5, make({1}))},
@@ -139,7 +139,7 @@ TEST_CASE("elementwise operations refuse what does not fit") {
   });
 }
 
-TEST_CASE("losses refuse what does not fit") {
+TEST_CASE("losses refuse mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto mse = [&](const Tensor& target, const Tensor& loss) {
@@ -155,9 +155,9 @@ TEST_CASE("losses refuse what does not fit") {
     };
   };
   check_refusals({
-      {"mse: the target must be f32 or f32, it is f16", mse(make({2, 3}, DType::f16), make({}))},
+      {"mse: the target must be f32 or f32, not f16", mse(make({2, 3}, DType::f16), make({}))},
       {"mse: the loss has shape (2), not one element", mse(make({2, 3}), make({2}))},
-      {"mse: the loss must be f32, it is f16", mse(make({2, 3}), make({}, DType::f16))},
+      {"mse: the loss must be f32, not f16", mse(make({2, 3}), make({}, DType::f16))},
       {"mse: dpred has shape (3,2), pred (2,3)",
        [&] {
          Tensor dpred = make({3, 2});
@@ -172,7 +172,7 @@ TEST_CASE("losses refuse what does not fit") {
   });
 }
 
-TEST_CASE("batch normalisation refuses what does not fit") {
+TEST_CASE("batch normalization refuses mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto eval = [&](const Tensor& x, const Tensor& y) {
@@ -202,7 +202,7 @@ TEST_CASE("batch normalisation refuses what does not fit") {
   });
 }
 
-TEST_CASE("weight norm refuses what does not fit") {
+TEST_CASE("weight norm refuses mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto forward = [&](const Tensor& v, const Tensor& g, const Tensor& w) {
@@ -225,7 +225,7 @@ TEST_CASE("weight norm refuses what does not fit") {
        forward(make({2, 0}), make({2}), make({2, 0}))},
       {"weight_norm: g has shape (3), v (2,3) has 2 rows",
        forward(make({2, 3}), make({3}), make({2, 3}))},
-      {"weight_norm: g must be f32 for f16 v, it is f16",
+      {"weight_norm: g must be f32 for f16 v, not f16",
        forward(make({2, 3}, DType::f16), make({2}, DType::f16), make({2, 3}, DType::f16))},
       {"weight_norm: w has shape (3,2), v has (2,3)",
        forward(make({2, 3}), make({2}), make({3, 2}))},
@@ -236,7 +236,7 @@ TEST_CASE("weight norm refuses what does not fit") {
   });
 }
 
-TEST_CASE("pooling refuses what does not fit") {
+TEST_CASE("pooling refuses mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto max = [&](const Tensor& x, const Tensor& y, const Tensor& winner) {
@@ -253,12 +253,12 @@ TEST_CASE("pooling refuses what does not fit") {
       {"pool: x must be (N,H,W,C), not (4,4,2)", max(make({4, 4, 2}), y, winner)},
       {"max_pool2d: expected shape (1,2,2,2), got (1,4,4,2)", max(x, x, winner)},
       {"max_pool2d: dtypes differ: f32 and f16", max(x, make({1, 2, 2, 2}, DType::f16), winner)},
-      {"max_pool2d: winners of this window must be u8, they are i64",
+      {"max_pool2d: winners of this window must be u8, not i64",
        max(x, y, make({1, 2, 2, 2}, DType::i64))},
   });
 }
 
-TEST_CASE("reductions refuse what does not fit") {
+TEST_CASE("reductions refuse mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   const auto sum = [&](const Tensor& y) {
@@ -275,10 +275,10 @@ TEST_CASE("reductions refuse what does not fit") {
   };
   check_refusals({
       {"sum: the sum must have one element, not shape (2)", sum(make({2}))},
-      {"sum: the sum of f32 is f32, not f64", sum(make({1}, DType::f64))},
+      {"sum: the sum of f32 must be f32, not f64", sum(make({1}, DType::f64))},
       {"argmax: needs rows (N,C) with C > 0, got (3,0)", argmax(make({3, 0}))},
       {"argmax: the indices must have shape (2), not (3)", argmax(make({2, 3}))},
-      {"top_k: values (2,2) and places (2,1) must both be (2,k)",
+      {"top_k: values (2,2) and indices (2,1) must both be (2,k)",
        [&] {
          Tensor values = make({2, 2});
          Tensor places = make({2, 1}, DType::i64);
@@ -293,7 +293,7 @@ TEST_CASE("reductions refuse what does not fit") {
   });
 }
 
-TEST_CASE("steps of an optimizer refuse what does not fit") {
+TEST_CASE("steps of an optimizer refuse mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   DeviceArray<StepControl> control(ctx.step());
@@ -343,7 +343,7 @@ TEST_CASE("steps of an optimizer refuse what does not fit") {
   });
 }
 
-TEST_CASE("augmentation refuses what does not fit") {
+TEST_CASE("augmentation refuses mismatched operands") {
   Operands make;
   Context& ctx = make.ctx;
   struct Batch {
@@ -379,7 +379,7 @@ TEST_CASE("augmentation refuses what does not fit") {
        })},
       {"augment: targets must be i64 or f32, not f16",
        augment([&](Batch& b) { b.labels = make({2}, DType::f16); })},
-      {"augment: targets (2) of 2 images", augment([&](Batch& b) { b.labels = make({2}); })},
+      {"augment: targets (2) for 2 images", augment([&](Batch& b) { b.labels = make({2}); })},
       {"augment: targets of the batch must be i64, not f32",
        augment([&](Batch& b) { b.y = make({1}); })},
       {"augment: results must be f32, f16 or bf16, not f64", augment([&](Batch& b) {

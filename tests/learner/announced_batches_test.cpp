@@ -9,7 +9,7 @@
 
 using namespace tiny;
 
-TEST_CASE("a source that gives more batches than it says is stopped") {
+TEST_CASE("a source that returns more batches than it announced is stopped") {
   class Liar final : public BatchSource {
    public:
     explicit Liar(BatchSource& data) : data_(data) {}
@@ -30,7 +30,7 @@ TEST_CASE("a source that gives more batches than it says is stopped") {
       Error);
 }
 
-TEST_CASE("a source that gives fewer batches than it says is stopped") {
+TEST_CASE("a source that returns fewer batches than it announced is stopped") {
   class Short final : public BatchSource {
    public:
     Short(BatchSource& data, std::int64_t more) : data_(data), more_(more) {}
@@ -61,7 +61,7 @@ TEST_CASE("a source that gives fewer batches than it says is stopped") {
       DataError);
 }
 
-TEST_CASE("what no source can give is refused before the training") {
+TEST_CASE("an impossible number of batches is refused before the training") {
   struct Announced final : BatchSource {
     Announced(std::int64_t b, std::int64_t s) : batches_(b), samples_(s) {}
     [[nodiscard]] std::int64_t batches() const override { return batches_; }

@@ -38,7 +38,7 @@ Ended first_batch_after(Event event, const std::function<void(Learner&)>& action
 
 }  // namespace
 
-TEST_CASE("a batch ends as what was asked for last and weighs most") {
+TEST_CASE("the strongest of several requests decides how a batch ends") {
   struct Case {
     Event event;
     void (*action)(Learner&);
@@ -105,7 +105,7 @@ TEST_CASE("a batch is empty again when the next one comes, and after the fit") {
   CHECK(empty == std::vector<bool>{true, true, true, true});
 }
 
-TEST_CASE("what a handler may replace, it replaces at its event only") {
+TEST_CASE("a handler may replace a value only at its event") {
   const std::vector<std::pair<std::string, std::function<void(Learner&)>>> setters{
       {"set_x", [](Learner& l) { l.set_x(l.batch().x); }},
       {"set_y", [](Learner& l) { l.set_y(l.batch().y); }},
@@ -137,7 +137,7 @@ TEST_CASE("what a handler may replace, it replaces at its event only") {
         CHECK_NOTHROW(t.learn.fit(1, 0.1));
       } else {
         const std::string text =
-            "'once' at " + std::string(info.name) + ": " + name + " belongs in ";
+            "'once' at " + std::string(info.name) + ": " + name + " may be called only in ";
         CHECK_THROWS_WITH_AS(
             t.learn.fit(1, 0.1), doctest::Contains(text.c_str()), std::logic_error);
       }

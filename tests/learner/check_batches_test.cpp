@@ -77,10 +77,10 @@ TEST_CASE("a batch of one sample that BatchNorm cannot train on is known before 
     const std::string text = last.refusal(of_fit);
     CAPTURE(text);
     CHECK(text.starts_with("the last of 3 training batches has one sample, so BatchNorm 'norm' "));
-    CHECK(text.ends_with("or take another batch size than 4 (--batch-size 3)"));
+    CHECK(text.ends_with("or change the batch size from 4 (--batch-size 3)"));
     CHECK(last.data.begun == 0);
     Training small({2, 1});
-    CHECK(small.refusal(of_fit).ends_with("another batch size than 2 (--batch-size 3)"));
+    CHECK(small.refusal(of_fit).ends_with("change the batch size from 2 (--batch-size 3)"));
     Training ones({1, 1});
     CHECK(ones.refusal(of_fit).starts_with("each training batch has one sample, so BatchNorm"));
     CHECK(Training({1}).refusal(of_fit).starts_with("each training batch has one sample"));

@@ -48,7 +48,7 @@ std::string first_validation(const std::string& validation) {
 
 }  // namespace
 
-TEST_CASE("a fit is this string") {
+TEST_CASE("a fit emits this string of events") {
   Training t;
   auto& tracer = t.learn.add<Tracer>();
   t.learn.fit(2, 0.1);

@@ -165,7 +165,7 @@ TEST_CASE("an error handler that throws does not hide the first error") {
   CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), "first", DataError);
 }
 
-TEST_CASE("what throws and is no std::exception is told as well") {
+TEST_CASE("an exception that is not a std::exception is reported as well") {
   Training t;
   auto& tracer = t.learn.add<Tracer>();
   t.learn.add<Once>(Event::batch_begin, true, [](Learner&) { throw 7; });

@@ -60,7 +60,7 @@ TEST_CASE("a learner trains and validates on the data it was given last") {
   CHECK(t.learn.valid_source() == nullptr);
 }
 
-TEST_CASE("data whose samples have two shapes are refused, and those before are kept") {
+TEST_CASE("data whose samples have two shapes are refused, and the previous data are kept") {
   Training t;
   Shaped wide({8, 4, 3});
   Shaped high({4, 8, 3});
@@ -72,7 +72,7 @@ TEST_CASE("data whose samples have two shapes are refused, and those before are 
   t.learn.remove(asks);
 }
 
-TEST_CASE("other data end the plan of a loaded fit: the next one is new") {
+TEST_CASE("different data end the plan of a loaded fit, and the next fit is new") {
   Training t({2, 2}, {2});
   auto& stops = t.learn.add<AtBatchEnd>([](Learner& l) {
     if (l.progress().batch_clock == 1) l.cancel(Scope::train);
@@ -111,7 +111,7 @@ TEST_CASE("a model is taken out with its weights and statistics, and trained by 
   CHECK(values(next.params().flat_master()) != masters);
 }
 
-TEST_CASE("a learner whose model was taken says so, and can still be read and destroyed") {
+TEST_CASE("a learner whose model was taken reports it, and can still be read and destroyed") {
   Training t({2, 2}, {2}, {.optimizer = optim::adam({})});
   t.learn.fit(1, 0.1);
   const double loss = t.learn.results().train_loss;

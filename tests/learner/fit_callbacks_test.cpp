@@ -67,7 +67,7 @@ class Counts final : public Callback {
 
 }  // namespace
 
-TEST_CASE("callbacks of one fit hear that fit alone") {
+TEST_CASE("callbacks of one fit receive only the events of that fit") {
   Training t;
   const auto& always = t.learn.add<Tracer>();
   const auto once = std::make_shared<Tracer>();
@@ -82,7 +82,7 @@ TEST_CASE("callbacks of one fit hear that fit alone") {
   CHECK(once->trace == kFit + " " + kFit);
 }
 
-TEST_CASE("the two policies take callbacks too, beside their schedule") {
+TEST_CASE("the two policies accept callbacks in addition to their schedule") {
   Training t;
   const auto once = std::make_shared<Tracer>();
   t.learn.fit_one_cycle(1, 0.1, {}, {once});
@@ -99,7 +99,7 @@ TEST_CASE("the two policies take callbacks too, beside their schedule") {
                        UsageError);
 }
 
-TEST_CASE("among those of the same order, callbacks of a fit run after the learner's own") {
+TEST_CASE("with equal order, callbacks of a fit run after the learner's own") {
   /// Notes its name.
   class Says final : public Callback {
    public:
@@ -142,7 +142,7 @@ TEST_CASE("a cancelled fit removes its callbacks too") {
   CHECK(t.learn.find<Once>() == nullptr);
 }
 
-TEST_CASE("where one callback of a fit is refused the learner is as it was") {
+TEST_CASE("if one callback of a fit is refused, the learner is unchanged") {
   Training t;
   const auto& own = t.learn.add<Claims>("own");
   const float lr = t.learn.optimizer().lr(0);
@@ -167,14 +167,14 @@ TEST_CASE("where one callback of a fit is refused the learner is as it was") {
   CHECK(fine->begun == 0);
 }
 
-TEST_CASE("what a callback of a fit keeps in the store goes with it, what others made stays") {
+TEST_CASE("values of a fit's callback in the store are removed with it, and other values stay") {
   Training t;
   t.learn.add<Claims>("own");
   t.learn.fit(1, 0.1, {std::make_shared<Claims>("theirs")});
   CHECK(state_names(t.learn) == std::vector<std::string>{"momentum_buffer", "of a handler", "own"});
 }
 
-TEST_CASE("a fit with callbacks of its own resumes when they are given again") {
+TEST_CASE("a fit with its own callbacks resumes when they are given again") {
   const auto stop_after = [](std::int64_t batches) {
     return std::make_shared<Each>(Event::batch_end, [batches](Learner& l) {
       if (l.progress().batch_clock == batches) l.cancel(Scope::train);
@@ -207,7 +207,7 @@ TEST_CASE("a fit with callbacks of its own resumes when they are given again") {
   }
 }
 
-TEST_CASE("saving with callbacks of a fit leaves nothing of them, and is not for handlers") {
+TEST_CASE("saving with callbacks of a fit leaves no trace of them, and is refused in handlers") {
   Training t;
   const FitCallbacks callbacks{std::make_shared<Counts>()};
   test::MemoryState state;

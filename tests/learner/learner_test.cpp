@@ -62,7 +62,7 @@ TEST_CASE("callbacks run by order, ties in order of addition") {
   CHECK(t.learn.callbacks().listeners(Event::step_begin).empty());
 }
 
-TEST_CASE("explain prints the loop with who listens") {
+TEST_CASE("explain prints the loop with the listeners of each event") {
   Training t;
   CHECK(t.learn.explain() == kLoop);
   t.learn.add<Named>("late", 5);
@@ -84,7 +84,7 @@ TEST_CASE("explain prints the loop with who listens") {
   CHECK(text == kLoop);
 }
 
-TEST_CASE("a learner records and reports by itself, unless it is told not to") {
+TEST_CASE("a learner records and reports by default, unless disabled") {
   Training t;
   const auto present = [&](LearnerOptions options) {
     options.loss = square_loss();
@@ -124,7 +124,7 @@ TEST_CASE("find and remove") {
   CHECK_THROWS_AS(t.learn.remove(stranger), UsageError);
 }
 
-TEST_CASE("a misuse is told before anything runs") {
+TEST_CASE("misuse is reported before anything runs") {
   Training t;
   CHECK_THROWS_AS(t.learn.fit(-1), UsageError);
   CHECK_THROWS_AS(t.learn.fit(1, {0.1, 0.2, 0.3}), UsageError);
@@ -144,7 +144,7 @@ TEST_CASE("a misuse is told before anything runs") {
                        UsageError);
 }
 
-TEST_CASE("a step is no graph on a CPU") {
+TEST_CASE("a step cannot be captured on a CPU") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   GraphStepCounts counts;
   CHECK_THROWS_WITH_AS(
@@ -153,7 +153,7 @@ TEST_CASE("a step is no graph on a CPU") {
       DeviceError);
 }
 
-TEST_CASE("gradients are handed out where they are what their name says") {
+TEST_CASE("gradients are available only where they match their name") {
   const auto ask = [](Event event, const std::function<void(Learner&)>& action) {
     Training t;
     t.learn.add<Once>(event, true, action);
@@ -209,9 +209,10 @@ TEST_CASE("asking for the wrong gradients names both callbacks") {
   CHECK_THROWS_WITH_AS(fit(true, Event::backward_end, unscaled),
                        both("('seeder' scales the backward pass)"),
                        std::logic_error);
-  CHECK_THROWS_WITH_AS(fit(false, Event::backward_end, scaled),
-                       both("'seeder' has set a gradient seed, and the optimizer would step"),
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(
+      fit(false, Event::backward_end, scaled),
+      both("'seeder' set a gradient seed but did not unscale: the optimizer would step"),
+      std::logic_error);
   fit(true, Event::step_begin, unscaled);
 }
 
@@ -314,7 +315,7 @@ TEST_CASE("metrics are means over samples") {
   CHECK(std::isnan(t.learn.results().valid_loss));
 }
 
-TEST_CASE("get_preds returns what the model gives, in order") {
+TEST_CASE("get_preds returns the outputs of the model, in order") {
   Training t({2}, {3, 1});
   const Predictions out = t.learn.get_preds(t.valid);
   CHECK(out.preds.shape() == Shape{4, kFeatures});
@@ -360,7 +361,7 @@ TEST_CASE("evaluation changes neither weights nor statistics") {
   CHECK(Snapshot(t.learn) == before);
 }
 
-TEST_CASE("a step that is skipped or a batch that is cancelled leaves nothing behind") {
+TEST_CASE("a skipped step or a cancelled batch leaves no trace") {
   struct Way {
     Event event;
     std::function<void(Learner&)> action;
@@ -391,7 +392,7 @@ TEST_CASE("a step that is skipped or a batch that is cancelled leaves nothing be
   }
 }
 
-TEST_CASE("a step that meets found_inf leaves nothing behind") {
+TEST_CASE("a step with found_inf leaves no trace") {
   class Overflow final : public Callback {
    public:
     [[nodiscard]] std::string_view name() const override { return "overflow"; }
@@ -453,14 +454,14 @@ TEST_CASE("deferred batches add up, and are dropped when the pass ends") {
   CHECK_FALSE(defer.held[3]);  // nothing was left over from the pass before
 }
 
-TEST_CASE("the data is told which epoch it is, over several fits") {
+TEST_CASE("the data source gets the number of the epoch, over several fits") {
   Training t({2}, {});
   t.learn.fit(2, 0.1);
   t.learn.fit(1, 0.1);
   CHECK(t.train.epochs_begun == std::vector<std::int64_t>{0, 1, 2});
 }
 
-TEST_CASE("random operations are told the batch's number, over epochs and fits") {
+TEST_CASE("random operations get the number of the batch, over epochs and fits") {
   Training t({1, 1}, {1});
   std::vector<double> numbers;
   class Numbers final : public Callback {

@@ -67,7 +67,7 @@ TEST_CASE("fine_tune takes its options and the callbacks of both of its fits") {
   CHECK(rates->rows[4][0] == doctest::Approx(0.0005));
 }
 
-TEST_CASE("fine_tune splits a model that says where, and refuses one that does not") {
+TEST_CASE("fine_tune splits a model with default groups, and refuses one without") {
   nn::Model model = two_scales();
   model.split = {"second"};
   Training t({2, 2}, {}, {}, std::move(model));
@@ -92,7 +92,7 @@ TEST_CASE("fit_sgdr trains for all of its cycles, each from the full rate down")
     CHECK(rates.rows[i][0] == doctest::Approx(expected[i]).epsilon(1e-5));
 }
 
-TEST_CASE("save and load take a training to another learner, which goes on to the same bits") {
+TEST_CASE("save and load move a training to another learner, which continues to the same bits") {
   const TemporaryFolder folder;
   Training whole({2, 2}, {}), first({2, 2}, {}), second({2, 2}, {});
   whole.learn.fit(2, 0.1);
@@ -144,7 +144,7 @@ TEST_CASE("summary is the table of nn::summary") {
   CHECK(t.learn.summary() == nn::summary(t.learn.model(), t.learn.params(), {kFeatures}, t.ctx));
 }
 
-TEST_CASE("what takes time or writes to the learner is refused in a handler") {
+TEST_CASE("long operations and writes to the learner are refused in a handler") {
   class Calls final : public Callback {
    public:
     explicit Calls(const std::filesystem::path& folder) : folder_(folder) {}

@@ -102,7 +102,7 @@ class Shaped final : public BatchSource {
 
 }  // namespace
 
-TEST_CASE("training and validation samples have one shape, the one their sources say") {
+TEST_CASE("training and validation samples have one shape, which their sources declare") {
   Context ctx({.threads = 1});
   const auto make = [&](Shaped& train, Shaped& valid) {
     return std::make_unique<Learner>(
@@ -123,7 +123,7 @@ TEST_CASE("training and validation samples have one shape, the one their sources
       "the validation source declares samples of (3), but its batch has samples of (4)",
       DataError);
   CHECK_THROWS_WITH_AS(
-      make(liar, rows)->fit(1), doctest::Contains("the training source says"), DataError);
+      make(liar, rows)->fit(1), doctest::Contains("the training source declares"), DataError);
 }
 
 TEST_CASE("one-cycle follows the published curve and leaves no trace") {

@@ -81,7 +81,7 @@ TEST_CASE("losses of samples are the learner's own with its label smoothing") {
   }
 }
 
-TEST_CASE("without targets there are no losses and NaN is no class") {
+TEST_CASE("without targets losses are not computed, and NaN predicts no class") {
   Training t;
   Unlabelled data({2, 1});
   const Predictions out = t.learn.get_preds(data, kAll);

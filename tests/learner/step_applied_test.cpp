@@ -35,6 +35,6 @@ TEST_CASE("a handler can ask whether the device made the update") {
   t.learn.fit(1, 0.1);
   CHECK(asks.seen == "s+y b+y s+n b+n s-n b-n s+y b+y ");
   CHECK_THROWS_WITH_AS((void)t.learn.step_applied(),
-                       doctest::Contains("step_applied belongs in step_end, batch_end"),
+                       doctest::Contains("step_applied may be called only in step_end, batch_end"),
                        std::logic_error);
 }

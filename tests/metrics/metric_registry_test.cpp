@@ -117,7 +117,7 @@ LearnerOptions with_all() {
 
 }  // namespace
 
-TEST_CASE("metrics that are made by name have scikit-learn's values however batches are cut") {
+TEST_CASE("metrics by name have scikit-learn's values for any batch size") {
   for (const golden::Evaluation& e : golden::kEvaluations) {
     CAPTURE(e.name);
     std::vector<std::string> specs = kAll;
@@ -157,7 +157,7 @@ TEST_CASE("metrics that are made by name have scikit-learn's values however batc
   }
 }
 
-TEST_CASE("metrics of labels and of values have scikit-learn's values however batches are cut") {
+TEST_CASE("metrics of labels and of values have scikit-learn's values for any batch size") {
   const auto check_all = [](const Named& seen, const std::vector<double>& wanted) {
     REQUIRE(seen.size() == wanted.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -186,7 +186,7 @@ TEST_CASE("metrics of labels and of values have scikit-learn's values however ba
   }
 }
 
-TEST_CASE("a metric says what targets it is for and which there are for others") {
+TEST_CASE("a metric declares its targets, and the error lists the metrics for others") {
   const auto check_for = [](const std::vector<std::string>& specs, TargetKind kind) {
     check_targets(make_metrics(specs), kind, "'photos'");
   };
@@ -207,7 +207,7 @@ TEST_CASE("a metric says what targets it is for and which there are for others")
                        UsageError);
 }
 
-TEST_CASE("metrics of labels and values refuse what does not fit") {
+TEST_CASE("metrics of labels and values refuse mismatched inputs") {
   Context ctx({.threads = 1});
   const std::vector<Metric> metrics = make_metrics(std::vector<std::string>{"mae", "f1_multi"});
   MetricPasses passes(ctx, metrics);
@@ -222,7 +222,7 @@ TEST_CASE("metrics of labels and values refuse what does not fit") {
                        UsageError);
 }
 
-TEST_CASE("a pass of labels or values that is cut short continues with what it had") {
+TEST_CASE("an interrupted pass of labels or values continues with its values") {
   const golden::Labels& e = golden::kLabels.front();
   Context ctx({.threads = 1});
   const std::vector<Metric> metrics =
@@ -253,7 +253,7 @@ TEST_CASE("a pass of labels or values that is cut short continues with what it h
   CHECK(second.values()[1].second == doctest::Approx(e.accuracy).epsilon(1e-13));
 }
 
-TEST_CASE("names of metrics say their options") {
+TEST_CASE("names of metrics include their options") {
   const auto name = [](const std::string& spec) {
     return make_metrics(std::vector<std::string>{spec}).at(0).name;
   };
@@ -267,7 +267,7 @@ TEST_CASE("names of metrics say their options") {
   CHECK(name("f1_multi:threshold=0.3") == "f1_multi_0.3");
 }
 
-TEST_CASE("metrics that are not there or given twice are refused") {
+TEST_CASE("unknown or repeated metrics are refused") {
   const auto make = [](const std::vector<std::string>& specs) { (void)make_metrics(specs); };
   CHECK_THROWS_WITH_AS(make({"acuracy"}), doctest::Contains("did you mean 'accuracy'"), UsageError);
   CHECK_THROWS_WITH_AS(
@@ -299,7 +299,7 @@ TEST_CASE("a NaN is never right and makes probabilities unknown") {
   CHECK(after[8].second == matrix.kappa());
 }
 
-TEST_CASE("of no samples every metric is NaN") {
+TEST_CASE("without samples every metric is NaN") {
   Context ctx({.threads = 1});
   const std::vector<Metric> metrics = make_metrics(kAll);
   for (const auto& metric : MetricPasses(ctx, metrics).values()) {
@@ -308,7 +308,7 @@ TEST_CASE("of no samples every metric is NaN") {
   }
 }
 
-TEST_CASE("metrics of classes refuse what does not fit") {
+TEST_CASE("metrics of classes refuse mismatched inputs") {
   Context ctx({.threads = 1});
   const auto add = [&](const Shape& pred, const Shape& target) {
     const std::vector<Metric> metrics = make_metrics(std::vector<std::string>{"kappa", "auc"});
@@ -324,7 +324,7 @@ TEST_CASE("metrics of classes refuse what does not fit") {
       add({2, 4}, {2}), doctest::Contains("rows of 4 values after rows of 3"), ShapeError);
 }
 
-TEST_CASE("metrics of the training pass are those of its own outputs") {
+TEST_CASE("metrics of the training pass use its own outputs") {
   Training plain({3, 2}, {2});
   plain.learn.fit(2, 0.1);
   Training t({3, 2}, {2}, with_all());
@@ -370,7 +370,7 @@ TEST_CASE("the lower calibration error is the better one and train metrics can b
                        UsageError);
 }
 
-TEST_CASE("the training pass sees the model move") {
+TEST_CASE("metrics of the training pass are those of a changing model") {
   LearnerOptions options = with_all();
   std::vector<double> sums;
   options.metrics = {{"logits", [&](Context&, const Tensor& pred, const Tensor&) {

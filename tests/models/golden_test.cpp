@@ -228,8 +228,7 @@ TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's") {
   check_net("mlp", test::small::kMlp, DType::f32, kSingle);
 }
 
-TEST_CASE(
-    "a residual net begins with the spread that He et al. derived, by fan out as torchvision") {
+TEST_CASE("a residual net starts with the variance of He et al., by fan out as in torchvision") {
   Context ctx({.threads = 2, .seed = 7});
   nn::Model model = models::make_model("resnet18:width=32");
   model.params->materialize(ctx);

@@ -93,7 +93,7 @@ TEST_CASE("models with weight norm run forward and backward in f32, f16 and bf16
   for (const char* name : {"darknet", "mlp"}) check_precisions(narrow(name, true));
 }
 
-TEST_CASE("models take odd image sizes, or say why not") {
+TEST_CASE("models accept odd image sizes, or refuse them with the reason") {
   Context ctx({.threads = 2});
   const auto shape_for = [&](const char* name, const Shape& input) {
     nn::Model model =
@@ -113,7 +113,7 @@ TEST_CASE("models take odd image sizes, or say why not") {
   model.params->materialize(ctx);
   Tape tape(ctx);
   CHECK_THROWS_WITH_AS((void)(*model.module)(tape.input(zeros(ctx.step(), {2, 28, 28, 3}))),
-                       doctest::Contains("made for samples of shape (32,32,3)"),
+                       doctest::Contains("created for samples of shape (32,32,3)"),
                        ShapeError);
   nn::Model resnet = models::make_model("resnet9:width=4");
   resnet.params->materialize(ctx);

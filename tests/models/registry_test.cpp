@@ -59,7 +59,7 @@ TEST_CASE("the notebook's layer groups of Darknet, with a head that has no Batch
   CHECK(norm[2] == 0);
 }
 
-TEST_CASE("every model can be split where it says") {
+TEST_CASE("every model can be split at its default groups") {
   const auto registry = models::model_registry();
   for (const std::string& name : registry.names()) {
     CAPTURE(name);
@@ -135,7 +135,7 @@ TEST_CASE("a model is made for the samples and classes of its data") {
       (void)make_model("small", unknown), doctest::Contains("needs the shape"), UsageError);
 }
 
-TEST_CASE("options that a model has no use for are refused") {
+TEST_CASE("options that a model does not use are refused") {
   const auto refused = [](const char* spec, const Task& task, const char* text) {
     CAPTURE(spec);
     CHECK_THROWS_WITH_AS((void)make_model(spec, task), doctest::Contains(text), UsageError);
@@ -153,7 +153,7 @@ TEST_CASE("options that a model has no use for are refused") {
     refused(fmt::format("{}:width=1000000000", model).c_str(), {}, "is not in [1, 65536]");
 }
 
-TEST_CASE("numbers that no net can be made of are refused by each model") {
+TEST_CASE("each model refuses impossible sizes") {
   const auto refused = [](auto make, const char* text) {
     CHECK_THROWS_WITH_AS(make(), doctest::Contains(text), UsageError);
   };

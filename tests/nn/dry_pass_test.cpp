@@ -74,7 +74,7 @@ class Shrinking final : public nn::Module {
 
 }  // namespace
 
-TEST_CASE("parameters with a row for each output are those of the last layer alone") {
+TEST_CASE("only the last layer has parameters with a row for each output") {
   using End = Net::End;
   CHECK(found(End::linear) == Names{"head.weight", "head.bias"});
   CHECK(found(End::linear, DType::bf16) == Names{"head.weight", "head.bias"});

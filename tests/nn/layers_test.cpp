@@ -114,8 +114,7 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   CHECK_THROWS_AS((void)nn::cross_entropy(1.0F), UsageError);
 }
 
-TEST_CASE(
-    "a layer's own values before training: biases within a bound of the inputs, plain norms") {
+TEST_CASE("initial values: biases within a bound of the inputs, plain norms") {
   Bench b;
   nn::Conv2d conv(b.scope / "conv", 9, 200);
   nn::Linear linear(b.scope / "linear", 100, 200);
@@ -140,7 +139,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a convolution's bias is added, and left out where there is none") {
+TEST_CASE("a convolution adds its bias, if it has one") {
   Bench b;
   nn::Conv2d with(b.scope / "with", 3, 4), without(b.scope / "without", 3, 4, {.bias = false});
   b.start();
@@ -214,7 +213,7 @@ TEST_CASE("a shared module adds up the gradients of its uses") {
   CHECK(get(b.store.master_grad(0), 0) == 31);
 }
 
-TEST_CASE("Dropout works in training and hands on in eval mode") {
+TEST_CASE("Dropout drops in training and passes through in eval mode") {
   Bench b;
   nn::Dropout half(b.scope / "drop", 0.5);
   b.start();
@@ -352,7 +351,7 @@ class Around final : public nn::Module {
 
 }  // namespace
 
-TEST_CASE("a module that is declared in f32 casts at its door with all that is in it") {
+TEST_CASE("a module declared in f32 casts its inputs, and all of it computes in f32") {
   for (const bool half_model : {false, true}) {
     CAPTURE(half_model);
     Bench bench;

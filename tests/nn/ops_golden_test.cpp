@@ -196,7 +196,7 @@ TEST_CASE("losses of halves are computed in f32, and their gradients are halves"
 }
 
 TEST_CASE(
-    "losses: what does not fit is named with both shapes, and bad options with their values") {
+    "losses: mismatched operands are named with both shapes, and bad options with their values") {
   Context ctx({.threads = 1});
   Tape tape(ctx);
   const Var x = tape.input(full(ctx.step(), {2, 3}, DType::f32, 0.5), true);

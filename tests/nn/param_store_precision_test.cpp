@@ -14,7 +14,8 @@
 using namespace learn;
 using namespace store_net;
 
-TEST_CASE("a write to a half copy is refused as it would be lost and one to the master is seen") {
+TEST_CASE(
+    "a write to a half copy, which would be lost, is refused, and one to the master takes effect") {
   Context ctx(poisoned());
   ParamStore store;
   declare_net(store);

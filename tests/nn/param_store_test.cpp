@@ -205,7 +205,7 @@ TEST_CASE("inits depend on seed and name only") {
   CHECK_FALSE(same_bits(reseeded.master(i), large.master(i)));
 }
 
-TEST_CASE("buffers lie in one vector beside the copy to go back to") {
+TEST_CASE("buffers are in one vector, next to the copy to restore") {
   Context ctx(poisoned());
   ParamStore store;
   declare_net(store);
@@ -249,7 +249,7 @@ TEST_CASE("state saved in one layout and precision loads into another") {
         static_cast<double>(to_float(to_half(static_cast<float>(master)))));
 }
 
-TEST_CASE("misuse of a store says what to do") {
+TEST_CASE("misuse of a store is refused with advice") {
   Context ctx(poisoned());
   ParamStore store;
   CHECK_THROWS_WITH_AS((void)store.context(), doctest::Contains("materialize"), Error);

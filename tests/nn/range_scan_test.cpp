@@ -89,7 +89,7 @@ TEST_CASE("a range scan counts what rounding to f16 would do at each border of i
   CHECK(range.share(range.overflow) == 0.2);
 }
 
-TEST_CASE("bf16 has the range of f32 but for its last digits and its smallest numbers") {
+TEST_CASE("bf16 has the range of f32 except its last digits and its smallest numbers") {
   Scanned net;
   const double largest = static_cast<double>(std::numeric_limits<float>::max());
   const double smallest = static_cast<double>(std::numeric_limits<float>::denorm_min());
@@ -118,7 +118,7 @@ TEST_CASE("a range scan leaves out what stays f32 and counts what is not finite 
   CHECK(net.scan(DType::f16).verdict() == "as f16: no parameters would be cast");
 }
 
-TEST_CASE("running statistics are scanned for what a variance never is") {
+TEST_CASE("running statistics are scanned for negative variances") {
   Scanned net;
   CHECK(net.scan(DType::f16).bad_buffers.empty());
   nn::ParamStore& store = *net.model.params;

@@ -72,7 +72,7 @@ void compare(const Tensor& got, const Tensor& expected, double allowed) {
 
 }  // namespace
 
-TEST_CASE("weight norm: a layer begins with the outputs that it has without") {
+TEST_CASE("weight norm: a layer starts with the outputs that it has without it") {
   Trial plain(false);
   Trial normalised(true);
   // v and the biases are what weight and biases are; g is v's length.
@@ -161,7 +161,7 @@ TEST_CASE("weight norm: a frozen layer gets no gradients, and hands them on") {
   CHECK(t.store().slot(t.index("linear.weight_g")).has_grad());
 }
 
-TEST_CASE("weight norm: what summary and descriptions say") {
+TEST_CASE("weight norm: summary and descriptions show it") {
   Trial t(true);
   Trial plain(false);
   const std::string text = nn::summary(*t.model.module, t.store(), t.model.input, t.ctx, {});
@@ -180,6 +180,6 @@ TEST_CASE("weight norm: initial values without a direction are refused") {
       nn::Scope(store) / "head", 4, 2, {.init = nn::init::zeros(), .weight_norm = true});
   CHECK_THROWS_WITH_AS(store.materialize(ctx),
                        doctest::Contains("weight norm of 'head.weight': the initial values of "
-                                         "output 0 are all zeros, which have no direction"),
+                                         "output 0 are all zero and have no direction"),
                        UsageError);
 }

@@ -53,7 +53,7 @@ TEST_CASE("frozen groups are untouched and keep their state") {
   CHECK_FALSE(same_bits(weight, net.store.master(net.store.find("a.weight"))));
 }
 
-TEST_CASE("a parameter counts its own steps, whoever was frozen meanwhile") {
+TEST_CASE("a parameter counts its own steps, whichever others were frozen meanwhile") {
   // A net that sees only the gradients of the steps in which "a" is trained treats "a" alike.
   for (const bool flat : {true, false}) {
     Net frozen(flat);

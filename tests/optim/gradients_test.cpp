@@ -39,7 +39,7 @@ struct Net {
 
 }  // namespace
 
-TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
+TEST_CASE("scaled half gradients become the f32 gradients they represent") {
   for (const float scale : {1.0F, 512.0F, 65536.0F}) {
     CAPTURE(scale);
     Net half(DType::f16);
@@ -56,7 +56,7 @@ TEST_CASE("scaled half gradients become the f32 gradients they stand for") {
   }
 }
 
-TEST_CASE("half gradients that were gathered are written anew by the next batch") {
+TEST_CASE("half gradients that were gathered are overwritten by the next batch") {
   Net net(DType::f16);
   for (std::int64_t i = 0; i < net.store.size(); ++i) net.store.slot(i).adopt_grad();
   optim::unscale_half_gradients(net.store, net.optimizer->control(), GradMode::overwrite);
@@ -75,7 +75,7 @@ TEST_CASE("gathering may accumulate") {
   CHECK(get(net.store.master_grad(0), 3) == 2 * once);
 }
 
-TEST_CASE("the gradient norm is that of all trained parameters") {
+TEST_CASE("the gradient norm covers all trained parameters") {
   Net net(DType::f32);
   test::random_gradients(net.store, 0);
   optim::gradient_norm(net.store, net.norm);
@@ -121,7 +121,7 @@ TEST_CASE("clipping by value limits each element the optimizer sees") {
   CHECK(clipped > 10);
 }
 
-TEST_CASE("scaled gradients of both kinds are looked at") {
+TEST_CASE("scaled gradients of both kinds are checked") {
   for (const char* name : {"a.weight", "a.bn.bias"}) {
     Net net(DType::f16);
     test::random_gradients(net.store, 0);

@@ -96,7 +96,7 @@ TEST_CASE("an overflow in any gradient leaves everything as it was") {
         }
 }
 
-TEST_CASE("after an overflow training goes on as if the step had not been") {
+TEST_CASE("after an overflow training continues as if the step had not happened") {
   Step bumpy(optim::adamw({}), DType::f16);
   Step smooth(optim::adamw({}), DType::f16);
   bumpy.options.dynamic = smooth.options.dynamic = false;
@@ -143,7 +143,7 @@ TEST_CASE("overflows in a row lower the loss scale, though the training was resu
   CHECK(resumed.optimizer->read_control().loss_scale == 512);
 }
 
-TEST_CASE("gradients of frozen parameters are not looked at") {
+TEST_CASE("gradients of frozen parameters are not checked") {
   Step step(optim::sgd({}), DType::f16);
   step.store.freeze_to(1, false);
   step.run(0, "a.weight");

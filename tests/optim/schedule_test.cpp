@@ -13,7 +13,7 @@ using namespace learn;
 using namespace learn::optim::schedules;
 using doctest::Approx;
 
-TEST_CASE("plain schedules begin and end where they say") {
+TEST_CASE("plain schedules start and end at their values") {
   for (const auto& s : {linear(3, 1),
                         cosine(3, 1),
                         exponential(3, 1),
@@ -29,7 +29,7 @@ TEST_CASE("plain schedules begin and end where they say") {
   CHECK(polynomial(3, 1, 2)(0.5) == Approx(1.5));
 }
 
-TEST_CASE("combined schedules rescale their parts and pass over empty ones") {
+TEST_CASE("combined schedules rescale their parts and skip empty ones") {
   const auto s = combine({0.25, 0, 0.75}, {linear(0, 1), constant(99), linear(1, 4)});
   CHECK(s(0) == 0);
   CHECK(s(0.125) == Approx(0.5));
@@ -40,7 +40,7 @@ TEST_CASE("combined schedules rescale their parts and pass over empty ones") {
   CHECK(combine({0, 1}, {constant(9), linear(0, 1)})(0) == 0);
 }
 
-TEST_CASE("schedules refuse what makes no sense") {
+TEST_CASE("schedules refuse impossible values") {
   CHECK_THROWS_AS((void)exponential(0, 1), UsageError);
   CHECK_THROWS_AS((void)polynomial(1, 0, 0), UsageError);
   CHECK_THROWS_WITH_AS(
@@ -68,7 +68,7 @@ TEST_CASE("one-cycle of ten steps has fastai 1's factors") {
     CHECK(lr(static_cast<double>(i) / 10) == Approx(factors[i]).epsilon(1e-3));
 }
 
-TEST_CASE("warm restarts last as long as fastai says") {
+TEST_CASE("warm restarts last as long as fastai's") {
   CHECK(sgdr_epochs({.cycles = 3, .cycle_len = 2, .cycle_mult = 2}) == 14);
   CHECK(sgdr_epochs({.cycles = 4, .cycle_len = 3, .cycle_mult = 1}) == 12);
   const auto equal = sgdr(1, 0, {.cycles = 4, .cycle_len = 3, .cycle_mult = 1});
@@ -77,7 +77,7 @@ TEST_CASE("warm restarts last as long as fastai says") {
   CHECK(equal(0.24999) == Approx(0).epsilon(1e-6));
 }
 
-TEST_CASE("warm restarts begin on their batch, in every shape") {
+TEST_CASE("warm restarts start on their batch, in every shape") {
   std::int64_t restarts = 0;
   for (std::int64_t cycles = 2; cycles <= 7; ++cycles)
     for (std::int64_t len = 1; len <= 5; ++len)

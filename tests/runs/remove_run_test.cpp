@@ -36,7 +36,7 @@ std::size_t entries_of(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a run is removed whole, and nothing beside it") {
+TEST_CASE("a run is removed whole, and nothing next to it") {
   const TemporaryFolder folder;
   const fs::path precious = folder / "precious";
   fs::create_directory(precious);
@@ -55,7 +55,7 @@ TEST_CASE("a run is removed whole, and nothing beside it") {
   CHECK(entries_of(folder / "runs") == 2);  // and latest
 }
 
-TEST_CASE("latest becomes the run that began last, or vanishes with the only one") {
+TEST_CASE("latest becomes the run that started last, or vanishes with the only one") {
   const TemporaryFolder folder;
   const fs::path newer = make_run(folder.path(), "newer", "2026-01-02T00:00:00Z");
   const fs::path older = make_run(folder.path(), "older", "2026-01-01T00:00:00Z");
@@ -70,7 +70,7 @@ TEST_CASE("latest becomes the run that began last, or vanishes with the only one
   CHECK(entries_of(folder.path()) == 0);
 }
 
-TEST_CASE("latest that points nowhere since a removal was cut short is mended by the next one") {
+TEST_CASE("a dangling latest after an interrupted removal is repaired by the next one") {
   const TemporaryFolder folder;
   make_run(folder.path(), "newer", "2026-01-02T00:00:00Z");
   const fs::path older = make_run(folder.path(), "older", "2026-01-01T00:00:00Z");
@@ -102,7 +102,7 @@ TEST_CASE("a run inside another one, and one in the present folder, are removed 
   CHECK(entries_of(folder.path()) == 0);
 }
 
-TEST_CASE("what must not be removed stays") {
+TEST_CASE("folders that must not be removed stay") {
   const TemporaryFolder folder;
   const auto refused = [&](const fs::path& path, const char* why) {
     CAPTURE(path);
@@ -132,7 +132,7 @@ TEST_CASE("what must not be removed stays") {
   CHECK(entries_of(folder.path()) == 4);
 }
 
-TEST_CASE("a damaged run can be removed, and what a removal left that was cut short") {
+TEST_CASE("a damaged run and the rest of an interrupted removal can be removed") {
   const TemporaryFolder folder;
   const fs::path run = make_run(folder.path(), "train", "2026-01-01T00:00:00Z");
   std::ofstream(run / "run.json") << "{";
@@ -147,7 +147,7 @@ TEST_CASE("a damaged run can be removed, and what a removal left that was cut sh
   CHECK(entries_of(folder.path()) == 0);
 }
 
-TEST_CASE("a removal that is cut short leaves nothing that looks like a run") {
+TEST_CASE("an interrupted removal leaves nothing that looks like a run") {
   class CutShort : public FileSystem {
    public:
     int rename(const fs::path& from, const fs::path& to) override {

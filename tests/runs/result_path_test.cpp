@@ -28,7 +28,7 @@ bool refuses(const fs::path& target, const char* why, const std::vector<fs::path
 
 }  // namespace
 
-TEST_CASE("a result does not replace what it is made of, by whatever name") {
+TEST_CASE("a result does not replace its input, by whatever name") {
   const TemporaryFolder folder;
   const fs::path source = folder / "a.safetensors";
   write_file_atomically(source, "a");
@@ -36,7 +36,7 @@ TEST_CASE("a result does not replace what it is made of, by whatever name") {
   fs::create_symlink(source, folder / "link");
   fs::create_hard_link(source, folder / "second");
   fs::create_directory_symlink(folder.path(), folder / "sub" / "up");
-  const char* const why = "which the result is made of";
+  const char* const why = "an input of the result";
   for (const fs::path& target : {source,
                                  folder / "sub" / ".." / "a.safetensors",
                                  folder / "link",
@@ -51,7 +51,7 @@ TEST_CASE("a result does not replace what it is made of, by whatever name") {
   CHECK(refusal("not there", {"not there"}) == "none");
 }
 
-TEST_CASE("a result does not replace a file of the folder that it is made of") {
+TEST_CASE("a result does not replace a file of its input folder") {
   const TemporaryFolder folder;
   fs::create_directories(folder / "data" / "cat");
   write_file_atomically(folder / "data" / "cat" / "1.png", "a");
@@ -61,7 +61,7 @@ TEST_CASE("a result does not replace a file of the folder that it is made of") {
   CHECK(refusal(folder / "1.png", {folder / "data"}) == "none");
 }
 
-TEST_CASE("a result does not replace what a run needs") {
+TEST_CASE("a result does not replace files that a run needs") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   fs::create_directories(run / "weights");

@@ -31,7 +31,7 @@ TEST_CASE("runs are numbered and latest points to the newest") {
   CHECK(third.weights("best") == root / "train-3" / "weights" / "best.safetensors");
 }
 
-TEST_CASE("what a killed process left half written is swept, and nothing else") {
+TEST_CASE("only half-written files of a killed process are removed") {
   const TemporaryFolder folder;
   const fs::path first = RunDir::create(folder.path(), "train").path();
   const pid_t dead = [] {
@@ -55,7 +55,7 @@ TEST_CASE("what a killed process left half written is swept, and nothing else") 
   for (const fs::path& file : kept) CHECK(fs::exists(file));
 }
 
-TEST_CASE("exist_ok keeps the earlier run apart, as a run of its own") {
+TEST_CASE("exist_ok keeps the earlier run as a separate run") {
   const TemporaryFolder folder;
   const fs::path path = folder / "train";
   for (const std::string run : {"first", "second"}) {
@@ -87,7 +87,7 @@ TEST_CASE("a link that cannot be made is a warning") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
 }
 
-TEST_CASE("a place where no run can be is refused before anything is made") {
+TEST_CASE("an impossible place for a run is refused before anything is created") {
   const TemporaryFolder folder;
   RunDir::check_can_create(folder / "runs" / "deep", "train");
   CHECK(fs::is_empty(folder.path()));
@@ -101,7 +101,7 @@ TEST_CASE("a place where no run can be is refused before anything is made") {
   RunDir::check_can_create("no such folder", "train");
 }
 
-TEST_CASE("a run that is resumed keeps its folder, its link and its beginning") {
+TEST_CASE("a run that is resumed keeps its folder, its link and its start time") {
   const TemporaryFolder folder;
   const fs::path first = [&] {
     const RunDir dir = RunDir::create(folder.path(), "train");

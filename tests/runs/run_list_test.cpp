@@ -68,7 +68,7 @@ TEST_CASE("the runs of a folder are listed by name, and nothing else") {
   CHECK_THROWS_AS((void)list_runs(root / "run.json"), IoError);
 }
 
-TEST_CASE("the status of a run is what is so now") {
+TEST_CASE("the status of a run is its current one") {
   const TemporaryFolder folder;
   for (const char* const status : {"finished", "interrupted", "crashed", "diverged"})
     CHECK(look_at_run(make_run(folder.path(), status, status)).status == status);
@@ -90,7 +90,7 @@ TEST_CASE("the status of a run is what is so now") {
     CHECK(std::ranges::count(run_statuses(), run.status) == 1);
 }
 
-TEST_CASE("where other machines share the file system, a lock that is free says nothing") {
+TEST_CASE("on a shared file system, a free lock proves nothing") {
   struct Shared final : FileSystem {
     bool sees_all_locks(const fs::path& /*folder*/) override { return false; }
   } shared;
@@ -116,9 +116,10 @@ TEST_CASE("where other machines share the file system, a lock that is free says 
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("what is no run cannot be looked at") {
+TEST_CASE("a folder that is not a run is refused") {
   const TemporaryFolder folder;
-  CHECK_THROWS_WITH_AS((void)look_at_run(folder / "none"), doctest::Contains("no run"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      (void)look_at_run(folder / "none"), doctest::Contains("does not exist"), UsageError);
   CHECK_THROWS_WITH_AS(
       (void)look_at_run(folder.path()), doctest::Contains("has no run.json"), UsageError);
 }
@@ -150,7 +151,7 @@ TEST_CASE("a run takes the time of its epochs, and the disk of all its files") {
   CHECK(look_at_run(run).bytes == disk_usage(run));
 }
 
-TEST_CASE("a folder's lock is seen by others, and looking at it disturbs nobody") {
+TEST_CASE("a folder's lock is visible to others, and looking at it does not disturb them") {
   const TemporaryFolder folder;
   CHECK(is_held(folder.path()) == Held::no);
   CHECK(is_held(folder / "none") == Held::unknown);
@@ -169,7 +170,7 @@ TEST_CASE("a folder's lock is seen by others, and looking at it disturbs nobody"
   CHECK_NOTHROW(FolderLock(folder.path()));
 }
 
-TEST_CASE("a folder has a name whatever way it is reached, and numbers count") {
+TEST_CASE("a folder has one name however it is reached, and runs are sorted by number") {
   CHECK(folder_name("runs/train-3/") == "train-3");
   CHECK(folder_name("./a/../b") == "b");
   CHECK(folder_name(".") == fs::current_path().filename());

@@ -93,7 +93,7 @@ TEST_CASE("a record is read back as it was written, all of it") {
   CHECK(run_record_text(read_run_record(dir.path())) == run_record_text({}));
 }
 
-TEST_CASE("a number that was not finite is read as NaN, a best that is null as none") {
+TEST_CASE("a number that was not finite is read as NaN, and a best epoch of null as missing") {
   const TemporaryFolder folder;
   const RunDir dir = RunDir::create(folder.path(), "train");
   RunRecord record;
@@ -104,7 +104,7 @@ TEST_CASE("a number that was not finite is read as NaN, a best that is null as n
   CHECK_FALSE(read.best.has_value());
 }
 
-TEST_CASE("what other versions write or do not write is no fault of a record") {
+TEST_CASE("additional or missing keys of other versions are not faults of a record") {
   CHECK(problem_of(record_with("")).empty());
   CHECK(problem_of(record_with(R"(, "new": 1, "other": {"deep": [null, {"a": [1.5, -2, true]}]})"))
             .empty());
@@ -114,7 +114,7 @@ TEST_CASE("what other versions write or do not write is no fault of a record") {
   CHECK(problem_of(record_with(R"(, "": {"status": 3}, "machine": {"": "x"})")).empty());
 }
 
-TEST_CASE("what is no record is refused with the reason and the place") {
+TEST_CASE("an invalid record is refused with the reason and the position") {
   const auto says = [](const std::string& text, const std::string& words) {
     CAPTURE(text.substr(0, 200));
     const std::string problem = problem_of(text);
@@ -122,7 +122,7 @@ TEST_CASE("what is no record is refused with the reason and the place") {
     CHECK(problem.find(words) != std::string::npos);
   };
   says(R"({"status": "x\n[run] all is well", "argv": [], "started": ""})",
-       "'status' is 'x\\x0a[run] all is well': ");
+       "'status' is 'x\\x0a[run] all is well', which is not a status");
   const std::string cut =
       problem_of(R"({"argv": [], "started": "", "status": ")" + repeated("\xC3\xA4", 400) + "\"}");
   CHECK(cut.ends_with("\xC3\xA4..."));
@@ -160,7 +160,7 @@ TEST_CASE("what is no record is refused with the reason and the place") {
        "'steps.records[].batch' is the text 'x'");
 }
 
-TEST_CASE("what is endless is refused before it costs memory") {
+TEST_CASE("an endless record is refused before it costs memory") {
   const auto says = [](const std::string& text, const std::string& words) {
     CHECK(problem_of(text).find(words) != std::string::npos);
   };
@@ -179,7 +179,7 @@ TEST_CASE("what is endless is refused before it costs memory") {
       (void)read_run_record(folder.path()), doctest::Contains("more than"), IoError);
 }
 
-TEST_CASE("without a record there is an error, and no past") {
+TEST_CASE("a missing record is an error, and gives no history") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS((void)read_run_record(folder.path()), IoError);
   const test::LogFile log;

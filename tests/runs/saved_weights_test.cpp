@@ -63,7 +63,7 @@ TEST_CASE("a run is found by its path or by its name, whatever else has that nam
   CHECK(run_folder("../three", "runs") == "../three");
 }
 
-TEST_CASE("a name that is two things is refused, and says both") {
+TEST_CASE("an ambiguous name is refused with both meanings") {
   const Place place;
   Place::make_run("runs", "two");
   Place::make_run(".", "two");
@@ -85,7 +85,7 @@ TEST_CASE("a name that is two things is refused, and says both") {
                        UsageError);
 }
 
-TEST_CASE("what is no run is refused with what may be meant") {
+TEST_CASE("an unknown run is refused with a suggestion") {
   const Place place;
   Place::make_run("runs", "train-2");
   CHECK_THROWS_WITH_AS((void)run_folder("trian-2", "runs"),
@@ -94,7 +94,7 @@ TEST_CASE("what is no run is refused with what may be meant") {
   fs::create_directories("photos/cat");
   CHECK_THROWS_WITH_AS((void)run_folder("photos", "runs"),
                        "'photos' is not the folder of a run: it has no run.json and no weights; "
-                       "and no run 'photos' in 'runs'",
+                       "and there is no run 'photos' in 'runs'",
                        CheckpointError);
   CHECK_THROWS_WITH_AS((void)run_folder("photos/cat", "runs"),
                        "'photos/cat' is not the folder of a run: it has no run.json and no weights",

@@ -14,7 +14,7 @@
 
 using namespace learn;
 
-TEST_CASE("more threads than processors twice over are a warning, and are there") {
+TEST_CASE("more than twice as many threads as processors give a warning, and are started") {
   const int processors = usable_processors();
   CHECK(physical_cores() <= processors);
   for (const int more : {0, 1}) {
@@ -31,7 +31,7 @@ TEST_CASE("fewer threads than none are refused") {
                        UsageError);
 }
 
-TEST_CASE("what a CPU does not have says that this is one") {
+TEST_CASE("CUDA functions on a CPU are refused with its name") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   const Tensor x = zeros(ctx.step(), {2});
   CHECK_THROWS_WITH_AS(
@@ -70,7 +70,7 @@ TEST_CASE("tensors and arrays of another device, shape or dtype are refused") {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which ends the program where malloc returns null
-TEST_CASE("a tensor that the host has no memory for says how large it is") {
+TEST_CASE("a tensor too large for the host is refused with its size") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   const std::size_t bytes = std::size_t{1} << 50U;
   const Tensor huge(

@@ -81,7 +81,7 @@ TEST_CASE("auto: the first GPU that can be used, or the CPU with the reason") {
   CHECK(none.reason == "no driver");
 }
 
-TEST_CASE("what there is for CUDA is reported, and never an error") {
+TEST_CASE("the CUDA environment is reported, and is never an error") {
   const CudaStatus status = cuda_status();
   const CudaReport report = cuda_report();
   CHECK(report.devices.size() == static_cast<std::size_t>(status.devices));
@@ -101,7 +101,7 @@ TEST_CASE("what there is for CUDA is reported, and never an error") {
   }
 }
 
-TEST_CASE("a context without a device takes what LEARN_DEVICE names, or the best there is") {
+TEST_CASE("a context without a device uses LEARN_DEVICE, or the best device") {
   const KeptVariable kept;
   const test::LogFile log;
   (void)setenv("LEARN_DEVICE", "cpu", 1);

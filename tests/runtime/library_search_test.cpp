@@ -69,8 +69,7 @@ fs::path some_library() {
 
 }  // namespace
 
-TEST_CASE(
-    "Python's folders: the environment's, conda's, those of PATH, the user's, in this order") {
+TEST_CASE("Python's folders: the environment's, conda's, PATH's, the user's, in this order") {
   const TemporaryFolder folder;
   const std::string cudnn = packages(folder / "venv", "cudnn");
   const std::string cu13 = packages(folder / "venv", "cu13");

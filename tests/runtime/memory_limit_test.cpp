@@ -34,7 +34,7 @@ std::string refusal(Context& ctx, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("all arenas of a context share its memory limit, and what is freed can be had again") {
+TEST_CASE("all arenas of a context share its memory limit, and freed memory can be used again") {
   Context ctx({.device = Device::cpu(), .threads = 1, .memory_limit = 10 * kMiB});
   const Storage kept = ctx.persistent().allocate(4 * kMiB);
   {
@@ -46,7 +46,7 @@ TEST_CASE("all arenas of a context share its memory limit, and what is freed can
   CHECK(refusal(ctx, 3 * kMiB).empty());
 }
 
-TEST_CASE("what could not be allocated is not counted") {
+TEST_CASE("a failed allocation is not counted") {
   // A system that has no memory at first. Sizes are multiples of a slab, 2 MiB.
   class Pages final : public PageSource {
    public:
@@ -90,7 +90,7 @@ TEST_CASE("blocks that outlive their context keep the limit's account") {
   CHECK(block.data() != nullptr);
 }
 
-TEST_CASE("the limit is that of the environment unless the program says one") {
+TEST_CASE("the limit comes from the environment unless the program sets one") {
   const Environment limit("3M");
   Context limited({.device = Device::cpu(), .threads = 1});
   CHECK(refusal(limited, 4 * kMiB).find("0 MiB of the 3 MiB") != std::string::npos);

@@ -89,7 +89,7 @@ TEST_CASE("the determinism checker finds a result that depends on the thread cou
   CHECK(result.text.find("3 threads") != std::string::npos);
 }
 
-TEST_CASE("kinks are kept away from by value, and found inside") {
+TEST_CASE("the checker avoids kinks by value, and finds those inside") {
   OpCase relu{.name = "relu",
               .inputs = {{.name = "x", .shape = {40}, .kinks = {0}}},
               .call = [](Tape&, std::span<const Var> in) { return ops::relu(in[0]); }};
@@ -125,16 +125,16 @@ TEST_CASE("the public gradient checker says where, what and how far") {
   CHECK(right.text() == "gradients agree at 10 elements\n");
 }
 
-TEST_CASE("the public gradient checker refuses what it could not check") {
+TEST_CASE("the public gradient checker refuses what it cannot check") {
   const CheckedFunction same = [](Tape&, std::span<const Var> in) { return in[0]; };
   const CheckedFunction rounded = [](Tape&, std::span<const Var> in) {
     return ops::cast(in[0], DType::f32);
   };
   CHECK_THROWS_WITH_AS((void)learn::check_gradients(same, {{"x", {3}, {1, 2}}}),
-                       doctest::Contains("'x' of shape (3) was given 2 values"),
+                       doctest::Contains("'x' of shape (3) got 2 values"),
                        ShapeError);
   CHECK_THROWS_WITH_AS((void)learn::check_gradients(rounded, {{"x", {2}, {1, 2}}}),
-                       doctest::Contains("makes f32"),
+                       doctest::Contains("the operation returns f32"),
                        DTypeError);
   CHECK_THROWS_WITH_AS((void)learn::check_gradients(
                            [](Tape& tape, std::span<const Var>) {

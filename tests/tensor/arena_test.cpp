@@ -15,7 +15,7 @@
 
 using namespace learn;
 
-TEST_CASE("the same requests get the same addresses again") {
+TEST_CASE("repeated requests get the same addresses again") {
   Arena arena("test", cpu_pages());
   const auto round = [&] {
     std::vector<Storage> held;
@@ -83,7 +83,7 @@ TEST_CASE("an arena knows what is used, what was at most, and in how many blocks
   CHECK(arena.stats().blocks == 1);
 }
 
-TEST_CASE("what is written outside of a guarded block ends the program") {
+TEST_CASE("a write outside of a guarded block ends the program") {
   for (const std::ptrdiff_t at : {-1, 10, 5}) {
     CAPTURE(at);
     const pid_t child = fork();
@@ -102,7 +102,7 @@ TEST_CASE("what is written outside of a guarded block ends the program") {
   }
 }
 
-TEST_CASE("a block is read by its bytes, and not beyond them") {
+TEST_CASE("a block is read up to its size, and not beyond") {
   Arena arena("test", cpu_pages());
   const auto block = arena.allocate(4);
   for (int i = 0; i < 4; ++i) block.data()[i] = static_cast<std::byte>(i);
@@ -110,7 +110,7 @@ TEST_CASE("a block is read by its bytes, and not beyond them") {
   block.read(read.data(), 2, 2);
   CHECK(read == std::array{std::byte{2}, std::byte{3}});
   CHECK_THROWS_WITH_AS(
-      block.read(read.data(), 3, 2), doctest::Contains("bytes 3 to 5 of 4"), Error);
+      block.read(read.data(), 3, 2), doctest::Contains("bytes 3 to 5 are outside of 4"), Error);
 }
 
 TEST_CASE("a frozen arena serves what it has and refuses to grow") {
@@ -146,7 +146,7 @@ TEST_CASE("poison fills new blocks with NaN") {
   for (int i = 0; i < 16; ++i) CHECK(floats[i] != floats[i]);
 }
 
-TEST_CASE("checks that write to memory are for the CPU, and not for blocks of their own") {
+TEST_CASE("checks that write to memory are for the CPU, and not for separate blocks") {
   struct DevicePages final : PageSource {
     void* allocate(std::size_t) override { return nullptr; }
     void release(void*, std::size_t) noexcept override {}
@@ -175,7 +175,7 @@ TEST_CASE("a block outlives its arena") {
   CHECK(kept.data()[9] == std::byte{1});
 }
 
-TEST_CASE("an arena does not round what no memory has up to nothing") {
+TEST_CASE("an arena does not overflow when it rounds a size up") {
   Arena arena("test", cpu_pages());
   Arena exact("test", cpu_pages(), {.exact = true});
   for (const std::size_t bytes : {~std::size_t{0}, ~std::size_t{0} - 1000, ~std::size_t{0} / 2 + 1})

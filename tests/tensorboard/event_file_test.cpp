@@ -31,7 +31,7 @@ Event one(std::int64_t step, float value) {
 
 }  // namespace
 
-TEST_CASE("events are, to the byte, those of TensorBoard's own writer") {
+TEST_CASE("events are byte-identical to TensorBoard's own writer") {
   const TemporaryFolder folder;
   EventFile file(folder / "new" / "events", 12);
   const std::string head = read_text_file(file.path());
@@ -56,7 +56,7 @@ TEST_CASE("events are, to the byte, those of TensorBoard's own writer") {
   CHECK((all.substr(head.size()) == golden::event_records()));
 }
 
-TEST_CASE("a file begins with its version and the step that the training starts at") {
+TEST_CASE("a file starts with its version and the step of the training's start") {
   const TemporaryFolder folder;
   const double before = wall_time_now();
   const EventFile file(folder.path(), 41);
@@ -88,7 +88,7 @@ TEST_CASE("files are read in the order in which they were made, whatever the clo
   CHECK(made[1] < made[2]);
 }
 
-TEST_CASE("a step that comes again takes the place of the former") {
+TEST_CASE("a repeated step replaces the former one") {
   const TemporaryFolder folder;
   EventFile(folder.path(), 1).write(std::vector{one(1, 1), one(2, 2), one(3, 3), one(4, 4)});
   EventFile(folder.path(), 3).write(std::vector{one(3, 30)});
@@ -116,7 +116,7 @@ TEST_CASE("former events are kept apart") {
   CHECK(fs::exists(folder / "mine.txt"));
 }
 
-TEST_CASE("a place where no file can be is an error that names it") {
+TEST_CASE("an impossible path is an error that names it") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "");
   CHECK_THROWS_AS(EventFile(folder / "file", 1), IoError);

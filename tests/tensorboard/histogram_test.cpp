@@ -33,7 +33,7 @@ TEST_CASE("buckets end at TensorFlow's limits") {
   for (std::size_t i = 0; i <= zero; ++i) CHECK(limits[i] == -limits[limits.size() - 1 - i]);
 }
 
-TEST_CASE("counts and sums are those of PyTorch's writer") {
+TEST_CASE("counts and sums agree with PyTorch's writer") {
   for (const golden::Histogram& wanted : golden::histograms()) {
     const Histogram made = histogram(wanted.values);
     CHECK(made.min == wanted.min);
@@ -48,7 +48,7 @@ TEST_CASE("counts and sums are those of PyTorch's writer") {
   }
 }
 
-TEST_CASE("every float is in the bucket that its value says") {
+TEST_CASE("every float is in the bucket of its value") {
   std::mt19937 random(7);
   std::vector<float> values{0.0F, -0.0F, 1e-12F, -1e-12F, 3e38F, -3e38F, 1e-45F, -1e-45F, 1e20F};
   for (const double limit : bucket_limits())
@@ -72,7 +72,7 @@ TEST_CASE("every float is in the bucket that its value says") {
   }
 }
 
-TEST_CASE("what is not finite is counted and left out") {
+TEST_CASE("values that are not finite are counted and left out") {
   const Histogram some =
       histogram(std::array{1.0F, kInfinity, -2.0F, -kInfinity, std::nanf(""), 1.0F});
   CHECK(some.not_finite == 3);

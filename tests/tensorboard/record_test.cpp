@@ -4,7 +4,7 @@
 
 using namespace learn::tensorboard;
 
-TEST_CASE("checksums are those of RFC 3720 and of the catalogue") {
+TEST_CASE("checksums agree with RFC 3720 and the catalogue") {
   std::string rising, falling;
   for (int i = 0; i < 32; ++i) {
     rising += static_cast<char>(i);

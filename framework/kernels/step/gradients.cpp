@@ -35,7 +35,7 @@ void norm_of(Context& ctx,
   const DType dtype = parts.empty() ? DType::f32 : parts.front().dtype();
   for (const Tensor& part : parts) {
     check<DTypeError>(
-        part.dtype() == dtype, "{}: shapes differ: {} and {}", op, part.dtype(), dtype);
+        part.dtype() == dtype, "{}: dtypes differ: {} and {}", op, part.dtype(), dtype);
     check_device(ctx, op, part);
   }
   for_gradient_type(ctx, op, dtype, [&]<class T>(const auto& exec) {

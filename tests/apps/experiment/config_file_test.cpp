@@ -44,7 +44,7 @@ struct Fields {
 
 }  // namespace
 
-TEST_CASE("a configuration sets what it names and nothing else") {
+TEST_CASE("a configuration sets only the options it names") {
   Fields f;
   f.read("[train]\nbatch-size = 32\nplots = false\nclasses = [\"cat\", \"dog\"]\n");
   CHECK(f.batch_size == 32);
@@ -57,7 +57,7 @@ TEST_CASE("a configuration sets what it names and nothing else") {
   CHECK(f.batch_size == 32);
 }
 
-TEST_CASE("what is wrong is shown with its place and a suggestion") {
+TEST_CASE("a fault is shown with its position and a suggestion") {
   Fields f;
   const std::string typo = f.error("# mine\n[train]\nlr = 0.1\nbacth-size = 128\n");
   CHECK(typo ==
@@ -72,15 +72,15 @@ TEST_CASE("what is wrong is shown with its place and a suggestion") {
   CHECK(f.error("[train]\nclasses = [[1]]\n").find("must be a list") != std::string::npos);
   CHECK(f.error("[train]\nlr = \n").find("not TOML") != std::string::npos);
   CHECK(f.error("[train]\nlr = 1\nlr = 2\n").find("experiment.toml:3") != std::string::npos);
-  CHECK(f.error("lr = 1\n").find("stands outside of [train]") != std::string::npos);
-  CHECK(f.error("[trian]\nlr = 1\n").find("'trian' stands outside") != std::string::npos);
+  CHECK(f.error("lr = 1\n").find("is outside of [train]") != std::string::npos);
+  CHECK(f.error("[trian]\nlr = 1\n").find("'trian' is outside") != std::string::npos);
   CHECK(f.error("[train]\ndry-run = true\n").find("belongs on the command line") !=
         std::string::npos);
   CHECK(f.error("[train]\nlr = nan\n").find("not a finite number") != std::string::npos);
   CHECK(f.error("[train]\nlr = -1\n").find("experiment.toml:2:6") != std::string::npos);
 }
 
-TEST_CASE("of a long line the part around the fault is shown") {
+TEST_CASE("a long line is shown around the fault only") {
   Fields f;
   const std::string error =
       f.error("[train]\nclasses = [" + std::string(50'000, ' ') + "'a'], oops = 1\n");
@@ -105,7 +105,7 @@ TEST_CASE("an item of a list may hold its separator") {
   CHECK(f.classes == std::vector<std::string>{"New York, NY", "\"x\""});
 }
 
-TEST_CASE("what is written is read back") {
+TEST_CASE("a written configuration is read back") {
   Fields f;
   f.read("[train]\nlr = 0.1234567890123\nname = \"a \\\"b\\\" \\\\\"\nclasses = [\"x\"]\n");
   const std::string written = write_config(f.table, "train");
@@ -159,7 +159,7 @@ TEST_CASE("dots in texts, numbers and comments are not counted as parts of a key
   CHECK(f.classes == std::vector<std::string>{"a.b.c.d.e", "f.g.\"h.i", "j.k.l\n.m.n"});
 }
 
-TEST_CASE("what a file says is read whatever options there are, in its order") {
+TEST_CASE("a file is read in its order, whatever options exist") {
   const TemporaryFolder folder;
   const auto values_of = [&](const std::string& text) {
     write_file_atomically(folder / "c.toml", text);

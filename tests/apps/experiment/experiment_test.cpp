@@ -200,7 +200,8 @@ TEST_CASE("batches are accumulated from two on") {
   CHECK(updates("2") == 1);
 }
 
-TEST_CASE("what the model or the data cannot do is refused when the experiment is built") {
+TEST_CASE(
+    "options that the model or the data do not support are refused when the experiment is built") {
   const auto refused = [](const OptionValues& values, const char* why) {
     CAPTURE(values.back().first);
     CHECK_THROWS_WITH_AS(Experiment{tiny(values)}, doctest::Contains(why), UsageError);
@@ -218,7 +219,7 @@ TEST_CASE("what the model or the data cannot do is refused when the experiment i
   refused({{"clip-norm", "1"}, {"callbacks", "gradient_clip"}}, "both");
 }
 
-TEST_CASE("mixed precision given in full takes the place of learn's own") {
+TEST_CASE("a mixed precision callback given in full replaces learn's own") {
   Experiment experiment(
       tiny({{"precision", "fp16"}, {"callbacks", "mixed_precision:growth_interval=7"}}));
   CHECK(experiment.learner().find<callbacks::MixedPrecision>()->options().scaling.growth_interval ==
@@ -226,17 +227,17 @@ TEST_CASE("mixed precision given in full takes the place of learn's own") {
   const auto refused = [](const OptionValues& values, const char* text) {
     CHECK_THROWS_WITH_AS(tiny(values).check(), doctest::Contains(text), UsageError);
   };
-  refused({{"callbacks", "mixed_precision"}}, "say --precision fp16");
-  refused({{"callbacks", "native_mixed_precision:dtype=bf16"}}, "say --precision bf16-amp");
+  refused({{"callbacks", "mixed_precision"}}, "use --precision fp16");
+  refused({{"callbacks", "native_mixed_precision:dtype=bf16"}}, "use --precision bf16-amp");
   refused({{"precision", "fp16"}, {"callbacks", "mixed_precision:dtype=bf16"}},
-          "say --precision bf16");
+          "use --precision bf16");
   refused({{"precision", "fp16"}, {"loss-scale", "8"}, {"callbacks", "mixed_precision"}},
           "add loss_scale=X");
   refused({{"precision", "fp16"}, {"flat-master", "false"}, {"callbacks", "mixed_precision"}},
           "flat_master=false");
 }
 
-TEST_CASE("every word of precision makes its callback with the loss scale that is asked for") {
+TEST_CASE("every precision creates its callback with the requested loss scale") {
   const auto half = [](const OptionValues& values) {
     Experiment experiment(tiny(values));
     const auto* const found = experiment.learner().find<callbacks::MixedPrecision>();
@@ -285,7 +286,7 @@ TEST_CASE("every word of precision makes its callback with the loss scale that i
                                            .ceiling = 128});
 }
 
-TEST_CASE("modules that keep fp32 are those of the option") {
+TEST_CASE("the option selects the modules that stay in fp32") {
   Experiment experiment(tiny({{"precision", "bf16"}, {"keep-fp32", "Linear"}}));
   const nn::ParamStore& params = experiment.learner().params();
   for (std::int64_t i = 0; i < params.size(); ++i) {
@@ -298,7 +299,7 @@ TEST_CASE("modules that keep fp32 are those of the option") {
                        UsageError);
 }
 
-TEST_CASE("a constant schedule leaves the rate to a scheduler of the user's own") {
+TEST_CASE("a constant schedule leaves the rate to the user's scheduler") {
   Experiment experiment(tiny(
       {{"schedule", "const"},
        {"lr", "0.5"},

@@ -127,7 +127,7 @@ TEST_CASE("the notebook: statistics, net, optimizer, decay, and how fp16 is trai
   }
 }
 
-TEST_CASE("the notebook: rates and momenta of each batch are those of dev_nb's scheduler") {
+TEST_CASE("the notebook: each batch has the rate and momentum of dev_nb's scheduler") {
   // An odd number of batches, of which int(5 * 0.5) rise.
   const Images images(160, 2);
   ExperimentOptions options = images.notebook(kFp32);
@@ -147,7 +147,7 @@ TEST_CASE("the notebook: rates and momenta of each batch are those of dev_nb's s
   }
 }
 
-TEST_CASE("statistics of the colours are those that are asked for") {
+TEST_CASE("the requested statistics of the colours are used") {
   const Images images(32, 2);
   const auto used = [&](const std::string& text) {
     return Experiment(images.notebook({{"normalize", text}, {"width", "2"}}))

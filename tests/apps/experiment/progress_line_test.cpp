@@ -52,7 +52,7 @@ class Terminal {
 
 }  // namespace
 
-TEST_CASE("a line of a terminal says how far long reading is, and goes at its end") {
+TEST_CASE("a terminal line shows the progress of long reading, and vanishes at its end") {
   const Terminal terminal;
   const data::DataProgress progress = progress_line("reading");
   REQUIRE(progress);
@@ -74,6 +74,6 @@ TEST_CASE("a line of a terminal says how far long reading is, and goes at its en
   CHECK(terminal.text().empty());
 }
 
-TEST_CASE("where there is no terminal nothing is said of how far reading is") {
+TEST_CASE("without a terminal, the progress of reading is not shown") {
   CHECK((::isatty(STDERR_FILENO) != 0 || !progress_line("reading")));
 }

@@ -102,7 +102,7 @@ TEST_CASE("weights that fp16 cannot hold are refused with their names before tra
       "cannot be trained in f16");
 }
 
-TEST_CASE("weights beyond bf16 are told to stay fp32") {
+TEST_CASE("weights beyond bf16 get the advice to stay in fp32") {
   const Pretrained weights(
       [](nn::ParamStore& params) { set_one(params, "layer2.conv.weight", 3, 3.4028e38); });
   const std::string error = weights.error({{"precision", "bf16"}});
@@ -110,7 +110,7 @@ TEST_CASE("weights beyond bf16 are told to stay fp32") {
   has(error, "Use --precision fp32, or --keep-fp32 layer2.conv");
 }
 
-TEST_CASE("weights beyond a half without masters are told to have some where they stay fp32") {
+TEST_CASE("weights beyond a half without masters get the advice to use fp32 masters") {
   const Pretrained weights(
       [](nn::ParamStore& params) { set_one(params, "layer2.conv.weight", 3, 70000); });
   has(weights.error({{"precision", "pure-fp16"}, {"keep-fp32", "layer2.conv"}}),
@@ -122,7 +122,7 @@ TEST_CASE("weights beyond a half without masters are told to have some where the
       "--precision fp32, or --precision bf16 --keep-fp32 layer2.conv");
 }
 
-TEST_CASE("of many parameters beyond fp16 the worst are named and the others counted") {
+TEST_CASE("among many parameters beyond fp16, the worst are named and the others counted") {
   const Pretrained weights([](nn::ParamStore& params) {
     for (std::int64_t i = 0; i < params.size(); ++i)
       set_one(params, params.info(i).name, 0, 7e4 + static_cast<double>(i));

@@ -199,7 +199,7 @@ TEST_CASE("a finished run is extended with the same bits as by a second fit of i
   CHECK(epochs == "1 2 3 4 5 ");
 }
 
-TEST_CASE("a resumed run keeps its options, and a further fit all but those of the rate") {
+TEST_CASE("a resumed run keeps its options, and an extension keeps all except the rate") {
   ExperimentOptions options = options_of(kTiny);
   const OptionTable table = options.table();
   const ResumeGuard guard(options, table);
@@ -267,7 +267,7 @@ TEST_CASE("a run whose weights another precision cannot hold does not continue i
   CHECK_NOTHROW(resume(run, {{"precision", "bf16"}}));
 }
 
-TEST_CASE("what was said for the old precision of a run is left out in the new one") {
+TEST_CASE("options for the old precision of a run are omitted in the new one") {
   const auto resumed = [](const OptionValues& begun, const OptionValues& given) {
     ExperimentOptions options = options_of(begun);
     const OptionTable table = options.table();
@@ -308,8 +308,8 @@ TEST_CASE("what was said for the old precision of a run is left out in the new o
   refused(half, {{"loss-scale", "64"}}, "--loss-scale: \"512\" then, \"64\" now");
   refused(half, {{"opt-level", "O2"}, {"keep-fp32", "layers.1"}}, "--keep-fp32");
   refused(half, {{"precision", "fp32"}, {"loss-scale", "64"}}, "--loss-scale needs --precision");
-  refused(half, {{"precision", "bf16"}, {"opt-level", "O2"}}, "--opt-level O2 is");
-  refused(own, {{"precision", "bf16"}, {"callbacks", own[1].second}}, "say --precision fp16");
+  refused(half, {{"precision", "bf16"}, {"opt-level", "O2"}}, "--opt-level O2 means");
+  refused(own, {{"precision", "bf16"}, {"callbacks", own[1].second}}, "use --precision fp16");
   refused(own, {{"precision", "bf16"}, {"callbacks", "terminate_on_nan"}}, "--callbacks:");
 }
 
@@ -338,7 +338,7 @@ TEST_CASE("a run is resumed on its own data only, wherever they lie") {
                            doctest::Contains(what),
                            DataError);
     };
-    refused("started with ('photos')");
+    refused("at its start ('photos')");
     refused(image.starts_with("train") ? "training images" : "validation images");
     fs::remove_all(folder / "changed");
   };
@@ -409,7 +409,7 @@ TEST_CASE("a checkpoint of an older version, which does not know its validation 
   CHECK(SafetensorsFile(weights(run, "last")).metadata().at("learn.epoch") == "3");
 }
 
-TEST_CASE("a configuration that was edited does not count, which is said") {
+TEST_CASE("an edited configuration is ignored with a warning") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   train(run, kTiny);
@@ -432,14 +432,14 @@ TEST_CASE("a configuration that was edited does not count, which is said") {
   CHECK(text.find("usual") == std::string::npos);
   CHECK(text.find("epochs") == std::string::npos);
   CHECK(said("[train]\n").empty());
-  CHECK(said("[train\n").find("is not read: this is not TOML") != std::string::npos);
+  CHECK(said("[train\n").find("cannot be read: this is not TOML") != std::string::npos);
   fs::remove(run / "config.toml");
   const test::LogFile log;
   warn_of_edited_config(run);
   CHECK(log.text().empty());
 }
 
-TEST_CASE("a run of an older version that found no CIFAR-10 is one of the data that it took") {
+TEST_CASE("a run of an older version without CIFAR-10 keeps the data that it used") {
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   train(run, kTiny);

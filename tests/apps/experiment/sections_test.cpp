@@ -76,7 +76,7 @@ TEST_CASE("a normalization is as many means as deviations, of any number of chan
     CHECK_THROWS_AS((void)parse_normalization(bad), UsageError);
 }
 
-TEST_CASE("classes are balanced by drawing, if that is asked for") {
+TEST_CASE("classes are balanced by drawing, if requested") {
   DataSection section;
   using Balanced = data::BalancedSampling;
   CHECK_FALSE(std::holds_alternative<Balanced>(section.loader_options().sampling));
@@ -91,7 +91,7 @@ TEST_CASE("the seed reaches the context, which all random numbers come from") {
   CHECK(section.context_options().seed == 7);
 }
 
-TEST_CASE("two rates are those of the first and the last layer group") {
+TEST_CASE("two rates belong to the first and the last layer group") {
   TrainingSection section;
   section.lr = {0.25, 1};
   CHECK(section.learning_rates().spread(3) == std::vector<float>{0.25F, 0.5F, 1});
@@ -107,7 +107,7 @@ data::Dataset of_classes(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("top_5 is measured of more than ten classes") {
+TEST_CASE("top_5 is measured for more than ten classes") {
   Context ctx({.threads = 1});
   const TrainingSection section;
   CHECK(section.learner_options(ctx, true, of_classes(10)).metrics.size() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("top_5 is measured of more than ten classes") {
   CHECK(section.learner_options(ctx, true, of_classes(11)).metrics[1].name == "top_5");
 }
 
-TEST_CASE("the loss is the one that fits the targets, or one of those that was asked for") {
+TEST_CASE("the loss fits the targets, or is the requested one") {
   Context ctx({.threads = 1});
   data::Dataset set = of_classes(2);
   set.name = "heights";
@@ -150,7 +150,7 @@ TEST_CASE("the loss is the one that fits the targets, or one of those that was a
   CHECK(loss() == nn::focal().name);
 }
 
-TEST_CASE("labels and real numbers have metrics of their own") {
+TEST_CASE("labels and real numbers have separate metrics") {
   Context ctx({.threads = 1});
   data::Dataset set = of_classes(2);
   set.name = "heights";
@@ -169,7 +169,7 @@ TEST_CASE("labels and real numbers have metrics of their own") {
                        UsageError);
 }
 
-TEST_CASE("classes count in the loss what --class-weights says") {
+TEST_CASE("--class-weights sets the weight of each class in the loss") {
   Context ctx({.threads = 1});
   data::Dataset set = of_classes(2);
   set.name = "pets";

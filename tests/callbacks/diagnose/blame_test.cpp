@@ -122,7 +122,7 @@ TEST_CASE("each layer is found, in f16 and in bf16") {
     }
 }
 
-TEST_CASE("a forward pass that was bad comes first") {
+TEST_CASE("a fault in the forward pass is reported first") {
   for (const std::string layer : {"first", "norm", "last"}) {
     CAPTURE(layer);
     const auto reports = reports_of("overflow_act@3:" + layer);
@@ -155,7 +155,7 @@ TEST_CASE("a gradient of a parameter that overflows by itself is named") {
   CHECK(replay.output.where == "the output of Scale");
 }
 
-TEST_CASE("inputs and gradients that others have spoilt are told apart") {
+TEST_CASE("inputs and gradients spoilt by others are distinguished") {
   const auto changed = reports_of("overflow@5");
   REQUIRE(changed.size() == 1);
   CHECK(changed[0].replay.parameters.empty());
@@ -191,7 +191,7 @@ TEST_CASE("a batch of several with one step may not be the one") {
   CHECK(has(blame.reports()[0].text, "(first.weight, norm.weight, norm.bias)"));
 }
 
-TEST_CASE("a scale that only finds its place is said to be normal") {
+TEST_CASE("a scale that is being adjusted is reported as normal") {
   const auto reports = reports_of("nan@1:last,nan@4:last,nan@5:last",
                                   {.loss_scale = 64.0F, .scaling = {.growth_interval = 2}});
   REQUIRE(reports.size() == 3);
@@ -203,7 +203,7 @@ TEST_CASE("a scale that only finds its place is said to be normal") {
   CHECK(has(fixed[0].text, "at a loss scale of 512, which stays"));
 }
 
-TEST_CASE("where no step is ever skipped blame says so") {
+TEST_CASE("blame warns if no step can be skipped") {
   const auto warnings = [](void (*prepare)(Learner&)) {
     const test::LogFile log;
     LayeredTraining t({4, 4});
@@ -235,7 +235,7 @@ TEST_CASE("no more steps are explained than asked for, and the rest is counted")
   CHECK_THROWS_WITH_AS(t.learn.fit(1, 0.1), doctest::Contains("add a Recorder"), UsageError);
 }
 
-TEST_CASE("explaining leaves no trace: weights, statistics, gradients and what is random stay") {
+TEST_CASE("explaining leaves no trace in weights, statistics, gradients and random numbers") {
   const auto left = [](bool blames, bool accumulates, DType dtype) {
     RandomTraining t(batches(9));
     t.learn.add<MixedPrecision>(MixedPrecisionOptions{.dtype = dtype});

@@ -97,7 +97,7 @@ TEST_CASE("faults that make no sense are refused with their place and what is po
   CHECK_THROWS_AS(const FaultInjection none({}), UsageError);
 }
 
-TEST_CASE("it throws at the event that was asked for, before everyone else has seen it") {
+TEST_CASE("it throws at the requested event, before the other callbacks receive it") {
   const std::string whole = expected_trace({.epochs = 1});
   for (const EventInfo& info : kEventTable) {
     if (info.scope != Scope::batch && info.scope != Scope::step) continue;
@@ -114,7 +114,7 @@ TEST_CASE("it throws at the event that was asked for, before everyone else has s
   }
 }
 
-TEST_CASE("a fault that never came is told when the training ends") {
+TEST_CASE("a fault that did not occur is reported when the training ends") {
   const test::LogFile log;
   LayeredTraining t({4, 4, 4, 4});
   t.learn.add<GradientAccumulation>(AccumulateEvery{.batches = 2});
@@ -123,8 +123,8 @@ TEST_CASE("a fault that never came is told when the training ends") {
   CHECK(log.count("batch 1: slow") == 1);
   CHECK(log.count("batch 3: throw") == 0);
   CHECK(log.count("throw at batch 3 did not occur, which has no step_begin") == 1);
-  CHECK(log.count("nan at batch 9 never came: the training ended after batch 4") == 1);
-  CHECK(log.count("kill at batch 10 never came") == 1);
+  CHECK(log.count("nan at batch 9 did not occur: the training ended after batch 4") == 1);
+  CHECK(log.count("kill at batch 10 did not occur") == 1);
   CHECK(log.count("slow at") == 0);
 }
 
@@ -153,7 +153,8 @@ TEST_CASE("a fault in a parameter's gradient is in that alone, half or not") {
   CHECK(bad_gradients("overflow@1,nan@2", true) == "first.weight |first.weight |");
 }
 
-TEST_CASE("a fault in the gradient of what a module gave spreads to all that follows from it") {
+TEST_CASE(
+    "a fault in the gradient of a module's output spreads to all gradients that depend on it") {
   for (const bool half : {false, true})
     for (const char* const kind : {"overflow", "nan"}) {
       CAPTURE(half);
@@ -211,7 +212,7 @@ TEST_CASE("an overflow in one batch of several takes their update") {
   }
 }
 
-TEST_CASE("what a module gave, the loss, and all gradients can be spoilt") {
+TEST_CASE("the output of a module, the loss, and all gradients can be spoilt") {
   const auto losses = [](const std::string& faults) {
     LayeredTraining t({4, 4, 4});
     auto& guard = t.learn.add<TerminateOnNan>();

@@ -117,7 +117,7 @@ TEST_CASE("a parity audit leaves the learner as it was to the bit") {
   }
 }
 
-TEST_CASE("a parity audit sees both precisions begin with the same state and batches") {
+TEST_CASE("a parity audit starts both precisions with the same state and batches") {
   Fated t;
   std::vector<double> weights;
   std::vector<double> inputs;
@@ -166,7 +166,7 @@ TEST_CASE("a parity audit names the layer whose activations overflow and the mod
   }
 }
 
-TEST_CASE("a parity audit does not advise to keep a layer that gives an overflow on") {
+TEST_CASE("a parity audit does not advise keeping a layer that only passes an overflow on") {
   Fated t;
   t.multiply("first.weight", 1e7);
   const ParityFinding finding = audit_parity(t.learn, half_model()).findings.at(0);
@@ -184,7 +184,7 @@ TEST_CASE("a parity audit does not advise to keep a layer that gives an overflow
   CHECK_FALSE(has(inner.advice, "--keep-fp32"));
 }
 
-TEST_CASE("a parity audit blames no layer for the errors that it was given") {
+TEST_CASE("a parity audit does not blame a layer for the errors of its input") {
   constexpr double kUnit = 0x1p-11;
   ParityAudit audit{.half = DType::f16};
   ParityStep& step = audit.steps.emplace_back();
@@ -229,7 +229,7 @@ TEST_CASE("a parity audit names the layer whose gradients underflow") {
   }
 }
 
-TEST_CASE("a parity audit tells the loss scale that gradients need") {
+TEST_CASE("a parity audit reports the loss scale that gradients need") {
   LearnerOptions options = with_momentum();
   Fated t({}, options);
   // As for a loss that is a mean over very much.
@@ -257,7 +257,7 @@ TEST_CASE("a parity audit proposes no loss scale below 1") {
       finding.advice.starts_with("a loss scale of 1 (--loss-scale dynamic:loss_scale=1), up to "));
 }
 
-TEST_CASE("a parity audit tells the scale at which gradients overflow for good") {
+TEST_CASE("a parity audit reports the scale at which gradients always overflow") {
   Fated t;
   const FitCallback high = half_model({.loss_scale = 0x1p24F, .scaling = {.dynamic = false}});
   const ParityFinding finding = only_finding(audit_parity(t.learn, high));
@@ -288,7 +288,7 @@ TEST_CASE("a parity audit names a floor under which a loss scale would have to g
   CHECK(finding.advice.starts_with("bf16"));
 }
 
-TEST_CASE("a parity audit tells a rate that is too high from a precision that is too low") {
+TEST_CASE("a parity audit distinguishes too high a rate from too low a precision") {
   LearnerOptions options;
   options.optimizer = optim::sgd({.momentum = 0});
   options.lr = 1e4;
@@ -304,7 +304,7 @@ TEST_CASE("a parity audit tells a rate that is too high from a precision that is
   }
 }
 
-TEST_CASE("a parity audit tells weights that are not finite from a precision that is too low") {
+TEST_CASE("a parity audit distinguishes weights that are not finite from too low a precision") {
   Fated t;
   t.multiply("block.linear.weight", std::numeric_limits<double>::infinity());
   const ParityFinding finding = only_finding(audit_parity(t.learn, half_model()));
@@ -353,7 +353,7 @@ TEST_CASE("a parity audit without an update judges the gradients of the first ba
   CHECK(has(audit.to_string(), "64  no"));
 }
 
-TEST_CASE("a parity audit limits the loss scale by gradients that halves hold alone") {
+TEST_CASE("a parity audit limits the loss scale only by gradients that are halves") {
   Fated t;
   const ParityAudit audit = audit_parity(t.learn, half_model({.loss_scale = 64}), {.steps = 1});
   for (const ParityLayer& layer : audit.steps.front().layers) {
@@ -413,7 +413,7 @@ TEST_CASE("a parity audit refuses what it cannot compare") {
                        UsageError);
 }
 
-TEST_CASE("a parity audit gives a source back at its place") {
+TEST_CASE("a parity audit returns a source at its position") {
   Fated t;
   Counted source(t.train);
   t.learn.set_data(source);

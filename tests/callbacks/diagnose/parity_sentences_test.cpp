@@ -92,7 +92,7 @@ TEST_CASE("updates that are too long or get lost, in words") {
         Words("the update of the parameters of 'stem.conv', Conv2d(3 -> 8), is 12.5 times that of "
               "fp32: 50 % of the optimizer's 'mean_square' there are zero in f16",
               "weights and the optimizer's state in fp32 (--precision fp16 or fp16-amp), or an "
-              "optimizer that divides by no variance: sgd"));
+              "optimizer that does not divide by a variance: sgd"));
   CHECK(words_of(parity::UpdateGrows{{}, 0.5, "mean_square"}).first.find("is not finite: 50 %") !=
         std::string::npos);
   CHECK(words_of(parity::UpdateLost{0.25, 0.001, 0.5, 0.75}, {.half = DType::bf16}) ==

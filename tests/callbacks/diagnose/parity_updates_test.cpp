@@ -25,7 +25,7 @@ TEST_CASE("a parity audit names the layer whose optimizer state is too small for
   CHECK(audit_parity(t.learn, half_model({.loss_scale = 1024}), {.epochs = 4}).healthy());
 }
 
-TEST_CASE("a parity audit takes the overflows behind an update that is too long for its work") {
+TEST_CASE("a parity audit attributes the overflows after too long an update to that update") {
   ParityAudit audit{.half = DType::f16};
   for (int i = 0; i < 2; ++i) {
     ParityStep& step = audit.steps.emplace_back();
@@ -48,7 +48,7 @@ TEST_CASE("a parity audit takes the overflows behind an update that is too long 
   CHECK(find_problems(audit).empty());
 }
 
-TEST_CASE("a parity audit tells what becomes of updates that are too small for a half") {
+TEST_CASE("a parity audit reports the updates that are too small for a half") {
   LearnerOptions options = with_momentum();
   options.lr = 1e-5;
   Fated t({}, options);
@@ -56,7 +56,7 @@ TEST_CASE("a parity audit tells what becomes of updates that are too small for a
     const ParityAudit audit = audit_parity(t.learn, pure_half(half));
     const ParityFinding& finding = only_finding(audit);
     CHECK(finding.problem == ParityProblem::update_lost);
-    CHECK(has(finding.text, "is left at a rate of 1e-05"));
+    CHECK(has(finding.text, "of the length of all updates at a rate of 1e-05"));
     CHECK(has(finding.advice, "masters in fp32"));
     CHECK(audit.steps.front().update.size < 0.5);
     CHECK(audit.steps.front().update.zero > 0.5);

@@ -185,7 +185,7 @@ TEST_CASE("a state saved in any precision continues in any other, with all it ho
   }
 }
 
-TEST_CASE("what continues in another precision stays beside a training that never left its own") {
+TEST_CASE("a training continued in another precision stays close to one that kept its precision") {
   // Whose steps are as large as its gradients, unlike Adam's.
   Program straight(kFull, with_momentum());
   straight.fit();
@@ -206,7 +206,7 @@ TEST_CASE("what continues in another precision stays beside a training that neve
     }
 }
 
-TEST_CASE("the same precision continues to the bit, and in silence") {
+TEST_CASE("continuing in an unchanged precision is bit-exact and silent") {
   for (const Mode& mode : modes()) {
     CAPTURE(mode.name);
     Program straight(mode);
@@ -235,7 +235,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("the loss scale across precisions: kept within bounds or begun or dropped") {
+TEST_CASE("the loss scale across precisions: kept within bounds, started or dropped") {
   const LossScaleOptions low{.ceiling = 512};
   const LossScaleOptions high{.floor = 0x1p14F};
   const LossScaleOptions fixed{.dynamic = false};
@@ -258,7 +258,7 @@ TEST_CASE("the loss scale across precisions: kept within bounds or begun or drop
        bf16,
        1,
        "saved in fp16 with a loss scale of 8192 and continues in bf16, without one:"},
-      {half, kFull, 1, "it continues in fp32, without one:"},
+      {half, kFull, 1, "and continues in fp32, without one:"},
       {bf16, half, 8192, "saved in bf16 and continues in fp16, with a loss scale of 8192:"},
       {kFull,
        autocast_to(DType::f16, 64.0F, fixed),
@@ -278,7 +278,7 @@ TEST_CASE("the loss scale across precisions: kept within bounds or begun or drop
   }
 }
 
-TEST_CASE("a scale that is kept goes on to grow where it was") {
+TEST_CASE("a kept scale continues to grow from its value") {
   const LossScaleOptions grows{.growth_interval = 4};
   Program program(autocast_to(DType::f16, 64.0F, grows));
   program.load(stopped_in(half_model(DType::f16, 8192.0F, grows)));  // grown at 4, two clean since
@@ -291,7 +291,7 @@ TEST_CASE("a scale that is kept goes on to grow where it was") {
   CHECK(longer.control().loss_scale == 32768);
 }
 
-TEST_CASE("a precision that is set before the first fit begins its scale in that fit") {
+TEST_CASE("a precision that is set before the first fit starts its scale in that fit") {
   Program first(half_model(DType::f16, 8192.0F));
   Program second(half_model(DType::f16, 128.0F));
   test::load(second.t.ctx, first.state(), second.learn);
@@ -299,7 +299,7 @@ TEST_CASE("a precision that is set before the first fit begins its scale in that
   CHECK(second.control().loss_scale == 128);
 }
 
-TEST_CASE("bf16 takes a scale that another precision has left for none") {
+TEST_CASE("bf16 ignores a scale of another precision") {
   for (const bool first_in_half : {true, false}) {
     Program program(first_in_half ? half_model(DType::f16, 8192.0F) : kFull);
     program.fit_until(2);
@@ -309,7 +309,7 @@ TEST_CASE("bf16 takes a scale that another precision has left for none") {
   }
 }
 
-TEST_CASE("a checkpoint of callbacks that are not there is refused still, and so is the opposite") {
+TEST_CASE("a checkpoint with missing or additional callbacks is still refused") {
   const TemporaryFolder folder;
   const auto file = folder / "state.safetensors";
   const auto save = [&](Learner& l) {
@@ -335,7 +335,7 @@ TEST_CASE("a checkpoint of callbacks that are not there is refused still, and so
   CHECK_NOTHROW(load(plain.learn));
 }
 
-TEST_CASE("the callbacks of a fit that set its precision cross like those of the learner") {
+TEST_CASE("precision callbacks of a fit can be changed like those of the learner") {
   const test::MemoryState state = stopped_in(half_model(DType::f16, 8192.0F));
   Program program(kFull);
   const FitCallbacks of_fit{std::make_shared<NativeMixedPrecision>()};

@@ -50,7 +50,7 @@ std::vector<double> trained(const std::optional<MixedPrecisionOptions>& options,
 
 }  // namespace
 
-TEST_CASE("an overflow at step 7 leaves nothing behind, halves the scale, and the run goes on") {
+TEST_CASE("an overflow at step 7 leaves no trace, halves the scale, and the run continues") {
   for (const bool flat : {false, true}) {
     CAPTURE(flat);
     Training t(batches(12), {}, with_momentum());
@@ -96,7 +96,7 @@ TEST_CASE("the loss scale takes every turn: growth, ceiling, shrink, floor") {
   CHECK(scales_of(options, 5, "nan@2") == std::vector<float>{4, 2, 2, 4, 4});
 }
 
-TEST_CASE("a static scale stays, bf16 has none") {
+TEST_CASE("a static scale stays constant, and bf16 does not use one") {
   MixedPrecisionOptions options;
   options.scaling.dynamic = false;
   options.scaling.growth_interval = 1;
@@ -131,7 +131,7 @@ TEST_CASE("a power of two as loss scale changes no bit while nothing underflows"
   CHECK(distance(trained(one), trained(two)) < 1e-6);
 }
 
-TEST_CASE("two fits equal one, the scale goes on") {
+TEST_CASE("two fits equal one, and the scale continues") {
   NetTraining twice;
   MixedPrecisionOptions options;
   options.scaling.growth_interval = 2;
@@ -241,7 +241,7 @@ TEST_CASE("the recorded loss is not scaled") {
   CHECK(distance(losses(true), losses(false)) < 0.01);  // of order 1, in 11 bits
 }
 
-TEST_CASE("gradients at step_begin are those of f32") {
+TEST_CASE("gradients at step_begin equal those of f32") {
   const auto grads = [](bool half) {
     NetTraining t({4});
     if (half) to_fp16(t.learn, {.loss_scale = 1024.0F});
@@ -253,7 +253,7 @@ TEST_CASE("gradients at step_begin are those of f32") {
   CHECK(distance(grads(true), grads(false)) < 0.01);  // of order 1, in 11 bits
 }
 
-TEST_CASE("layer groups, rates of their own, frozen layers and empty groups") {
+TEST_CASE("layer groups with separate rates, frozen layers and empty groups") {
   for (const bool flat : {false, true}) {
     for (const bool half : {false, true}) {
       for (int first = 0; first < 3; ++first) {
@@ -289,7 +289,7 @@ TEST_CASE("layer groups, rates of their own, frozen layers and empty groups") {
   }
 }
 
-TEST_CASE("an epoch without a single update at the floor is an error, not a silence") {
+TEST_CASE("an epoch without a single update at the floor is an error") {
   Training t(batches(3), {});
   MixedPrecisionOptions options;
   options.loss_scale = 1.0F;

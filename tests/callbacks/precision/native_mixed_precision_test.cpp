@@ -113,7 +113,7 @@ TEST_CASE("autocast training follows f32 training") {
   CHECK(bf16 > f16);
 }
 
-TEST_CASE("autocast: an overflow leaves nothing behind, halves the scale, and the run goes on") {
+TEST_CASE("autocast: an overflow leaves no trace, halves the scale, and the run continues") {
   NetTraining t({4, 4, 4, 4});
   t.train.gain_of_batch = [](std::size_t batch) { return batch == 1 ? 1e6 : 1.0; };
   t.learn.add<NativeMixedPrecision>(NativeMixedPrecisionOptions{.loss_scale = 512.0F});
@@ -296,7 +296,7 @@ TEST_CASE("the precisions replace each other and two are refused by name") {
   CHECK_THROWS_AS(t.learn.set_autocast(DType::f64), DTypeError);
 }
 
-TEST_CASE("autocast drops captured steps where it begins and ends and nowhere else") {
+TEST_CASE("autocast drops captured steps where it starts and ends and nowhere else") {
   NetTraining t;
   const std::vector<double> before = t.learn.captured_options();
   t.learn.set_autocast(std::nullopt);
@@ -364,7 +364,7 @@ TEST_CASE("a module that is kept in f32 computes in f32 between half neighbours"
   CHECK(outputs_with([](Learner&) {}, {"last"}) == full);
 }
 
-TEST_CASE("a module with a region of its own computes in half in an f32 training") {
+TEST_CASE("a module with its own region computes in half in an f32 training") {
   Training t({4, 4, 4},
              {4},
              with_momentum(),

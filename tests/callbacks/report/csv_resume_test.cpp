@@ -124,7 +124,7 @@ TEST_CASE("without a file, or with a torn one, the rows are those that the recor
   }
 }
 
-TEST_CASE("a new run makes the file anew") {
+TEST_CASE("a new run overwrites the file") {
   const TemporaryFolder folder;
   Run first(folder);
   first.t.learn.fit(3, 0.01);

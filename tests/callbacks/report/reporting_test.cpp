@@ -193,7 +193,7 @@ TEST_CASE("the table of epochs goes to a file, with one header over several fits
   CHECK(table.rows[2][5] == "0.05");
 }
 
-TEST_CASE("whoever reads the recorder says so when there is none") {
+TEST_CASE("a callback that needs a recorder says so if it is missing") {
   const TemporaryFolder folder;
   Training training;
   auto& csv = training.learn.add<CsvLogger>(folder / "r.csv");

@@ -60,7 +60,7 @@ TEST_CASE("a preview is what the training then does") {
   CHECK(hypers[0].lr == t.learn.optimizer().all_hypers()[0].lr);
 }
 
-TEST_CASE("what is not scheduled stays at what the fit begins with") {
+TEST_CASE("a value that is not scheduled keeps its initial value") {
   LearnerOptions options;
   options.lr = 0.25;
   tiny::Training t({2, 2}, {2}, options);
@@ -122,7 +122,7 @@ TEST_CASE("each layer group has its line, and a schedule that fits no groups is 
                        UsageError);
 }
 
-TEST_CASE("rows of a schedule are where epochs begin, or equal parts of them") {
+TEST_CASE("rows of a schedule are at the start of epochs, or of equal parts of them") {
   const auto epochs_of = [](std::int64_t epochs, std::int64_t batches, std::int64_t rows = 11) {
     tiny::Training t(std::vector<std::int64_t>(static_cast<std::size_t>(batches), 1));
     t.learn.add<ParamScheduler>(one_cycle(0.1));

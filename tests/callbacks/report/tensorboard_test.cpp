@@ -173,7 +173,7 @@ TEST_CASE("a sandbox changes nothing about where the events of a training are") 
   CHECK(std::distance(fs::directory_iterator(run.folder), {}) == 2);  // one file, and that folder
 }
 
-TEST_CASE("histograms are those of masters and of the last gradients") {
+TEST_CASE("histograms show masters and the last gradients") {
   const TemporaryFolder folder;
   NetTraining t;
   t.learn.add<Recorder>();
@@ -216,7 +216,7 @@ TEST_CASE("no histograms of gradients after a batch without an update, none at a
   CHECK(steps(shown(none.folder), "weights/weight").empty());
 }
 
-TEST_CASE("what is not finite is counted beside the histograms, which leave it out") {
+TEST_CASE("values that are not finite are counted next to the histograms, which omit them") {
   const TemporaryFolder folder;
   Run run(folder);
   on(run.t.learn, Event::epoch_end, [](Learner& l) {
@@ -239,7 +239,7 @@ TEST_CASE("what is not finite is counted beside the histograms, which leave it o
   CHECK(std::isnan(number(tags, "epoch/train_loss", 6)));
 }
 
-TEST_CASE("weights that are half are shown as their f32 masters, or as what they are") {
+TEST_CASE("half weights are shown as their f32 masters, or as they are without masters") {
   for (const nn::Masters masters : {nn::Masters::f32, nn::Masters::none}) {
     const TemporaryFolder folder;
     NetTraining t;
@@ -283,7 +283,7 @@ struct ImageRun {
 
 }  // namespace
 
-TEST_CASE("images show what the model was given and what it made of that") {
+TEST_CASE("images show the model's input and its predictions") {
   const TemporaryFolder folder;
   std::map<std::string, std::vector<std::vector<double>>> drawn, given;
   ImageRun run(
@@ -362,7 +362,7 @@ TEST_CASE("a training has the same bits with it") {
   CHECK(steps(shown(folder.path()), "images/training") == "1 4 7");
 }
 
-TEST_CASE("without a way to draw samples, or without images, the log says that there are none") {
+TEST_CASE("without a function that draws samples, or without images, the log says so") {
   const TemporaryFolder folder;
   const test::LogFile log;
   Run(folder).t.learn.fit(1, 0.01);

@@ -53,7 +53,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("of one run raw and smoothed losses have one colour, the validation another") {
+TEST_CASE("raw and smoothed losses of a run have one colour, and the validation another") {
   const std::array runs{a_run("ten")};
   const plot::Figure figure = results_figure("ten", runs);
   CHECK(titles(figure) == Names{"Loss", "Metrics"});
@@ -111,7 +111,7 @@ TEST_CASE("smoothed losses do not come late, and leave out what is not finite") 
   CHECK(std::isnan(results_figure("", nothing).panels[0].series[1].y[7]));
 }
 
-TEST_CASE("a metric that is no share has a panel of its own") {
+TEST_CASE("a metric that is not a share has a separate panel") {
   std::array runs{a_run("ten")};
   for (EpochRecord& epoch : runs[0].epochs)
     epoch.metrics.insert(epoch.metrics.begin(), {"norm", 3});
@@ -143,7 +143,7 @@ TEST_CASE("several runs are in one plot, each in its colour, with a panel for ea
   CHECK(std::isnan(figure.panels[2].series[0].y[1]));
 }
 
-TEST_CASE("no validation is no line, no metrics no panel") {
+TEST_CASE("without validation there is no line, and without metrics no panel") {
   std::array runs{a_run("ten")};
   for (EpochRecord& epoch : runs[0].epochs) {
     epoch.valid_loss = kNaN;
@@ -157,7 +157,9 @@ TEST_CASE("no validation is no line, no metrics no panel") {
   CHECK(plot::draw(results_figure("", runs)).width() > 0);
 }
 
-TEST_CASE("a schedule has what moved: loss scale with skips and norms if there are any") {
+TEST_CASE(
+    "a figure of a schedule shows the values that changed: loss scale with skips, and norms if "
+    "any") {
   std::array runs{a_run("a"), a_run("b")};
   CHECK(titles(schedule_figure("", runs)) == Names{"Learning rate", "Momentum"});
   CHECK(names(schedule_figure("", runs).panels[0]) == Names{"a", "b"});

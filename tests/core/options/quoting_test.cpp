@@ -46,7 +46,7 @@ TEST_CASE("plain words are not quoted for a shell") {
     CHECK(shell_word(word) == word);
 }
 
-TEST_CASE("what a shell would take apart or replace is quoted") {
+TEST_CASE("words that a shell would split or expand are quoted") {
   CHECK(shell_word("") == "''");
   CHECK(shell_word("my images") == "'my images'");
   CHECK(shell_word("$HOME;ls") == "'$HOME;ls'");

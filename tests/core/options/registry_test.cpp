@@ -42,7 +42,7 @@ std::string made(std::string_view spec) { return lamps().make(spec)("hall"); }
 
 }  // namespace
 
-TEST_CASE("what is registered is made by name, with the options that are given") {
+TEST_CASE("registered things are created by name, with the given options") {
   CHECK(made("candle") == "hall");
   CHECK(made("reading") == "40 W light hall");
   CHECK(made("reading:watts=7.5,shade=dark") == "7.5 W dark hall");
@@ -51,7 +51,7 @@ TEST_CASE("what is registered is made by name, with the options that are given")
   CHECK(lamps().help("candle") == "without options");
 }
 
-TEST_CASE("each thing that is made has options of its own") {
+TEST_CASE("each created thing has its own options") {
   const auto registry = lamps();
   const auto first = registry.make("reading:watts=1");
   const auto second = registry.make("reading");
@@ -65,7 +65,7 @@ TEST_CASE("each thing that is made has options of its own") {
   CHECK(configured.make("a") == "9 W light a");
 }
 
-TEST_CASE("specs that mean nothing are refused with what there is") {
+TEST_CASE("unknown specs are refused with the known ones") {
   const auto refused = [](const char* spec, const char* why) {
     CAPTURE(spec);
     CHECK_THROWS_WITH_AS((void)made(spec), doctest::Contains(why), UsageError);

@@ -48,7 +48,7 @@ TEST_CASE("chunks cover the range in order and do not depend on the number of th
   }
 }
 
-TEST_CASE("chunks are of the grain at least, and as many as a reduction has room for at most") {
+TEST_CASE("chunks have at least the grain, and at most as many as a reduction has room for exist") {
   CHECK(ThreadPool::chunk_count(0, 16) == 0);
   CHECK(ThreadPool::chunk_count(100, 16) == 7);
   CHECK(ThreadPool::chunk_count(100000, 16) == ThreadPool::kMaxChunks);
@@ -80,7 +80,7 @@ TEST_CASE("many short runs in a row") {
   CHECK(sum == 15000);
 }
 
-TEST_CASE("a pool that gets fewer threads than it wants does its work with those") {
+TEST_CASE("a pool that gets fewer threads than requested does its work with those") {
   for (const int granted : {0, 2}) {
     CAPTURE(granted);
     const test::LogFile log;
@@ -111,7 +111,7 @@ double processor_seconds() {
 
 }  // namespace
 
-TEST_CASE("who waits for a long task of another thread sleeps until it is done") {
+TEST_CASE("waiting for a long task of another thread sleeps until it is done") {
   using namespace std::chrono_literals;
   ThreadPool pool(2);
   REQUIRE(pool.threads() == 2);

@@ -87,7 +87,7 @@ std::string error_of(const fs::path& path, const Member& member) {
 
 }  // namespace
 
-TEST_CASE("archive: images are those of the folder, in the same order") {
+TEST_CASE("archive: it has the images of the folder, in the same order") {
   const test::TemporaryFolder folder;
   for (const Member& member : members(""))
     if (member.kind == Kind::file)
@@ -145,13 +145,14 @@ TEST_CASE("archive: CIFAR's binary files, by path and in the data folder") {
         pair.train.fingerprint());
 }
 
-TEST_CASE("archive: what leads out of it, and links, are refused") {
+TEST_CASE("archive: paths out of it and links are refused") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.tar.gz";
   CHECK(error_of(path, {"train/cat/1.png", image(1)}).empty());
-  CHECK(contains(error_of(path, {"../evil.png", image(1)}), "set.tar.gz/../evil.png' leads out"));
-  CHECK(contains(error_of(path, {"a/../../evil.png", image(1)}), "leads out"));
-  CHECK(contains(error_of(path, {"/etc/evil.png", image(1)}), "leads out"));
+  CHECK(contains(error_of(path, {"../evil.png", image(1)}),
+                 "set.tar.gz/../evil.png' points outside"));
+  CHECK(contains(error_of(path, {"a/../../evil.png", image(1)}), "points outside"));
+  CHECK(contains(error_of(path, {"/etc/evil.png", image(1)}), "points outside"));
   CHECK(
       contains(error_of(path, {"train/cat/2.png", {}, Kind::link}), "train/cat/2.png' is a link"));
   CHECK(contains(error_of(path, {"train/cat/2.png", {}, Kind::hard_link}),
@@ -228,7 +229,7 @@ TEST_CASE("archive: no flipped bit of what gzip, bzip2 and xz compressed changes
   }
 }
 
-TEST_CASE("archive: what unpacks to far more than it has is not taken for a data set") {
+TEST_CASE("archive: a decompression bomb is refused") {
   const test::TemporaryFolder folder;
   const std::vector<std::uint8_t> zeros(std::size_t{100} << 20U);
   const fs::path path = folder.path() / "bomb.zip";
@@ -239,7 +240,7 @@ TEST_CASE("archive: what unpacks to far more than it has is not taken for a data
                  "unpacks to more than " + std::to_string(allowed) + " MiB"));
 }
 
-TEST_CASE("archive: members that are refused cost no other, if problems are asked for") {
+TEST_CASE("archive: refused members do not affect others, if problems are collected") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "set.zip";
   const std::vector<std::uint8_t> zeros(std::size_t{100} << 20U);
@@ -273,7 +274,8 @@ TEST_CASE("archive: members that are refused cost no other, if problems are aske
   CHECK(open_archive(path, problems)->files({}).size() == 3);
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].path == "4.png");
-  CHECK(contains(problems[0].why, "nor what follows it: the archive unpacks to more than"));
+  CHECK(contains(problems[0].why,
+                 "and the files after it are not read: the archive unpacks to more than"));
 }
 
 TEST_CASE("archive: a file that is not in it is a data error") {

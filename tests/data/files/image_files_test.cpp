@@ -41,7 +41,7 @@ TEST_CASE("the images of a file and of a folder in any depth") {
   CHECK(read_image(folder.path() / "b.PNG").pixels.front() == 200);
 }
 
-TEST_CASE("a bad entry of a folder costs no other") {
+TEST_CASE("a bad entry of a folder does not affect others") {
   const test::TemporaryFolder folder;
   const auto red = test::png(test::plain(2, 3, 200, 0, 0), 2, 3);
   test::write_bytes(folder.path() / "a" / "good.png", red);
@@ -67,7 +67,7 @@ TEST_CASE("a bad entry of a folder costs no other") {
         "cannot open it: Too many levels of symbolic links");
 }
 
-TEST_CASE("a damaged archive gives what comes before, and where it ends") {
+TEST_CASE("a damaged archive gives the images before the damage, and its position") {
   const test::TemporaryFolder folder;
   const std::string magic(
       "ustar\0"
@@ -96,7 +96,8 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
     const std::string error =
         test::text_of<DataError>([&] { files = image_files(folder.path() / "cut", "x"); });
     if (bytes > 0 && bytes < 512) {
-      CHECK(error.starts_with("it is not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM, nor an archive"));
+      CHECK(error.starts_with(
+          "it is neither JPEG, PNG, WebP, TIFF, BMP, GIF or PNM nor a readable archive"));
     } else {
       CHECK(error.empty());
     }
@@ -115,7 +116,7 @@ TEST_CASE("a damaged archive gives what comes before, and where it ends") {
   }
 }
 
-TEST_CASE("what is no image says why") {
+TEST_CASE("a file that is not an image is refused with the reason") {
   CHECK(test::text_of<DataError>([] {
           (void)decode_image(std::vector<std::uint8_t>{0xFF, 0xD8, 0xFF, 0xD9});
         }) == "damaged JPEG: it has no frame header, which contains the image size");

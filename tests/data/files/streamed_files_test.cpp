@@ -135,7 +135,7 @@ TEST_CASE("a damaged file is named when its turn comes, or found beforehand and 
                        "and 20 more"));
 }
 
-TEST_CASE("what cannot be left in files is refused") {
+TEST_CASE("data that cannot be streamed are refused") {
   const Photos photos;
   Dataset labelled{.name = "few", .classes = {"a", "b"}, .labels = {0, 1}};
   const auto refused = [&](const DecodeFilesOptions& options, const char* text) {

@@ -155,7 +155,7 @@ TEST_CASE("the orientation is read as a number of any integer type") {
   CHECK(exif_orientation(tiff(6, true, kLong, 0)) == 1);
 }
 
-TEST_CASE("EXIF blocks with headers, with a wrong version, and such that lead nowhere") {
+TEST_CASE("EXIF blocks with headers, with a wrong version, and with bad offsets") {
   Bytes block = tiff(6);
   for (int headers = 0; headers < 2; ++headers) {
     block.insert(block.begin(), {'E', 'x', 'i', 'f', 0, 0});
@@ -232,7 +232,7 @@ TEST_CASE("PNG is turned upright by eXIf, and by the profiles of ImageMagick") {
   CHECK(reds(decode_image(test::with_png_chunk(both, "tEXt", all))) == reds(upright(kScene, 3)));
 }
 
-TEST_CASE("the orientation is read in both byte orders and is 1 where it says nothing") {
+TEST_CASE("the orientation is read in both byte orders and is 1 if it is missing") {
   for (std::uint8_t orientation = 1; orientation <= 8; ++orientation)
     for (const bool little : {true, false})
       CHECK(exif_orientation(tiff(orientation, little)) == orientation);

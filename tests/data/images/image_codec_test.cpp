@@ -207,7 +207,7 @@ TEST_CASE("codec: TIFF of every usual kind becomes RGB") {
                           }}) == Bytes{255, 0x22, 0x33, 0x11, 0x22, 0x33});
 }
 
-TEST_CASE("codec: colours of a TIFF are as stored, whatever bands there are besides") {
+TEST_CASE("codec: colours of a TIFF are as stored, whatever other bands it has") {
   for (int extra = 0; extra <= 5; ++extra)
     for (const std::uint16_t kind : std::vector<std::uint16_t>{
              EXTRASAMPLE_UNSPECIFIED, EXTRASAMPLE_ASSOCALPHA, EXTRASAMPLE_UNASSALPHA})
@@ -237,7 +237,7 @@ TEST_CASE("codec: colours of a TIFF are as stored, whatever bands there are besi
       }
 }
 
-TEST_CASE("codec: a TIFF of tiles whose bytes are no multiple of 1024") {
+TEST_CASE("codec: a TIFF of tiles whose size is not a multiple of 1024 bytes") {
   const test::TemporaryFolder folder;
   const std::string path = (folder.path() / "x.tif").string();
   TIFF* out = TIFFOpen(path.c_str(), "w");
@@ -290,7 +290,7 @@ TEST_CASE("codec: colours of a PNG are as stored, whatever it says about them") 
         Bytes{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40});
 }
 
-TEST_CASE("codec: a TIFF of numbers that are no colours says so") {
+TEST_CASE("codec: a TIFF of numbers instead of colours is refused with the reason") {
   const std::string text = error_of(
       tiff_file({Bytes(12)}, 1, {.bits = 32, .more = [](TIFF* out) {
                                    TIFFSetField(out, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP);
@@ -320,7 +320,7 @@ TEST_CASE("codec: WebP and TIFF are turned upright") {
   check_hostile(webp_with_exif(plain, 2, 3, exif_block(6)));
 }
 
-TEST_CASE("codec: what is not read says what to do") {
+TEST_CASE("codec: unsupported files are refused with advice") {
   CHECK(contains(error_of(bmp(false, 1)), "compressed BMP (kind 1) is not supported"));
   Bytes other = bmp();
   other[28] = 17;  // bits of a pixel
@@ -339,7 +339,7 @@ TEST_CASE("codec: grey on request, as PIL computes it") {
   CHECK(with_channels(grey, 3).pixels[0] == 18);
   CHECK(with_channels(grey, 3).pixels.size() == 18);
   CHECK_THROWS_WITH_AS(static_cast<void>(with_channels(grey, 2)),
-                       doctest::Contains("1 channel or 3, not 2"),
+                       doctest::Contains("1 or 3 channels, not 2"),
                        UsageError);
 }
 

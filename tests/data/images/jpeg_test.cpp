@@ -176,7 +176,7 @@ TEST_CASE("jpeg: scans that are missing, repeated or too many are damage") {
   CHECK(error_of(ended(many)) == "damaged JPEG: it has more than 500 scans");
 }
 
-TEST_CASE("jpeg: what is lost between restart marks is damage") {
+TEST_CASE("jpeg: lost data between restart markers are damage") {
   const Bytes file = file_of({.restart_interval = 2});
   CHECK(decode_image(file).pixels == decode_image(file_of({})).pixels);
   const std::size_t mark = find(file, kFirstRestart + 1);

@@ -26,7 +26,7 @@ OtherContent content_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("what is no image is called by its name, with what to do") {
+TEST_CASE("files that are not images are identified, with advice") {
   CHECK(error_of("\0\0\0\x18"s + "ftypheic\0\0\0\0mif1heic"s) ==
         "it is HEIC, not JPEG, PNG, WebP, TIFF, BMP, GIF or PNM: convert it to JPEG or PNG, for "
         "instance with heif-convert");

@@ -168,7 +168,7 @@ TEST_CASE("images of any few channels, with targets of floats, some drawn twice"
   }
 }
 
-TEST_CASE("a plan is refused for what a device cannot do") {
+TEST_CASE("plans that a device does not support are refused") {
   const auto possible = [](const std::vector<Transform>& list) {
     return device_plan(list, kCifarStats, {kHeight, kWidth}).has_value();
   };

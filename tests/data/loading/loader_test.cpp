@@ -145,7 +145,7 @@ TEST_CASE("loader: the same batches for any number of workers") {
   }
 }
 
-TEST_CASE("loader: shuffling is a permutation, another one in each epoch, and evenly spread") {
+TEST_CASE("loader: shuffling is a permutation, different in each epoch, and uniform") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(40, 2, 2);
   Loader loader(ctx, set, {.batch_size = 7, .shuffle = true, .workers = 0});
@@ -165,7 +165,7 @@ TEST_CASE("loader: shuffling is a permutation, another one in each epoch, and ev
     CHECK(std::abs(count - 200) < 5 * 14);  // deviation 13.8
 }
 
-TEST_CASE("loader: each epoch augments anew, and in the same way again") {
+TEST_CASE("loader: each epoch augments differently, and reproducibly") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(21, 8, 8, 3);
   LoaderOptions options = augmented(2);
@@ -179,7 +179,7 @@ TEST_CASE("loader: each epoch augments anew, and in the same way again") {
 }
 
 TEST_CASE(
-    "loader: how an image is augmented follows from seed, epoch and image, not from its place") {
+    "loader: the augmentation of an image depends on seed, epoch and image, not on its position") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(21, 8, 8, 3);
   const auto images = [&](bool shuffle, std::uint64_t seed) {
@@ -261,7 +261,7 @@ TEST_CASE("loader: a pass that is resumed gives the same remaining batches") {
     }
 }
 
-TEST_CASE("loader: a resumed position counts for its own epoch and its own data only") {
+TEST_CASE("loader: a resumed position is valid only for its epoch and its data") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(45, 8, 8);
   Loader straight(ctx, set, augmented(0));
@@ -282,7 +282,7 @@ TEST_CASE("loader: a resumed position counts for its own epoch and its own data 
   }
 }
 
-TEST_CASE("loader: what a worker throws reaches next, and the loader can begin again") {
+TEST_CASE("loader: an exception of a worker reaches next, and the loader can start again") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(40, 4, 4);
   for (const int workers : {0, 1, 3}) {
@@ -344,7 +344,7 @@ TEST_CASE("loader: stops cleanly in the middle of a pass, at any moment") {
   }
 }
 
-TEST_CASE("loader: next without begin is an empty pass") {
+TEST_CASE("loader: next() without begin() is an empty pass") {
   Context ctx({.threads = 1});
   const Dataset set = test::small_set(8, 4, 4);
   Loader loader(ctx, set, {.batch_size = 4});

@@ -74,14 +74,14 @@ TEST_CASE("loaders: validation has each sample once, whatever training draws or 
   CHECK(pass_of(data.valid(), 0).order == all);
 }
 
-TEST_CASE("loaders: a list of transforms takes the place of the named augmentation") {
+TEST_CASE("loaders: a list of transforms replaces the named augmentation") {
   Context ctx({.threads = 1});
   Loaders cropped(ctx, small_set(), {.loader = {.transforms = {data::CenterCrop{.size = 24}}}});
   CHECK(cropped.train().sample_shape() == Shape{24, 24, 3});
   CHECK(cropped.valid().sample_shape() == Shape{32, 32, 3});
 }
 
-TEST_CASE("loaders measure the training images unless they are told a normalization") {
+TEST_CASE("loaders measure the training images unless a normalization is given") {
   Context ctx({.threads = 1});
   const data::Normalization measured = data::measure(small_set().train);
   Loaders data(ctx, small_set());

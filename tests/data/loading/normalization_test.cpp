@@ -59,7 +59,7 @@ TEST_CASE("measure: any number of channels") {
   CHECK(measure(grey) == Normalization{{0.5F}, {0.5F}});
 }
 
-TEST_CASE("a normalization is of the channels that there are") {
+TEST_CASE("a normalization must match the number of channels") {
   CHECK(for_channels({}, 2) == Normalization{{0, 0}, {1, 1}});
   CHECK(for_channels(kCifarStats, 3) == kCifarStats);
   CHECK_THROWS_WITH_AS((void)for_channels(kCifarStats, 1),
@@ -114,7 +114,7 @@ TEST_CASE("denormalise: each colour has its own mean and deviation, and padding 
   }
 }
 
-TEST_CASE("denormalise: what is no batch of images is refused") {
+TEST_CASE("denormalise: a tensor that is not a batch of images is refused") {
   Context ctx({.threads = 1});
   const auto denormalised = [&](const Batch& batch) {
     static_cast<void>(denormalise(ctx, batch, kCifarStats));

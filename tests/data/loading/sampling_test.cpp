@@ -53,7 +53,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
   set.targets.resize(300);
   CHECK_THROWS_AS((void)class_weights(set), UsageError);
   CHECK_THROWS_WITH_AS((void)PassOrder(set, BalancedSampling{}, true, 1),
-                       "balanced sampling needs classes; 'small' has none",
+                       "balanced sampling needs classes, which 'small' does not have",
                        UsageError);
   // Of several labels: absent over present.
   set.target_kind = TargetKind::labels;
@@ -67,7 +67,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
       DataError);
 }
 
-TEST_CASE("samples are drawn as often as their weights say, each time anew") {
+TEST_CASE("samples are drawn in proportion to their weights, differently each time") {
   const Dataset set = test::small_set(4, 2, 2);
   const PassOrder order(set, WeightedSampling{{1, 0, 3, 0}, 8000}, false, 1);
   CHECK(order.size() == 8000);
@@ -134,7 +134,7 @@ TEST_CASE("a pass of draws is the same for any number of workers, and resumes in
   }
 }
 
-TEST_CASE("weights that are none are refused") {
+TEST_CASE("invalid weights are refused") {
   const Dataset set = test::small_set(3, 2, 2);
   const auto refused = [&](Sampling sampling, const char* text) {
     CHECK_THROWS_WITH_AS(PassOrder(set, sampling, false, 1), doctest::Contains(text), UsageError);
@@ -143,7 +143,8 @@ TEST_CASE("weights that are none are refused") {
   refused(WeightedSampling{{1, -2, 3}}, "weight -2 of sample 1");
   refused(WeightedSampling{{1, NAN, 3}}, "weight nan of sample 1");
   refused(WeightedSampling{{1, INFINITY, 3}}, "weight inf of sample 1");
-  refused(WeightedSampling{{0, 0, 0}}, "the sum of the weights is 0");
-  refused(WeightedSampling{{1e308, 1e308, 1e308}}, "the sum of the weights is inf");
+  refused(WeightedSampling{{0, 0, 0}}, "the sum of the weights must be positive and finite, not 0");
+  refused(WeightedSampling{{1e308, 1e308, 1e308}},
+          "the sum of the weights must be positive and finite, not inf");
   refused(BalancedSampling{-1}, "-1 samples per pass");
 }

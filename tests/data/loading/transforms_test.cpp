@@ -50,7 +50,9 @@ using Values = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("transforms: none is the image") { CHECK(run({}, 2, 3) == Values{0, 1, 2, 16, 17, 18}); }
+TEST_CASE("transforms: an empty list returns the image") {
+  CHECK(run({}, 2, 3) == Values{0, 1, 2, 16, 17, 18});
+}
 
 TEST_CASE("transforms: flip with p 1 mirrors rows, with p 0 never") {
   CHECK(run({FlipLr{1}}, 2, 3) == Values{2, 1, 0, 18, 17, 16});
@@ -193,7 +195,7 @@ TEST_CASE("transforms: a pixel transform changes a copy and gets its own random 
   CHECK(words[0] != words[2]);
 }
 
-TEST_CASE("transforms: steps of one's own run where they stand, on what is there") {
+TEST_CASE("transforms: custom steps run in their position, on the current image") {
   const auto add = [](int by) {
     return PixelTransform{[by](std::span<std::uint8_t> pixels, RandomWords) {
       pixels[0] = static_cast<std::uint8_t>(pixels[0] + by);
@@ -213,7 +215,7 @@ TEST_CASE("transforms: steps of one's own run where they stand, on what is there
   CHECK(bytes == Values{30, 0, 0, 0, 0, 0, 23, 2, 11, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("transforms: a step on values has the normalised ones, and is rounded behind") {
+TEST_CASE("transforms: a step on values gets normalized values, and is rounded after it") {
   const ValueTransform third{[](std::span<float> values, RandomWords) {
     for (float& v : values) v /= 3;
   }};
@@ -258,7 +260,7 @@ TEST_CASE("transforms: a step on whole images may change their size before they 
                        DataError);
 }
 
-TEST_CASE("transforms: steps that stand where they cannot be are refused") {
+TEST_CASE("transforms: steps in an impossible position are refused") {
   const ImageTransform on_image{[](Image&, RandomWords) {}};
   const PixelTransform on_pixels{[](std::span<std::uint8_t>, RandomWords) {}};
   const ValueTransform on_values{[](std::span<float>, RandomWords) {}};
@@ -266,9 +268,11 @@ TEST_CASE("transforms: steps that stand where they cannot be are refused") {
     CHECK_THROWS_WITH_AS(Pipeline(std::move(list), {}, form), doctest::Contains(text), UsageError);
   };
   refused({FlipLr{}, on_image}, {4, 4}, "transform 1 of the list changes whole images");
-  refused({on_values, FlipLr{}}, {4, 4}, "transform 1 of the list changes pixels: it cannot");
-  refused({on_pixels}, {4, 4, 3, true}, "transform 0 of the list is one of bytes");
-  refused({FlipLr{}}, {0, 0, 7, true}, "one of images, the samples are 7 numbers");
+  refused({on_values, FlipLr{}},
+          {4, 4},
+          "transform 1 of the list changes pixels: it must come before transforms of values");
+  refused({on_pixels}, {4, 4, 3, true}, "transform 0 of the list is for bytes");
+  refused({FlipLr{}}, {0, 0, 7, true}, "is for images, but the samples are 7 numbers");
   refused({ImageTransform{}}, {4, 4}, "an image transform needs a function");
   refused({ValueTransform{}}, {4, 4}, "a value transform needs a function");
 }
@@ -308,7 +312,7 @@ TEST_CASE("transforms: a composition runs its parts in order, whether they are s
   CHECK(compose().empty());
 }
 
-TEST_CASE("transforms: what cannot work is a usage error") {
+TEST_CASE("transforms: impossible parameters are usage errors") {
   const auto make = [](std::vector<Transform> list) { Pipeline(std::move(list), {}, {4, 6}); };
   CHECK_THROWS_AS(make({RandomCrop{5}}), UsageError);
   CHECK_NOTHROW(make({Pad{1}, RandomCrop{6}}));

@@ -7,7 +7,7 @@
 using namespace learn::data;
 using Strings = std::vector<std::string>;
 
-TEST_CASE("names of parts as people write them") {
+TEST_CASE("names of parts are recognized as people write them") {
   for (const char* name : {"train",
                            "Train",
                            "TRAIN",
@@ -27,7 +27,7 @@ TEST_CASE("names of parts as people write them") {
     CHECK_MESSAGE(part_named(name) == Part::unsaid, name);
 }
 
-TEST_CASE("names that only look like parts") {
+TEST_CASE("names that only resemble parts are found") {
   CHECK(look_like_parts({"seg_train", "seg_test"}));
   CHECK(look_like_parts({"train2017", "val2017"}));
   CHECK(look_like_parts({"trainA", "trainB", "testA", "testB"}));
@@ -38,7 +38,7 @@ TEST_CASE("names that only look like parts") {
   CHECK_FALSE(look_like_parts({"restrain", "contest", "interval"}));
 }
 
-TEST_CASE("what systems leave behind") {
+TEST_CASE("system files are recognized") {
   for (const char* name : {".DS_Store",
                            "._cat.png",
                            ".ipynb_checkpoints",

@@ -62,7 +62,7 @@ TEST_CASE("blanks of Unicode are taken off both ends") {
   CHECK(trimmed(" \t") == "");
 }
 
-TEST_CASE("names that look alike are found, with what tells them apart") {
+TEST_CASE("similar names are found, with their difference") {
   const auto alike = [](const std::string& a, const std::string& b) {
     return looks_like(a) == looks_like(b);
   };

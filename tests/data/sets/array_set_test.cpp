@@ -134,7 +134,7 @@ TEST_CASE("arrays in files: NumPy's, by the words of their names") {
   CHECK(measured.valid.size() == 9);
 }
 
-TEST_CASE("arrays in files: parts") {
+TEST_CASE("arrays in files: parts are found") {
   const test::TemporaryFolder folder;
   const auto write = [&](const std::string& name, const Bytes& file) {
     test::write_bytes(folder.path() / name, file);
@@ -166,7 +166,7 @@ TEST_CASE("arrays in files: parts") {
   CHECK(contains(load_error(folder.path()), "files of arrays ("));
 }
 
-TEST_CASE("arrays in files: what does not fit is said") {
+TEST_CASE("arrays in files: inconsistencies are reported") {
   const test::TemporaryFolder folder;
   const fs::path& place = folder.path();
   const Bytes x = npy("'|u1'", "(9, 2, 3)", images(9));
@@ -177,7 +177,7 @@ TEST_CASE("arrays in files: what does not fit is said") {
   CHECK(contains(load_error(place), "x.npy' has 9 images, "));
   CHECK(contains(load_error(place), "y.npy' 8 labels"));
   test::write_bytes(place / "y.npy", npy("'<f4'", "(9,)", Bytes(36)));
-  CHECK(contains(load_error(place), "labels are whole numbers of shape (N), not f4 (9)"));
+  CHECK(contains(load_error(place), "labels must be whole numbers of shape (N), not f4 (9)"));
   test::write_bytes(place / "y.npy", npy("'|u1'", "(9, 3)", Bytes(27)));
   CHECK(contains(load_error(place), "not u1 (9, 3); in Python, save y.argmax(1)"));
   test::write_bytes(place / "y.npy", y);
@@ -197,10 +197,10 @@ TEST_CASE("arrays in files: what does not fit is said") {
   CHECK(contains(load_error(place), "have the same purpose: remove one"));
   fs::remove(place / "images.npy");
   test::write_bytes(place / "other.npy", x);
-  CHECK(contains(load_error(place), "other.npy': its name does not say what it holds"));
+  CHECK(contains(load_error(place), "other.npy': its name does not show its content"));
 }
 
-TEST_CASE("arrays in files: damage and hostile headers") {
+TEST_CASE("arrays in files: damage and hostile headers are refused") {
   CHECK(read_array(idx({2, 2}, Bytes(4))).shape == std::vector<std::int64_t>{2, 2});
   CHECK(read_array(npy("'>i4'", "(1,)", {0xFF, 0xFF, 0xFF, 0xFE})).whole_number(0) == -2);
   CHECK(read_array(npy("'<u8'", "()", {1, 2, 0, 0, 0, 0, 0, 0})).whole_number(0) == 513);
@@ -233,7 +233,7 @@ TEST_CASE("arrays in files: damage and hostile headers") {
   CHECK(read_error(gzip(packed)) == "neither an idx file nor a .npy file");
 }
 
-TEST_CASE("CIFAR's files for Python are refused, with what to do") {
+TEST_CASE("CIFAR's files for Python are refused, with advice") {
   const test::TemporaryFolder folder;
   for (const char* name : {"data_batch_1", "test_batch", "batches.meta"})
     test::write_bytes(folder.path() / "ten" / name, {0x80, 2});

@@ -109,7 +109,7 @@ TEST_CASE("arrays may be images of floats or bytes, with labels or values") {
   CHECK(batch.y.span<float>()[1] == 2);
 }
 
-TEST_CASE("a fingerprint is of floats, too") {
+TEST_CASE("a fingerprint covers floats, too") {
   const Dataset set = from_arrays(numbered(5));
   Dataset other = set;
   other.features[9] += 1;
@@ -132,8 +132,9 @@ TEST_CASE("arrays that do not fit together are refused with both numbers") {
   refused({.sample = {2}}, "either floats or bytes");
   refused({.x = {1}, .sample = {1}, .classes = {0}, .bytes = {1}}, "floats or bytes");
   refused({.sample = {1}, .classes = {0}, .bytes = {1}},
-          "bytes are images, not samples of shape (1)");
-  refused({.x = {1}, .classes = {0}}, "samples of shape ()");
+          "bytes must be images, not samples of shape (1)");
+  refused({.x = {1}, .classes = {0}},
+          "samples must be (F) for features, (H,W,C) or (H,W) for images, not ()");
   refused({.x = {1, 2}, .sample = {2}}, "classes or targets");
   refused({.x = {1, 2}, .sample = {2}, .classes = {0}, .targets = {1}},
           "either classes or targets");
@@ -144,9 +145,11 @@ TEST_CASE("arrays that do not fit together are refused with both numbers") {
   refused({.x = {1, 2}, .sample = {1}, .classes = {0, -1}}, "class -1 of sample 1 is negative");
   refused({.x = {1, 2}, .sample = {1}, .classes = {0, 2}, .names = {"a", "b"}},
           "2 names for 3 classes");
-  refused({.x = {1, NAN}, .sample = {2}, .classes = {0}}, "number 1 of sample 0 is nan");
+  refused({.x = {1, NAN}, .sample = {2}, .classes = {0}},
+          "value 1 of sample 0 is nan; it must be finite");
   Dataset both = from_arrays(numbered(2));
   both.pixels = {1};
-  CHECK_THROWS_WITH_AS(
-      both.validate(), doctest::Contains("1 bytes of pixels, 4 numbers and no source"), DataError);
+  CHECK_THROWS_WITH_AS(both.validate(),
+                       doctest::Contains("1 bytes of pixels, 4 numbers and no image sources"),
+                       DataError);
 }

@@ -95,7 +95,7 @@ TEST_CASE("cifar: wrong sizes and labels are data errors that say where") {
             .find("'batch.bin': record 2 (byte 6146) has label 10, expected 0 to 9") == 0);
 }
 
-TEST_CASE("cifar: only the published files with their class names are called so") {
+TEST_CASE("cifar: only the published files with their class names get the name CIFAR-10") {
   const std::vector<std::string> names{
       "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
   CHECK(cifar10_name(true, names) == "cifar10");
@@ -146,8 +146,7 @@ TEST_CASE("cifar: a file that is far too large is not read") {
                           file.string()));
 }
 
-TEST_CASE(
-    "cifar: whole files and class names, and what is not the original is refused, or called so") {
+TEST_CASE("cifar: files that are not the original are refused, or named as such") {
   const test::TemporaryFolder folder;
   std::vector<std::uint8_t> record(3073, 7);
   std::vector<std::uint8_t> bytes;

@@ -137,7 +137,7 @@ TEST_CASE("folder sets: parts by any of their names") {
   }
 }
 
-TEST_CASE("folder sets: three parts, of which the tests are left for the end") {
+TEST_CASE("folder sets: three parts, where the test part is not used for validation") {
   const Forms forms({filled({"Train/a", "Train/b"}) + filled({"Val/a", "Val/b"}, 1) +
                      filled({"Test/a", "Test/b"}, 3)});
   for (const fs::path& path : forms.both()) {
@@ -170,7 +170,7 @@ TEST_CASE("folder sets: images without labels in a part for tests") {
   }
 }
 
-TEST_CASE("folder sets: parts that are not clear are an error that says what to do") {
+TEST_CASE("folder sets: ambiguous parts are an error with advice") {
   check_error({filled({"train/a", "train/b", "Training/a", "Training/b", "val/a"})},
               "train' are names of the same part: keep only one; if they are classes, append "
               "':parts=false' to the path");
@@ -248,7 +248,7 @@ TEST_CASE("folder sets: classes that are numbers are in the order of numbers") {
   CHECK(load(csv.string() + ":label_delim=;").train.classes == halves);
 }
 
-TEST_CASE("folder sets: what systems leave behind is not there") {
+TEST_CASE("folder sets: system files are ignored") {
   const Forms forms(
       {filled({"cat", "dog", "@eaDir/cat", "cat/@eaDir", "__MACOSX/photos/cat", "#recycle"}) +
        Strings{"lost+found/",
@@ -278,7 +278,7 @@ TEST_CASE("folder sets: what systems leave behind is not there") {
     CHECK(load(path.string()).train.classes == Strings{"cat", "dog"});
 }
 
-TEST_CASE("folder sets: files that are passed over are counted and named") {
+TEST_CASE("folder sets: skipped files are counted and named") {
   Set set{filled({"cat", "dog"}) + Strings{"cat/a.jfif",
                                            "cat/b.JPE",
                                            "dog/face.0001",
@@ -395,13 +395,13 @@ TEST_CASE("folder sets: folders around the classes are entered") {
     };
     CHECK(read({"cat", "dog"}) == 10);
     CHECK(contains(text_of<DataError>([&] { static_cast<void>(read({"dog"})); }),
-                   "is 'new', which the model does not have"));
+                   "is 'new', which is not in the model"));
   }
   // Nor where images lie in it alone.
   check_error({filled({"photos"}) + Strings{"x.txt"}}, "has one class, 'photos'");
 }
 
-TEST_CASE("folder sets: what there is instead of class folders says what to do") {
+TEST_CASE("folder sets: a folder without class folders gets advice") {
   const auto set = [](const Strings& paths) {
     Set out{paths};
     for (const std::string& path : paths)
@@ -455,13 +455,13 @@ TEST_CASE("folder sets: names of a zip are UTF-8 where it says so, in any locale
   const fs::path zip = forms.zip();
   const Bytes image = test::png(test::plain(4, 4, 1, 2, 3), 4, 4);
   test::write_bytes(zip, test::zip_file({{"a/1.png", image}, {"b\x81/2.png", image, false}}));
-  CHECK(contains(error_of(zip), "the class name 'b\x81' holds characters that cannot be shown"));
+  CHECK(contains(error_of(zip),
+                 "the class name 'b\x81' contains characters that cannot be displayed"));
   test::write_bytes(zip, test::zip_file({{"a/1.png", image}, {"b\x81/2.png", image, true}}));
-  CHECK(
-      contains(error_of(zip),
-               "set.zip/?' has a name that is not text; it comes after 'a/1.png': pack the archive "
-               "again"));
+  CHECK(contains(error_of(zip),
+                 "set.zip/?' has a name that is not text; it comes after 'a/1.png': create the "
+                 "archive again"));
   CHECK(image_files(zip, "x").size() == 2);
   test::write_bytes(zip, test::zip_file({{"b\x81/2.png", image, true}}));
-  CHECK(contains(error_of(zip), "it comes first: pack"));
+  CHECK(contains(error_of(zip), "it comes first: create"));
 }

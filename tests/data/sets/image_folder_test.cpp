@@ -109,13 +109,13 @@ TEST_CASE("resize: equal sizes copy, plain colours stay, halves are averages") {
   CHECK(half.pixels[3] == std::lround(180 - left));
 }
 
-TEST_CASE("resize: to no pixels is an error") {
+TEST_CASE("resize: a size of zero is an error") {
   CHECK_THROWS_WITH_AS(static_cast<void>(resize_and_crop(decode_image(red_jpeg()), 0, 4)),
                        doctest::Contains("resize: to 4x0 pixels"),
                        UsageError);
 }
 
-TEST_CASE("resize: keeps proportions and cuts the middle out") {
+TEST_CASE("resize: keeps proportions and crops to the centre") {
   Image wide{2, 6, {}};
   for (int y = 0; y < 2; ++y)
     for (int x = 0; x < 6; ++x) wide.pixels.insert(wide.pixels.end(), 3, std::uint8_t(x * 10));
@@ -190,7 +190,7 @@ TEST_CASE("folder: train and valid folders, classes by name, files by path") {
   }
 }
 
-TEST_CASE("folder: options that cannot be are refused") {
+TEST_CASE("folder: impossible options are refused") {
   const test::TemporaryFolder folder;
   fill_class(folder.path() / "a", 2, 10);
   const auto refused = [&](const FolderOptions& options) {
@@ -204,7 +204,8 @@ TEST_CASE("folder: options that cannot be are refused") {
   CHECK(refused({.decoding = {.max_bad = 2}}) == "the share of bad files must be in [0, 1], not 2");
   CHECK(refused({.decoding = {.max_bad = -0.1}}) ==
         "the share of bad files must be in [0, 1], not -0.1");
-  CHECK(contains(refused({.valid_fraction = 0.5, .valid_regex = "_0"}), "('_0') and a share"));
+  CHECK(contains(refused({.valid_fraction = 0.5, .valid_regex = "_0"}),
+                 "('_0') cannot be combined with a share"));
 }
 
 TEST_CASE("folder: training and validation images of different sizes") {
@@ -223,7 +224,7 @@ TEST_CASE("folder: training and validation images of different sizes") {
   }
 }
 
-TEST_CASE("folder: a class that the model does not know is refused when it is evaluated") {
+TEST_CASE("folder: a class that the model does not have is refused in an evaluation") {
   const test::TemporaryFolder folder;
   fill_class(folder.path() / "cat", 1, 10);
   fill_class(folder.path() / "yak", 1, 10);
@@ -233,7 +234,8 @@ TEST_CASE("folder: a class that the model does not know is refused when it is ev
   CHECK(contains(text, "'yak/image 100.png' is 'yak', which is not in the model: it has cat, dog"));
 }
 
-TEST_CASE("folder: without a train folder the split is by seed, and split names are no classes") {
+TEST_CASE(
+    "folder: without a train folder the split is by seed, and names of parts are not classes") {
   const test::TemporaryFolder folder;
   fill_class(folder.path() / "a", 10, 10);
   fill_class(folder.path() / "b", 10, 20);

@@ -66,7 +66,7 @@ TEST_CASE("patterns are Python's, and those that explode are an error") {
   CHECK(Pattern("^(a|b)*c").find(std::string(20'000, 'a')).has_value() == false);
 }
 
-TEST_CASE("a table says what is on images, and which are for validation") {
+TEST_CASE("a table gives the labels of images, and selects validation images") {
   const test::TemporaryFolder folder;
   for (int i = 0; i < 6; ++i)
     write_image(folder.path() / "pics" / ("image " + std::to_string(i) + ".png"), i);
@@ -118,7 +118,7 @@ TEST_CASE("a table says what is on images, and which are for validation") {
   CHECK(judged.valid.labels == std::vector<std::int64_t>{0, 1});
   CHECK(judged.valid.width == 2);
   CHECK(contains(data_error(table.string(), {.classes = {"dog"}, .evaluation = ImageSize{2, 2}}),
-                 "line 5: 'pics/image 3.png' is 'cat', which the model does not have"));
+                 "line 5: 'pics/image 3.png' is 'cat', which is not in the model"));
 }
 
 TEST_CASE("a table may have several labels in a cell, or numbers") {
@@ -164,7 +164,7 @@ TEST_CASE("a table may have several labels in a cell, or numbers") {
       contains(data_error(table.string() + ":targets=x,skip_bad=true"), "none of the 2 files in"));
 }
 
-TEST_CASE("what is wrong with a table says the line") {
+TEST_CASE("errors in a table name the line") {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "t.csv";
   write_image(folder.path() / "a.png", 1);

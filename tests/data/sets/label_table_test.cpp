@@ -97,7 +97,7 @@ TEST_CASE("tables are read as spreadsheets and other systems write them") {
   CHECK(whole(photos.load(parts, "", {})));
 }
 
-TEST_CASE("parts are said as pandas, R and people say them") {
+TEST_CASE("parts are read as pandas, R and people write them") {
   const Photos photos;
   for (const auto& [valid, train] : {std::pair{"1.0", "0.0"},
                                      {"True", "False"},
@@ -162,7 +162,7 @@ TEST_CASE("a table without a header loses no row") {
   CHECK(whole(photos.load("file,label\n" + photos.rows())));
 }
 
-TEST_CASE("what cannot be meant is said by its line") {
+TEST_CASE("implausible values are refused with their line") {
   const Photos photos;
   CHECK(contains(photos.error("file,label\nC:\\p\\0.png,cat\nC:\\p\\1.png,dog\n"),
                  "line 2: 'C:\\p\\0.png' is an absolute Windows path: use paths relative to a"));
@@ -184,7 +184,7 @@ TEST_CASE("what cannot be meant is said by its line") {
   CHECK(contains(photos.error("file,y,y\ni/0.png,1,2\n", ":targets=y"),
                  "has two columns 'y': rename one"));
   CHECK(contains(photos.error("file,\"a\nb\"\ni/0.png,1\n", ":targets=(a\nb)"),
-                 "the name of column 'a\\x0ab' holds characters that cannot be shown"));
+                 "the name of column 'a\\x0ab' contains characters that cannot be displayed"));
   CHECK(contains(
       photos.error("1,2\n3,4\n", ":targets=y"),
       "it has: 1, 2; its first line contains numbers: add a line of column names above it"));
@@ -208,16 +208,16 @@ TEST_CASE("what cannot be meant is said by its line") {
   CHECK_FALSE(contains(all, "skip_bad"));
 }
 
-TEST_CASE("labels that look alike are warned of, and named where one is unknown") {
+TEST_CASE("similar labels give a warning, and are suggested if one is unknown") {
   const Photos photos;
   const test::LogFile log;
   const std::string text =
       "file,label,split\ni/0.png,caf\u00e9,\ni/1.png,cafe\u0301,\ni/2.png,Dog,\ni/3.png,dog,\n";
   CHECK(photos.load(text + "i/4.png,dog,valid\n", "", {}).train.classes.size() == 4);
-  CHECK(log.count("'t' has different classes whose names look alike"));
+  CHECK(log.count("'t' has different classes with similar names"));
   CHECK(log.count("\n  'Dog' and 'dog'"));
   CHECK(log.count("\n  'cafe\\u0301' and 'caf\\u00e9'"));
-  CHECK(contains(photos.error(text + "i/4.png,DOG,valid\n"), "; 'DOG' looks like 'Dog' and is"));
+  CHECK(contains(photos.error(text + "i/4.png,DOG,valid\n"), "; 'DOG' looks like 'Dog' but is"));
   CHECK(contains(text_of<DataError>([&] {
                    (void)photos.load(text, "", {.classes = {"DOG", "dog"}});
                  }),
@@ -246,7 +246,7 @@ TEST_CASE("lists may come from Windows and spreadsheets, too") {
   CHECK(whole(load(utf16)));
 }
 
-TEST_CASE("a column that is hardly one of labels is refused or warned of") {
+TEST_CASE("a column that is probably not one of labels is refused or gives a warning") {
   const Photos photos;
   const test::LogFile log;
   std::string text = "file,label\n";
@@ -303,13 +303,13 @@ TEST_CASE("a table of numbers is a data set of features") {
   CHECK(photos.load("a,b,kind\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n", ":features=(a,b)").train.classes ==
         Strings{"x", "y"});
   CHECK(contains(photos.error("a,b,c\n1,2,3\n", ":features=(a)"),
-                 "say which column holds the classes, ':label=COLUMN', or which hold numbers to "
+                 "set the column of classes, ':label=COLUMN', or the columns of numbers to "
                  "predict, ':targets=(COLUMN,...)'; it has: a, b, c"));
   CHECK(contains(photos.error("a,b,label\n1,x,p\n", ":features=(a,b)"),
                  "line 2, column 'b': 'x' is not a number"));
   CHECK(contains(photos.error("a,b,label\n1,2,p\n", ":features=(a,c)"), "has no column 'c'"));
   CHECK(contains(photos.error<UsageError>("a,y\n1,2\n", ":features=(a,y),targets=y"),
-                 "column 'y' is used twice: it is a feature, a target"));
+                 "column 'y' is used twice: it can be only one of feature, target"));
   for (const char* option : {"size=4",
                              "channels=1",
                              "max_bad=0.1",

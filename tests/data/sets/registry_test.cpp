@@ -49,7 +49,7 @@ TEST_CASE("registry: quick synthetic data by name") {
   CHECK(hard.train.fingerprint() != synthetic10({.count = 20}).fingerprint());
 }
 
-TEST_CASE("registry: data that are not named and not there are refused, never replaced") {
+TEST_CASE("registry: missing data are refused, never replaced") {
   const test::TemporaryFolder folder;
   const DataOptions options{.directory = folder.path(), .train_limit = 20, .valid_limit = 20};
   const std::string unnamed =
@@ -65,7 +65,7 @@ TEST_CASE("registry: data that are not named and not there are refused, never re
 }
 
 TEST_CASE(
-    "registry: what lies in CIFAR-10's place is not taken for it, and classes and limits apply") {
+    "registry: other data in CIFAR-10's place are not taken for it, and classes and limits apply") {
   const test::TemporaryFolder folder;
   write_fake_cifar(folder.path() / "cifar-10-batches-bin");
   const DataOptions options{.directory = folder.path(),
@@ -112,7 +112,7 @@ TEST_CASE("registry: a path is an image folder, other names are unknown") {
   CHECK(text.find("synthetic10-hard") != std::string::npos);
 }
 
-TEST_CASE("registry: options that a data set has no use for are refused") {
+TEST_CASE("registry: options that a data set does not use are refused") {
   const test::TemporaryFolder folder;
   for (const char* part : {"train/a", "train/b", "valid/a", "valid/b"})
     fill(folder.path() / "a:b" / part);

@@ -141,7 +141,7 @@ TEST_CASE("transforms in words") {
   CHECK(describe({Cutout{8, 2}, PixelTransform{}}) == "cutout 8 (2 holes), a custom function");
 }
 
-TEST_CASE("a gallery of predictions says the truth, the prediction and how sure it was") {
+TEST_CASE("a gallery shows the true class, the prediction and its probability") {
   const Dataset set = test::small_set(4, 8, 8, 2);  // labels 0 1 0 1
   const std::vector<JudgedImage> judged{{.index = 0, .outputs = {0.972, 0.028}},
                                         {.index = 3, .outputs = {0.99999, 0.00001}},
@@ -171,7 +171,7 @@ TEST_CASE("a gallery of predictions says the truth, the prediction and how sure 
       UsageError);
 }
 
-TEST_CASE("a gallery of a batch shows it as the model was given it, and what that made of it") {
+TEST_CASE("a gallery of a batch shows the model's input and its predictions") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   const Dataset set = test::small_set(4, 8, 8, 2);  // labels 0 1 0 1
   Loader loader(ctx, set, {.batch_size = 4, .workers = 0, .normalization = kCifarStats});
@@ -201,7 +201,8 @@ TEST_CASE("a gallery of a batch shows it as the model was given it, and what tha
   };
   CHECK_THROWS_WITH_AS(drawn(on_host.rows(0, 3)), doctest::Contains("for 4 images"), ShapeError);
   batch.y.span<std::int64_t>()[2] = 2;
-  CHECK_THROWS_WITH_AS(drawn(on_host), doctest::Contains("there is no class 2"), UsageError);
+  CHECK_THROWS_WITH_AS(
+      drawn(on_host), doctest::Contains("class 2 does not exist; there are 2 classes"), UsageError);
   batch.y = {};
   CHECK(drawn(on_host).subtitle == "predicted class and its probability");
   CHECK(drawn(on_host).cells[1].caption.size() == 1);
@@ -277,7 +278,7 @@ TEST_CASE("galleries of several labels mark each that is right, wrong or missed"
       UsageError);
 }
 
-TEST_CASE("galleries of real numbers have the predicted and the true one beside each other") {
+TEST_CASE("galleries of real numbers show the predicted and the true value next to each other") {
   Dataset set = test::small_set(2, 4, 4);
   set.labels.clear();
   set.target_kind = TargetKind::values;
@@ -292,7 +293,7 @@ TEST_CASE("galleries of real numbers have the predicted and the true one beside 
         Lines{"x NaN, is 0.5", "y 1, is 1", "loss NaN"});
 }
 
-TEST_CASE("a gallery of a batch knows labels and values, and shows what it has no targets for") {
+TEST_CASE("a gallery of a batch supports labels and values, and samples without targets") {
   Context ctx({.device = Device::cpu(), .threads = 1});
   Dataset set = test::small_set(2, 4, 4);
   set.labels.clear();

@@ -7,7 +7,7 @@
 
 using namespace learn;
 
-TEST_CASE("a call before the library is there is an error, not a jump to nowhere") {
+TEST_CASE("a call before the library is loaded is an error, not a jump to address zero") {
   CHECK_THROWS_WITH_AS(
       (void)cuda::status(), doctest::Contains("before a device was chosen"), DeviceError);
   REQUIRE(load_cuda_library() == "");

@@ -134,7 +134,7 @@ TEST_CASE("operands that are not aligned take the elementwise path, to the same 
   }
 }
 
-TEST_CASE("empty tensors are no work and no error on a device") {
+TEST_CASE("empty tensors cause neither work nor errors on a device") {
   Context ctx(test::on_cuda());
   Tensor none = ctx.empty({0, 4}, DType::f32);
   const Tensor vector = test::put_full(ctx, {4}, DType::f32, 1);
@@ -213,7 +213,7 @@ TEST_CASE("reductions on a device: few results are joined from parts, in every l
       }
 }
 
-TEST_CASE("reductions on a device: NaN stays, in whichever part it stands") {
+TEST_CASE("reductions on a device: NaN stays, in whichever part it is") {
   Pair pair;
   for (const std::int64_t place : {0, 1, 63, 64, 4097, 5002})
     for (const auto reduction :

@@ -53,7 +53,7 @@ TEST_CASE("activations on the device agree with the reference") {
         }
 }
 
-TEST_CASE("casts on the device are the host's, bit for bit") {
+TEST_CASE("casts on the device equal the host's, bit for bit") {
   Context cuda({.device = Device::cuda()});
   Context host;
   for (const DType from : {DType::f32, DType::f16, DType::bf16})

@@ -280,7 +280,7 @@ TEST_CASE("a replayed step leaves the statistics of frozen BatchNorm layers") {
   CHECK(moved > 0);
 }
 
-TEST_CASE("the memory of a graph is that of the step it replays") {
+TEST_CASE("a graph uses the memory of the step it replays") {
   const test::ShortTraining training = test::sized({.model = "small"});
   test::ShortRun eager({.device = Device::cuda()}, training);
   eager.fit(2);
@@ -359,7 +359,7 @@ TEST_CASE("predictions and losses that a callback keeps are not written over by 
   }
 }
 
-TEST_CASE("what is frozen in the middle of a fit drops the graphs") {
+TEST_CASE("freezing in the middle of a fit drops the graphs") {
   const Recipe recipe{.epochs = 4, .prepare = [](Learner& learn) {
                         callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
                           if (l.progress().epoch == 2) l.params().slot(0).trainable = false;
@@ -377,7 +377,7 @@ TEST_CASE("an option of a callback that changes in the middle of a fit drops the
   CHECK(graph.counts.replayed > 0);
 }
 
-TEST_CASE("an optimizer that is told to scale otherwise drops the graphs") {
+TEST_CASE("a different scale of the optimizer drops the graphs") {
   const Recipe recipe{.prepare = [](Learner& learn) {
     callbacks::on(learn, Event::epoch_begin, [](Learner& l) {
       // A clean step doubles it from the third epoch on.
@@ -389,7 +389,7 @@ TEST_CASE("an optimizer that is told to scale otherwise drops the graphs") {
   CHECK(graph.counts.captured == 2);
 }
 
-TEST_CASE("a loss that says that it changed is captured anew") {
+TEST_CASE("a loss that declares a change is captured again") {
   double less = 0;
   const auto loss = [&](const Var& pred, const Tensor& y) {
     return ops::scale(nn::cross_entropy().fn(pred, y), 1 - less);
@@ -416,10 +416,11 @@ TEST_CASE("a callback that needs the host keeps the step eager, and one warning 
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.captured + graph.counts.replayed + graph.counts.eager == 0);
   CHECK(log.count("[cuda_graph]") == 1);
-  CHECK(log.count("the host is needed by 'watcher' at step_begin") == 1);
+  CHECK(log.count("these need the host: 'watcher' at step_begin") == 1);
 }
 
-TEST_CASE("a callback that waits for the device in spite of its word keeps the step eager") {
+TEST_CASE(
+    "a callback that waits for the device although it declares otherwise keeps the step eager") {
   const Recipe recipe{.epochs = 2, .prepare = [](Learner& learn) {
                         learn.add<Pretender>([](Learner& l) {
                           static_cast<void>(to_host(l.context(), l.batch().loss.value()));
@@ -433,7 +434,7 @@ TEST_CASE("a callback that waits for the device in spite of its word keeps the s
   CHECK(log.count("('pretender' at backward_end) waits for the device") == 1);
 }
 
-TEST_CASE("a step that TensorBoard is shown stays a graph, of the same bits") {
+TEST_CASE("a step with the TensorBoard callback stays a graph, with the same bits") {
   const TemporaryFolder folder;
   Recipe recipe{.images = DType::f16, .padded = true, .prepare = [](Learner& learn) {
                   callbacks::to_fp16(learn);

@@ -56,7 +56,7 @@ Half* const kHalfWritten = nullptr;
 #define LEARN_CHECK_REFUSED(name, call) \
   CHECK_THROWS_WITH_AS(call, doctest::Contains(name ": "), DeviceError)
 
-TEST_CASE("elementwise kernels refuse what they cannot count") {
+TEST_CASE("elementwise kernels refuse sizes they cannot count") {
   constexpr auto kMode = GradMode::overwrite;
   const Executor executor;
   const cuda::Exec& exec = executor.exec;
@@ -81,7 +81,7 @@ TEST_CASE("elementwise kernels refuse what they cannot count") {
                       cuda::unpad_channels(exec, kHalf, kMany, 16, kHalfWritten, 10, kMode));
 }
 
-TEST_CASE("kernels with a warp or a block per row refuse what they cannot count") {
+TEST_CASE("kernels with a warp or a block per row refuse sizes they cannot count") {
   std::int64_t* const index = nullptr;
   const Executor executor;
   const cuda::Exec& exec = executor.exec;
@@ -124,7 +124,7 @@ TEST_CASE("pools refuse axes beyond 32 bits and grids beyond the launch") {
   LEARN_CHECK_REFUSED("avg_pool_forward", forward(1 << 30, 4, 8));
 }
 
-TEST_CASE("batch norm refuses what it cannot count") {
+TEST_CASE("batch norm refuses sizes it cannot count") {
   const Executor executor;
   kernels::BatchNormApplyArgs<float> args{};
   args.rows = kMany;

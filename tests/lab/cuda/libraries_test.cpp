@@ -175,7 +175,7 @@ TEST_CASE("an empty batch on the device has no result and zero weight gradients"
   CHECK(same_bits(to_host(cuda, dw_linear), zeros(oracle().step(), {3, 5})).equal);
 }
 
-TEST_CASE("a library that is not there, or lacks a function, is named with what to do") {
+TEST_CASE("a library that is missing, or lacks a function, is named with advice") {
   cuda::SharedLibrary none("libnothing.so.0", "", "nvidia-nothing");
   CHECK_THROWS_WITH_AS((void)none.function<void()>("f"),
                        doctest::Contains("CUDA needs libnothing.so.0: libnothing.so.0: cannot open "

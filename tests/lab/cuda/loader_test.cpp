@@ -114,7 +114,7 @@ TEST_CASE("grey images with real targets, drawn by weights, are made on a device
   CHECK(!Loader(cuda, data, options).on_device());
 }
 
-TEST_CASE("a resident batch of halves may have the channels that convolutions want") {
+TEST_CASE("a resident batch of halves may have the channels that convolutions need") {
   const Dataset data = images();
   Arena memory("colours", cpu_pages());
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
@@ -168,7 +168,7 @@ TEST_CASE("a resident pass that was saved in the middle continues where it was")
   CHECK(!resumed.next(batch));
 }
 
-TEST_CASE("uploaded batches are whole for work that nobody has waited for") {
+TEST_CASE("uploaded batches are complete for pending work") {
   const Dataset data = images();
   for (const int workers : {0, 2}) {
     CAPTURE(workers);

@@ -68,7 +68,7 @@ std::vector<Tensor> head(DType dtype, std::int64_t classes, int poison) {
 
 }  // namespace
 
-TEST_CASE("a head of ten classes has the same loss and gradients whatever lies in the padding") {
+TEST_CASE("a head of ten classes has the same loss and gradients whatever the padding contains") {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
     for (const std::int64_t classes : {10, 16}) {
       CAPTURE(std::string(name_of(dtype)));

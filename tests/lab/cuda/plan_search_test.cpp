@@ -137,7 +137,7 @@ TEST_CASE("plans survive as text, damaged text does not pass") {
       DeviceDescription(std::string_view("{}")), doctest::Contains("cuDNN"), DeviceError);
 }
 
-TEST_CASE("kept plans are those of a kind of device, wherever it is plugged in and at any clock") {
+TEST_CASE("stored plans belong to a kind of device, in any slot and at any clock rate") {
   const TemporaryFolder folder;
   const CudaOptions options{.plan_cache = folder.path().string()};
   const ConvProblem problem{ConvPass::forward, kLayer, DType::f16};

@@ -60,7 +60,7 @@ void check_close(Context& ctx, const Tensor& device, const Tensor& expected) {
 
 }  // namespace
 
-TEST_CASE("a step whose graph is refused goes on eagerly, with the same bits and one warning") {
+TEST_CASE("a step whose graph is refused runs eagerly, with the same bits and one warning") {
   const test::ShortTraining training = test::sized({.model = "small"});
   const ContextOptions cuda{.device = Device::cuda()};
   test::ShortRun eager(cuda, training);
@@ -87,7 +87,8 @@ TEST_CASE("a step whose graph is refused goes on eagerly, with the same bits and
   }
 }
 
-TEST_CASE("contexts of two devices work side by side, and in a thread that has chosen neither") {
+TEST_CASE(
+    "contexts of two devices work at the same time, also in a thread that has chosen neither") {
   (void)setenv("FAKE_CUDA_DEVICES", "2", 1);
   {
     const Tensor x = drawn({6, 24}, DType::f32, 1);
@@ -113,7 +114,7 @@ TEST_CASE("contexts of two devices work side by side, and in a thread that has c
   (void)unsetenv("FAKE_CUDA_DEVICES");
 }
 
-TEST_CASE("a GPU that is too old is refused by name, and auto does not take it") {
+TEST_CASE("a GPU that is too old is refused by name, and auto does not select it") {
   (void)setenv("FAKE_CUDA_CAPABILITY", "7.5", 1);
   const std::string reason = "cuda:0, FAKE (no GPU), has compute capability 7.5; 8.0 is needed";
   for (const char* name : {"cuda", "cuda:0"})

@@ -92,17 +92,17 @@ void fp16(Learner& learn) { callbacks::to_fp16(learn, {.loss_scale = 64.0F}); }
 }  // namespace
 
 // In f16 the roundings of single values differ between the devices: half a thousandth each.
-TEST_CASE("saved on the CPU it goes on on CUDA, in f32 and in f16") {
+TEST_CASE("a training saved on the CPU continues on CUDA, in f32 and in f16") {
   check_goes_on(kCpu, kCuda, 1e-3, fp32);
   check_goes_on(kCpu, kCuda, 0.01, fp16);
 }
 
-TEST_CASE("saved on CUDA it goes on on the CPU, in f32 and in f16") {
+TEST_CASE("a training saved on CUDA continues on the CPU, in f32 and in f16") {
   check_goes_on(kCuda, kCpu, 1e-3, fp32);
   check_goes_on(kCuda, kCpu, 0.01, fp16);
 }
 
-TEST_CASE("saved on CUDA it goes on on CUDA with the same bits") {
+TEST_CASE("a training saved on CUDA continues on CUDA with the same bits") {
   check_goes_on(kCuda, kCuda, 0, fp32);
   check_goes_on(kCuda, kCuda, 0, fp16);
 }

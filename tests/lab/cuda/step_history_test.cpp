@@ -55,7 +55,7 @@ Steps steps_of(const ContextOptions& device, std::int64_t epochs) {
 
 }  // namespace
 
-TEST_CASE("faults, skips, scales and sizes of steps are those of the CPU, batch by batch") {
+TEST_CASE("faults, skips, scales and sizes of steps equal those of the CPU, batch by batch") {
   const Steps cpu = steps_of({.threads = 1}, 2);
   const Steps cuda = steps_of({.device = Device::cuda()}, 2);
   CHECK(cuda.scales == cpu.scales);
@@ -154,7 +154,7 @@ TEST_CASE("batches are joined by the weights of their losses, of replayed steps 
   CHECK(std::abs(first / train_loss(device, false, false, 1) - 1) > 1e-3);
 }
 
-TEST_CASE("skips in a row end a training on a device, where the host learns of them later") {
+TEST_CASE("skips in a row end a training on a device, where the host reads them later") {
   const auto batches_until_it_ends = [](const ContextOptions& device) {
     const test::ShortTraining training{.model = "mlp:width=2", .batch = 2, .steps = 130};
     test::ShortRun run(device, training, [](Learner& learn) {

@@ -89,7 +89,9 @@ TEST_CASE("a short training gives the same losses on the CPU and on CUDA, in f32
 
 // Gradients of this net overflow at scales of 2^17 and up, and nearly so at 2^16: the scale falls
 // in strides that miss those, so that rounding cannot decide.
-TEST_CASE("so it does in f16, with two steps skipped while the loss scale finds its place") {
+TEST_CASE(
+    "a short training gives the same losses in f16, with two steps skipped while the loss scale is "
+    "adjusted") {
   const Trained cuda = check_devices_agree(0.05, [](Learner& learn) {
     callbacks::to_fp16(
         learn,
@@ -99,7 +101,7 @@ TEST_CASE("so it does in f16, with two steps skipped while the loss scale finds 
   CHECK(cuda.control.step == 5);
 }
 
-TEST_CASE("so it does under autocast to f16, with two steps skipped") {
+TEST_CASE("a short training gives the same losses under autocast to f16, with two steps skipped") {
   const Trained cuda = check_devices_agree(0.05, [](Learner& learn) {
     callbacks::to_native_fp16(
         learn,
@@ -109,7 +111,7 @@ TEST_CASE("so it does under autocast to f16, with two steps skipped") {
   CHECK(cuda.control.step == 5);
 }
 
-TEST_CASE("so it does in bf16, validating an average of the weights") {
+TEST_CASE("a short training gives the same losses in bf16, validating an average of the weights") {
   const Trained cuda = check_devices_agree(0.1, [](Learner& learn) {
     callbacks::to_bf16(learn);
     learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});

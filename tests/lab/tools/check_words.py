@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Counts sentence patterns that make English hard to read, in comments, pages and messages: check_words.py [--list] [PATH...].
+"""Counts sentence patterns that make English hard to read, in comments, pages, messages and names of tests:
+check_words.py [--list] [PATH...].
 
 Each pattern has a budget in words_budget.txt, which may only fall. Without words, fails if a count exceeds its budget, and asks for
 a lower budget if a count is below it. --list prints each hit of the files below the paths. --budget rewrites the budget.
@@ -23,7 +24,7 @@ PATTERNS = {
     "As": START + r"As (?!if\b|long\b|soon\b|a result\b)",
     "Likewise": r"(?i)\blikewise\b",
     # Negate the verb.
-    "is none": r"\b(?:is|are|was|were|has|have|be) none\b|\bno (?:such )?(?:one|ones)\b|\bis no (?!longer)|\bare no (?!longer)",
+    "is none": r"\b(?:is|are|was|were|has|have|be) none\b|\bno (?:such )?(?:one|ones)\b|(?<!there )\b(?:is|are) no (?!longer)",
     "nothing but": r"\bnothing but\b|\bnone but\b",
     # Persons where there are none.
     "nobody": r"(?i)\b(?:nobody|somebody|whoever|everybody|anybody)\b",
@@ -41,7 +42,6 @@ PATTERNS = {
     "depart": r"(?i)\b(?:departs?|hardly|thereof|thereby|whereby|apart from that|hitherto)\b",
     "go on": r"\b(?:go|goes|went|going) on\b",
     "is told": r"\b(?:is|are|was|be) (?:told|asked)\b",
-    "that of": r"\bthat of\b|\bthose of\b",
     "but for": r"\bbut for\b|\bnor is\b|\bnor are\b|\bneither is\b",
     "brings along": r"\bbrings? along\b|\bcomes? about\b|\bbear(?:s)? in mind\b",
 }
@@ -82,6 +82,13 @@ def messages_of(text):
             yield code.count("\n", 0, match.start()) + 1, joined
 
 
+def tests_of(text):
+    """Yields (line, name) of each test case; a name starts with a capital here, as a sentence does."""
+    for match in re.finditer(r'TEST_CASE\w*\(\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)', text):
+        name = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[1]))
+        yield text.count("\n", 0, match.start()) + 1, name[:1].upper() + name[1:]
+
+
 def prose_of(text):
     """Yields (line, text) of the paragraphs, list items and cells of a page, without its code."""
     text = re.sub(r"```.*?```", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
@@ -111,6 +118,8 @@ def hits_of(name, text):
         units = [("comments", *unit) for unit in comments_of(text, name)]
         if name.endswith(SOURCES) and not name.startswith("tests/"):
             units += [("messages", *unit) for unit in messages_of(text)]
+        elif name.endswith(SOURCES):
+            units += [("tests", *unit) for unit in tests_of(text)]
     else:
         return
     for kind, line, unit in units:
@@ -123,6 +132,8 @@ def self_test():
     text = '/// What it is. Of all of them nothing is left.\nint x;  ///< behind it\nfail("it wants\\n more {}" " of it");\n// begin_ and a\n'
     found = [(kind, pattern) for kind, pattern, *_ in hits_of("a.h", text)]
     assert sorted(found) == [("comments", "Of"), ("comments", "What"), ("comments", "behind"), ("messages", "wants")], found
+    assert [hit[:2] for hit in hits_of("tests/a.cpp", 'TEST_CASE("what is wrong " "is told") { x("behind it now"); }')] == [
+        ("tests", "What"), ("tests", "is told")]
     assert [pattern for _, pattern, *_ in hits_of("a.md", "A\n\n* Those are x\n\n```\nWhat it is\n```\n")] == ["Those"]
     assert not list(hits_of("a.h", "/// What is it?\n// As long as it runs, x is no longer set.\n"))
 

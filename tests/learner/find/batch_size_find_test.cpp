@@ -143,7 +143,7 @@ TEST_CASE("the smallest of equally fast sizes is suggested") {
   CHECK(found.suggested()->batch_size == 32);
 }
 
-TEST_CASE("timings that contradict each other are known") {
+TEST_CASE("contradicting timings are detected") {
   BatchSizeFindResult found;
   const auto trial = [](std::int64_t size, double rate, double spread = 0) {
     return BatchSizeTrial{.batch_size = size, .samples_per_second = rate, .spread = spread};
@@ -168,7 +168,7 @@ TEST_CASE("a size is timed three times if there are steps for it") {
   }
 }
 
-TEST_CASE("a batch size finder without sense is refused") {
+TEST_CASE("a batch size finder with impossible options is refused") {
   Training t({8}, {});
   CHECK_THROWS_WITH_AS((void)t.learn.batch_size_find(four_batches, {.smallest = 0}),
                        doctest::Contains("sizes from 0 to 4096"),

@@ -27,7 +27,7 @@ class RateWatch final : public Callback {
 
 }  // namespace
 
-TEST_CASE("suggestions are those of fastai's own functions") {
+TEST_CASE("suggestions equal those of fastai's own functions") {
   for (const auto& golden : golden::kLrCurves) {
     CAPTURE(golden.name);
     const LrSuggestions found = suggest_lrs(golden.lrs, golden.losses, golden.iterations);
@@ -76,7 +76,7 @@ TEST_CASE("rates rise as fastai's and the loss is smoothed as fastai's") {
   }
 }
 
-TEST_CASE("a sweep ends when the loss explodes unless it must not") {
+TEST_CASE("a sweep ends when the loss explodes, unless that is disabled") {
   Training t({2, 2}, {});
   const LrFindOptions wide{.start = 0.01, .end = 1e4, .iterations = 60};
   const LrFindResult found = t.learn.lr_find(wide);
@@ -157,7 +157,7 @@ TEST_CASE("layer groups keep the ratio of their rates") {
   }
 }
 
-TEST_CASE("a sweep without sense is refused") {
+TEST_CASE("a sweep with impossible options is refused") {
   Training t({2, 2}, {});
   CHECK_THROWS_WITH_AS((void)t.learn.lr_find({.start = 1, .end = 0.5}),
                        doctest::Contains("rates from 1 to 0.5"),
@@ -177,7 +177,7 @@ TEST_CASE("a sweep without sense is refused") {
       (void)t.learn.lr_find({.iterations = 5}), doctest::Contains("6 are needed"), UsageError);
 }
 
-TEST_CASE("a sweep is fastai's own of the same weights and data") {
+TEST_CASE("a sweep equals fastai's for the same weights and data") {
   for (const auto& golden : golden::kLrSweeps) {
     CAPTURE(golden.name);
     Training t({2, 2, 2, 2},

@@ -137,7 +137,7 @@ TEST_CASE("batches: losses that are not finite are left out of the mean and the 
   }
 }
 
-TEST_CASE("a history that was saved and loaded goes on as one that was not") {
+TEST_CASE("a history that was saved and loaded continues as one that was not") {
   BatchHistory straight;
   BatchHistory stopped;
   for (std::int64_t batch = 1; batch <= 9000; ++batch) {
@@ -186,7 +186,7 @@ TEST_CASE("a metric that an epoch did not have comes back as NaN") {
   CHECK(back.records()[1].metrics[1].second == 7);
 }
 
-TEST_CASE("a history that cannot be one is refused before memory is reserved for it") {
+TEST_CASE("an impossible history is refused before memory is allocated for it") {
   EpochHistory epochs;
   BatchHistory batches;
   for (std::int64_t i = 1; i <= 3000; ++i) epochs.add(epoch_record(i));

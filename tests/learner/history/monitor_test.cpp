@@ -4,7 +4,7 @@
 
 using namespace learn;
 
-TEST_CASE("which way a value gets better follows from its name, unless it is said") {
+TEST_CASE("the direction of improvement follows from the name of a value, unless it is given") {
   const auto lower_is_better = [](const char* name, Better better = Better::automatic) {
     Monitor monitor(name, better);
     CHECK(monitor.improves(0.5));

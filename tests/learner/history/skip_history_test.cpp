@@ -51,7 +51,7 @@ const LossScaleOptions kThree{.growth_interval = 3, .ceiling = 4096};
 
 }  // namespace
 
-TEST_CASE("a skipped step is of the warm-up, a probe, an overflow, or of a bad loss") {
+TEST_CASE("a skipped step is counted as warm-up, probe, overflow, or bad loss") {
   CHECK(Steps(kThree).run("xx...x..x") == "ww..gp..o");
   // Before the first clean step nothing is known of the scale, whatever is held.
   CHECK(Steps(kThree).run("x-x-.-x") == "w.w...o");
@@ -80,7 +80,7 @@ TEST_CASE("with a hysteresis a scale that grew goes back after as many skips in 
   CHECK(run(".xxx") == std::pair(std::string(".ooo"), std::int64_t{1}));
 }
 
-TEST_CASE("a scale that somebody sets anew has its own warm-up") {
+TEST_CASE("a scale that is set again has a new warm-up") {
   Steps steps(kThree);
   CHECK(steps.run("..x") == "..o");
   steps.history.begin(steps.control, kThree);  // another fit, the same scale
@@ -90,7 +90,7 @@ TEST_CASE("a scale that somebody sets anew has its own warm-up") {
   CHECK(steps.run("xx.x") == "ww.o");
 }
 
-TEST_CASE("counts of a stretch are a difference") {
+TEST_CASE("counts of an interval are a difference") {
   Steps steps(kThree);
   (void)steps.run("xx...x..xxi");
   const StepCounts all = steps.history.counts();
@@ -106,7 +106,7 @@ TEST_CASE("counts of a stretch are a difference") {
         StepCounts{.applied = 1, .skipped = 1, .overflows = 1});
 }
 
-TEST_CASE("the verdict is one line that says why") {
+TEST_CASE("the verdict is one line with the reason") {
   const auto verdict = [](const std::string& batches, const LossScaleOptions& options) {
     Steps steps(options);
     (void)steps.run(batches);
@@ -140,7 +140,7 @@ TEST_CASE("the verdict is one line that says why") {
         "could adapt");
 }
 
-TEST_CASE("the newest records are kept, and a history goes on after a checkpoint") {
+TEST_CASE("the newest records are kept, and a history continues after a checkpoint") {
   Steps straight(kThree);
   Steps stopped(kThree);
   for (int i = 0; i < 400; ++i) {
@@ -165,7 +165,7 @@ TEST_CASE("the newest records are kept, and a history goes on after a checkpoint
   CHECK(records.front().scale_before == stopped.history.records().front().scale_before);
 }
 
-TEST_CASE("a history of steps that cannot be one is refused") {
+TEST_CASE("an impossible history of steps is refused") {
   Steps steps(kThree);
   (void)steps.run("xx...x");
   const auto refused = [&](const auto& change) {

@@ -66,7 +66,7 @@ TEST_CASE("options are taken as flags, as pairs and as short names") {
   CHECK(eval.quiet);
 }
 
-TEST_CASE("what is wrong comes with the nearest right name") {
+TEST_CASE("a wrong name is reported with the nearest right one") {
   Program p;
   CHECK(p.error({"trian"}).find("unknown command 'trian'; did you mean 'train'?") == 0);
   CHECK(p.error({"train", "--epocs", "3"}).find("did you mean '--epochs'?") != std::string::npos);
@@ -131,7 +131,7 @@ TEST_CASE("an argument may be one word or all that are left") {
   CHECK(parse_command_line({"eval"}, commands, "1").argument().empty());
 }
 
-TEST_CASE("a word that is called like a command is an argument behind another command") {
+TEST_CASE("the name of a command is an argument after another command") {
   const std::vector<Command> commands{
       {.name = "predict",
        .help = "",
@@ -167,7 +167,7 @@ TEST_CASE("options that have no effect are accepted where a command says so") {
                        std::logic_error);
 }
 
-TEST_CASE("options before the command are put behind it, with their values") {
+TEST_CASE("options before the command are moved after it, with their values") {
   Program p;
   CHECK(p.error({"--epochs", "3", "train", "--lr", "0.5"}) ==
         "options come after the command: learn train --epochs 3 --lr 0.5");

@@ -72,7 +72,7 @@ TEST_CASE("text is broken at spaces, and a word that is too long where it can be
   CHECK(wrapped("", 9).empty());
 }
 
-TEST_CASE("help fits any width from 40 columns, and ends no line in spaces") {
+TEST_CASE("help fits any width from 40 columns, without trailing spaces") {
   for (const std::size_t width : {40, 57, 80, 100}) {
     CAPTURE(width);
     CHECK(longest_line(program_help(commands(), width)) <= width);
@@ -88,7 +88,7 @@ TEST_CASE("help fits any width from 40 columns, and ends no line in spaces") {
   }
 }
 
-TEST_CASE("short help leaves out what is rare, and says so in its last line") {
+TEST_CASE("short help omits rare options, and says so in its last line") {
   const Command& train = command("train");
   const std::string brief = command_help(train, "learn ", 80, false);
   const std::string full = command_help(train, "learn ", 80, true);
@@ -127,7 +127,7 @@ TEST_CASE("help states each default in one form") {
     }
 }
 
-TEST_CASE("every command has a heading and examples, which are what it takes") {
+TEST_CASE("every command has a heading and examples that it accepts") {
   for (const Command& one : commands()) {
     CAPTURE(one.name);
     CHECK_FALSE(heading(one.group).empty());
@@ -145,7 +145,7 @@ TEST_CASE("every command has a heading and examples, which are what it takes") {
   }
 }
 
-TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
+TEST_CASE("abbreviated, misspelt and foreign words get a suggestion") {
   const auto told = [](const std::vector<std::string>& argv, const std::string& text) {
     const std::string said = refusal(argv);
     CAPTURE(said);
@@ -204,7 +204,7 @@ TEST_CASE("what is begun, misspelt, or of another tool or command is told") {
   CHECK_FALSE(holds(refusal({"eval", "last", "--wd"}), "here use"));
 }
 
-TEST_CASE("what other tools' words are here is there") {
+TEST_CASE("every suggested equivalent of another tool's word exists") {
   for (const char* const word : {"a",
                                  "wd",
                                  "amp",
@@ -234,7 +234,7 @@ TEST_CASE("what other tools' words are here is there") {
   CHECK(absent_feature("rand_augment") == absent_feature("rand-augment"));
 }
 
-TEST_CASE("there is help on what other tools call otherwise, or have alone") {
+TEST_CASE("help exists for other tools' names, and for features that only they have") {
   const auto refused = [](const std::string& topic, const std::string& text) {
     const Parsed parsed = parse_command_line({"help", topic}, commands(), "1");
     CAPTURE(topic);

@@ -11,7 +11,7 @@
 using namespace learn;
 using namespace learn::cli;
 
-TEST_CASE("show-batch has the options of a training that say what its batches hold") {
+TEST_CASE("show-batch has the training options that affect the content of batches") {
   ShowBatchOptions options;
   const OptionTable table = options.table();
   for (const char* const name : {"data", "augment", "seed", "config", "preset", "images", "out"})
@@ -43,7 +43,7 @@ TEST_CASE("show-schedule has the options of a training that move hyper-parameter
   CHECK_THROWS_AS(options.resolve(table, {{"epochs", "none"}}), UsageError);
 }
 
-TEST_CASE("both draw what they were asked for") {
+TEST_CASE("both draw what is requested") {
   const TemporaryFolder folder;
   ShowBatchOptions show;
   show.train.experiment.data.data = "synthetic10";
@@ -72,7 +72,7 @@ TEST_CASE("both draw what they were asked for") {
   CHECK_THROWS_AS(show_schedule(plan), UsageError);
 }
 
-TEST_CASE("some of the options of a training are those of their names") {
+TEST_CASE("a subset of the training options is selected by name") {
   TrainOptions options;
   CHECK(some_of_train(options, {"lr", "epochs"}).all().size() == 2);
   CHECK_THROWS_WITH_AS((void)some_of_train(options, {"lr", "rate"}),

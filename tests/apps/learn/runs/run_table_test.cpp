@@ -7,7 +7,7 @@
 using namespace learn;
 using cli::RunTable;
 
-TEST_CASE("rows of runs are found by name, and differ in what is known alone") {
+TEST_CASE("rows of runs are found by name, and differ only in known values") {
   RunTable table;
   const std::vector<int> runs{1, 2, 2};
   table.add("number", runs, [](int run) { return std::to_string(run); });
@@ -21,7 +21,7 @@ TEST_CASE("rows of runs are found by name, and differ in what is known alone") {
   CHECK_THROWS_AS((void)table.row("numbers"), std::logic_error);
 }
 
-TEST_CASE("every key of a run is a row, empty where another has none, unknown where all are") {
+TEST_CASE("every key of a run is a row, empty if a run lacks it, unknown if the settings are") {
   using Texts = std::map<std::string, std::string>;
   const Texts one{{"a", "1"}, {"b", "2"}};
   const Texts other{{"b", "2"}, {"c", "3"}};

@@ -87,7 +87,7 @@ fs::path make_run(const fs::path& root, const std::string& name, const std::stri
 
 }  // namespace
 
-TEST_CASE("runs are sorted by what is asked for, those without it last") {
+TEST_CASE("runs are sorted by the requested column, those without a value last") {
   std::vector<RunEntry> runs{with_result("b-10", 0.5, 2),
                              damaged("torn"),
                              with_result("b-2", 0.75, 3),
@@ -121,7 +121,7 @@ TEST_CASE("runs are sorted by what is asked for, those without it last") {
                        UsageError);
 }
 
-TEST_CASE("a table shows all where there is room, and says what it leaves out where there is not") {
+TEST_CASE("a table shows all columns that fit, and lists those that do not") {
   std::vector<RunEntry> runs{with_result("train", 0.5, 2), with_result("train-2", 0.75, 12.5)};
   runs[1].record.precision = "fp16";
   const std::string wide = runs_table(runs, 0);
@@ -182,7 +182,7 @@ TEST_CASE("a damaged run is listed with what is wrong with it") {
   CHECK(has(runs_table(runs, 0), "accuracy 0.5000"));
 }
 
-TEST_CASE("for programs there is all of it") {
+TEST_CASE("output for programs contains everything") {
   const TemporaryFolder folder;
   const fs::path path =
       make_run(folder.path(),
@@ -279,7 +279,7 @@ TEST_CASE("settings that are defaults are marked, and the same as equal ones tha
   CHECK(line_of(compare_runs({runs[0], runs[2]}, 0), "lr") == "lr 0.01 (default) -");
 }
 
-TEST_CASE("a comparison tells what it does not know from what differs") {
+TEST_CASE("a comparison distinguishes unknown values from different ones") {
   const TemporaryFolder folder;
   std::vector<RunEntry> runs{look_at_run(make_run(folder.path(), "a", "[train]\nlr = 1\n")),
                              look_at_run(make_run(folder.path(), "b", "[train\n")),
@@ -301,12 +301,12 @@ TEST_CASE("a comparison tells what it does not know from what differs") {
   CHECK(has(compare_runs({entry("x"), entry("y")}, 80), "results: none yet"));
 }
 
-TEST_CASE("runs that do not fit beside each other are compared below each other") {
+TEST_CASE("runs that do not fit next to each other are compared below each other") {
   std::vector<RunEntry> runs;
   for (int i = 0; i < 6; ++i) runs.push_back(with_result(fmt::format("run-{}", i), 0.1 * i, 1));
   const std::string text = compare_runs(runs, 60);
   for (const std::string& line : lines_of(text))
-    if (line.find(": its settings") == std::string::npos) CHECK(display_width(line) <= 60);
+    if (line.find(": unknown settings") == std::string::npos) CHECK(display_width(line) <= 60);
   CHECK(has(text, "0.5000 *"));
   CHECK(lines_of(text).front().find("run-5") == std::string::npos);
   CHECK(lines_of(compare_runs(runs, 0)).front().find("run-5") != std::string::npos);
@@ -382,9 +382,9 @@ TEST_CASE("options of runs that have no effect are refused") {
   };
   refused("--csv and --json", [](auto& o) { o.csv = o.json = true; });
   refused("--json always prints everything", [](auto& o) { o.wide = o.json = true; });
-  refused("--sort is for a list", [](auto& o) { o.names = {"a"}, o.sort = "name"; });
-  refused("--reverse is for a list", [](auto& o) { o.names = {"a"}, o.reverse = true; });
-  refused("--status is for a list", [](auto& o) { o.names = {"a"}, o.status = {"gone"}; });
+  refused("--sort is for the list", [](auto& o) { o.names = {"a"}, o.sort = "name"; });
+  refused("--reverse is for the list", [](auto& o) { o.names = {"a"}, o.reverse = true; });
+  refused("--status is for the list", [](auto& o) { o.names = {"a"}, o.status = {"gone"}; });
   refused("name the runs to remove", [](auto& o) { o.remove = true; });
   refused("leave out --wide", [](auto& o) { o.names = {"a"}, o.remove = o.wide = true; });
   refused("--yes has no effect", [](auto& o) { o.yes = true; });
@@ -410,7 +410,7 @@ TEST_CASE("runs are removed all or none") {
   CHECK_THROWS_WITH_AS(
       (void)runs(
           {.names = {"a", "none"}, .out = folder.path().string(), .remove = true, .yes = true}),
-      doctest::Contains("run 'none' does not exist"),
+      doctest::Contains("no run 'none' in"),
       CheckpointError);
   refused({"a", "mine"}, "has no run.json");
   refused({"a", "latest"}, "is a link to 'c'");

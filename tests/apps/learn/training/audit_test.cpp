@@ -35,7 +35,7 @@ TEST_CASE("an audit takes the options of a training that matter in its first ste
   CHECK(r.options.save == "a.csv");
 }
 
-TEST_CASE("an audit is of fp16 unless a half precision is said") {
+TEST_CASE("an audit uses fp16 unless a half precision is given") {
   CHECK(Resolved(OptionValues{}).experiment().precision.chosen() == "fp16");
   CHECK(Resolved(OptionValues{{"precision", "bf16-amp"}}).experiment().precision.chosen() ==
         "bf16-amp");
@@ -56,7 +56,7 @@ TEST_CASE("an audit is of fp16 unless a half precision is said") {
   CHECK(Resolved({{"config", config}, {"opt-level", "O1"}}).experiment().precision.chosen() ==
         "fp16-amp");
   CHECK_THROWS_WITH_AS(Resolved(OptionValues{{"precision", "fp32"}}),
-                       doctest::Contains("--precision fp32: say which half precision"),
+                       doctest::Contains("--precision fp32: name the half precision"),
                        UsageError);
 }
 

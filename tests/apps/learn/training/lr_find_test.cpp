@@ -56,7 +56,7 @@ TEST_CASE("a rate finder writes the curve and leaves no run") {
   CHECK(std::filesystem::file_size(folder / "lr.png") > 1000);
 }
 
-TEST_CASE("the advice after a sweep has the ratio of the rates that were given") {
+TEST_CASE("the suggestion after a sweep keeps the ratio of the given rates") {
   LrFindResult found{.ended = LrFindEnd::exploded};
   found.suggestions = {.valley = 0.00341, .slide = {}, .minimum = {}, .steep = {}, .fall = 0.5};
   CHECK(advice_of(found, {}) == "learn train --lr 0.0034 with the same options");
@@ -66,7 +66,7 @@ TEST_CASE("the advice after a sweep has the ratio of the rates that were given")
         "learn train --lr 0.00085:0.0017:0.0034 with the same options");
 }
 
-TEST_CASE("there is no advice after a sweep that saw too little") {
+TEST_CASE("a sweep that saw too little gives no suggestion") {
   LrFindResult found{.ended = LrFindEnd::interrupted};
   found.suggestions = {.valley = 1e-7, .slide = {}, .minimum = {}, .steep = {}, .fall = 0.5};
   CHECK(advice_of(found, {}) == "no suggestion: the sweep was interrupted");

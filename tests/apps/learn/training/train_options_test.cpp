@@ -41,7 +41,7 @@ TEST_CASE("every preset is made of options that exist and fit") {
   CHECK(notebook.options.experiment.training.lr == std::vector<double>{0.1});
 }
 
-TEST_CASE("a preset says how fp16 is trained, where it is, and what is given goes before it") {
+TEST_CASE("a preset sets options for fp16 only with fp16, and given options override it") {
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nflat-master = true\n");
@@ -87,7 +87,8 @@ TEST_CASE("the written configuration gives the same options again") {
   CHECK(second.options.experiment.training.lr.size() == 2);
 }
 
-TEST_CASE("a precision of the command line replaces that of a file by either of its words") {
+TEST_CASE(
+    "a precision on the command line replaces the file's, whichever of the two options is used") {
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   const auto over = [&](const std::string& file, const OptionValues& values) {
@@ -146,7 +147,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"optimizer", "adam:nesterov=true"}}, "adam has no option 'nesterov'");
   refused({{"optimizer", "sgd:momentum=0.5"}, {"momentum", "0.9"}},
           "optimizer 'sgd' already sets 'momentum'");
-  refused({{"optimizer", "sgd:weight_decay=0"}, {"weight-decay", "0"}}, "has its own");
+  refused({{"optimizer", "sgd:weight_decay=0"}, {"weight-decay", "0"}}, "already sets");
   refused({{"data", "synthetc10"}}, "did you mean 'synthetic10'?");
   refused({{"data", "synthetic10:size=64"}}, "synthetic10 has no option 'size'");
   refused({{"precision", "fp8"}}, "unknown precision 'fp8'");
@@ -167,7 +168,7 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"dry-run", "true"}, {"exist-ok", "true"}}, "--exist-ok has no effect with --dry-run");
 }
 
-TEST_CASE("options that nobody typed are not refused") {
+TEST_CASE("options that were not typed are not refused") {
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   const auto over = [&](const std::string& file, const OptionValues& values) {

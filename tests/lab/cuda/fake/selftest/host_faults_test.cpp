@@ -134,7 +134,7 @@ TEST_CASE("memset on the default stream does not wait for other streams, nor the
   });
 }
 
-TEST_CASE("a branch of a graph that nothing orders") {
+TEST_CASE("an unordered branch of a graph") {
   expect_found_by_schedules("captured fork without an edge", [](bool fault) {
     const OwnStream main;
     const OwnStream side;
@@ -165,7 +165,7 @@ TEST_CASE("a branch of a graph that nothing orders") {
   });
 }
 
-TEST_CASE("the host touches device memory") {
+TEST_CASE("access of the host to device memory") {
   const Outcome outcome = report_of([] {
     const Buffer<float> x(std::vector<float>(4, 1.0F));
     volatile float* const p = x.get();

@@ -158,7 +158,7 @@ TEST_CASE("shared memory and barriers") {
       "split_barrier_kernel");
 }
 
-TEST_CASE("global memory nobody has written") {
+TEST_CASE("global memory that was not written") {
   expect_fault(
       [](bool fault) {
         const OwnStream stream;

@@ -187,7 +187,7 @@ TEST_CASE("a hostile library gives other bits, the same in each run") {
   CHECK(hostile.text == run(true).text);
 }
 
-TEST_CASE("where the writes of libraries do not count, a kernel that reads them is found") {
+TEST_CASE("a kernel that reads what a library wrote is found, where such writes do not count") {
   const auto run = [](bool counts, bool by_kernel) {
     return in_child([&] {
       if (!counts) (void)setenv("FAKE_CUDA_LIBRARIES", "unwritten", 1);

@@ -123,7 +123,7 @@ TEST_CASE("branches part and meet, barriers gather the block") {
   CHECK(run_ptx("setp.lt.u32 %p1, %r7, 40; barrier.red.or.pred %p0, 0, %p1;", {}, 64)[50] == 1);
 }
 
-TEST_CASE("what is not modelled stops, and says so") {
+TEST_CASE("an instruction that is not modelled stops with a message") {
   for (const std::string statement : {"mov.u32 %r8, %smid;",
                                       "add.cc.u32 %r8, %r0, %r1;",
                                       "cvt.rna.tf32.f32 %r8, %r0;",
