@@ -62,9 +62,7 @@ class Lion final : public learn::optim::Optimizer {
     const Expr skipped = arg(8);  // a gradient is not finite: change nothing
     std::vector<Expr> outputs{select(skipped, w, moved),
                               select(skipped, m, beta2 * m + (1 - beta2) * g)};
-    if (t.half.defined())
-      outputs.push_back(outputs[0]);  // the half copy that the model computes
-                                      // with
+    if (t.half.defined()) outputs.push_back(outputs[0]);  // the copy that the model computes with
     return learn::kernels::compile(outputs);
   }
 
