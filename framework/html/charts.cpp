@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Six digits are more than a screen shows; JSON has no NaN.
+/// A screen shows fewer than six digits; JSON has no NaN.
 Json number(double value) {
   if (!std::isfinite(value)) return nullptr;
   constexpr int kDigits = 6;
