@@ -1,4 +1,4 @@
-// Registration of the framework's own callbacks by name, along with those of this folder.
+// Registers by name the framework's callbacks, and some from this folder.
 #include "callbacks/registry.h"
 #include "framework/learner/history/progress.h"
 #include "framework/learner/history/recorder.h"

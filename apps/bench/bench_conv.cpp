@@ -1,6 +1,5 @@
 // Times every distinct convolution of the three nets: milliseconds and GFLOP/s of the forward pass
-// and both gradients. FLOPs are those of the plain definition, so Winograd may exceed the machine's
-// peak.
+// and both gradients. FLOPs follow the plain definition, so Winograd may exceed the machine's peak.
 #include "apps/bench/program.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/tensor/factory.h"

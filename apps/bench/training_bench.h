@@ -36,7 +36,7 @@ struct StepFigures {
   std::size_t operations = 0;    ///< kernels, copies and fills of a step in its graph; 0: no graph
   std::size_t persistent = 0;    ///< bytes of parameters, state, data, workspaces
   std::size_t activations = 0;   ///< maximum bytes of one step
-  std::size_t device_bytes = 0;  ///< of device memory, beyond that of an idle context
+  std::size_t device_bytes = 0;  ///< of device memory, beyond an idle context
   int threads = 0;
   Phases phases;
 };

@@ -28,7 +28,7 @@ bool is_marked(const std::string& source, unsigned line) {
 }
 
 /// Fails with the message, the place, and the line with a mark under its `width` characters, as
-/// compilers do. Of a long line only the part around the place is shown.
+/// compilers do. Shows only the part of a long line around the place.
 [[noreturn]] void fail_at(const ConfigFile& file,
                           unsigned line,
                           unsigned column,

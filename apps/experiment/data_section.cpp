@@ -49,7 +49,7 @@ void DataSection::declare(OptionTable& t) {
     (void)data::dataset_spec(text);
     data = text;
   };
-  // Resuming compares the data themselves with those of the run.
+  // Resuming compares the data themselves with the run's.
   set.may_change = true;
   declare_data_dir(t, data_dir).may_change = true;
   t.list("classes",

@@ -34,7 +34,7 @@ struct ExperimentOptions {
   /// that are `given`, so that only options on the command line can be rejected. Logs the options
   /// it unsets.
   void leave_out_without_effect(const std::set<std::string>& given);
-  /// Returns the mixed precision callback that is specified in full; null if there is none.
+  /// Returns the mixed precision callback that is specified in full; null if none was specified.
   [[nodiscard]] const std::string* precision_callback() const;
   /// Removes this callback, with a warning, because a run that had it continues in another
   /// precision.

@@ -21,7 +21,7 @@ constexpr std::string_view kPure = "pure_half";
 /// The settings that a value of `--precision` selects.
 struct Mode {
   std::string_view name;
-  std::string_view opt_level;  ///< apex's name; empty: apex has none
+  std::string_view opt_level;  ///< apex's name; empty: not in apex
   std::string_view callback;   ///< empty: no callback
   DType dtype = DType::f32;    ///< of the callback
 };
@@ -39,7 +39,7 @@ const Mode& mode_of(std::string_view name) {
   return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
 }
 
-/// Only f16 has a loss scale, unless there are no f32 gradients to unscale.
+/// Only f16 has a loss scale, and only with f32 gradients to unscale.
 bool has_loss_scale(const Mode& mode) { return mode.dtype == DType::f16 && mode.callback != kPure; }
 
 /// "512" or "dynamic:growth_interval=500": a number is a static scale.

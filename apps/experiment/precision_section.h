@@ -15,7 +15,7 @@ class Learner;
 /// Returns the values of `--precision`.
 [[nodiscard]] std::vector<std::string> precision_names();
 
-/// Returns apex's name for a precision; empty if apex has none.
+/// Returns apex's name for a precision; empty if apex lacks it.
 [[nodiscard]] std::string opt_level_of(const std::string& precision);
 
 /// Returns the callbacks that these values select.

@@ -32,7 +32,7 @@ struct RunSection {
                               ///< loaded
 
   void declare(OptionTable& table);
-  /// Returns the element of `callbacks` that names this callback; null if there is none.
+  /// Returns the element of `callbacks` that names this callback; null if it is not named.
   [[nodiscard]] const std::string* named(std::string_view callback) const;
   /// Throws UsageError for options that contradict each other.
   void check() const;

@@ -49,7 +49,7 @@ ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
   return config;
 }
 
-/// Throws DataError unless the data here match those of the checkpoint under `key`. Checkpoints of
+/// Throws DataError unless the data here match the checkpoint's value of `key`. Checkpoints of
 /// older versions do not have every key.
 void check_same(const SafetensorsFile& file,
                 const Metadata& now,

@@ -13,8 +13,8 @@
 
 namespace learn::callbacks {
 
-/// Default number of consecutive skipped steps that end a training. A dynamic scale has settled, or
-/// reached its floor, after some 20 of them; a static scale that skips so many is wrong.
+/// Default number of consecutive skipped steps that end a training. A dynamic scale settles, or
+/// reaches its floor, after about 20 of them. A static scale that skips this many steps is wrong.
 inline constexpr std::int64_t kMaxSkips = 100;
 
 /// Base class of all ways to train in half precision. It switches the precision on and off, casts

@@ -111,8 +111,8 @@ function(learn_toolkit_folders nvcc folders)
   set(${folders} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Sets CUDA_CUDART, from which find_package(CUDAToolkit) derives the folder of the libraries. Those of pip are in lib,
-# and their names always have a version suffix.
+# Sets CUDA_CUDART, from which find_package(CUDAToolkit) derives the folder of the libraries. pip's libraries are in
+# lib, and their names always have a version suffix.
 function(learn_find_cudart nvcc version)
   string(REGEX MATCH "^[0-9]+" major "${version}")
   set(roots "")

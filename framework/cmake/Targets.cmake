@@ -47,8 +47,8 @@ if(LEARN_HAVE_GC_SECTIONS AND NOT LEARN_SANITIZE)
 endif()
 
 # Small files spend most of their compile time in headers, so these are precompiled: the standard library's for the
-# lower layers (in learn_tensor), also those of modules from there up (in learn_nn), and also doctest's for the tests
-# (in learn_doctest).
+# lower layers (in learn_tensor), also the modules' from there up (in learn_nn), and also doctest's for the tests (in
+# learn_doctest).
 # Precompiled headers require equal compile options. Otherwise g++ rejects them, or accepts them and compiles functions
 # for a different instruction set with the options of the headers. So targets with other options precompile their
 # headers separately, and single files set SKIP_PRECOMPILE_HEADERS.

@@ -22,8 +22,8 @@ struct ConfusionFigure {
 
 /// Draws a confusion matrix: a row for each true class, a column for each predicted class, coloured
 /// by the share of the row's images. With more classes the cells get smaller and then lose their
-/// text; above 150 classes only every second, third, ... name is written. Throws UsageError if
-/// there are no classes or the number of counts does not match.
+/// text; above 150 classes only every second, third, ... name is written. Throws UsageError without
+/// classes, or if the number of counts does not match.
 [[nodiscard]] Drawing confusion_matrix_figure(const ConfusionFigure& figure);
 
 }  // namespace learn::plot

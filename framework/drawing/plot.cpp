@@ -96,7 +96,7 @@ class PanelDrawing {
 
   [[nodiscard]] double legend_height() const { return legend_.height(); }
 
-  /// `legend_height`: that of the tallest legend in the row.
+  /// `legend_height`: the height of the tallest legend in the row.
   void draw(Drawing& drawing, Point corner, double legend_height) {
     place_frame(corner, legend_height);
     const double legend = frame_.top - kAboveFrame - legend_.height();

@@ -14,7 +14,7 @@ struct ReliabilityFigure {
 
 /// Draws a reliability diagram: the share of right predictions against their confidence, with the
 /// gap to the diagonal, and below it the number of predictions in each bin. The title ends with the
-/// ECE. Throws UsageError if there are no bins.
+/// ECE. Throws UsageError without bins.
 [[nodiscard]] Drawing reliability_figure(const ReliabilityFigure& figure);
 
 }  // namespace learn::plot

@@ -70,8 +70,8 @@ struct Page {
   std::vector<Section> sections;
 };
 
-/// Returns the whole file. The same page renders to the same bytes. Its colours are light or dark
-/// as the reader's system or the page's button selects, and it is as wide as the screen. Throws
+/// Returns the whole file. Equal pages render to equal bytes. Colours are light or dark as the
+/// reader's system or the page's button selects, and the page is as wide as the screen. Throws
 /// UsageError for a row of more cells than columns, and for content that the drawings reject.
 [[nodiscard]] std::string render(const Page& page);
 /// Writes the file, atomically. Throws as `render` does; IoError.

@@ -24,7 +24,7 @@
     if (size >= 1e5 || size < 1e-3) return Number(value.toPrecision(4)).toExponential();
     return String(Number(value.toPrecision(4)));
   };
-  // As many digits as distinguish a value from one that is a step away.
+  // The digits that distinguish a value from one that is a step away.
   const stepped = (value, step, largest) => {
     if (Math.abs(value) < step * 1e-6) return '0';
     const last = Math.floor(Math.log10(step) + 1e-9);

@@ -10,7 +10,7 @@ namespace learn::tensorboard {
 [[nodiscard]] std::filesystem::path new_event_file(const std::filesystem::path& folder);
 
 /// Moves event files in the folder to a new subfolder, "former-1", "former-2", ..., which
-/// TensorBoard shows as a separate run. Does nothing if there are no event files. Throws IoError.
+/// TensorBoard shows as a separate run. Does nothing without event files. Throws IoError.
 void set_former_events_aside(const std::filesystem::path& folder);
 
 }  // namespace learn::tensorboard

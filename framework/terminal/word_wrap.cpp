@@ -11,7 +11,7 @@ namespace learn {
 namespace {
 
 /// Returns the longest prefix of a word that fits into `room` columns and ends where it may be
-/// broken; empty if there is no such prefix.
+/// broken; empty without such a prefix.
 std::string_view part_that_fits(std::string_view word, std::size_t room) {
   for (std::size_t end = word.size(); end-- > 1;)
     if (display_width(word.substr(0, end)) <= room &&

@@ -15,8 +15,8 @@ namespace learn {
                                   std::size_t indent = 0,
                                   std::size_t used = 0);
 
-/// Wraps a line to the width of the terminal that `file` writes to. Returns the line unchanged if
-/// there is no terminal.
+/// Wraps a line to the width of the terminal that `file` writes to. Returns the line unchanged
+/// without a terminal.
 [[nodiscard]] std::string folded(std::string_view line, std::FILE* file);
 
 }  // namespace learn
