@@ -45,8 +45,8 @@ struct TensorBoardOptions {
 ///
 /// Points of batches are written when their values have arrived from the device, every ten seconds
 /// if there are any, and at the end of an epoch, so that no batch waits. Captured steps stay
-/// captured, because nothing happens inside them. Written values are on the disk. A training has the
-/// same bits with and without this callback. It is inactive in a sandbox.
+/// captured, because nothing happens inside them. Written values are on the disk. A training has
+/// the same bits with and without this callback. It is inactive in a sandbox.
 ///
 /// The first fit moves event files in the folder to its subfolder `former-1`; further fits of the
 /// same learner append to the file. After loading the state of another batch a new file follows,

@@ -72,7 +72,8 @@ class Decoder {
     out_.width = size_.width;
   }
 
-  /// A few bytes can claim many pixels, so no memory is reserved before the size is checked.
+  /// Checks the memory that the images need. A few bytes can claim many pixels, so no memory is
+  /// reserved before the size is checked.
   void check_memory() {
     constexpr std::uintmax_t kFree = 1ULL << 30U;
     constexpr std::uintmax_t kGrowth = 100;

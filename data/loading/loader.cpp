@@ -132,7 +132,8 @@ struct Loader::Impl {
     }
   }
 
-  /// A slot is free once the caller has requested the batch after the one in it.
+  /// Returns whether a batch can be prepared. A slot is free once the caller has requested the
+  /// batch after the one in it.
   [[nodiscard]] bool may_make() const {
     const std::int64_t released = std::max<std::int64_t>(0, taken - 1);
     const std::int64_t batch = next_part / parts;

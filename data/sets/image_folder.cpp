@@ -140,7 +140,8 @@ void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> cl
   for (auto& [name, same] : by_class) std::ranges::move(same, std::back_inserter(files));
 }
 
-/// A part that is not used may hold anything, for instance images without labels.
+/// Returns the skipped files without those in unused parts, which may hold anything, for instance
+/// images without labels.
 std::vector<PassedOver> passed_over_in_used_parts(const FileTree& tree,
                                                   const PathLabels& labels,
                                                   const FolderOptions& options) {
