@@ -39,9 +39,9 @@ class PrecisionCallback : public Callback {
   void validate_begin(Learner& learn) final;
   void loss_begin(Learner& learn) final;
   void backward_begin(Learner& learn) final;
-  /// Throws DivergedError if the scale cannot fall any further, after an epoch without a single
-  /// update, and after `max_skips` consecutive skipped steps of a fit. Until then skipped steps are
-  /// normal, because the scale is settling.
+  /// Throws DivergedError if the scale cannot fall any further and either an epoch had no update or
+  /// `max_skips` consecutive steps of a fit were skipped. Until then skipped steps are normal,
+  /// because the scale is settling.
   void batch_end(Learner& learn) final;
   void epoch_end(Learner& learn) final;
   void validate_end(Learner& learn) final;
